@@ -1,0 +1,54 @@
+"""Dropout whose mask is counted, not drawn: the same step of the same seed drops the same units everywhere."""
+
+import torch
+from torch import nn
+
+from lamina._errors import between
+from lamina._types import Float, Tensor
+from lamina.functional.random import dropout
+
+
+class Dropout(nn.Module):
+    r"""Drop units with probability p while training, scale the survivors by 1/(1-p); the identity in evaluation.
+
+    The mask is a pure function of (seed, place, number of training calls so far, index). Rate, seed and counter are
+    buffers: a checkpoint holds them, and a population gives each member its own.
+
+    Notes: N3.08 (§3).
+    Differs: torch.nn.Dropout draws its mask from the global generator.
+
+    Args:
+        rate: the probability p of dropping a unit, in [0, 1).
+        seed: which experiment.
+        place: the number of this layer in its network; two layers with the same number would drop the same units.
+
+    >>> layer = Dropout(0.5)
+    >>> layer(torch.ones(1000)).eq(0).float().mean().round(decimals=1).item(), layer.counter.item()
+    (0.5, 1)
+    >>> layer.eval()(torch.ones(3)).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    rate: Tensor
+    seed: Tensor
+    counter: Tensor
+
+    def __init__(self, rate: float = 0.5, *, seed: int = 0, place: int = 0) -> None:
+        super().__init__()
+        between("rate", rate, 0, 1, open_high=True)
+        self.place = place
+        self.register_buffer("rate", torch.tensor(rate))
+        self.register_buffer("seed", torch.tensor((seed + 2**31) % 2**32 - 2**31, dtype=torch.int32))
+        self.register_buffer("counter", torch.tensor(0, dtype=torch.int32))
+
+    def forward(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Return `inputs` with dropped units while training, unchanged in evaluation."""
+        if not self.training:
+            return inputs
+        outputs = dropout(inputs, self.rate.to(inputs.dtype), self.seed, self.place, self.counter)
+        self.counter.add_(1)
+        return outputs
+
+    def extra_repr(self) -> str:
+        """Show the place; rate and seed are buffers and may change."""
+        return f"place={self.place}"
