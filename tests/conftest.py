@@ -1,4 +1,4 @@
-"""What every test shares: float64 tolerance helpers, a seeded generator, one thread per worker."""
+"""What every test shares: one thread a worker, a seeded generator, GPU tests skipped without a GPU."""
 
 import pytest
 import torch

@@ -19,6 +19,18 @@ class ShapeError(LaminaError, ValueError):
     """A tensor has a shape that does not fit."""
 
 
+class DataError(LaminaError, ValueError):
+    """A file, folder or table cannot be used as it is."""
+
+
+class RunError(LaminaError, RuntimeError):
+    """A run folder cannot be used, or a run could not go on."""
+
+
+class DataWarning(UserWarning):
+    """Data can be used, but the user should know something about them."""
+
+
 class MissingExtraError(LaminaError, ImportError):
     """An optional dependency is not installed."""
 

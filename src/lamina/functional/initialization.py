@@ -1,4 +1,4 @@
-r"""Starting values for weights (§2.3 of the notes): each a pure function of a shape and a generator.
+r"""Starting values for weights (§2.2 of the notes): each a pure function of a shape and a generator.
 
 Shapes are torch's: (n_out, n_in) for a dense layer, (n_out, n_in, *kernel) for a convolution; n_in, the fan-in, then
 counts the kernel's entries. All functions draw on the CPU in float32, so that a seed means the same network on every
@@ -30,7 +30,7 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
 def constant(shape: tuple[int, ...], value: float = 0.0) -> Float[Tensor, "..."]:
     """Fill with one value: all neurons of a layer then stay equal during training.
 
-    Notes: N2.27 (§2.3).
+    Notes: N2.26, N2.27 (§2.2).
     Corrects: E26, the rows of the gradient are equal, its columns are not.
 
     >>> constant((2, 2), 0.5).tolist()
@@ -42,7 +42,7 @@ def constant(shape: tuple[int, ...], value: float = 0.0) -> Float[Tensor, "..."]
 def gaussian(shape: tuple[int, ...], std: float, seed: Seed) -> Float[Tensor, "..."]:
     r"""Draw from a normal distribution, $W_{ij} \sim \mathcal N(0, \mathrm{std}^2)$.
 
-    Notes: N2.29, N2.30, N2.31 (§2.3).
+    Notes: N2.28, N2.29, N2.30, N2.31, N2.32 (§2.2).
     Corrects: E27, whether `std` makes signals vanish or explode depends on std * sqrt(n_in).
 
     >>> gaussian((3, 2), 0.01, seed=0).shape
@@ -56,7 +56,7 @@ def xavier(shape: tuple[int, ...], seed: Seed, scale: float = 1.0) -> Float[Tens
 
     $$W^{[l]}_{ij} \sim \mathcal N\left(0, \tfrac{1}{n_l}\right), \qquad n_l = n_{in}$$
 
-    Notes: N2.33, N2.34 (§2.3).
+    Notes: N2.33, N2.34, N2.35 (§2.2).
     Corrects: E29, the variance is kept exactly for the identity only.
     Differs: torch.nn.init.xavier_normal_ uses sqrt(2/(n_in+n_out)); that rule is `glorot` here.
 
@@ -69,7 +69,7 @@ def xavier(shape: tuple[int, ...], seed: Seed, scale: float = 1.0) -> Float[Tens
 def glorot(shape: tuple[int, ...], seed: Seed, scale: float = 1.0) -> Float[Tensor, "..."]:
     r"""Draw with Glorot's normalized rule, $\mathcal N(0, 2/(n_{in}+n_{out}))$, known to torch as `xavier_normal_`.
 
-    Notes: N2.33 (§2.3), the rule the notes do not mean.
+    Notes: N2.33 (§2.2), the rule the notes do not mean.
 
     >>> round(glorot((400, 100), seed=0).std().item(), 3)
     0.063
@@ -82,7 +82,7 @@ def he(shape: tuple[int, ...], seed: Seed, scale: float = 1.0) -> Float[Tensor, 
 
     $$W^{[l]}_{ij} \sim \mathcal N\left(0, \tfrac{2}{n_l}\right), \qquad n_l = n_{in}$$
 
-    Notes: N2.36 (§2.3).
+    Notes: N2.36 (§2.2).
 
     >>> round(he((500, 400), seed=0).std().item(), 3)
     0.071
