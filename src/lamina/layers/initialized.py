@@ -27,7 +27,7 @@ def linear(
 ) -> nn.Linear:
     """Make an `nn.Linear` whose weight is drawn by a rule of the notes and whose bias is zero.
 
-    Notes: N2.02, N2.28 (§2, §2.3).
+    Notes: N2.02, N2.28 (§2, §2.2).
     Differs: torch.nn.Linear starts uniform with std 1/sqrt(3 n_in) and a random bias.
 
     >>> linear(3, 2, initialization="constant", scale=0.5).weight.tolist()
