@@ -1,0 +1,264 @@
+"""Sequence to sequence (third picture of Fig. 35): read a whole sequence, then write another of its own length."""
+
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import nn
+
+from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
+from lamina._types import Float, Int, Num, Seed, Tensor
+from lamina.architectures.recurrent import (
+    Lengths,
+    RecurrentConfig,
+    check_embedding,
+    check_sequence,
+    make_encoding,
+    make_recurrent,
+)
+from lamina.functional.random import as_generator
+from lamina.functional.recurrent import State
+from lamina.layers.initialized import linear
+
+
+@dataclass(frozen=True)
+class EncoderDecoderConfig(RecurrentConfig):
+    """The configuration of `EncoderDecoder`: that of all recurrent networks, and how the second sequence is written.
+
+    Args:
+        embedding: as in all recurrent networks, for the source; words by default.
+        bidirectional: whether the encoder also reads backward.
+        target_embedding: how the targets are read: a size, "one-hot", None for vectors, or "same" as the source.
+        mode: "feedback" for two networks, of which the second reads what was written before; "notes" for one network
+            that goes on with zeros as inputs, as drawn in Fig. 35.
+    """
+
+    embedding: int | str | None = 32
+    bidirectional: bool = False
+    target_embedding: int | str | None = "same"
+    mode: str = "feedback"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice("mode", self.mode, ("feedback", "notes"))
+        if self.target_embedding != "same":
+            check_embedding("target_embedding", self.target_embedding)
+        if self.mode == "notes" and self.bidirectional:
+            raise ArgumentError("`bidirectional` must be False with mode='notes': one cell reads and goes on to write.")
+        if self.mode == "notes" and self.target_embedding != "same":
+            raise ArgumentError("`target_embedding` must be 'same' with mode='notes': no targets are read there.")
+
+    @property
+    def target(self) -> int | str | None:
+        """How the targets are read, with "same" resolved."""
+        return self.embedding if self.target_embedding == "same" else self.target_embedding
+
+
+class EncoderDecoder(nn.Module):
+    r"""Translate a sequence into another: an encoder reads it, its last state starts a decoder, which writes.
+
+    $$h^{<t>} = \mathrm{enc}(u^{<t>}, h^{<t-1>}),\ t \le T_{in}; \qquad s^{<0>} = h^{<T_{in}>}, \quad
+    s^{<t>} = \mathrm{dec}(y^{<t-1>}, s^{<t-1>}), \quad y^{<t>} = W_{out} s^{<t>},\ t \le T_{out}$$
+
+    In training the decoder reads the true word before, not its own (teacher forcing); `teacher_inputs` shifts the
+    targets. With `mode="notes"` one network does both and reads zeros while it writes. A bidirectional encoder hands
+    over through a bridge, $s^{<0>} = \tanh(W [h^{<T_{in}>}; g^{<1>}] + b)$ for each layer.
+
+    Notes: N5.03, N5.11 (§5, Ex. 5.1).
+    Corrects: E63, the notes leave open what is read after T_in, and draw one cell where practice has two.
+
+    Args:
+        config: sizes and choices.
+        seed: an integer or a generator.
+
+    >>> net = EncoderDecoder(EncoderDecoderConfig(inputs=50, outputs=60, hidden=16))
+    >>> source, targets = torch.ones(2, 5, dtype=torch.long), torch.ones(2, 4, dtype=torch.long)
+    >>> net(source, teacher_inputs(targets, start=0)).shape
+    torch.Size([2, 4, 60])
+    """
+
+    def __init__(self, config: EncoderDecoderConfig, *, seed: Seed = 0) -> None:
+        super().__init__()
+        g = as_generator(seed)
+        self.config = config
+        self.source_encoding, size = make_encoding(config.inputs, config.embedding, g)
+        self.encoder = make_recurrent(config, size, g, config.bidirectional)
+        if config.mode == "feedback":
+            self.bridge = (
+                Bridge(config.layers, config.hidden, config.cell == "lstm", g) if config.bidirectional else None
+            )
+            self.target_encoding, size = make_encoding(config.outputs, config.target, g)
+            self.decoder = make_recurrent(config, size, g)
+        self.output = linear(config.hidden, config.outputs, bias=config.output_bias, seed=g)
+
+    def forward(
+        self, source: Num[Tensor, "..."], target_inputs: Num[Tensor, "..."], lengths: Lengths = None
+    ) -> Float[Tensor, "batch time label"]:
+        """Return the outputs (logits) of every step of the target, given the true ones before.
+
+        Args:
+            source: words of shape [batch, time], or vectors of shape [batch, time, inputs].
+            target_inputs: what the decoder reads: words of shape [batch, time], or vectors of shape [batch, time,
+                outputs]. With mode="notes" only its number of steps counts.
+            lengths: how many steps each source has; see `layers.recurrent.Recurrent`.
+        """
+        if target_inputs.ndim < 2 or target_inputs.shape[0] != source.shape[0]:
+            raise ShapeError(
+                "`target_inputs` must have the shape [batch, time, ...] with the batch of `source`, which is "
+                f"{source.shape[0]}, got {list(target_inputs.shape)}."
+            )
+        if self.config.mode == "feedback":
+            check_sequence("target_inputs", target_inputs, self.config.outputs, self.config.target, ("batch", "time"))
+        state = self.encode(source, lengths)
+        if self.config.mode == "feedback":
+            states, _ = self.decoder(self.target_encoding(target_inputs), state)
+        else:
+            states, _ = self.encoder(self._silence(source, target_inputs.shape[1]), state)
+        return self.output(states)
+
+    def encode(self, source: Num[Tensor, "..."], lengths: Lengths = None) -> State:
+        """Read a batch of sequences and return the state from which the decoder starts."""
+        check_sequence("source", source, self.config.inputs, self.config.embedding, ("batch", "time"))
+        _, state = self.encoder(self.source_encoding(source), lengths=lengths)
+        if self.config.mode == "notes" or self.bridge is None:
+            return state
+        return self.bridge(state)
+
+    @torch.no_grad()
+    def generate(
+        self, source: Num[Tensor, "..."], start: int, end: int, max_steps: int, lengths: Lengths = None
+    ) -> Int[Tensor, "batch time"]:
+        """Write the most probable word at each step and read it at the next, until all sequences have ended.
+
+        Call `eval()` first, or dropout stays on. With mode="notes" nothing is read and `start` has no effect.
+
+        Args:
+            source: as in `forward`.
+            start: the word read at the first step.
+            end: the word after which a sequence is over; the rest of its row is filled with it.
+            max_steps: how many words at most.
+            lengths: how many steps each source has.
+
+        Returns:
+            As many words as the longest answer has, its end included.
+
+        >>> net = EncoderDecoder(EncoderDecoderConfig(inputs=50, outputs=60, hidden=16)).eval()
+        >>> net.generate(torch.ones(2, 5, dtype=torch.long), start=1, end=0, max_steps=7).shape
+        torch.Size([2, 7])
+        """
+        at_least("max_steps", max_steps, 1)
+        for name, word in (("start", start), ("end", end)):
+            between(name, word, 0, self.config.outputs - 1)
+        if self.config.mode == "feedback" and self.config.target is None:
+            raise ArgumentError("`target_embedding` must not be None to generate words: `rollout` writes vectors.")
+        state, written = self.encode(source, lengths), []
+        words = torch.full((source.shape[0],), start, device=source.device)
+        ended = torch.zeros_like(words, dtype=torch.bool)
+        for _ in range(max_steps):
+            logits, state = self._write(source, words, state)
+            words = torch.where(ended, end, logits.argmax(-1))
+            ended = ended | (words == end)
+            written.append(words)
+            if bool(ended.all()):
+                break
+        return torch.stack(written, 1)
+
+    def rollout(
+        self,
+        source: Num[Tensor, "..."],
+        steps: int,
+        start: Float[Tensor, "batch label"] | None = None,
+        lengths: Lengths = None,
+    ) -> Float[Tensor, "batch time label"]:
+        """Write vectors for a number of steps, reading the one before at each.
+
+        Args:
+            source: as in `forward`.
+            steps: how many vectors.
+            start: the vector read at the first step; zeros when not given.
+            lengths: how many steps each source has.
+
+        >>> net = EncoderDecoder(EncoderDecoderConfig(inputs=3, outputs=2, hidden=16, embedding=None))
+        >>> net.rollout(torch.zeros(4, 5, 3), steps=6).shape
+        torch.Size([4, 6, 2])
+        """
+        at_least("steps", steps, 1)
+        if self.config.mode == "feedback" and self.config.target is not None:
+            raise ArgumentError(
+                f"`target_embedding` must be None to roll out vectors, got {self.config.target!r}: `generate` writes "
+                "words."
+            )
+        state, written = self.encode(source, lengths), []
+        values = self.output.weight.new_zeros(source.shape[0], self.config.outputs) if start is None else start
+        for _ in range(steps):
+            values, state = self._write(source, values, state)
+            written.append(values)
+        return torch.stack(written, 1)
+
+    def _write(self, source: Tensor, before: Tensor, state: State) -> tuple[Tensor, State]:
+        """Advance the decoder by one step that reads what was written before."""
+        if self.config.mode == "notes":
+            states, state = self.encoder(self._silence(source, 1), state)
+        else:
+            states, state = self.decoder(self.target_encoding(before)[:, None], state)
+        return self.output(states[:, 0]), state
+
+    def _silence(self, source: Tensor, steps: int) -> Tensor:
+        """Return the zeros that are read after the source."""
+        return self.output.weight.new_zeros(source.shape[0], steps, self.encoder.input_size)
+
+
+class Bridge(nn.Module):
+    r"""Turn the last states of a bidirectional encoder into the first state of a decoder of the same depth.
+
+    $$s_l = \tanh(W_l [h_l; g_l] + b_l), \qquad c_l = V_l [c_l^{h}; c_l^{g}] + d_l$$
+    for each layer l, the second for the cell states of an LSTM.
+
+    Notes: N5.11 (§5).
+    Corrects: E63, E66, the notes leave both open.
+
+    Args:
+        layers: how many states.
+        hidden: the size of each.
+        cell_state: whether there are cell states too.
+        seed: an integer or a generator.
+
+    >>> Bridge(1, 4, cell_state=False, seed=0)(torch.zeros(2, 3, 4)).shape
+    torch.Size([1, 3, 4])
+    """
+
+    def __init__(self, layers: int, hidden: int, cell_state: bool, seed: Seed) -> None:
+        super().__init__()
+        g = as_generator(seed)
+        self.hidden_maps = nn.ModuleList(linear(2 * hidden, hidden, seed=g) for _ in range(layers))
+        self.cell_maps = nn.ModuleList(linear(2 * hidden, hidden, seed=g) for _ in range(layers if cell_state else 0))
+
+    def forward(self, state: State) -> State:
+        """Return one state a layer from the states of both directions, ordered as `Recurrent` returns them."""
+        if isinstance(state, Tensor):
+            return torch.tanh(_merge(self.hidden_maps, state))
+        return torch.tanh(_merge(self.hidden_maps, state[0])), _merge(self.cell_maps, state[1])
+
+
+def _merge(maps: nn.ModuleList, states: Tensor) -> Tensor:
+    """Apply each layer's map to its two directions, joined."""
+    forward, backward = states[0::2], states[1::2]
+    return torch.stack([cast(Tensor, W(torch.cat(pair, -1))) for W, *pair in zip(maps, forward, backward, strict=True)])
+
+
+def teacher_inputs(targets: Num[Tensor, "batch time *feature"], start: float) -> Num[Tensor, "batch time *feature"]:
+    """Shift targets by one step, so that a decoder reads at each step what should have been written before.
+
+    Notes: N5.11 (§5).
+
+    Args:
+        targets: the words or vectors to be written.
+        start: what is read at the first step.
+
+    Returns:
+        A tensor like `targets`.
+
+    >>> teacher_inputs(torch.tensor([[5, 6, 7]]), start=0).tolist()
+    [[0, 5, 6]]
+    """
+    return torch.cat([torch.full_like(targets[:, :1], start), targets[:, :-1]], 1)
