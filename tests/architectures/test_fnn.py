@@ -11,8 +11,8 @@ from torch import nn
 from lamina._errors import ArgumentError, ShapeError
 from lamina.architectures.fnn import FNN, FNNConfig, fnn_from_weights
 from lamina.functional.activations import get_activation
-from lamina.functional.losses import mse_half
 from lamina.functional.dense import collapse_affine, depth, feedforward, is_deep, layer, parameter_count
+from lamina.functional.losses import mse_half
 
 
 def rand(*shape, seed=0):

@@ -9,8 +9,8 @@ from lamina.classical import backpropagation as bp
 from lamina.classical.descent import learning_problem
 from lamina.functional.activations import get_activation, softmax, softmax_vjp
 from lamina.functional.chain_rule import affine_pullback, chain_gradients
-from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
 from lamina.functional.dense import parameter_count
+from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
 
 F64 = torch.float64
 SMOOTH = ("sigmoid", "tanh", "identity", "relu", "leaky_relu")

@@ -11,8 +11,8 @@ from lamina._errors import ArgumentError, MissingExtraError, above, at_least, ch
 from lamina._types import Float, Seed, Tensor
 from lamina.architectures._dense import Shape, as_shape, as_vectors, check_options, check_sizes
 from lamina.functional.activations import default_initialization, get_activation
-from lamina.functional.initialization import draw
 from lamina.functional.dense import affine
+from lamina.functional.initialization import draw
 from lamina.functional.ode import STEPS, RightHandSide, integrate, layer_dynamics
 from lamina.functional.random import as_generator
 from lamina.functional.residual import zero_pad_projection

@@ -17,8 +17,8 @@ from lamina.classical._checks import same_length
 from lamina.classical.descent import Objective
 from lamina.functional.activations import ACTIVATIONS, get_activation, softmax, softmax_vjp
 from lamina.functional.chain_rule import activation_pullback, affine_pullback
-from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
 from lamina.functional.dense import forward_propagation
+from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
 from lamina.functional.optimizers import Params
 
 LOSSES = ("mse", "bce", "nll")

@@ -12,8 +12,8 @@ from lamina._errors import ArgumentError, ShapeError, choice
 from lamina._types import Bool, Float, Tensor
 from lamina.functional.activations import get_activation, softmax
 from lamina.functional.chain_rule import activation_pullback, affine_pullback
-from lamina.functional.losses import negative_log_likelihood, squared_error, sum_over_time
 from lamina.functional.dense import affine
+from lamina.functional.losses import negative_log_likelihood, squared_error, sum_over_time
 
 LOSSES = ("mse", "nll")
 """Half squared error, and negative log-likelihood of a label after softmax, at each time."""

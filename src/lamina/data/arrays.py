@@ -1,0 +1,285 @@
+"""Datasets from what a program already has: NumPy or torch arrays, and any torch `Dataset`."""
+
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import data as torch_data
+
+from lamina._errors import DataError, DataWarning, choice
+from lamina._types import Int, Tensor
+from lamina.data.dataset import KINDS, TASKS, ArrayDataset, Described, Spec
+from lamina.data.streaming import Stream
+
+
+def from_arrays(
+    inputs: Any,
+    targets: Any,
+    *,
+    kind: str | None = None,
+    task: str | None = None,
+    classes: Sequence[str] | None = None,
+    features: Sequence[str] = (),
+    groups: Any = None,
+    source: str = "arrays",
+) -> ArrayDataset:
+    """Make a dataset of arrays, tensors or nested lists.
+
+    Args:
+        inputs: one example a row. Three axes are gray pictures, four are pictures with the channels (1 or 3) second or
+            last; bytes stay bytes. Everything else is vectors.
+        targets: whole numbers, truth values or text are classes; floats [N] or [N, outputs] are real targets; floats
+            or bytes with more axes (pictures) are structured targets.
+        kind: "image" or "vector", when the rule above is wrong.
+        task: "classification", "regression" or "structured", when the rule above is wrong.
+        classes: names of the classes in the order of the sorted labels.
+        features: names of the components of a vector.
+        groups: a value for each row; rows of one value stay in one part of a split.
+        source: what to call it.
+
+    >>> data = from_arrays([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], ["dog", "cat", "dog"])
+    >>> data.spec.classes, data.targets.tolist()
+    (('cat', 'dog'), [1, 0, 1])
+    """
+    choice("kind", kind, (None, *KINDS))
+    choice("task", task, (None, *TASKS))
+    examples, kind = _inputs(inputs, kind)
+    labels, about = _targets(targets, task, classes)
+    if len(examples) != len(labels):
+        raise DataError(f"`targets` must have one entry for each of the {len(examples)} inputs, got {len(labels)}.")
+    numbers = None if groups is None else torch.from_numpy(np.unique(np.asarray(groups), return_inverse=True)[1].copy())
+    spec = Spec(kind=kind, inputs=tuple(examples.shape[1:]), features=tuple(features), source=source, **about)
+    return ArrayDataset(examples, labels, spec, numbers)
+
+
+class WrappedDataset(Described):
+    """Any map-style torch `Dataset` of (input, target) pairs; examples are read when they are asked for.
+
+    Inputs are tensors, arrays or Pillow pictures of one shape; the rules of `from_arrays` hold. The targets are read
+    once at the beginning: from an attribute `targets`, if there is one and nothing changes them, else from the pairs.
+    Random changes belong into `Augment`, where they are a function of the seed; a dataset that makes its own is warned
+    of.
+
+    Args:
+        dataset: what to wrap.
+        task: as in `from_arrays`.
+        classes: the names of the classes; by default the attribute `classes` of the dataset, else the labels.
+        workers: threads that may read at once; 1 for a dataset that must not be asked by several.
+
+    >>> pairs = torch_data.TensorDataset(torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 0]))
+    >>> data = WrappedDataset(pairs)
+    >>> len(data), data.take(torch.tensor([2]))
+    (3, (tensor([[4., 5.]]), tensor([0])))
+    """
+
+    def __init__(
+        self,
+        dataset: "torch_data.Dataset[Any]",
+        *,
+        task: str | None = None,
+        classes: Sequence[str] | None = None,
+        workers: int = 1,
+    ) -> None:
+        self._dataset, self._workers, self._lock = dataset, workers, threading.Lock()
+        self._count = _length(dataset)
+        self._name = type(dataset).__name__
+        first, _ = self._pair(0)
+        if not _equal(first, self._pair(0)[0]):
+            warnings.warn(
+                f"{self._name} gives another example at index 0 each time it is asked, so that no run can be repeated: "
+                "leave its random changes out and use `augment`.",
+                DataWarning,
+                stacklevel=2,
+            )
+        examples, kind = _inputs(first[None], None)
+        self._shape, self._dtype = tuple(examples.shape[1:]), examples.dtype
+        names = classes if classes is not None else getattr(dataset, "classes", None)
+        self.targets, about = _targets(self._read_targets(), task, names)
+        self.groups, self.official_test = None, None
+        self.spec = Spec(kind=kind, inputs=self._shape, source=self._name, **about)
+
+    def _pair(self, index: int) -> tuple[Any, Any]:
+        """Ask for one pair, its input as an array."""
+        try:
+            with self._lock if self._workers == 1 else threading.Lock():
+                pair = self._dataset[index]
+            example, target = pair
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{self._name} must give pairs (input, target), but index {index} gives something else ({error})."
+            ) from error
+        return _array(example, f"{self._name}[{index}]"), target
+
+    def _read_targets(self) -> Any:
+        known = getattr(self._dataset, "targets", None)
+        changed = getattr(self._dataset, "target_transform", None) or getattr(self._dataset, "transforms", None)
+        if known is not None and changed is None and len(known) == self._count:
+            return known
+        return [self._pair(index)[1] for index in range(self._count)]
+
+    def _example(self, index: int) -> Tensor:
+        example = _inputs(self._pair(index)[0][None], self.spec.kind)[0][0]
+        if tuple(example.shape) != self._shape or example.dtype != self._dtype:
+            raise DataError(
+                f"{self._name}[{index}] has the shape {tuple(example.shape)} ({example.dtype}), but index 0 has "
+                f"{self._shape} ({self._dtype}): resize all examples to one shape."
+            )
+        return example
+
+    def __len__(self) -> int:
+        return self._count
+
+    def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
+        """Read the examples at `indices`."""
+        examples = [self._example(index) for index in indices.tolist()]
+        empty = torch.zeros((0, *self._shape), dtype=self._dtype)
+        return torch.stack(examples) if examples else empty, self.targets[indices]
+
+    def prefetch(self, order: Sequence[Int[Tensor, " _"]], *, ahead: int = 2) -> Stream:
+        """Begin to read batches of a known order in the background."""
+        shape, dtype, workers = self._shape, self._dtype, self._workers
+        return Stream(self._example, self.targets, order, shape=shape, dtype=dtype, workers=workers, ahead=ahead)
+
+
+def _length(dataset: "torch_data.Dataset[Any]") -> int:
+    if isinstance(dataset, torch_data.IterableDataset) or not hasattr(dataset, "__len__"):
+        raise DataError(
+            f"{type(dataset).__name__} has no length and cannot be asked by index: give a map-style dataset, "
+            "for example list(dataset) in memory."
+        )
+    count = len(dataset)
+    if not count:
+        raise DataError(f"{type(dataset).__name__} is empty: it needs at least 1 example.")
+    return count
+
+
+def _equal(first: Any, second: Any) -> bool:
+    return first.shape == second.shape and bool((np.asarray(first) == np.asarray(second)).all())
+
+
+def _array(values: Any, name: str) -> Any:
+    """Give a tensor or an array of numbers; a Pillow picture becomes bytes (channels, height, width)."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu()
+    if hasattr(values, "getbands"):
+        picture = values if values.mode in ("L", "RGB") else values.convert("L" if values.mode == "1" else "RGB")
+        return np.moveaxis(np.asarray(picture).reshape(picture.height, picture.width, -1), -1, 0)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"{name} must have rows of one length, got ragged ones: pad or cut them.") from error
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{name} must be numbers, got values of type {array.dtype}: convert them, or load a table.")
+    return array
+
+
+def _tensor(values: Any, name: str) -> Tensor:
+    array = _array(values, name)
+    if isinstance(array, Tensor):
+        if array.is_complex():
+            raise DataError(f"{name} must be numbers, got values of type {array.dtype}: convert them, or load a table.")
+        return array
+    if array.dtype.kind == "u" and array.dtype.itemsize > 1:
+        array = array.astype(np.int64)
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32)
+    return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))))
+
+
+def _inputs(inputs: Any, kind: str | None) -> tuple[Tensor, str]:
+    """Bring inputs into the stored form and say what kind they are."""
+    examples = _tensor(inputs, "`inputs`")
+    if not examples.ndim or not examples.numel():
+        raise DataError(f"`inputs` must have at least 1 example with 1 number, got the shape {tuple(examples.shape)}.")
+    if examples.is_floating_point() and not bool(examples.isfinite().all()):
+        row = int((~examples.flatten(1).isfinite()).any(1).nonzero()[0]) if examples.ndim > 1 else 0
+        raise DataError(
+            f"`inputs` must be finite, got NaN or infinity in row {row}: correct it, or load a table file, where empty "
+            "cells are missing values."
+        )
+    kind = kind or ("image" if examples.ndim in (3, 4) else "vector")
+    if kind == "image":
+        return _pictures(examples), kind
+    examples = examples if examples.is_floating_point() else examples.float()
+    return (examples[:, None] if examples.ndim == 1 else examples), kind
+
+
+def _pictures(images: Tensor) -> Tensor:
+    """Put the channels second; keep bytes, make bytes of whole numbers from 0 to 255, floats of everything else."""
+    if images.ndim == 3:
+        images = images[:, None]
+    if images.ndim != 4:
+        raise DataError(
+            f"pictures must have the axes (example, height, width) or these and channels, got {tuple(images.shape)}."
+        )
+    if images.shape[1] not in (1, 3) and images.shape[3] in (1, 3):
+        images = images.permute(0, 3, 1, 2).contiguous()
+    if images.shape[1] not in (1, 3):
+        raise DataError(
+            f"pictures must have 1 or 3 channels, got the shape {tuple(images.shape)}: convert them to gray or RGB."
+        )
+    if images.dtype == torch.bool:
+        return images.to(torch.uint8) * 255
+    if images.is_floating_point():
+        return images.float()
+    if images.dtype == torch.uint8 or (int(images.min()) >= 0 and int(images.max()) <= 255):
+        return images.to(torch.uint8)
+    return images.float()
+
+
+def _targets(targets: Any, task: str | None, classes: Sequence[str] | None) -> tuple[Tensor, dict[str, Any]]:
+    """Bring targets into the stored form and describe them as fields of a `Spec`."""
+    values = targets.detach().cpu().numpy() if isinstance(targets, Tensor) else _stacked(targets)
+    kind = values.dtype.kind
+    if task is None:
+        named = kind in "biuUO" and values.ndim == 1
+        task = "structured" if values.ndim > 2 else "classification" if named else "regression"
+    if task == "classification":
+        return _labels(values, classes)
+    numbers = _tensor(values, "`targets`")
+    if numbers.is_floating_point() and not bool(numbers.isfinite().all()):
+        raise DataError("`targets` must be finite, got NaN or infinity: correct or remove those examples.")
+    if task == "structured":
+        shape = tuple(numbers.shape[1:])
+        stored = numbers if numbers.dtype == torch.uint8 else numbers.float()
+        return stored, {"task": task, "outputs": int(np.prod(shape)), "target_shape": shape}
+    if numbers.ndim > 2:
+        raise DataError(f"targets of regression must be [N] or [N, outputs], got the shape {tuple(numbers.shape)}.")
+    return numbers.float(), {"task": task, "outputs": 1 if numbers.ndim == 1 else numbers.shape[1]}
+
+
+def _stacked(targets: Any) -> Any:
+    """Make one array of targets, also of a list of tensors or pictures."""
+    if isinstance(targets, (list, tuple)) and len(targets) and isinstance(targets[0], Tensor):
+        targets = [target.detach().cpu().numpy() for target in targets]
+    try:
+        return np.asarray(targets)
+    except ValueError as error:
+        raise DataError("`targets` must all have one shape, got several: bring them to one shape.") from error
+
+
+def _labels(values: Any, classes: Sequence[str] | None) -> tuple[Tensor, dict[str, Any]]:
+    """Give the different values numbers in sorted order."""
+    if values.ndim != 1:
+        raise DataError(f"labels must be one for each example, got the shape {values.shape}: give numbers or names.")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise DataError("`targets` must be finite, got NaN or infinity: correct or remove those examples.")
+    values = values.astype(str) if values.dtype.kind == "O" else values
+    found, labels = np.unique(values, return_inverse=True)
+    if classes is not None and values.dtype.kind in "iu" and len(classes) > int(values.max()) and values.min() >= 0:
+        found, labels = np.arange(len(classes)), values  # the names number the labels, also those that do not occur
+    if len(found) < 2:
+        raise DataError(f"`targets` have one class only, {found[0]!s}: a classifier needs at least 2.")
+    if len(found) > max(2, len(values) // 2):
+        raise DataError(
+            f"`targets` have {len(found)} classes in {len(values)} examples, too many: give floats or "
+            "task='regression'."
+        )
+    names = tuple(map(str, found)) if classes is None else tuple(map(str, classes))
+    if len(names) != len(found):
+        raise DataError(f"`classes` must name the {len(found)} classes that `targets` have, got {len(names)}.")
+    about = {"task": "classification", "outputs": len(names), "classes": names}
+    return torch.from_numpy(labels.astype(np.int64)), about

@@ -1,0 +1,147 @@
+"""One door to all data: `load("digits")`, `load("table.csv", target="price")`, `load("photos/")`, arrays, datasets."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import data as torch_data
+
+from lamina._errors import DataError, choice
+from lamina.data import synthetic
+from lamina.data.arrays import WrappedDataset, from_arrays
+from lamina.data.cells import SUFFIXES, Format
+from lamina.data.dataset import ArrayDataset, Dataset, Spec, fingerprints
+from lamina.data.tables import load_table
+
+NAMED = ("mnist", "fashion-mnist", "cifar10")
+"""Sets that are downloaded once, with `lamina data get NAME`, or found under LAMINA_DATA."""
+
+
+def digits() -> ArrayDataset:
+    """Give the 1,797 handwritten digits of scikit-learn, 8 x 8, as bytes: 0..16 becomes 0..255.
+
+    >>> digits().spec.inputs, digits().inputs.max().item()
+    ((1, 8, 8), 255)
+    """
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    images = torch.from_numpy(found.images * 255 / 16).round().to(torch.uint8)[:, None]
+    spec = Spec("image", "classification", (1, 8, 8), 10, source="digits")
+    return ArrayDataset(images, torch.from_numpy(found.target).long(), spec)
+
+
+def classic_table(name: str) -> ArrayDataset:
+    """Give one of the small tables that come with scikit-learn: "iris", "wine" or "breast-cancer".
+
+    >>> classic_table("iris").spec.classes
+    ('setosa', 'versicolor', 'virginica')
+    """
+    from sklearn import datasets
+
+    tables = {"iris": datasets.load_iris, "wine": datasets.load_wine, "breast-cancer": datasets.load_breast_cancer}
+    choice("name", name, tuple(tables))
+    found = tables[name]()
+    classes, features = (tuple(map(str, names)) for names in (found.target_names, found.feature_names))
+    spec = Spec("table", "classification", (len(features),), len(classes), classes, features, "class", name)
+    rows, labels = torch.from_numpy(found.data).double(), torch.from_numpy(found.target).long()
+    different, groups = fingerprints(rows).unique(return_inverse=True)
+    # Two of the irises are equal; they must not be in two parts of a split.
+    return ArrayDataset(rows, labels, spec, groups if len(different) < len(rows) else None)
+
+
+SETS: dict[str, Callable[..., ArrayDataset]] = {
+    "digits": digits,
+    **{name: partial(classic_table, name) for name in ("iris", "wine", "breast-cancer")},
+    **{gate: partial(synthetic.truth_table, gate) for gate in synthetic.GATES},
+    "linear": synthetic.linear,
+    "curve": synthetic.curve,
+    "blobs": synthetic.blobs,
+    "moons": synthetic.moons,
+    "spirals": synthetic.spirals,
+    "spam": synthetic.spam,
+    "million": synthetic.million,
+}
+"""Sets that need no file and no network."""
+
+
+def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
+    """Give data as a dataset.
+
+    Args:
+        what: a name of `SETS` or `NAMED`; a path to a table (.csv, .tsv, .txt, .parquet) or to a folder of pictures;
+            arrays or tensors, alone with `targets` or as a pair; any torch `Dataset`; a dataset of Lamina. A name
+            goes before a path: write "./digits" for a folder of that name.
+        targets: the targets of arrays.
+        options: what the loader in question takes, for example `target` for a table or `count` and `seed` for a
+            synthetic set.
+
+    >>> load("digits").take(torch.tensor([0]))[1]
+    tensor([0])
+    >>> load("moons", count=10, seed=3).spec.task
+    'classification'
+    """
+    if isinstance(what, (str, Path)):
+        if targets is not None:
+            raise DataError(f"`targets` belongs to arrays, but {str(what)!r} is a name or path: use target='column'.")
+        named = _by_name(what, options)
+        # How to load it again: a run writes this down, so that it can be resumed by another process.
+        object.__setattr__(named, "origin", {"source": str(what), "options": options})
+        return named
+    if isinstance(what, Dataset):
+        return what
+    if isinstance(what, torch_data.TensorDataset) and len(what.tensors) == 2:
+        what = what.tensors
+    if isinstance(what, torch_data.Dataset):
+        return _called(WrappedDataset, "a torch Dataset", options, what)
+    if targets is None:
+        if not (isinstance(what, tuple) and len(what) == 2):
+            raise DataError(
+                f"`what` must be a name, a path, a pair of arrays (inputs, targets) or a dataset, got "
+                f"{type(what).__name__}."
+            )
+        what, targets = what
+    return _called(from_arrays, "arrays", options, what, targets)
+
+
+def _by_name(what: str | Path, options: dict[str, Any]) -> Dataset:
+    name, path = str(what), Path(what).expanduser()
+    if isinstance(what, str) and name in SETS:
+        return _called(SETS[name], f"{name!r}", options)
+    if isinstance(what, str) and name in NAMED:
+        from lamina.data.named import load_named
+
+        return _called(load_named, f"{name!r}", options, name)
+    if path.is_dir():
+        from lamina.data.images import load_folder
+
+        return _called(load_folder, "a folder", options, path)
+    if path.suffix.lower() in SUFFIXES:
+        return _called(load_table, "a table", options, path)
+    if path.exists():
+        raise DataError(
+            f"`{path.as_posix()}` is neither a folder nor a table ({', '.join(SUFFIXES)}): a single picture is for "
+            "`predict`, and other formats must be converted."
+        )
+    known = [*SETS, *NAMED]
+    close = get_close_matches(name.lower(), known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}, and paths."
+    raise DataError(f"there is no data set named {name!r} and no file or folder of that name: {hint}")
+
+
+def _called(loader: Callable[..., Dataset], name: str, options: dict[str, Any], *arguments: Any) -> Dataset:
+    """Call a loader, and name the options it has if one is unknown."""
+    parameters = inspect.signature(loader).parameters.values()
+    accepted = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD][len(arguments) :]
+    if loader is load_table:
+        accepted += [field.name for field in fields(Format)]
+    unknown = [option for option in options if option not in accepted]
+    if unknown:
+        has = f"it has {', '.join(accepted)}" if accepted else "it has none"
+        raise DataError(f"{name} has no option {unknown[0]!r}: {has}.")
+    return loader(*arguments, **options)

@@ -1,0 +1,151 @@
+"""Named data sets in their official file formats: MNIST and Fashion-MNIST (IDX), CIFAR-10 (binary batches).
+
+They lie in memory as bytes. The official test set stays the test part of a split; the validation part is taken from
+the official training set, one sixth of it unless the ratios say otherwise.
+"""
+
+import math
+import struct
+import zlib
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from lamina._errors import DataError
+from lamina._types import Tensor
+from lamina.data.dataset import ArrayDataset, Spec
+from lamina.data.store import Found, require
+
+CLASSES = {
+    "mnist": tuple("0123456789"),
+    "fashion-mnist": (
+        *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+        *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+    ),
+    "cifar10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+}
+_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_MOST = 2**31  # bytes that one IDX file may claim
+
+
+def load_named(name: str) -> ArrayDataset:
+    """Load a named data set from `LAMINA_DATA` or the user's cache, verified.
+
+    Args:
+        name: "mnist", "fashion-mnist" or "cifar10".
+
+    Returns:
+        The official training set, with the official test set as its `official_test`.
+
+    >>> load_named("minst")
+    Traceback (most recent call last):
+    lamina._errors.ArgumentError: `name` must be one of 'mnist', 'fashion-mnist', 'cifar10', got 'minst'.
+    """
+    found = require(name)
+    train, test = _cifar(found) if found.named.archive is not None else _idx_pairs(found)
+    note = f"{found.named.title}; the second number is the official test set."
+    classes = CLASSES.get(name, tuple(map(str, range(10))))
+    shape = tuple(train[0].shape[1:])
+    spec = Spec("image", "classification", shape, len(classes), classes=classes, source=name, notes=(note,))
+    return ArrayDataset(*train, spec, official_test=ArrayDataset(*test, spec))
+
+
+def read_idx(data: bytes, name: str) -> np.ndarray:
+    """Parse the content of an IDX file, gzipped or not.
+
+    The format: two zero bytes, a type, the number of axes, their lengths as 32-bit big-endian numbers, the values.
+
+    Args:
+        data: the content.
+        name: what messages call the file.
+
+    Returns:
+        An array of the type and shape that the file states.
+
+    >>> read_idx(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]), "three bytes").tolist()
+    [7, 8, 9]
+    """
+    if data[:2] == b"\x1f\x8b":
+        data = _inflated(data, name)
+    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _TYPES:
+        raise DataError(
+            f"`{name}` is not an IDX file: it begins with {data[:4].hex(' ') or 'nothing'}, not 00 00 08 ..."
+        )
+    kind, axes = np.dtype(_TYPES[data[2]]), data[3]
+    if axes == 0 or len(data) < 4 + 4 * axes:
+        raise DataError(f"`{name}` is cut off within its head of {axes} axes ({len(data)} bytes): get it again.")
+    shape = struct.unpack(f">{axes}I", data[4 : 4 + 4 * axes])
+    claimed, there = math.prod(shape) * kind.itemsize, len(data) - 4 - 4 * axes
+    if there != claimed:
+        what = "is cut off" if there < claimed else "goes on too long"
+        raise DataError(f"`{name}` {what}: its head says {shape}, {claimed:,} bytes, got {there:,}: get it again.")
+    return np.frombuffer(data, kind, offset=4 + 4 * axes).reshape(shape)
+
+
+def read_cifar_batch(data: bytes, name: str, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Parse a binary CIFAR-10 batch: records of a label byte and 3 x 32 x 32 color bytes.
+
+    Args:
+        data: the content.
+        name: what messages call the file.
+        classes: labels are below this number.
+
+    Returns:
+        Pictures (count, 3, 32, 32) and labels, as views of the bytes.
+
+    >>> pictures, labels = read_cifar_batch(bytes([6] + [0] * 3072), "one frog")
+    >>> pictures.shape, labels.tolist()
+    ((1, 3, 32, 32), [6])
+    """
+    if not data or len(data) % 3073:
+        raise DataError(f"`{name}` is cut off: a batch has 3,073 bytes a picture, got {len(data):,}: get it again.")
+    records = np.frombuffer(data, np.uint8).reshape(-1, 3073)
+    _check_labels(records[:, 0], classes, name)
+    return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0]
+
+
+def _inflated(data: bytes, name: str) -> bytes:
+    """Unpack gzip, but not more than a plausible file holds."""
+    unpack = zlib.decompressobj(wbits=31)
+    try:
+        out = unpack.decompress(data, _MOST)
+    except zlib.error as error:
+        raise DataError(f"`{name}` is damaged ({error}): get it again.") from error
+    if unpack.unconsumed_tail:
+        raise DataError(f"`{name}` unpacks to more than {_MOST:,} bytes, as a decompression bomb does: get it again.")
+    if not unpack.eof:
+        raise DataError(f"`{name}` is cut off within its gzip stream: get it again.")
+    return out
+
+
+def _check_labels(labels: np.ndarray, classes: int, name: str) -> None:
+    if len(labels) and labels.max() >= classes:
+        raise DataError(f"`{name}` has the label {labels.max()}: labels must be in [0, {classes}).")
+
+
+def _idx_pairs(found: Found) -> list[tuple[Tensor, Tensor]]:
+    parts = {name: read_idx(data, name) for name, data in found.contents()}
+    return [_idx_pair(parts, which) for which in ("train", "t10k")]
+
+
+def _idx_pair(parts: Mapping[str, np.ndarray], which: str) -> tuple[Tensor, Tensor]:
+    names = f"{which}-images-idx3-ubyte.gz", f"{which}-labels-idx1-ubyte.gz"
+    images, labels = (parts[name] for name in names)
+    if images.ndim != 3 or images.dtype != np.uint8 or labels.ndim != 1 or len(images) != len(labels):
+        raise DataError(
+            f"`{names[0]}` {images.shape} and `{names[1]}` {labels.shape} are not pictures and their labels."
+        )
+    _check_labels(labels, 10, names[1])
+    return torch.tensor(images).unsqueeze(1), torch.tensor(labels.astype(np.int64))
+
+
+def _cifar(found: Found) -> list[tuple[Tensor, Tensor]]:
+    batches = {}
+    for name, data in found.contents():
+        images, labels = read_cifar_batch(data, name)
+        batches[name] = torch.tensor(images), torch.tensor(labels.astype(np.int64))
+    names = [file.name for file in found.named.files]
+    train = [batches.pop(name) for name in names if name.startswith("data")]
+    inputs, targets = (torch.cat(part) for part in zip(*train, strict=True))
+    return [(inputs, targets), batches["test_batch.bin"]]

@@ -1,0 +1,425 @@
+r"""From stored examples to what a network takes, with numbers fitted on the training part alone.
+
+Pictures get the network's number of channels and size and are normalized by mean and standard deviation of each
+channel; columns of numbers are standardized, missing values become the training mean and are marked in a column of
+their own, categories become one column a value; real targets are standardized, and predictions given in their units.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import torch
+
+from lamina._errors import DataError, DataWarning, choice
+from lamina._types import Float, Num, Tensor
+from lamina.data.augment import Augment
+from lamina.data.dataset import Dataset, Spec, Subset, all_targets
+from lamina.data.source import Source
+
+RESIZE = ("fit", "crop", "stretch")
+_PART = 2**22  # numbers looked at together
+_ENOUGH = 20_000  # pictures that fix mean and standard deviation when each of them must be decoded
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    r"""A fitted preparation of inputs and targets; plain numbers that travel with a run.
+
+    $$\hat u_j = \frac{u_j - \mu_j}{\sigma_j}$$
+    with mean and standard deviation (divisor N) of the training part; sigma = 1 where a feature is constant.
+
+    Args:
+        spec: what the stored examples are.
+        inputs: the shape of one prepared example.
+        kept: its shape before the last step, (channels, height, width) for pictures.
+        scale: what a stored picture is multiplied by first: 1/255 for bytes.
+        mean: of each channel, column of numbers or component.
+        std: of the same.
+        seen: for each column the numbers of the categories that the training part has.
+        missing: for each column whether the training part lacks values there.
+        fill: what stands in for a missing number: the mean of its column.
+        target_mean: of real targets.
+        target_std: of real targets.
+        resize: how pictures change their proportions: "fit" pads with 0, "crop" keeps the middle, "stretch" distorts.
+
+    >>> from lamina.data.synthetic import linear
+    >>> data = linear(50)
+    >>> prepare = Preprocess.fit(data)
+    >>> prepared = prepare.apply(data.inputs)
+    >>> prepared.dtype, bool(prepared.mean().abs() < 1e-6), bool((prepared.std(correction=0) - 1).abs() < 1e-6)
+    (torch.float32, True, True)
+    """
+
+    spec: Spec
+    inputs: tuple[int, ...]
+    kept: tuple[int, ...]
+    scale: float
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    seen: tuple[tuple[int, ...], ...] = ()
+    missing: tuple[bool, ...] = ()
+    fill: tuple[float, ...] = ()
+    target_mean: tuple[float, ...] = ()
+    target_std: tuple[float, ...] = ()
+    resize: str = "fit"
+
+    @classmethod
+    def fit(
+        cls,
+        train: Dataset,
+        inputs: tuple[int, ...] | int | None = None,
+        *,
+        resize: str = "fit",
+        standardize: bool | None = None,
+    ) -> "Preprocess":
+        """Fit to the training part.
+
+        Args:
+            train: the training part; no other example has an influence.
+            inputs: the shape the network takes, or its number of inputs; None keeps what is stored.
+            resize: "fit", "crop" or "stretch" for pictures of other proportions.
+            standardize: whether to shift and scale inputs; by default yes, but a truth table stays 0 and 1.
+
+        >>> from lamina.data.load import load
+        >>> Preprocess.fit(load("digits"), (1, 28, 28)).inputs
+        (1, 28, 28)
+        """
+        choice("resize", resize, RESIZE)
+        spec = train.spec
+        if not len(train):
+            raise DataError("preprocessing must be fitted on at least 1 training example, got 0.")
+        standardize = not spec.complete if standardize is None else standardize
+        if spec.kind == "table":
+            return _fit_table(train, inputs, standardize, resize)
+        kept, prepared = _shapes(spec, spec.inputs, inputs)
+        stored = train.take(torch.arange(1))[0]
+        scale = 1 / 255 if spec.kind == "image" and stored.dtype == torch.uint8 else 1.0
+        bare = cls(spec, prepared, kept, scale, (), (), resize=resize)
+        if standardize:
+            size = max(math.prod(spec.inputs), math.prod(kept))
+            parts = (bare.keep(part) for part in _inputs(train, size))
+            if scale != 1:
+                mean, std = _byte_moments(parts)
+            elif spec.kind == "image":
+                mean, std = _moments(part.movedim(1, -1).flatten(0, -2) for part in parts)
+            else:
+                mean, std = _moments(part.flatten(1) for part in parts)
+        else:
+            width = kept[0] if spec.kind == "image" else math.prod(kept)
+            mean, std = torch.zeros(width), torch.ones(width)
+        return cls(spec, prepared, kept, scale, _numbers(mean), _numbers(std), (), (), (), *_fit_targets(train), resize)
+
+    @property
+    def kept_dtype(self) -> torch.dtype:
+        """The type of a kept example: bytes where the stored pictures are bytes, else float32."""
+        return torch.uint8 if self.scale != 1 else torch.float32
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the prepared columns of a table, in order."""
+        spec = self.spec
+        if spec.kind != "table":
+            return spec.features
+        numbers = [name for name, levels in zip(spec.features, spec.levels, strict=True) if not levels]
+        values = [
+            f"{name}={levels[i]}"
+            for name, levels, seen in zip(spec.features, spec.levels, self.seen, strict=True)
+            for i in seen
+        ]
+        gaps = [f"{name} missing" for name, missing in zip(spec.features, self.missing, strict=True) if missing]
+        return (*numbers, *values, *gaps)
+
+    def apply(self, inputs: Num[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
+        """Prepare stored examples; a category that the training part does not have is refused."""
+        return self.finisher(inputs.device)(self.keep(inputs))
+
+    def keep(self, inputs: Num[Tensor, "batch ..."], *, lenient: bool = False) -> Num[Tensor, "batch ..."]:
+        """Make what is kept of stored examples: pictures of the network's size, still bytes, or finished rows.
+
+        Args:
+            inputs: stored examples.
+            lenient: warn of an unknown category and count it as none of the known, instead of refusing it.
+        """
+        if tuple(inputs.shape[1:]) != self.spec.inputs:
+            raise DataError(
+                f"examples must have the shape {self.spec.inputs} of the training data, got {tuple(inputs.shape[1:])}."
+            )
+        if self.spec.kind == "image":
+            if inputs.is_floating_point() and self.kept_dtype == torch.uint8:
+                raise DataError(f"pictures must be bytes (0 to 255) as in training, got {inputs.dtype}: convert them.")
+            return resized(with_channels(inputs, self.kept[0]), self.kept[1:], self.resize).to(self.kept_dtype)
+        if self.spec.kind == "table":
+            return self._rows(inputs, lenient)
+        if not self.mean:
+            return inputs
+        mean, std = (_constant(numbers, inputs.device) for numbers in (self.mean, self.std))
+        return ((inputs.flatten(1).double() - mean) / std).float().reshape(-1, *self.kept)
+
+    def _rows(self, rows: Tensor, lenient: bool) -> Tensor:
+        """Join standardized numbers, one column a known category, one column a mark for missing values."""
+        spec = self.spec
+        numbers = torch.tensor([not levels for levels in spec.levels], device=rows.device)
+        mean, std, fill = (_constant(values, rows.device) for values in (self.mean, self.std, self.fill))
+        filled = torch.where(rows[:, numbers].isnan(), fill, rows[:, numbers].double())
+        blocks = [((filled - mean) / std).float()]
+        for column, (levels, seen) in enumerate(zip(spec.levels, self.seen, strict=True)):
+            if levels:
+                values = rows[:, column]
+                hit = values[:, None] == torch.tensor(seen, dtype=values.dtype, device=rows.device)
+                unknown = values[~hit.any(1) & ~values.isnan()]
+                if len(unknown):
+                    self._unknown(column, int(unknown[0]), lenient)
+                blocks.append(hit.float())
+        gaps = torch.tensor(self.missing, device=rows.device)
+        return torch.cat([*blocks, rows[:, gaps].isnan().float()], 1)
+
+    def _unknown(self, column: int, value: int, lenient: bool) -> None:
+        levels, name = self.spec.levels[column], self.spec.features[column]
+        text = repr(levels[value]) if 0 <= value < len(levels) else f"the value number {value}"
+        known = ", ".join(repr(levels[i]) for i in self.seen[column][:10])
+        message = f"column {name!r} holds {text}, which is not in the training rows (known are {known})"
+        if not lenient:
+            raise DataError(f"{message}: correct the value or leave it empty.")
+        warnings.warn(f"{message}: it counts as none of them.", DataWarning, stacklevel=5)
+
+    def finisher(self, device: torch.device | str) -> Callable[[Tensor], Tensor]:
+        """Give the last step: pictures are normalized, everything gets the network's shape. No host is asked."""
+        shape = self.inputs
+        if self.spec.kind != "image":
+            return lambda kept: kept.reshape(-1, *shape)
+        std = torch.tensor(self.std, dtype=torch.float64)
+        factor = (self.scale / std).to(device, torch.float32)[:, None, None]
+        shift = (-torch.tensor(self.mean, dtype=torch.float64) / std).to(device, torch.float32)[:, None, None]
+        return lambda kept: (kept.float() * factor + shift).reshape(-1, *shape)
+
+    def targets(self, targets: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
+        """Prepare targets: labels as int64; real ones standardized, float32, [batch, outputs] or their own shape."""
+        if self.spec.task == "classification":
+            return targets.long()
+        shape = (self.spec.outputs,) if self.spec.task == "regression" else self.spec.target_shape
+        mean, std = (_constant(numbers, targets.device) for numbers in (self.target_mean, self.target_std))
+        columns = targets.double().reshape(len(targets), *shape)
+        return ((columns - mean) / std).float()
+
+    def untargets(self, outputs: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
+        """Give real outputs of a network in the units of the stored targets, those of a classifier as they are."""
+        if self.spec.task == "classification":
+            return outputs
+        mean, std = (_constant(numbers, outputs.device) for numbers in (self.target_mean, self.target_std))
+        return (outputs.double() * std + mean).to(outputs.dtype)
+
+    def source(
+        self,
+        dataset: Dataset,
+        device: torch.device | str = "cpu",
+        budget: int = 2 * 2**30,
+        augment: Augment | None = None,
+    ) -> Source:
+        """Give prepared batches of a dataset on a device; see `Source`."""
+        return Source(dataset, self, device, budget, augment)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give plain JSON values; `from_dict` takes them back, every number exactly."""
+        return {**_plain(asdict(self)), "spec": self.spec.as_dict()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Preprocess":
+        """Make a preparation of what `as_dict` gave.
+
+        >>> from lamina.data.synthetic import moons
+        >>> prepare = Preprocess.fit(moons(20))
+        >>> Preprocess.from_dict(prepare.as_dict()) == prepare
+        True
+        """
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise DataError(f"a preprocessing has the unknown fields {unknown}: a newer Lamina may have written it.")
+        rest = {name: _tuples(value) for name, value in values.items() if name != "spec"}
+        return cls(Spec.from_dict(values["spec"]), **rest)
+
+
+def with_channels(
+    images: Num[Tensor, "batch channel height width"], channels: int
+) -> Num[Tensor, "batch other height width"]:
+    """Turn gray pictures into RGB by repetition, or RGB into gray by luminance, as Pillow does.
+
+    >>> with_channels(torch.tensor([255, 0, 0], dtype=torch.uint8).reshape(1, 3, 1, 1), 1).item()
+    76
+    """
+    have = images.shape[1]
+    if have == channels:
+        return images
+    if (have, channels) == (1, 3):
+        return images.expand(-1, 3, -1, -1)
+    if (have, channels) != (3, 1):
+        raise DataError(f"pictures of {have} channels cannot be given {channels}: only 1 (gray) and 3 (RGB) are known.")
+    if images.is_floating_point():
+        weight = torch.tensor([0.299, 0.587, 0.114], dtype=images.dtype, device=images.device)
+        return (images * weight[:, None, None]).sum(1, keepdim=True)
+    weight = torch.tensor([19595, 38470, 7471], dtype=torch.int32, device=images.device)
+    return ((images.int() * weight[:, None, None]).sum(1, keepdim=True) + 0x8000 >> 16).to(images.dtype)
+
+
+def resized(
+    images: Num[Tensor, "batch channel height width"], size: tuple[int, ...], policy: str = "fit"
+) -> Num[Tensor, "batch channel other_height other_width"]:
+    """Scale pictures bilinearly (smoothed when they shrink); bytes stay bytes.
+
+    Args:
+        images: bytes or floats.
+        size: the wanted (height, width).
+        policy: "fit" scales until the longer side fits and pads with 0; "crop" keeps the middle that has the wanted
+            proportions; "stretch" ignores the proportions.
+
+    >>> resized(torch.tensor([[[[0, 100]]]], dtype=torch.uint8), (1, 4), "stretch").tolist()
+    [[[[0, 25, 75, 100]]]]
+    """
+    choice("policy", policy, RESIZE)
+    height, width = images.shape[2:]
+    if (height, width) == tuple(size):
+        return images
+    if policy == "crop":
+        factor = max(size[0] / height, size[1] / width)
+        part = max(1, round(size[0] / factor)), max(1, round(size[1] / factor))
+        top, left = (height - part[0]) // 2, (width - part[1]) // 2
+        return resized(images[:, :, top : top + part[0], left : left + part[1]], size, "stretch")
+    if policy == "fit":
+        factor = min(size[0] / height, size[1] / width)
+        part = max(1, round(height * factor)), max(1, round(width * factor))
+        top, left = (size[0] - part[0]) // 2, (size[1] - part[1]) // 2
+        border = left, size[1] - part[1] - left, top, size[0] - part[0] - top
+        return torch.nn.functional.pad(resized(images, part, "stretch"), border)
+    floats = images if images.is_floating_point() else images.float()
+    scaled = torch.nn.functional.interpolate(floats, tuple(size), mode="bilinear", align_corners=False, antialias=True)
+    return scaled if images.is_floating_point() else scaled.round().clamp(0, 255).to(images.dtype)
+
+
+def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize: bool, resize: str) -> Preprocess:
+    spec = train.spec
+    numbers = torch.tensor([not levels for levels in spec.levels])
+    rows = torch.cat(list(_inputs(train, len(numbers)))).double()
+    mean, std = _moments([rows[:, numbers]], gaps=True)
+    fill = mean
+    if not standardize:
+        mean, std = torch.zeros_like(mean), torch.ones_like(std)
+    seen = tuple(
+        tuple(int(v) for v in rows[:, j].unique().tolist() if not math.isnan(v)) if levels else ()
+        for j, levels in enumerate(spec.levels)
+    )
+    missing = tuple(rows.isnan().any(0).tolist())
+    width = len(mean) + sum(map(len, seen)) + sum(missing)
+    kept, prepared = _shapes(spec, (width,), inputs)
+    targets = _fit_targets(train)
+    return Preprocess(
+        spec, prepared, kept, 1.0, _numbers(mean), _numbers(std), seen, missing, _numbers(fill), *targets, resize
+    )
+
+
+def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Give mean and standard deviation of real targets: for each output, or one for all entries of a structured one."""
+    spec = train.spec
+    if spec.task == "classification":
+        return (), ()
+    if spec.task == "structured" and train.take(torch.arange(1))[1].dtype == torch.uint8:
+        return (0.0,), (255.0,)
+    width = spec.outputs if spec.task == "regression" else 1
+    mean, std = _moments(part.reshape(-1, width) for part in all_targets(train).split(_PART))
+    return _numbers(mean), _numbers(std)
+
+
+def _inputs(train: Dataset, size: int) -> Iterator[Tensor]:
+    """Read inputs of this size part by part; of pictures that must be decoded, evenly spaced ones are enough."""
+    whole, base = torch.arange(len(train)), train
+    while isinstance(base, Subset):
+        base = base.dataset
+    if train.spec.kind == "image" and getattr(base, "inputs", None) is None and len(train) > _ENOUGH:
+        whole = torch.linspace(0, len(train) - 1, _ENOUGH).long()
+    for part in whole.split(max(1, _PART // size)):
+        yield train.take(part)[0]
+
+
+def _byte_moments(parts: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
+    """Compute mean and standard deviation of each channel of bytes / 255, exactly up to the last division.
+
+    Sums of 256 squares of bytes are below 2^24 and therefore exact in float32, in whatever order they are added.
+    """
+    count, sums, squares = 0, torch.zeros(()), torch.zeros(())
+    for part in parts:
+        channels = part.transpose(0, 1).flatten(1)
+        count += channels.shape[1]
+        blocks = torch.nn.functional.pad(channels, (0, -channels.shape[1] % 256)).float().unflatten(1, (-1, 256))
+        sums, squares = sums + blocks.sum(2).double().sum(1), squares + blocks.square().sum(2).double().sum(1)
+    totals = [(int(first), int(second)) for first, second in zip(sums.tolist(), squares.tolist(), strict=True)]
+    mean = [first / (255 * count) for first, _ in totals]
+    std = [math.sqrt(count * second - first**2) / (255 * count) or 1.0 for first, second in totals]
+    return torch.tensor(mean, dtype=torch.float64), torch.tensor(std, dtype=torch.float64)
+
+
+def _moments(parts: Iterable[Tensor], gaps: bool = False) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of each column over all parts, in float64, leaving out missing values with `gaps`.
+
+    Parts are joined by the pairwise update of Chan, Golub and LeVeque, which does not cancel as a sum of squares does.
+    """
+    count = mean = squares = torch.zeros((), dtype=torch.float64)
+    for part in parts:
+        there = ~part.isnan() if gaps else torch.ones_like(part, dtype=torch.bool)
+        n = there.sum(0).double()
+        m = torch.where(there, part, 0.0).double().sum(0) / n.clamp(min=1)
+        s = torch.where(there, part - m, 0.0).double().square().sum(0)
+        total = (count + n).clamp(min=1)
+        squares = squares + s + (m - mean).square() * count * n / total
+        mean = mean + (m - mean) * n / total
+        count = count + n
+    if not bool((mean.isfinite() & squares.isfinite()).all()):
+        raise DataError(
+            "inputs and real targets must be finite, got NaN or infinity: correct or remove those examples."
+        )
+    std = (squares / count.clamp(min=1)).sqrt()
+    constant = std <= 1e-12 * mean.abs()  # what rounding leaves of a feature that never changes
+    return mean, torch.where(constant, 1.0, std)
+
+
+def _shapes(
+    spec: Spec, natural: tuple[int, ...], wanted: tuple[int, ...] | int | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Decide the kept shape and the prepared shape from what the data are and what the network takes."""
+    shape = (wanted,) if isinstance(wanted, int) else natural if wanted is None else tuple(wanted)
+    if math.prod(shape) == math.prod(natural) and not (spec.kind == "image" and len(shape) == 3):
+        return natural, shape
+    if spec.kind != "image":
+        raise DataError(
+            f"the network takes inputs of shape {shape}, but these data have {math.prod(natural)} numbers an example "
+            f"after preparation: build it with inputs={math.prod(natural)}."
+        )
+    if len(shape) == 3:
+        with_channels(torch.zeros(1, natural[0], 1, 1), shape[0])
+        return shape, shape
+    for channels in (natural[0], 1, 3):
+        side = math.isqrt(shape[0] // channels)
+        if len(shape) == 1 and channels * side * side == shape[0]:
+            return (channels, side, side), shape
+    raise DataError(
+        f"pictures of shape {natural} cannot be given the shape {shape} that the network takes: "
+        "ask for (channels, height, width), or for the size of a square gray or RGB picture."
+    )
+
+
+def _constant(numbers: tuple[float, ...], device: torch.device) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float64, device=device)
+
+
+def _numbers(values: Tensor) -> tuple[float, ...]:
+    return tuple(values.double().flatten().tolist())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value

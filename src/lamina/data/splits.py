@@ -1,0 +1,339 @@
+r"""Training, validation and test part of a dataset (§1.5 of the notes): 4:1:1, seeded, stratified, grouped.
+
+With ratios a:b:c of N examples the validation part gets floor(N b / (a+b+c)) and the test part
+floor(N c / (a+b+c)) of them; the training part gets the rest. The test part is sealed: it is read through
+`Split.open_test` only, which counts.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import torch
+
+from lamina._errors import ArgumentError, DataError, DataWarning, at_least
+from lamina._types import Int, Seed, Tensor
+from lamina.data.dataset import Dataset, Described, Spec, Subset, all_targets
+from lamina.functional.random import as_generator
+
+PARTS = ("training", "validation", "test")
+
+
+class Sealed:
+    """A dataset that says what and how many it holds but gives examples only after it was opened, and counts that.
+
+    Notes: N1.67 (§1.5).
+
+    >>> from lamina.data.synthetic import blobs
+    >>> part = Sealed(blobs(9))
+    >>> len(part), part.openings, len(part.open()), part.openings
+    (9, 0, 9, 1)
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self.openings = 0
+
+    @property
+    def spec(self) -> Spec:
+        """What the sealed examples are."""
+        return self._dataset.spec
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def open(self) -> Dataset:
+        """Give the dataset and count."""
+        self.openings += 1
+        return self._dataset
+
+    def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
+        """Refuse: the only way to the examples is `Split.open_test`."""
+        raise DataError(
+            f"the test part is sealed, and {len(indices)} of its examples were asked for: open it once, at the end, "
+            "with `split.open_test()`."
+        )
+
+
+@dataclass(frozen=True)
+class Split:
+    """Three parts of a dataset, of which the last is read once, at the very end.
+
+    Notes: N1.66, N1.67 (§1.5).
+
+    Args:
+        train: fits the parameters.
+        validation: chooses hyperparameters and the moment to stop.
+        test: sealed; `open_test` gives it.
+        note: one sentence with the sizes.
+        origin: how to load and split the same data again; None for data made in memory.
+
+    >>> from lamina.data.synthetic import blobs
+    >>> parts = blobs(600).split()
+    >>> len(parts.train), len(parts.validation), len(parts.test), parts.openings
+    (400, 100, 100, 0)
+    """
+
+    train: Dataset
+    validation: Dataset
+    test: Sealed
+    note: str
+    origin: Mapping[str, Any] | None = None
+
+    def open_test(self) -> Dataset:
+        """Give the test part and count it in `openings`; an honest experiment does this once."""
+        return self.test.open()
+
+    @property
+    def openings(self) -> int:
+        """How often the test part was opened."""
+        return self.test.openings
+
+
+def split(
+    dataset: Dataset,
+    seed: Seed = 0,
+    ratios: tuple[int, int, int] = (4, 1, 1),
+    groups: Int[Tensor, " batch"] | None = None,
+) -> Split:
+    """Split into training, validation and test part as a pure function of the dataset and the seed.
+
+    Classes are spread so that each part has, of every class, its share rounded up or down. With groups no group is in
+    two parts, and shares are met as well as whole groups allow. An official test set stays the test part; the
+    validation part is then taken from the rest by the same rule. A complete dataset (a truth table) is not divided:
+    it has no unseen examples.
+
+    Notes: N1.66 (§1.5).
+
+    Args:
+        dataset: what to split.
+        seed: which split.
+        ratios: the shares of training, validation and test.
+        groups: a number for each example; those of `dataset` when not given.
+
+    Returns:
+        The parts. A `DataWarning` says when examples of one part are copies of training examples, or when a class is
+        too small for three parts.
+
+    >>> from lamina.data.synthetic import blobs
+    >>> split(blobs(60), seed=3).note
+    'blobs: 40 training, 10 validation and 10 test examples, stratified by class, seed 3.'
+    """
+    _check_ratios(ratios)
+    again = _origin(dataset, seed, ratios, groups)
+    name = dataset.spec.source or "data"
+    if dataset.spec.complete:
+        note = f"{name}: all {len(dataset)} examples train, validate and test, for there are no others."
+        return Split(dataset, dataset, Sealed(dataset), note, again)
+    official = getattr(dataset, "official_test", None)
+    sizes = _sizes(len(dataset), ratios if official is None else (*ratios[:2], 0), sum(ratios))
+    groups = getattr(dataset, "groups", None) if groups is None else groups
+    labels = all_targets(dataset) if dataset.spec.task == "classification" else None
+    generator = as_generator(seed)
+    if groups is not None:
+        parts, how = _by_groups(_checked(groups, dataset), labels, sizes, generator), "grouped"
+    elif labels is not None:
+        parts, how = _by_class(labels, sizes, generator), "stratified by class"
+        _warn_rare(labels, dataset.spec, sum(size > 0 for size in sizes) + (official is not None))
+    else:
+        parts, how = _by_chance(len(dataset), sizes, generator), "by chance"
+    train, validation = (Subset(dataset, indices) for indices in parts[:2])
+    test = Subset(dataset, parts[2]) if official is None else official
+    copies = _copies(dataset, parts, official)
+    _warn_copies(copies if official is None else (copies[0], 0), (len(validation), len(test)))
+    kind = "official test" if official is not None else "test"
+    note = f"{name}: {len(train)} training, {len(validation)} validation and {len(test)} {kind} examples, {how}"
+    note += f", seed {seed}" if isinstance(seed, int) else ""
+    if official is not None and copies[1]:  # nobody can change an official set, so this is no warning
+        note += f"; {copies[1]} official test examples are copies of training examples"
+    return Split(train, validation, Sealed(test), note + ".", again)
+
+
+def _origin(dataset: Dataset, seed: Seed, ratios: tuple[int, int, int], groups: Tensor | None) -> dict[str, Any] | None:
+    """Say how the same split can be made again, if it can."""
+    loaded = getattr(dataset, "origin", None)
+    if loaded is None or groups is not None or not isinstance(seed, int):
+        return None
+    return {**loaded, "seed": seed, "ratios": list(ratios)}
+
+
+def k_fold(
+    dataset: Dataset, k: int, seed: Seed = 0, groups: Int[Tensor, " batch"] | None = None
+) -> list[tuple[Subset, Subset]]:
+    """Divide into k parts, each of them once the validation part and in all other rounds a part of the training data.
+
+    Sizes differ by at most 1, also within each class; with groups no group is divided.
+
+    Notes: N1.66 (§1.5).
+
+    Args:
+        dataset: what to divide, for example the training part of a split.
+        k: how many parts, at least 2.
+        seed: which division.
+        groups: a number for each example; those of `dataset` when not given.
+
+    Returns:
+        k pairs of a training and a validation part.
+
+    >>> from lamina.data.synthetic import blobs
+    >>> [(len(train), len(validation)) for train, validation in k_fold(blobs(10), 3)]
+    [(6, 4), (7, 3), (7, 3)]
+    """
+    at_least("k", k, 2)
+    groups = getattr(dataset, "groups", None) if groups is None else groups
+    count = len(dataset) if groups is None else len(_checked(groups, dataset).unique())
+    if count < k:
+        raise DataError(
+            f"`k` must be at most the number of {'examples' if groups is None else 'groups'} ({count}), got {k}."
+        )
+    labels = all_targets(dataset) if dataset.spec.task == "classification" else None
+    generator = as_generator(seed)
+    if groups is None:
+        order = torch.randperm(len(dataset), generator=generator)
+        if labels is not None:
+            order = order[labels[order].argsort(stable=True)]
+        folds = [order[i::k].sort().values for i in range(k)]
+    else:
+        equal = [len(dataset) / k] * k
+        folds = _by_groups(groups, labels, equal, generator)
+    whole = torch.arange(len(dataset))
+    return [(Subset(dataset, whole[~torch.isin(whole, fold)]), Subset(dataset, fold)) for fold in folds]
+
+
+def _check_ratios(ratios: tuple[int, int, int]) -> None:
+    if len(ratios) != 3 or min(ratios) < 0 or ratios[0] == 0:
+        raise ArgumentError(
+            f"`ratios` must be three numbers that are not negative, the first above 0, such as (4, 1, 1), got {ratios}."
+        )
+
+
+def _sizes(count: int, ratios: tuple[int, ...], total: int) -> list[int]:
+    """Round the validation and the test part down and give the rest to the training part."""
+    held = [count * share // total for share in ratios[1:]]
+    sizes = [count - sum(held), *held]
+    for part, share, size in zip(PARTS, ratios, sizes, strict=True):
+        if share and not size:
+            least = max(-(-total // r) for r in ratios[1:] if r)
+            raise DataError(
+                f"{count} examples are too few to split {':'.join(map(str, ratios))}, the {part} part would be empty: "
+                f"use at least {least} examples or other `ratios`."
+            )
+    return sizes
+
+
+def _checked(groups: Tensor, dataset: Dataset) -> Tensor:
+    if len(groups) != len(dataset):
+        raise DataError(f"`groups` must have one number for each of the {len(dataset)} examples, got {len(groups)}.")
+    return groups
+
+
+def _by_chance(count: int, sizes: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+    order = torch.randperm(count, generator=generator)
+    return [part.sort().values for part in order.split(list(sizes))]
+
+
+def _by_class(labels: Tensor, sizes: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+    """Deal the shuffled examples of each class to the parts as `_shares` says."""
+    order = torch.randperm(len(labels), generator=generator)
+    order = order[labels[order].argsort(stable=True)]
+    counts = torch.bincount(labels).tolist()
+    parts: list[list[Tensor]] = [[] for _ in sizes]
+    for members, shares in zip(order.split(counts), _shares(counts, sizes), strict=True):
+        for part, piece in zip(parts, members.split(shares), strict=True):
+            part.append(piece)
+    return [torch.cat(pieces).sort().values for pieces in parts]
+
+
+def _shares(counts: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
+    """Round the table of ideal shares count * size / N to integers that keep all row and column sums.
+
+    Every entry is rounded up or down, the largest remainders up where the sums allow it. Rows are decided one by one,
+    small classes first; a choice is allowed if the open rows can still meet the sums: with m open rows, each of which
+    gives a part at most one example more, every part may lack 0 to m of them (Gale and Ryser for three parts).
+    """
+    total = sum(sizes)
+    down = [[count * size // total for size in sizes] for count in counts]
+    lacking = [size - sum(row[j] for row in down) for j, size in enumerate(sizes)]
+    open_rows = [i for i, row in enumerate(down) if sum(row) < counts[i]]
+    for done, i in enumerate(sorted(open_rows, key=lambda i: counts[i]), 1):
+        remainder = [counts[i] * size % total for size in sizes]
+        choices = [
+            chosen
+            for chosen in combinations(range(len(sizes)), counts[i] - sum(down[i]))
+            if all(0 <= lack - (j in chosen) <= len(open_rows) - done for j, lack in enumerate(lacking))
+        ]
+        for j in max(choices, key=lambda chosen: sum(remainder[j] for j in chosen)):
+            down[i][j] += 1
+            lacking[j] -= 1
+    return down
+
+
+def _by_groups(
+    groups: Tensor, labels: Tensor | None, sizes: Sequence[float], generator: torch.Generator
+) -> list[Tensor]:
+    """Give whole groups, large ones first, each to the part where it brings the classes nearest to their shares."""
+    inverse = groups.unique(return_inverse=True)[1].numpy()
+    wanted = [j for j, size in enumerate(sizes) if size > 0]
+    many, classes = int(inverse.max()) + 1, np.zeros(len(inverse), int) if labels is None else labels.numpy()
+    if many < len(wanted):
+        raise DataError(
+            f"{many} groups are too few for {len(wanted)} parts, since no group may be divided: "
+            "give more groups or split without `groups`."
+        )
+    table = np.zeros((many, int(classes.max()) + 1))
+    np.add.at(table, (inverse, classes), 1)
+    shuffled = torch.randperm(many, generator=generator).numpy()
+    order = shuffled[np.argsort(-table.sum(1)[shuffled], kind="stable")]
+    lack = np.array([sizes[j] for j in wanted])[:, None] * table.sum(0) / len(inverse)
+    weight, home, filled = 1 / np.maximum(table.sum(0), 1), np.zeros(many, int), np.zeros(len(wanted), int)
+    for place, group in enumerate(order):
+        gain = ((lack**2 - (lack - table[group]) ** 2) * weight).sum(1)
+        if (filled == 0).sum() >= many - place:  # as many empty parts as groups are left
+            gain[filled > 0] = -np.inf
+        best = int(gain.argmax())
+        home[group], lack[best], filled[best] = best, lack[best] - table[group], filled[best] + 1
+    rows = torch.from_numpy(home[inverse])
+    parts = [torch.zeros(0, dtype=torch.int64) for _ in sizes]
+    for place, j in enumerate(wanted):
+        parts[j] = (rows == place).nonzero().flatten()
+    return parts
+
+
+def _warn_rare(labels: Tensor, spec: Spec, parts: int) -> None:
+    counts = torch.bincount(labels, minlength=spec.outputs).tolist()
+    rare = [f"{name!r} ({n})" for name, n in zip(spec.classes, counts, strict=True) if n < parts]
+    if rare:
+        warnings.warn(
+            f"classes with fewer than {parts} examples cannot be in every part: {', '.join(rare[:10])}.",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _copies(dataset: Dataset, parts: Sequence[Tensor], official: Dataset | None) -> tuple[int, int]:
+    """Count validation and test examples whose inputs are also in the training part, where that is cheap to know."""
+    marks = dataset.fingerprints() if isinstance(dataset, Described) else None
+    if marks is None:
+        return 0, 0
+    others = [marks[parts[1]], marks[parts[2]]]
+    if official is not None:
+        found = official.fingerprints() if isinstance(official, Described) else None
+        others[1] = marks[:0] if found is None else found
+    train = marks[parts[0]].sort().values
+    places = [torch.searchsorted(train, other).clamp(max=len(train) - 1) for other in others]
+    validation, test = (int((train[place] == other).sum()) for place, other in zip(places, others, strict=True))
+    return validation, test
+
+
+def _warn_copies(copies: tuple[int, int], sizes: tuple[int, int]) -> None:
+    found = [f"{n} of {size} {part} examples" for n, size, part in zip(copies, sizes, PARTS[1:], strict=True) if n]
+    if found:
+        warnings.warn(
+            f"{' and '.join(found)} are copies of training examples, which makes results look too good: "
+            "remove them, or keep copies together with `groups`.",
+            DataWarning,
+            stacklevel=3,
+        )

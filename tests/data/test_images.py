@@ -1,0 +1,715 @@
+"""Folders of pictures: what must simply work, and what gets one clear sentence."""
+
+import io
+import os
+import shutil
+import struct
+import tempfile
+import threading
+import unicodedata
+import zipfile
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageOps
+
+from lamina._errors import ArgumentError, DataError, DataWarning
+from lamina.data.images import ImageFolder
+from lamina.data.pictures import Picture, inspect_picture, read_image, read_picture
+
+
+def picture(size=(6, 4), seed=0, mode="RGB"):
+    channels = {"L": (), "RGB": (3,), "RGBA": (4,), "CMYK": (4,), "LA": (2,)}[mode]
+    values = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], *channels), dtype=np.uint8)
+    return Image.fromarray(values, mode)
+
+
+def pixels(image):
+    array = np.asarray(image)
+    return torch.tensor(array.reshape(*array.shape[:2], -1)).permute(2, 0, 1)
+
+
+def opened(path, change=lambda image: image):
+    """Pillow's own reading, changed."""
+    with Image.open(path) as image:
+        return pixels(change(image))
+
+
+def save(image, path, **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path, **options)
+    return path
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Two classes of three gray pictures, 6 wide and 4 high."""
+    for number in range(3):
+        save(picture(seed=number, mode="L"), tmp_path / "photos" / "cats" / f"{number}.png")
+        save(picture(seed=9 + number, mode="L"), tmp_path / "photos" / "dogs" / f"{number}.png")
+    return tmp_path / "photos"
+
+
+@contextmanager
+def ordinary_user():
+    """Be somebody whom permissions bind, also when the tests run as root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    Image.init()  # loads modules that an ordinary user may be unable to
+    try:
+        os.seteuid(65534)
+    except OSError:
+        pytest.skip("root cannot become an ordinary user here")
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that an ordinary user can reach."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+# What must simply work
+
+
+def test_one_folder_a_class(photos):
+    data = ImageFolder(photos)
+    assert (data.spec.kind, data.spec.task, data.spec.inputs, data.spec.outputs) == (
+        "image",
+        "classification",
+        (1, 4, 6),
+        2,
+    )
+    assert data.spec.classes == ("cats", "dogs") and data.spec.source == str(photos)
+    assert data.spec.notes == ("6 pictures of 6x4 (width x height).",)
+    assert len(data) == 6 and data.targets.tolist() == [0, 0, 0, 1, 1, 1]
+    inputs, targets = data.take(torch.tensor([4, 0]))
+    assert inputs.dtype == torch.uint8 and targets.tolist() == [1, 0]
+    assert inputs[0].equal(pixels(picture(seed=10, mode="L"))) and inputs[1].equal(pixels(picture(seed=0, mode="L")))
+
+
+def test_the_parts_of_a_split_are_disjoint(photos):
+    split = ImageFolder(photos).split(ratios=(1, 1, 1))
+    assert [len(part) for part in (split.train, split.validation, split.test)] == [2, 2, 2]
+    assert "stratified" in split.note
+
+
+def test_classes_that_are_numbers_are_in_the_order_of_the_numbers(tmp_path):
+    for name in ("10", "9", "1"):
+        save(picture(), tmp_path / name / "a.png")
+    assert ImageFolder(tmp_path).spec.classes == ("1", "9", "10")
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_spaces_and_umlauts(tmp_path, form):
+    root = tmp_path / unicodedata.normalize(form, "Fotos für Übung")
+    save(picture(seed=1), root / unicodedata.normalize(form, "müde Katzen") / unicodedata.normalize(form, "süß 1.png"))
+    save(picture(seed=2), root / "häßliche 'Hunde'" / "#2 (copy) ☺.jpg.png")
+    data = ImageFolder(root)
+    assert data.spec.classes == ("häßliche 'Hunde'", "müde Katzen")
+    assert data.inputs[1].equal(pixels(picture(seed=1)))
+
+
+def test_pictures_may_lie_deeper_and_links_are_followed(photos, tmp_path):
+    save(picture(seed=20, mode="L"), photos / "cats" / "more" / "deep" / "4.png")
+    save(picture(seed=21, mode="L"), tmp_path / "elsewhere" / "5.png")
+    (photos / "dogs" / "linked").symlink_to(tmp_path / "elsewhere")
+    (photos / "dogs" / "same.png").symlink_to(photos / "dogs" / "0.png")
+    data = ImageFolder(photos)
+    assert data.targets.bincount().tolist() == [4, 5]
+    assert data.inputs[3].equal(pixels(picture(seed=20, mode="L")))
+
+
+def test_hidden_files_are_ignored_and_other_files_noted(photos):
+    (photos / ".git").mkdir()
+    for name in (".DS_Store", "cats/._0.png", "dogs/Thumbs.db"):
+        (photos / name).write_bytes(b"x")
+    for name in ("readme.txt", "cats/notes.md", "dogs/a.xml", "dogs/b.xml"):
+        (photos / name).write_text("x")
+    (photos / "__MACOSX").mkdir()
+    data = ImageFolder(photos)
+    assert len(data) == 6
+    assert data.spec.notes[1:] == (
+        "Left out: 4 files that are no pictures (readme.txt, cats/notes.md, dogs/a.xml, ...).",
+    )
+
+
+def test_pictures_beside_the_class_folders_are_warned_of(photos):
+    save(picture(), photos / "overview.png")
+    with pytest.warns(DataWarning, match=r"Left out: 1 pictures beside the class folders \(overview\.png\)"):
+        assert len(ImageFolder(photos)) == 6
+
+
+@pytest.mark.parametrize("suffix", ["png", "bmp", "gif", "tif", "tiff", "webp", "ppm", "PNG", "Jpg", "jpeg"])
+def test_formats(tmp_path, suffix):
+    image = picture((16, 8))
+    kind = {"Jpg": "JPEG", "jpeg": "JPEG", "tif": "TIFF"}.get(suffix, suffix.upper())
+    path = save(image, tmp_path / f"a.{suffix}", format=kind, **({"lossless": True} if suffix == "webp" else {}))
+    got = read_image(path)
+    if kind in ("JPEG", "GIF"):  # lossy: the same as Pillow's own reading
+        assert got.equal(opened(path, lambda image: image.convert("RGB")))
+    else:
+        assert got.equal(pixels(image))
+
+
+def test_content_decides_not_the_suffix(tmp_path):
+    image = picture()
+    image.save(tmp_path / "a.jpg", format="PNG")
+    assert read_image(tmp_path / "a.jpg").equal(pixels(image))
+
+
+def test_sixteen_bits_are_scaled(tmp_path):
+    values = np.array([[0, 128, 129, 257], [32767, 32896, 65407, 65535]], np.uint16)
+    expected = (values.astype(float) * 255 / 65535).round()
+    for name in ("a.png", "a.tiff"):
+        Image.fromarray(values).save(tmp_path / name)
+        assert read_image(tmp_path / name)[0].tolist() == expected.tolist()
+    raw = b"P5 4 2 65535\n" + values.astype(">u2").tobytes()
+    (tmp_path / "a.pgm").write_bytes(raw)
+    assert read_image(tmp_path / "a.pgm")[0].tolist() == expected.tolist()
+    assert read_image(tmp_path / "a.png", (3, 2, 4)).equal(read_image(tmp_path / "a.png").expand(3, 2, 4))
+
+
+def test_palette_one_bit_and_cmyk(tmp_path):
+    colors = Image.fromarray(np.array([[0, 1], [2, 1]], np.uint8), "P")
+    colors.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
+    got = read_image(save(colors, tmp_path / "p.png"))
+    assert got.permute(1, 2, 0).tolist() == [[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [0, 255, 0]]]
+    grays = Image.fromarray(np.array([[0, 1]], np.uint8), "P")
+    grays.putpalette([7, 7, 7, 200, 200, 200])
+    assert read_image(save(grays, tmp_path / "g.png")).tolist() == [[[7, 200]]]
+    assert read_image(save(Image.new("1", (2, 1), 1), tmp_path / "1.png")).tolist() == [[[255, 255]]]
+    ink = Image.new("CMYK", (8, 8), (0, 255, 255, 0))
+    assert read_image(save(ink, tmp_path / "c.tiff"))[:, 0, 0].tolist() == [255, 0, 0]
+    close = read_image(save(ink, tmp_path / "c.jpg", quality=100))[:, 4, 4].float()
+    assert (close - torch.tensor([255.0, 0, 0])).abs().max() <= 3
+
+
+def test_transparent_pixels_are_laid_on_white(tmp_path):
+    image = Image.new("RGBA", (3, 1))
+    image.putdata([(10, 20, 30, 255), (10, 20, 30, 0), (0, 0, 0, 128)])
+    got = read_image(save(image, tmp_path / "a.png"))
+    assert got[:, 0, 0].tolist() == [10, 20, 30] and got[:, 0, 1].tolist() == [255, 255, 255]
+    assert got[:, 0, 2].tolist() == [127, 127, 127]
+    gray = Image.new("LA", (2, 1))
+    gray.putdata([(40, 255), (40, 0)])
+    assert read_image(save(gray, tmp_path / "b.png")).tolist() == [[[40, 255]]]
+    keyed = Image.fromarray(np.array([[0, 1]], np.uint8), "P")
+    keyed.putpalette([255, 0, 0, 0, 255, 0])
+    got = read_image(save(keyed, tmp_path / "c.png", transparency=bytes([255, 0])))
+    assert got[:, 0].T.tolist() == [[255, 0, 0], [255, 255, 255]]
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "tiff"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_orientation(tmp_path, orientation, suffix):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    options = {"lossless": True} if suffix == "webp" else {}
+    path = save(picture((16, 8)), tmp_path / f"a.{suffix}", exif=exif, **options)
+    expected = opened(path, ImageOps.exif_transpose)
+    seen = inspect_picture(path, "a")
+    assert (seen.height, seen.width) == expected.shape[1:] == ((16, 8) if orientation >= 5 else (8, 16))
+    assert read_image(path).equal(expected)
+    assert read_image(path, (3, 5, 5)).shape == (3, 5, 5)
+
+
+def test_a_turned_picture_is_cut_in_its_middle(tmp_path):
+    values = np.zeros((4, 12), np.uint8)
+    values[:, 4:8] = 200
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = save(Image.fromarray(values), tmp_path / "a.png", exif=exif)
+    assert read_image(path, (1, 4, 4)).eq(200).all()
+    fit = read_image(path, (1, 12, 12), "fit")
+    assert fit[0, :, :4].eq(0).all() and fit[0, :, 8:].eq(0).all() and fit[0, 4:8, 4:8].eq(200).all()
+
+
+def test_a_phone_picture_with_two_images_is_read(tmp_path):
+    image = picture((16, 8))
+    image.save(tmp_path / "a.jpg", format="MPO", save_all=True, append_images=[picture((16, 8), 1)])
+    with Image.open(tmp_path / "a.jpg") as both:
+        assert both.n_frames == 2
+    assert read_image(tmp_path / "a.jpg").shape == (3, 8, 16)
+
+
+# Sizes
+
+
+def test_crop_keeps_the_middle(tmp_path):
+    values = np.zeros((2, 6), np.uint8)
+    values[:, 2:4] = 100
+    path = save(Image.fromarray(values), tmp_path / "a.png")
+    assert read_image(path, (1, 2, 2), "crop").tolist() == [[[100, 100], [100, 100]]]
+    # Scaling by 1/2 weighs pixels by a triangle of half width 2: 1/4, 3/4, 3/4, 1/4, and 3/4, 3/4, 1/4 at the border.
+    assert read_image(path, (1, 1, 3), "crop").tolist() == [[[14, 75, 14]]]
+
+
+def test_fit_fills_up_with_black(tmp_path):
+    path = save(Image.new("L", (6, 2), 80), tmp_path / "a.png")
+    assert read_image(path, (1, 3, 3), "fit").tolist() == [[[0, 0, 0], [80, 80, 80], [0, 0, 0]]]
+    assert read_image(path, (1, 4, 3), "fit")[0, :, 0].tolist() == [0, 80, 0, 0]
+    thin = save(Image.new("L", (1, 500), 80), tmp_path / "b.png")
+    assert read_image(thin, (1, 4, 4), "fit").eq(80).sum() == 4
+
+
+def test_stretch_uses_everything(tmp_path):
+    values = np.array([[0, 0, 100, 100]], np.uint8)
+    path = save(Image.fromarray(values), tmp_path / "a.png")
+    assert read_image(path, (1, 2, 2), "stretch").tolist() == [[[14, 86], [14, 86]]]
+
+
+def test_a_large_jpeg_is_read_at_a_coarser_scale(tmp_path):
+    ramp = np.tile(np.linspace(0, 255, 1024).astype(np.uint8), (768, 1))
+    path = save(Image.fromarray(ramp), tmp_path / "a.jpg", quality=95)
+    whole = opened(path, lambda image: image.resize((32, 24), Image.Resampling.BILINEAR))
+    got = read_image(path, (1, 24, 32)).float()
+    assert (got - whole.float()).abs().max() <= 2
+
+
+def test_mixed_sizes_become_the_median_square_and_say_so(tmp_path):
+    for number, size in enumerate([(40, 30), (64, 48), (80, 100)]):
+        save(picture(size), tmp_path / "a" / f"{number}.png")
+        save(picture(size, seed=5), tmp_path / "b" / f"{number}.png")
+    data = ImageFolder(tmp_path)
+    assert data.spec.inputs == (3, 48, 48)
+    assert data.spec.notes == (
+        "6 pictures of 3 sizes, 40x30 to 80x100; each is scaled and cut to its middle: 48x48 (width x height).",
+    )
+    assert data.inputs[0].equal(read_image(tmp_path / "a" / "0.png", (3, 48, 48)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "inputs", "how"),
+    [
+        ([(300, 400)] * 2, {}, (1, 224, 224), "2 pictures of 300x400; each is scaled and cut to its middle: 224x224"),
+        ([(256, 200)] * 2, {}, (1, 200, 256), "2 pictures of 256x200 (width x height)."),
+        ([(900, 600), (700, 800)], {}, (1, 224, 224), "2 pictures of 2 sizes, 900x600 to 700x800; each is"),
+        ([(9, 6), (7, 8)], {"size": 5}, (1, 5, 5), "each is scaled and cut to its middle: 5x5"),
+        ([(9, 6), (7, 8)], {"size": (5, 3), "resize": "fit"}, (1, 5, 3), "filled up with black: 3x5"),
+        ([(9, 6), (9, 6)], {"size": 5, "resize": "stretch", "channels": 3}, (3, 5, 5), "each is stretched: 5x5"),
+    ],
+)
+def test_size_policy(tmp_path, sizes, options, inputs, how):
+    for name, size in zip("ab", sizes, strict=True):
+        save(picture(size, mode="L"), tmp_path / name / "0.png")
+    data = ImageFolder(tmp_path, **options)
+    assert data.spec.inputs == inputs and how in data.spec.notes[0]
+    assert data.inputs.shape == (2, *inputs)
+
+
+def test_one_color_picture_makes_all_rgb(photos):
+    save(picture(), photos / "cats" / "color.png")
+    data = ImageFolder(photos)
+    assert data.spec.inputs == (3, 4, 6)
+    assert data.inputs[0].equal(pixels(picture(seed=0, mode="L")).expand(3, 4, 6))
+    assert ImageFolder(photos, channels=1).spec.inputs == (1, 4, 6)
+
+
+# Labels in a table
+
+
+@pytest.fixture
+def flat(tmp_path):
+    """Four gray pictures in one folder, not yet labeled."""
+    for number in range(4):
+        save(picture(seed=number, mode="L"), tmp_path / "flat" / f"{number}.png")
+    return tmp_path / "flat"
+
+
+ROWS = "file,label\n0.png,ja\n1.png,nein\n2.png,ja\n3.png,nein\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ROWS.encode(),
+        b"\xef\xbb\xbf" + ROWS.encode(),
+        ROWS.replace("\n", "\r\n").encode(),
+        ROWS.replace(",", ";").encode(),
+        ROWS.replace(",", "\t").encode(),
+        b"Label, File ,more\nja,0.png,\nnein,1.png,\n\n ja ,2.png,\nnein,3.png,x\n",
+        b'"file","label"\n"0.png",ja\n1.png,nein\n2.png,ja\n3.png,nein',
+    ],
+    ids=["plain", "BOM", "CRLF", "semicolons", "tabs", "columns", "quotes"],
+)
+def test_a_table_of_labels(flat, content):
+    (flat / "labels.csv").write_bytes(content)
+    data = ImageFolder(flat)
+    assert data.spec.classes == ("ja", "nein") and data.targets.tolist() == [0, 1, 0, 1]
+    assert data.inputs[3].equal(pixels(picture(seed=3, mode="L")))
+
+
+def test_a_table_elsewhere_with_numbers_from_1_and_folders(flat, tmp_path):
+    save(picture(seed=7, mode="L"), flat / "süß" / "9.png")
+    table = tmp_path / "any name.csv"
+    name = unicodedata.normalize("NFD", "süß")
+    table.write_text(f"file,label\n0.png,1\n1.png,2\n2.png,10\n3.png,1\n{name}\\9.png,10\n", encoding="utf-8")
+    data = ImageFolder(flat, labels=table)
+    assert data.spec.classes == ("1", "2", "10") and data.targets.tolist() == [0, 1, 2, 0, 2]
+
+
+def test_unlisted_pictures_are_warned_of(flat):
+    save(picture(seed=5, mode="L"), flat / "new.png")
+    (flat / "labels.csv").write_text(ROWS)
+    with pytest.warns(DataWarning, match=r"Left out: 1 pictures that labels\.csv does not list \(new\.png\)"):
+        assert len(ImageFolder(flat)) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("name,label\n0.png,a\n", r"must have the columns file,label in its first line, got 'name,label'"),
+        ("", r"must have the columns file,label in its first line, got ''"),
+        ("0.png,a\n1.png,b\n", r"must have the columns file,label in its first line, got '0\.png,a'"),
+        ("file,label\n", r"labels\.csv` lists no pictures: it needs a line file,label for each"),
+        ("file,label\n0.png,a\n1.png,b,c\n", r"line 3 of `.*labels\.csv` has 3 columns, not 2: quote commas in names"),
+        ("file,label\n0.png,a\n1.png,\n", r"line 3 of `.*labels\.csv` has no label: fill it in or remove the line"),
+        ("file,label\n,a\n", r"line 2 of `.*labels\.csv` has no file: fill it in"),
+        ("file,label\n0.png,a\n7.png,b\n", r"line 3 of `.*` names `7\.png`, which does not exist in `.*flat`"),
+        (
+            "file,label\n../x.png,a\n",
+            r"line 2 of `.*` names `\.\./x\.png`, which is not inside `.*flat`: give paths rel",
+        ),
+        ("file,label\n/tmp/x.png,a\n", r"line 2 of `.*` names `/tmp/x\.png`, which is not inside"),
+        ("file,label\n0.png,a\n1.png,a\n0.png,b\n", r"line 4 of `.*` names `0\.png` again, after line 2: each picture"),
+        ("file,label\n0.png,a\n1.png,a\n", r"has one class only, 'a': a classifier needs at least 2"),
+        ("file,label\n0.png,a\n1.png,b\n2.png,c\n", r"no label of `.*` occurs twice: a class needs several pictures"),
+        (b"file,label\n0.png,gr\xfcn\n", r"labels\.csv` is not UTF-8 \(byte 19\): save it as UTF-8"),
+        (
+            'file,label\n0.png,"a\n1.png,b\n',
+            r"line 3 of `.*labels\.csv` cannot be read \(unexpected end of data\): check",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::lamina._errors.DataWarning")
+def test_bad_tables(flat, content, message):
+    (flat / "labels.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError, match=message):
+        ImageFolder(flat)
+
+
+def test_a_table_that_is_not_there(flat):
+    with pytest.raises(DataError, match=r"`.*/none\.csv` does not exist"):
+        ImageFolder(flat, labels=flat / "none.csv")
+
+
+# Bad pictures: each lies at cats/bad one.SUFFIX among good ones
+
+
+def png_chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def bomb(width, height):
+    head = png_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + png_chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + png_chunk(b"IEND", b"")
+
+
+def encoded(image, kind, **options):
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+def frames(kind):
+    return encoded(picture(), kind, save_all=True, append_images=[picture(seed=1), picture(seed=2)])
+
+
+def text_bomb():
+    """A PNG whose text chunk unpacks to 20 MB."""
+    good = encoded(picture(), "PNG")
+    return good[:33] + png_chunk(b"zTXt", b"a\0\0" + zlib.compress(b"\0" * 20_000_000)) + good[33:]
+
+
+def zipped():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", b"\0" * 1_000_000)
+    return out.getvalue()
+
+
+BAD = {
+    "empty": ("png", lambda: b"", r"is empty \(0 bytes\): remove it or copy it again"),
+    "text": ("jpg", lambda: b"This is no picture.", r"is not a picture that can be read \(PNG, JPEG"),
+    "html": ("png", lambda: b"<!DOCTYPE html><html>404</html>", r"is not a picture that can be read"),
+    "zip": ("png", zipped, r"is not a picture that can be read"),
+    "postscript": ("png", lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", r"is not a picture"),
+    "cut jpeg": (
+        "jpg",
+        lambda: encoded(picture((64, 64)), "JPEG")[:900],
+        r"is cut off or damaged \(image file is trunc",
+    ),
+    "cut png": ("png", lambda: encoded(picture((64, 64)), "PNG")[:3000], r"is cut off or damaged"),
+    "cut head": ("png", lambda: encoded(picture(), "PNG")[:20], r"is (cut off or damaged|not a picture)"),
+    "cut gif": ("gif", lambda: encoded(picture((64, 64)), "GIF")[:1500], r"is cut off or damaged"),
+    "cut bmp": ("bmp", lambda: encoded(picture((64, 64)), "BMP")[:3000], r"is cut off or damaged"),
+    "cut webp": ("webp", lambda: encoded(picture((64, 64)), "WEBP")[:200], r"is (cut off or damaged|not a picture)"),
+    "cut tiff": ("tiff", lambda: encoded(picture((64, 64)), "TIFF")[:3000], r"is (cut off or damaged|not a picture)"),
+    "animated gif": ("gif", lambda: frames("GIF"), r"is animated or has pages \(3 of them\): save one as PNG"),
+    "animated png": ("png", lambda: frames("PNG"), r"is animated or has pages \(3 of them\)"),
+    "animated webp": ("webp", lambda: frames("WEBP"), r"is animated or has pages \(3 of them\)"),
+    "paged tiff": ("tif", lambda: frames("TIFF"), r"is animated or has pages \(3 of them\)"),
+    "bomb": (
+        "png",
+        lambda: bomb(60_000, 60_000),
+        r"has more than 89,478,485 pixels, as a decompression bomb has: make it",
+    ),
+    "small bomb": (
+        "png",
+        lambda: bomb(10_000, 10_000),
+        r"has more than 89,478,485 pixels, as a decompression bomb has",
+    ),
+    "text bomb": ("png", text_bomb, r"is cut off or damaged \(Decompressed data too large"),
+    "float": (
+        "tiff",
+        lambda: encoded(Image.new("F", (4, 4), 0.5), "TIFF"),
+        r"holds floating point numbers, which have no",
+    ),
+    "lab": ("tiff", lambda: encoded(Image.new("LAB", (4, 4)), "TIFF"), r"holds Lab colors, which have no fixed range"),
+    "32 bits": (
+        "tiff",
+        lambda: encoded(Image.new("I", (4, 4), 70000), "TIFF"),
+        r"holds numbers from 70000 to 70000, outside",
+    ),
+    "negative": (
+        "tiff",
+        lambda: encoded(Image.new("I", (4, 4), -5), "TIFF"),
+        r"holds numbers from -5 to -5, outside 0 to",
+    ),
+    "heic": ("heic", lambda: b"\0\0\0\x18ftypheic", r"is a HEIC file, which is not read: convert it to PNG or JPEG"),
+    "raw": ("NEF", lambda: b"MM\0*", r"is a NEF file, which is not read"),
+    "svg": ("svg", lambda: b"<svg/>", r"is a SVG file, which is not read"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_pictures(photos, case):
+    suffix, content, message = BAD[case]
+    (photos / "cats" / f"bad öne.{suffix}").write_bytes(content())
+    with pytest.raises(DataError, match=rf"^`cats/bad öne\.{suffix}` {message}"):
+        ImageFolder(photos)
+
+
+@pytest.mark.parametrize("case", ["text", "cut jpeg", "bomb", "animated gif"])
+def test_bad_pictures_one_by_one(tmp_path, case):
+    suffix, content, message = BAD[case]
+    (tmp_path / f"bad.{suffix}").write_bytes(content())
+    with pytest.raises(DataError, match=rf"^`.*/bad\.{suffix}` {message}"):
+        read_image(tmp_path / f"bad.{suffix}")
+
+
+def test_a_broken_exif_block_does_not_matter(tmp_path):
+    path = save(picture(), tmp_path / "a.png", exif=b"Exif\0\0MM\0*garbage that is no TIFF directory")
+    assert read_image(path).equal(pixels(picture()))
+
+
+# Bad folders
+
+
+def one_class(root):
+    shutil.rmtree(root / "dogs")
+
+
+def empty_class(root):
+    (root / "birds").mkdir()
+
+
+def class_of_texts(root):
+    (root / "birds").mkdir()
+    (root / "birds" / "song.mp3").write_bytes(b"x")
+
+
+def loop(root):
+    (root / "cats" / "again").symlink_to(root / "cats")
+
+
+def loop_above(root):
+    (root / "cats" / "up").symlink_to(root)
+
+
+def loop_of_links(root):
+    (root / "cats" / "a.png").symlink_to(root / "cats" / "b.png")
+    (root / "cats" / "b.png").symlink_to(root / "cats" / "a.png")
+
+
+def link_to_nothing(root):
+    (root / "cats" / "gone.png").symlink_to(root / "nowhere.png")
+
+
+def pipe(root):
+    os.mkfifo(root / "cats" / "pipe.png")
+
+
+def not_names(root):
+    with open(os.fsencode(root / "cats") + b"/b\xff.png", "wb"):
+        pass
+
+
+def no_classes(root):
+    shutil.rmtree(root / "dogs")
+    for path in (root / "cats").iterdir():
+        path.rename(root / path.name)
+    (root / "cats").rmdir()
+
+
+def parts(root):
+    (root / "cats").rename(root / "train")
+    (root / "dogs").rename(root / "Test")
+
+
+FOLDERS = [
+    (one_class, r"`.*photos` has one class only, 'cats': a classifier needs at least 2"),
+    (empty_class, r"the class folder `birds` holds no picture: add some or remove it"),
+    (class_of_texts, r"the class folder `birds` holds no picture"),
+    (loop, r"`cats/again` is a link to a folder that contains it: remove the link"),
+    (loop_above, r"`cats/up` is a link to a folder that contains it"),
+    (loop_of_links, r"`cats/a\.png` is a link that leads back to itself: remove it"),
+    (link_to_nothing, r"`cats/gone\.png` is a link to nothing: remove it"),
+    (pipe, r"`cats/pipe\.png` is not a regular file: remove it"),
+    (not_names, r"`cats/b\\xff\.png` is empty \(0 bytes\)"),
+    (
+        no_classes,
+        r"`.*photos` holds 3 pictures but neither class folders nor labels\.csv: put each picture into a folder",
+    ),
+    (
+        parts,
+        r"`.*photos` holds `Test` and `train`, which are parts of a split and not classes: give the folder of the tr",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), FOLDERS, ids=[change.__name__ for change, _ in FOLDERS])
+def test_bad_folders(photos, change, message):
+    change(photos)
+    with pytest.raises(DataError, match=message):
+        ImageFolder(photos)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none", r"`.*none` does not exist: give a folder that holds one folder of pictures a class"),
+        ("empty", r"`.*empty` is empty of pictures: it needs one folder of PNG, JPEG, \.\.\. files a class"),
+        ("texts", r"`.*texts` is empty of pictures"),
+        ("photos.zip", r"`.*photos\.zip` is a file, not a folder: unpack it first"),
+        ("photo.png", r"`.*photo\.png` is a file, not a folder: give the folder that holds the pictures"),
+        ("round", r"`.*round` is a link that leads back to itself"),
+        ("lost", r"`.*lost` is a link to nothing"),
+    ],
+)
+def test_what_is_no_folder_of_pictures(tmp_path, name, message):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("a")
+    (tmp_path / "photos.zip").write_bytes(zipped())
+    save(picture(), tmp_path / "photo.png")
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    (tmp_path / "lost").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=message):
+        ImageFolder(tmp_path / name)
+
+
+@pytest.mark.parametrize("what", ["cats/0.png", "cats", ""])
+def test_permission_denied(open_folder, what):
+    for name in ("cats/0.png", "dogs/0.png"):
+        save(picture(), open_folder / "photos" / name)
+    for path in (open_folder / "photos").rglob("*"):
+        path.chmod(0o755)
+    (open_folder / "photos" / what).chmod(0o000)
+    shown = what or ".*/photos"
+    with (
+        ordinary_user(),
+        pytest.raises(DataError, match=rf"`{shown}` may not be read \(permission denied\): change its"),
+    ):
+        ImageFolder(open_folder / "photos")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"resize": "squeeze"}, "`resize` must be one of 'crop', 'fit', 'stretch', got 'squeeze'"),
+        ({"channels": 2}, "`channels` must be one of None, 1, 3, got 2"),
+        ({"size": 0}, "`size` must be at least 1, got 0"),
+        ({"size": (4, 0)}, "`size` must be at least 1, got 0"),
+    ],
+)
+def test_bad_options(photos, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        ImageFolder(photos, **options)
+
+
+def test_size_needs_two_numbers(photos):
+    from lamina.data.images import _common_size
+
+    with pytest.raises(ArgumentError, match=r"`size` must be one number or \(height, width\), got \(1, 2, 3\)"):
+        getattr(_common_size, "__wrapped__", _common_size)([Picture(photos, "a", 1, 1, True, 1)], (1, 2, 3), "crop")
+
+
+# Larger than the budget
+
+
+def test_streamed_equals_resident(photos):
+    resident, streamed = ImageFolder(photos), ImageFolder(photos, budget=6 * 24 - 1)
+    assert resident.inputs is not None and streamed.inputs is None
+    assert streamed.spec.notes[-1] == "They would take 0.0 MiB in memory, more than 0.0 MiB: they are read as needed."
+    indices = torch.tensor([5, 0, 3, 3])
+    for got, expected in zip(streamed.take(indices), resident.take(indices), strict=True):
+        assert got.equal(expected)
+    order = [torch.tensor([1, 4]), torch.tensor([5]), torch.tensor([0, 2, 3])]
+    for indices, (inputs, targets) in zip(order, streamed.prefetch(order), strict=True):
+        assert inputs.equal(resident.inputs[indices]) and targets.equal(resident.targets[indices])
+    assert resident.fingerprints().unique().numel() == 6 and streamed.fingerprints() is None
+
+
+def test_a_picture_that_goes_bad_while_streaming_is_named(photos):
+    data = ImageFolder(photos, budget=0)
+    path = photos / "dogs" / "1.png"
+    path.write_bytes(path.read_bytes()[:60])
+    with data.prefetch([torch.tensor([0, 1]), torch.tensor([4])], ahead=2) as stream:
+        next(stream)
+        with pytest.raises(DataError, match=r"`dogs/1\.png` is (cut off or damaged|not a picture)"):
+            next(stream)
+    path.unlink()
+    with pytest.raises(DataError, match=r"`dogs/1\.png` does not exist"):
+        data.take(torch.tensor([4]))
+
+
+def test_memory_of_a_stream_is_bounded_by_its_batches(photos):
+    data = ImageFolder(photos, budget=0)
+    order = [torch.tensor([i % 6, (i + 1) % 6]) for i in range(20)]
+    stream = data.prefetch(order, workers=2, ahead=3)
+    assert sum(1 for _ in stream) == 20
+    assert stream.peak == 3 * 2 * 24
+
+
+def test_progress_is_told(photos):
+    told = []
+    ImageFolder(photos, progress=lambda *event: told.append(event))
+    assert told == [("looking", n, 6) for n in range(1, 7)] + [("reading", 6, 6)]
+
+
+def test_reading_from_many_threads_gives_the_same(photos):
+    data = ImageFolder(photos)
+    got = [None] * 8
+
+    def work(place):
+        got[place] = torch.stack([read_picture(seen, data.spec.inputs) for seen in data.pictures])
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(inputs.equal(data.inputs) for inputs in got)

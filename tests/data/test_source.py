@@ -1,0 +1,227 @@
+import gc
+import threading
+import weakref
+
+import pytest
+import torch
+
+from lamina._errors import ArgumentError, DataError
+from lamina.data.augment import Augment, augment
+from lamina.data.dataset import ArrayDataset, Described, Spec, Subset
+from lamina.data.load import load
+from lamina.data.preprocess import Preprocess
+from lamina.data.source import Source
+from lamina.data.streaming import Stream
+from lamina.data.synthetic import curve, million
+
+TINY = 1  # a budget that nothing fits into
+
+
+def sources(data, inputs=None, **options):
+    prepare = Preprocess.fit(data, inputs)
+    return prepare.source(data, **options), prepare.source(data, budget=TINY, **options)
+
+
+def order(count=20, size=8, seed=0):
+    return list(torch.randperm(count, generator=torch.Generator().manual_seed(seed)).split(size))
+
+
+class Slow(Described):
+    """Pictures that count how many are read, with an own stream."""
+
+    def __init__(self, inner):
+        self.inner, self.spec, self.targets, self.read = inner, inner.spec, inner.targets, []
+        self.groups = self.official_test = None
+        self.streams = []
+
+    def __len__(self):
+        return len(self.inner)
+
+    def take(self, indices):
+        self.read += indices.tolist()
+        return self.inner.take(indices)
+
+    def prefetch(self, batches):
+        stream = Stream(lambda i: self.inner.inputs[i], self.targets, batches, shape=self.spec.inputs)
+        self.streams.append(stream)
+        return stream
+
+
+@pytest.mark.parametrize("name", ["digits", "iris", "curve", "million", "xor", "pictures"])
+def test_resident_and_streamed_batches_are_equal(name):
+    if name == "million":
+        data = million(200)
+    elif name == "curve":
+        data = curve(50)
+    elif name == "pictures":  # structured targets
+        images = load("digits").inputs[:40]
+        data = load((images, images.flip(-1)), task="structured")
+    else:
+        data = load(name)
+    resident, streamed = sources(data)
+    assert resident.inputs is not None and streamed.inputs is None and streamed.targets is None
+    assert len(resident) == len(streamed) == len(data)
+    batches = order(len(data), 7)
+    streamed.prefetch(batches[:3])
+    for indices in batches[:5]:
+        first, second = resident.batch(indices), streamed.batch(indices)
+        assert first[0].equal(second[0]) and first[1].equal(second[1])
+        assert first[0].dtype == torch.float32 and first[0].shape[1:] == resident._preparing.inputs
+
+
+def test_resident_pictures_stay_bytes_of_the_size_of_the_network():
+    resident, _ = sources(load("digits"), (1, 12, 12))
+    assert resident.inputs.dtype == torch.uint8 and resident.inputs.shape == (1797, 1, 12, 12)
+    flat, _ = sources(load("digits"), 144)
+    indices = torch.tensor([3, 1])
+    assert flat.batch(indices)[0].equal(resident.batch(indices)[0].flatten(1))
+
+
+def test_batch_is_apply_of_the_stored_examples():
+    data = load("digits")
+    prepare = Preprocess.fit(data, (3, 10, 10))
+    inputs, targets = prepare.source(data).batch(torch.tensor([5, 9]))
+    raw, labels = data.take(torch.tensor([5, 9]))
+    assert inputs.equal(prepare.apply(raw)) and targets.equal(labels)
+
+
+@pytest.mark.parametrize("name", ["plain", "subset", "slow"])
+def test_a_key_switches_random_changes_on(name):
+    data = load("digits")
+    data = {"plain": data, "subset": Subset(data, torch.arange(100, 300)), "slow": Slow(data)}[name]
+    changes = Augment(flip=True, crop=1)
+    prepare = Preprocess.fit(data)
+    resident, streamed = prepare.source(data, augment=changes), prepare.source(data, budget=TINY, augment=changes)
+    batches = order(100)
+    streamed.prefetch(batches, keys=[(3, step) for step in range(len(batches))])
+    for step, indices in enumerate(batches):
+        expected = prepare.finisher("cpu")(augment(prepare.keep(data.take(indices)[0]), changes, 3, step))
+        assert resident.batch(indices, (3, step))[0].equal(expected)
+        assert streamed.batch(indices, (3, step))[0].equal(expected)
+        assert not resident.batch(indices)[0].equal(expected)
+        assert streamed.batch(indices)[0].equal(resident.batch(indices)[0])
+        streamed.prefetch(batches[step + 1 :], keys=[(3, later) for later in range(step + 1, len(batches))])
+
+
+def test_reading_ahead_is_bounded():
+    data = load("digits")
+    counting = Slow(data)
+    counting.prefetch = None  # only `take`
+    source = Preprocess.fit(counting).source(counting, budget=TINY)
+    counting.read.clear()
+    batches = order(100, 10)
+    source.prefetch(batches, ahead=3)
+    for used, indices in enumerate(batches, 1):
+        source.batch(indices)
+        assert len(counting.read) <= 10 * (used + 3)
+    assert counting.read == torch.cat(batches).tolist()
+
+
+def test_a_dataset_with_its_own_stream_is_asked_through_views():
+    counting = Slow(load("digits"))
+    view = Subset(Subset(counting, torch.arange(1000, 1797)), torch.arange(0, 700, 2))
+    source = Preprocess.fit(view).source(view, budget=TINY)
+    counting.read.clear()
+    batches = order(len(view), 50)
+    source.prefetch(batches)
+    for indices in batches:
+        assert source.batch(indices)[1].equal(view.take(indices)[1])
+    assert len(counting.streams) == 1 and len(counting.read) == len(view)  # only this test's own `take`
+
+
+def test_an_unexpected_batch_ends_reading_ahead():
+    resident, streamed = sources(load("digits"))
+    batches, before = order(100, 10), set(threading.enumerate())
+    streamed.prefetch(batches)
+    assert len(set(threading.enumerate()) - before) == 1
+    other = torch.tensor([1, 2, 3])
+    assert streamed.batch(other)[0].equal(resident.batch(other)[0])
+    for indices in batches[:2]:
+        assert streamed.batch(indices)[0].equal(resident.batch(indices)[0])
+    assert not set(threading.enumerate()) - before
+
+
+def test_the_last_batch_ends_the_thread():
+    _, streamed = sources(load("digits"))
+    batches, before = order(100, 10), set(threading.enumerate())
+    streamed.prefetch(batches)
+    for indices in batches:
+        streamed.batch(indices)
+    assert not set(threading.enumerate()) - before
+
+
+def test_an_error_in_the_background_is_raised_where_the_batch_is_asked_for():
+    class Broken(Slow):
+        prefetch = None
+
+        def take(self, indices):
+            if 13 in indices:
+                raise DataError("picture 13 is damaged")
+            return super().take(indices)
+
+    data = Broken(load("digits"))
+    source = Preprocess.fit(load("digits")).source(data, budget=TINY)
+    source.prefetch([torch.arange(10), torch.arange(10, 20), torch.arange(20, 30)])
+    assert source.batch(torch.arange(10))[0].shape == (10, 1, 8, 8)
+    with pytest.raises(DataError, match="picture 13 is damaged"):
+        source.batch(torch.arange(10, 20))
+    assert source.batch(torch.arange(20, 30))[0].shape == (10, 1, 8, 8)
+
+
+def test_a_forgotten_source_leaves_no_thread():
+    _, streamed = sources(load("digits"))
+    streamed.prefetch(order(100, 10))
+    forgotten = weakref.ref(streamed)
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("lamina-prefetch")]
+    assert threads
+    streamed.close()
+    del streamed
+    gc.collect()
+    assert forgotten() is None
+    for thread in threads:
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+def test_resident_data_need_no_prefetch():
+    resident, _ = sources(load("iris"))
+    resident.prefetch(order())
+    assert resident._ahead is None
+    resident.close()
+
+
+def test_an_empty_dataset_gives_an_empty_source():
+    data = load("iris")
+    source = Preprocess.fit(data).source(Subset(data, torch.zeros(0, dtype=torch.int64)))
+    assert len(source) == 0 and source.inputs.shape == (0, 4)
+
+
+def test_messages():
+    data = load("iris")
+    prepare = Preprocess.fit(data)
+    with pytest.raises(DataError, match="`augment` changes pictures, got data of kind 'table': leave it out"):
+        prepare.source(data, augment=Augment(flip=True))
+    assert prepare.source(data, augment=Augment()).inputs is not None
+    with pytest.raises(ArgumentError, match="`ahead` must be at least 1, got 0"):
+        prepare.source(data, budget=TINY).prefetch([torch.arange(3)], ahead=0)
+
+
+@pytest.mark.cuda
+def test_on_the_device_batches_are_those_of_the_processor():
+    data = load("digits")
+    prepare, changes, indices = Preprocess.fit(data), Augment(flip=True, crop=1), torch.arange(30)
+    here = prepare.source(data, augment=changes)
+    for budget in (2**30, TINY):
+        there = prepare.source(data, device="cuda", budget=budget, augment=changes)
+        there.prefetch([indices], keys=[(1, 2)])
+        for key in ((1, 2), None):
+            inputs, targets = there.batch(indices, key)
+            assert inputs.is_cuda and torch.allclose(inputs.cpu(), here.batch(indices, key)[0], atol=1e-6)
+            assert targets.cpu().equal(here.batch(indices)[1])
+
+
+def test_source_is_not_a_dataset_but_has_a_length():
+    spec = Spec("vector", "regression", (1,), 1)
+    data = ArrayDataset(torch.arange(4.0)[:, None], torch.arange(4.0), spec)
+    source = Source(data, Preprocess.fit(data))
+    assert len(source) == 4 and source.targets.shape == (4, 1)

@@ -1,0 +1,233 @@
+import warnings
+from itertools import chain
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lamina._errors import ArgumentError, DataError, DataWarning
+from lamina.data.dataset import ArrayDataset, Dataset, Spec, Subset
+from lamina.data.splits import Sealed, k_fold
+from lamina.data.synthetic import blobs, curve, truth_table
+
+
+def labeled(labels, groups=None, official=None):
+    labels = torch.as_tensor(labels)
+    spec = Spec("vector", "classification", (1,), int(labels.max()) + 1, source="made")
+    return ArrayDataset(torch.arange(float(len(labels)))[:, None], labels, spec, groups, official)
+
+
+def real(count):
+    spec = Spec("vector", "regression", (1,), 1)
+    return ArrayDataset(torch.arange(float(count))[:, None], torch.zeros(count), spec)
+
+
+def rows(part):
+    return part.indices.tolist()
+
+
+def parts(result):
+    return [rows(result.train), rows(result.validation), rows(result.open_test())]
+
+
+@pytest.mark.notes("N1.66")
+def test_600_examples_give_400_100_100():
+    result = real(600).split()
+    assert [len(part) for part in parts(result)] == [400, 100, 100]
+    assert len(result.test) == 100 and result.test.spec.task == "regression"
+
+
+@pytest.mark.notes("N1.66")
+@given(count=st.integers(6, 300), seed=st.integers(0, 2**40))
+@settings(deadline=None, max_examples=60)
+def test_parts_are_disjoint_complete_and_of_the_stated_size(count, seed):
+    train, validation, test = parts(real(count).split(seed))
+    assert sorted(train + validation + test) == list(range(count))
+    assert (len(validation), len(test)) == (count // 6, count // 6)
+
+
+@pytest.mark.notes("N1.66")
+@given(counts=st.lists(st.integers(3, 40), min_size=2, max_size=12), seed=st.integers(0, 1000), data=st.data())
+@settings(deadline=None, max_examples=100)
+def test_classes_are_spread_within_one(counts, seed, data):
+    labels = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
+    ratios = data.draw(st.sampled_from([(4, 1, 1), (1, 1, 1), (7, 2, 1), (3, 0, 1)]))
+    if sum(counts) < 12:
+        return
+    total = sum(counts)
+    result = labeled(labels).split(seed, ratios)
+    assert sorted(chain(*parts(result))) == list(range(total))
+    for part, share in zip(parts(result)[1:], ratios[1:], strict=True):
+        assert len(part) == total * share // sum(ratios)
+    for part in parts(result):
+        for label, count in enumerate(counts):
+            ideal = count * len(part) / total
+            assert abs(int((labels[part] == label).sum()) - ideal) <= 1
+
+
+def test_largest_remainders_win_and_a_single_example_trains():
+    labels = torch.tensor([0] * 89 + [1] * 6 + [2])
+    with pytest.warns(DataWarning, match=r"classes with fewer than 3 examples cannot be in every part: '2' \(1\)"):
+        result = labeled(labels).split()
+    held = [torch.bincount(labels[part], minlength=3).tolist() for part in parts(result)]
+    assert held == [[59, 4, 1], [15, 1, 0], [15, 1, 0]]
+
+
+@pytest.mark.notes("N1.66")
+@given(groups=st.lists(st.integers(0, 8), min_size=12, max_size=80), seed=st.integers(0, 1000))
+@settings(deadline=None, max_examples=80)
+def test_groups_stay_whole(groups, seed):
+    numbers = torch.tensor(groups)
+    if len(numbers.unique()) < 3:
+        return
+    result = labeled(torch.arange(len(groups)) % 2, numbers).split(seed)
+    found = parts(result)
+    assert sorted(chain(*found)) == list(range(len(groups))) and all(found)
+    owners = [set(numbers[part].tolist()) for part in found]
+    assert not (owners[0] & owners[1] or owners[0] & owners[2] or owners[1] & owners[2])
+
+
+def test_small_groups_meet_the_shares_and_the_classes():
+    labels = torch.arange(600) % 3
+    result = labeled(labels, torch.arange(600) // 3).split(seed=1)
+    assert [len(part) for part in parts(result)] == [399, 102, 99] or [len(p) for p in parts(result)] == [402, 99, 99]
+    for part in parts(result):
+        counts = torch.bincount(labels[part])
+        assert int(counts.max() - counts.min()) == 0
+    assert "grouped" in result.note
+
+
+def test_groups_may_be_given_to_split():
+    numbers = torch.arange(60) // 10
+    result = real(60).split(groups=numbers)
+    assert sorted(len(set(numbers[part].tolist())) for part in parts(result)) == [1, 1, 4]
+    with pytest.raises(DataError, match="`groups` must have one number for each of the 60 examples, got 3"):
+        real(60).split(groups=torch.arange(3))
+    with pytest.raises(DataError, match="2 groups are too few for 3 parts, since no group may be divided"):
+        real(60).split(groups=torch.arange(60) // 30)
+
+
+@pytest.mark.notes("N1.66")
+def test_the_seed_decides():
+    data = blobs(120)
+    assert parts(data.split(5)) == parts(data.split(5)) != parts(data.split(6))
+    generator = torch.Generator().manual_seed(5)
+    first = data.split(generator)
+    assert parts(first) == parts(data.split(5)) and parts(data.split(generator)) != parts(first)
+    assert first.note.endswith("stratified by class.")
+    before = torch.random.get_rng_state()
+    data.split(1)
+    assert before.equal(torch.random.get_rng_state())
+
+
+@pytest.mark.notes("N1.67")
+def test_the_test_part_is_sealed_and_counts_its_openings():
+    result = blobs(60).split()
+    assert result.openings == 0 and isinstance(result.test, Dataset)
+    with pytest.raises(DataError, match=r"the test part is sealed, and 3 of its examples .* `split.open_test\(\)`"):
+        result.test.take(torch.arange(3))
+    assert result.openings == 0
+    inputs, _ = result.open_test().take(torch.arange(3))
+    assert inputs.shape == (3, 2) and result.openings == 1
+    result.open_test()
+    assert result.openings == 2
+
+
+def test_model_selection_reads_the_test_part_once():
+    result = curve(600).split()
+    best = min(range(4), key=lambda degree: _validation_error(result, degree))
+    result.open_test()
+    assert result.openings == 1 and best == 3
+
+
+def _validation_error(result, degree):
+    u, s = result.train.take(torch.arange(len(result.train)))
+    v, t = result.validation.take(torch.arange(len(result.validation)))
+    weight = torch.linalg.lstsq(u ** torch.arange(degree + 1), s[:, None]).solution[:, 0]
+    return float((v ** torch.arange(degree + 1) @ weight - t).square().mean())
+
+
+def test_the_note_is_a_sentence():
+    assert real(600).split(7).note == "data: 400 training, 100 validation and 100 test examples, by chance, seed 7."
+
+
+def test_an_official_test_set_stays_the_test_part():
+    official = labeled([0, 1, 0], None)
+    result = labeled([0, 1] * 30, official=Subset(official, torch.arange(3))).split()
+    assert len(result.train) == 50 and len(result.validation) == 10 and len(result.test) == 3
+    assert sorted(rows(result.train) + rows(result.validation)) == list(range(60))
+    assert "50 training, 10 validation and 3 official test examples" in result.note
+    assert "official test examples are copies of training examples" in result.note
+
+
+def test_a_truth_table_is_not_divided():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = truth_table("xor").split()
+    assert len(result.train) == len(result.validation) == len(result.open_test()) == 4
+    assert result.note == "xor: all 4 examples train, validate and test, for there are no others."
+
+
+def test_copies_across_parts_are_warned_of():
+    inputs = torch.arange(60.0)[:, None] % 30
+    data = ArrayDataset(inputs, torch.arange(60) % 2, Spec("vector", "classification", (1,), 2))
+    with pytest.warns(DataWarning, match="of 10 validation examples and .* of 10 test examples are copies of training"):
+        data.split()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data.split(groups=torch.arange(60) % 30)
+        blobs(60).split()
+
+
+@pytest.mark.parametrize(("count", "least"), [(5, 6), (1, 6)])
+def test_too_few_examples(count, least):
+    message = f"{count} examples are too few to split 4:1:1, the validation part would be empty: use at least {least}"
+    with pytest.raises(DataError, match=message):
+        real(count).split()
+
+
+@pytest.mark.parametrize("ratios", [(0, 1, 1), (1, -1, 1)])
+def test_bad_ratios(ratios):
+    with pytest.raises(ArgumentError, match="`ratios` must be three numbers that are not negative, the first above 0"):
+        real(10).split(ratios=ratios)
+
+
+@given(counts=st.lists(st.integers(1, 30), min_size=2, max_size=6), k=st.integers(2, 6), seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_folds_are_disjoint_complete_and_even(counts, k, seed):
+    labels = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
+    total = sum(counts)
+    if total < k:
+        return
+    folds = k_fold(labeled(labels), k, seed)
+    assert sorted(chain(*(rows(validation) for _, validation in folds))) == list(range(total))
+    for train, validation in folds:
+        assert sorted(rows(train) + rows(validation)) == list(range(total))
+        assert total // k <= len(validation) <= -(-total // k)
+        for label, count in enumerate(counts):
+            assert abs(int((labels[rows(validation)] == label).sum()) - count / k) < 1
+
+
+def test_folds_keep_groups_and_follow_the_seed():
+    numbers = torch.arange(60) // 5
+    for train, validation in k_fold(labeled(torch.arange(60) % 2, numbers), 4):
+        assert (
+            not set(numbers[rows(train)].tolist()) & set(numbers[rows(validation)].tolist()) and len(validation) == 15
+        )
+    first, second = (k_fold(real(20), 4, seed) for seed in (0, 1))
+    assert rows(first[0][1]) != rows(second[0][1]) and rows(first[0][1]) == rows(k_fold(real(20), 4, 0)[0][1])
+
+
+def test_folds_refuse_what_cannot_be():
+    with pytest.raises(ArgumentError, match="`k` must be at least 2, got 1"):
+        k_fold(real(5), 1)
+    with pytest.raises(DataError, match=r"`k` must be at most the number of examples \(5\), got 6"):
+        k_fold(real(5), 6)
+    with pytest.raises(DataError, match=r"`k` must be at most the number of groups \(2\), got 3"):
+        k_fold(real(6), 3, groups=torch.arange(6) // 3)
+
+
+def test_sealed_stands_alone():
+    part = Sealed(real(4))
+    assert len(part) == 4 and part.open().take(torch.tensor([3]))[0].item() == 3 and part.openings == 1

@@ -1,0 +1,425 @@
+import csv
+import datetime
+import math
+import os
+import warnings
+
+import polars as pl
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lamina._errors import ArgumentError, DataError, DataWarning
+from lamina.data import cells
+from lamina.data.cells import Format, read_cells
+from lamina.data.dataset import Spec
+from lamina.data.preprocess import Preprocess
+from lamina.data.tables import load_table, read_rows
+
+NAN = float("nan")
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(content, name="table.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return file
+
+
+def same(rows, expected):
+    """Compare rows exactly, NaN with NaN."""
+    return torch.allclose(rows, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=0, equal_nan=True)
+
+
+# What simply works
+
+PETS = "weight,color,kind\n4.1,red,cat\n30,,dog\n5,blue,cat\n"
+PET_ROWS = [[4.1, 1.0], [30.0, NAN], [5.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        PETS,
+        PETS.replace(",", ";"),
+        PETS.replace(",", "\t"),
+        PETS.replace(",", "|"),
+        "\ufeff" + PETS,
+        PETS.replace("\n", "\r\n"),
+        PETS.replace("\n", "\r"),
+        PETS.rstrip("\n"),
+        "\n" + PETS.replace("\n30", "\n\n30") + "\n\n",
+        PETS.replace("30,,", "30,NA,"),
+        PETS.replace("30,,", "30,nan,"),
+        PETS.replace("30,,", "30, ? ,"),
+        PETS.replace(",", " , "),
+        PETS.replace("red", '"red"'),
+        '"weight","color","kind"\n"4.1","red","cat"\n"30","","dog"\n"5","blue","cat"\n',
+        PETS.replace("\n30", "\n  \n30"),
+    ],
+)
+def test_the_same_table_in_many_spellings(write, content):
+    data = load_table(write(content))
+    assert same(data.inputs, PET_ROWS) and data.targets.tolist() == [0, 1, 0]
+    assert data.spec.features == ("weight", "color") and data.spec.levels == ((), ("blue", "red"))
+    assert data.spec.classes == ("cat", "dog") and data.spec.target == "kind" and data.spec.kind == "table"
+
+
+@pytest.mark.parametrize("name", ["mit leerzeichen.csv", "größe.csv", "日本.tsv", "UPPER.CSV", "plain.txt"])
+def test_any_path(write, name):
+    content = PETS.replace(",", "\t") if name.endswith("tsv") else PETS
+    path = write(content, name)
+    assert len(load_table(path)) == 3 and load_table(str(path)).spec.source == str(path)
+
+
+def test_parquet(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "x": [1.5, None, float("nan")],
+            "n": [1, 2, 3],
+            "flag": [True, None, False],
+            "name": pl.Series(["b", "a", "b"], dtype=pl.Categorical),
+            "y": ["no", "yes", "no"],
+        }
+    )
+    frame.write_parquet(tmp_path / "t.parquet")
+    data = load_table(tmp_path / "t.parquet")
+    assert same(data.inputs, [[1.5, 1, 1, 1], [NAN, 2, NAN, 0], [NAN, 3, 0, 1]])
+    assert data.spec.levels == ((), (), ("false", "true"), ("a", "b")) and data.spec.classes == ("no", "yes")
+
+
+def test_cells_with_delimiters_quotes_and_newlines_inside(write):
+    content = 'text,size,y\n"a, b",1,p\n"say ""hi""",2,q\n"two\nlines",3,p\n5" pipe,4,q\n'
+    data = load_table(write(content))
+    assert data.spec.levels[0] == ('5" pipe', "a, b", 'say "hi"', "two\nlines")
+    assert data.inputs[:, 1].tolist() == [1, 2, 3, 4] and data.targets.tolist() == [0, 1, 0, 1]
+    inches = load_table(write('a,b,y\n5",6",p\n7",8",q\n5",8",p\n', "inches.csv"))
+    assert inches.spec.levels == (('5"', '7"'), ('6"', '8"'))
+
+
+def test_the_fast_and_the_careful_way_agree(write, monkeypatch):
+    content = "a,b,y\n" + "".join(f'{i},"x{i % 3}",{i % 2}\n' for i in range(100))
+    path = write(content)
+    fast = read_cells(path, Format())
+    monkeypatch.setattr(cells, "_scan", lambda *arguments: None)
+    assert read_cells(path, Format()).equals(fast) and fast.height == 100
+
+
+@given(
+    table=st.integers(2, 4).flatmap(
+        lambda width: st.lists(st.lists(st.text('ab",;\n 1', max_size=4), min_size=width, max_size=width), max_size=5)
+    ),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    delimiter=st.sampled_from(",;"),
+)
+@settings(deadline=None, max_examples=200)
+def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, table, quoting, delimiter):
+    width = len(table[0]) if table else 2
+    names = [f"c{i}" for i in range(width)]
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator="\n").writerows([names, *table])
+    expected = [tuple(None if cell.strip() in cells.MISSING else cell.strip() for cell in row) for row in table]
+    assert read_cells(path, Format(delimiter=delimiter)).rows() == expected
+
+
+def test_categories_numbers_and_truth_values(write):
+    data = load_table(write("code,flag,x,y\n1,True,1e3,a\n2,false,-.5,b\n3a,,+4,a\n"))
+    assert data.spec.levels == (("1", "2", "3a"), ("false", "true"), ())
+    assert same(data.inputs, [[0, 1, 1000], [1, 0, -0.5], [2, NAN, 4]])
+
+
+# The target and the task
+
+
+@pytest.mark.parametrize(
+    ("header", "target", "chosen", "said"),
+    [
+        ("a,b,c", None, "c", "The target is the last column, 'c'."),
+        ("a,Class,c", None, "Class", "The target is the column 'Class', by its name."),
+        ("label,target,c", None, "target", "The target is the column 'target', by its name."),
+        ("a,b,label", "a", "a", None),
+    ],
+)
+def test_the_target(write, header, target, chosen, said):
+    data = load_table(write(header + "\n1.5,2.5,3.5\n4.5,5.5,6.5\n"), target)
+    assert data.spec.target == chosen and chosen not in data.spec.features and data.spec.task == "regression"
+    assert data.spec.notes == (() if said is None else (said,))
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "classes"),
+    [
+        (["b", "a"] * 5, "classification", ("a", "b")),
+        (["True", "False"] * 5, "classification", ("false", "true")),
+        ([1, 2] * 5, "classification", ("1", "2")),
+        ([10, 9] * 5, "classification", ("9", "10")),
+        ([-1, 1] * 5, "classification", ("-1", "1")),
+        ([1.0, 2.0] * 5, "regression", ()),
+        (list(range(50)), "regression", ()),
+        (list(range(3)), "regression", ()),
+        (list(range(20)) * 2, "classification", tuple(map(str, range(20)))),
+        (list(range(21)) * 2, "regression", ()),
+    ],
+)
+def test_the_task_is_decided_by_the_values(write, values, task, classes):
+    data = load_table(write("x,y\n" + "".join(f"{i}.5,{value}\n" for i, value in enumerate(values))))
+    assert data.spec.task == task and data.spec.classes == classes
+    if task == "classification":
+        names = [str(value).lower() for value in values]
+        assert [data.spec.classes[label] for label in data.targets.tolist()] == names
+    else:
+        assert data.targets.tolist() == [float(value) for value in values] and data.spec.outputs == 1
+
+
+def test_the_task_may_be_given(write):
+    path = write("x,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(6)))
+    assert (
+        load_table(path).spec.notes[1]
+        == "Its 2 different whole numbers are taken for classes (task='regression' for the other)."
+    )
+    assert load_table(path, task="regression").targets.tolist() == [0, 1, 0, 1, 0, 1]
+    halves = write("x,y\n" + "".join(f"{i}.5,{i % 2 + 0.5}\n" for i in range(6)), "halves.csv")
+    assert load_table(halves, task="classification").spec.classes == ("0.5", "1.5")
+    with pytest.raises(ArgumentError, match="`task` must be one of None, 'classification', 'regression', got 'guess'"):
+        load_table(path, task="guess")
+
+
+def test_groups_and_dropped_columns(write):
+    path = write("patient,x,z,y\nb,1.5,0,p\na,2.5,0,q\nb,3.5,1,p\n")
+    data = load_table(path, group="patient", drop=["z"])
+    assert data.groups.tolist() == [1, 0, 1] and data.spec.features == ("x",)
+
+
+def test_other_forms(write):
+    german = write("größe;art\n1,5;a\n2,25;b\n-3,5;a\n;b\n")
+    data = load_table(german, decimal=",")
+    assert same(data.inputs, [[1.5], [2.25], [-3.5], [NAN]]) and data.spec.features == ("größe",)
+    latin = write("größe,art\n1,süß\n2,sauer\n".encode("cp1252"), "latin.csv")
+    assert load_table(latin, encoding="cp1252").spec.classes == ("sauer", "süß")
+    wide = write(PETS.encode("utf-16"), "wide.csv")
+    assert same(load_table(wide, encoding="utf-16").inputs, PET_ROWS)
+    spaces = write("x y\n1 a\n2 b\n", "spaces.txt")
+    assert load_table(spaces, delimiter=" ").inputs.tolist() == [[1], [2]]
+    bare = write("1.5,2\n2.5,3\n3.5,2\n2,3\n", "bare.csv")
+    data = load_table(bare, header=False)
+    assert data.spec.features == ("column 1",) and len(data) == 4
+    assert load_table(bare, header=True).spec.features == ("1.5",)
+
+
+def test_columns_that_only_name_rows_are_left_out(write):
+    rows = "".join(f"{i},n{i},{i * 0.5},{'ab'[i % 2]}\n" for i in range(12))
+    with pytest.warns(DataWarning) as record:
+        data = load_table(write("id,name,x,y\n" + rows))
+    assert data.spec.features == ("x",)
+    texts = [str(warning.message) for warning in record]
+    assert any("Column 'id' is left out: it only numbers the rows" in text for text in texts)
+    assert any("Column 'name' is left out: it has another text in every row" in text for text in texts)
+    assert data.spec.notes[-1].startswith("Column 'name' is left out")
+    with pytest.warns(DataWarning, match="Column 'column 1' is left out"):
+        load_table(write(",name,x,y\n" + rows.replace("n", "m"), "pandas.csv"), drop=["name"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load_table(write("year,name,x,y\n" + rows, "year.csv"), drop=["name"]).spec.features == ("year", "x")
+
+
+# What gets a sentence
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("", {}, "is empty: a table needs a line of column names and rows"),
+        (" \n\n", {}, "is empty"),
+        ("\ufeff", {}, "is empty"),
+        ("x,y\n", {}, "has 0 rows below its line of names: a table needs at least 2"),
+        (
+            "x,y\n1,2\n",
+            {},
+            "has 1 row below its line of names: a table needs at least 2 to be loaded and 6 to be split",
+        ),
+        ("x,y\n1,2\n3,4,5\n", {}, "has 3 cells in line 3 but 2 in the first: correct that line"),
+        ("x,y\n1,2\n3\n", {}, "has 1 cells in line 3 but 2 in the first"),
+        ('x,y\n"a",2\n3\n', {}, "has 1 cells in line 3 but 2 in the first"),
+        ("x,y,\n1,2\n", {}, "has 2 cells in line 2 but 3 in the first"),
+        (
+            "x y\n1 2\n3 4\n",
+            {},
+            "has one column only when its cells are separated by comma, semicolon, tab or bar: name",
+        ),
+        ("x,y\n1,2\n3,4\n", {"delimiter": ";"}, "has one column only when its cells are separated by ';'"),
+        ("x,y\n1,2\n3,4\n", {"delimiter": ";;"}, "`delimiter` must be one character, got ';;'"),
+        ("x,price\n1,2\n3,4\n", {"target": "prize"}, "has no column 'prize' for `target`, did you mean 'price'"),
+        ("x,price\n1,2\n3,4\n", {"target": "qqq"}, "has no column 'qqq' for `target`: it has the columns 'x', 'price'"),
+        ("x,price\n1,2\n3,4\n", {"drop": ["z"]}, "has no column 'z' for `drop`"),
+        ("x,price\n1,2\n3,4\n", {"group": "z"}, "has no column 'z' for `group`"),
+        ("x,z,y\n1,,a\n2,NA,b\n", {}, r"column 'z' has no value in any row: leave it out with drop=\['z'\]"),
+        ("x,y\n1,a\ninf,b\n", {}, "column 'x' holds infinity in row 2: correct it or leave it empty"),
+        ("x,y\n1,a\n1e999,b\n", {}, "column 'x' holds infinity in row 2"),
+        ("x,y\n1,2.5\n2,-inf\n", {}, "column 'y' holds infinity in row 2"),
+        ("x,y\n1,a\n2,\n3,nan\n", {}, "the target 'y' is missing in 2 rows, first in row 2: remove those rows"),
+        ("x,y\n1,a\n2,\n", {}, "the target 'y' is missing in 1 row, first in row 2"),
+        ("x,y\n1,a\n2,a\n", {}, "the target 'y' is 'a' in every row: it needs at least 2 different values"),
+        ("x,y\n1,2.5\n2,2.5\n", {}, "the target 'y' is '2.5' in every row"),
+        ("größe,y\n1,2\n".encode("latin-1"), {}, r"is not UTF-8 \(byte 0xf6 in line 1\): .* encoding='cp1252'"),
+        (PETS.encode("utf-16"), {}, "is not UTF-8 but UTF-16: give encoding='utf-16'"),
+        (
+            PETS.encode("utf-16-le"),
+            {},
+            "holds zero bytes, so it is no text or in another encoding: try encoding='utf-16'",
+        ),
+        (
+            PETS.encode(),
+            {"encoding": "klingon"},
+            "`encoding` must be one that Python knows, such as 'cp1252', got 'klingon'",
+        ),
+        (
+            "größe,y\n1,2\n".encode(),
+            {"encoding": "ascii"},
+            r"is not ASCII \(byte 0xc3 in line 1\): .* encoding='utf-8'",
+        ),
+        ("x,x,y\n1,2,3\n4,5,6\n", {}, "has more than one column named 'x': give every column its own name"),
+        ("1,2,3\n4,5,6\n7,8,9\n", {}, r"begins with numbers \(1, 2, 3\) where names of columns are expected"),
+        ("1,2,3,4,5\n4,5,6,7,8\n", {}, r"begins with numbers \(1, 2, 3, 4, \.\.\.\)"),
+        ("x;y\n1,5;a\n2,5;b\n", {}, "column 'x' holds numbers with a comma, such as '1,5': give decimal=','"),
+        ('x,y\n"1,234",a\n"2,5",b\n7,a\n', {}, "column 'x' holds numbers with a comma, such as '1,234'"),
+        (
+            "x,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40)) + "oops,1\n",
+            {},
+            "column 'x' holds numbers, but 'oops' in row 41: correct it or leave it empty",
+        ),
+        ("y\n1\n2\n", {}, "has one column only"),
+        ("x,y\n1,a\n2,b\n", {"drop": ["x"]}, "has no column to learn from beside the target 'y'"),
+        ("x,y\n1,a\n2,b\n", {"drop": ["x"], "group": "y"}, "has no column left after `drop` and `group`"),
+        ("x,y\n1,a\n2,b\n3,c\n4,d\n5,e\n", {}, "the target 'y' has 5 different values in 5 rows, too many for classes"),
+        (
+            "x,y\n1,a\n2,b\n",
+            {"task": "regression"},
+            "the target 'y' holds text, such as 'a', and cannot be one of regression",
+        ),
+        ('x,y\n1,"open\n2,b\n', {}, "has a cell that begins with a quote and does not end with one, at line 3"),
+        ('x,y\n1,"a"b\n2,b\n', {}, "has a cell that begins with a quote and does not end with one, at line 2"),
+        ("g,x,y\na,1,p\n,2,q\n", {"group": "g"}, "the group 'g' is missing in 1 row: fill it in"),
+        (b"PK\x03\x04rest", {}, "is an Excel or zip file, not text: save it as CSV"),
+        (b"\x1f\x8brest", {}, "is a gzip file, not text"),
+        (b"PAR1rest", {}, "is a Parquet file, not text: save it as CSV, or rename it"),
+    ],
+)
+def test_bad_tables(write, content, options, message):
+    with pytest.raises(DataError, match=message):
+        load_table(write(content), **options)
+
+
+def test_bad_decimal(write):
+    with pytest.raises(ArgumentError, match=r"`decimal` must be one of '\.', ',', got '_'"):
+        load_table(write(PETS), decimal="_")
+
+
+def test_a_category_with_too_many_values(write):
+    rows = "".join(f"w{i % 1500},{i % 2}\n" for i in range(3000))
+    with pytest.raises(
+        DataError, match="column 'x' has 1500 different texts, more than the 1000 that a category may have"
+    ):
+        load_table(write("x,y\n" + rows))
+
+
+def test_paths_that_are_no_files(tmp_path, write):
+    with pytest.raises(DataError, match=r"nothing.csv` does not exist: check the path"):
+        load_table(tmp_path / "nothing.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DataError, match=r"folder.csv` is a folder: give a CSV, TSV or Parquet file"):
+        load_table(tmp_path / "folder.csv")
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to(loop)
+    with pytest.raises(DataError, match=r"loop.csv` cannot be read \(Too many levels of symbolic links\)"):
+        load_table(loop)
+    if os.geteuid():
+        path = write(PETS)
+        path.chmod(0)
+        with pytest.raises(DataError, match=r"cannot be read \(Permission denied\)"):
+            load_table(path)
+
+
+def test_bad_parquet(tmp_path, write):
+    with pytest.raises(DataError, match=r"t.parquet` is not a readable Parquet file: write it again"):
+        load_table(write("x,y\n1,2\n", "t.parquet"))
+    frame = pl.DataFrame({"when": [datetime.date(2020, 1, 1)] * 2, "x": [1.0, 2.0], "y": ["a", "b"]})
+    frame.write_parquet(tmp_path / "dates.parquet")
+    with pytest.raises(DataError, match="column 'when' holds dates or times: turn them into numbers, or leave it out"):
+        load_table(tmp_path / "dates.parquet")
+    assert load_table(tmp_path / "dates.parquet", drop=["when"]).spec.features == ("x",)
+    pl.DataFrame({"v": [[1, 2], [3]], "y": ["a", "b"]}).write_parquet(tmp_path / "lists.parquet")
+    with pytest.raises(DataError, match=r"column 'v' holds values of type List\(Int64\): turn them into numbers"):
+        load_table(tmp_path / "lists.parquet")
+
+
+# New rows
+
+
+@pytest.fixture
+def spec():
+    return Spec(
+        "table", "classification", (3,), 2, features=("x", "color", "code"), levels=((), ("blue", "red"), ("1", "2a"))
+    )
+
+
+def test_new_rows_by_name(write, spec):
+    rows = read_rows(write("code;extra;color;x\n1;9;red;0.5\n1;9;;\n"), spec)
+    assert same(rows, [[0.5, 1, 0], [NAN, NAN, 0]]) and rows.dtype == torch.float64
+    assert same(read_rows(write("x,color,code\n7,blue,2a\n"), spec), [[7, 0, 1]])
+
+
+def test_new_rows_from_parquet(tmp_path, spec):
+    pl.DataFrame({"code": [1], "x": [2], "color": ["red"]}).write_parquet(tmp_path / "new.parquet")
+    assert read_rows(tmp_path / "new.parquet", spec).tolist() == [[2, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "x,colour,code\n1,red,1\n",
+            "lacks the column 'color' of the training data, did you mean 'colour'.*: it has the columns",
+        ),
+        ("a,b\n1,2\n", "lacks the columns 'x', 'color', 'code' of the training data: it has the columns 'a', 'b'"),
+        (
+            "x,color,code\n1,green,1\n",
+            r"column 'color' holds 'green', which is not in the training data \(known are 'blue', 'red'\)",
+        ),
+        ("x,color,code\n1,red,3\n", "column 'code' holds '3', which is not in the training data"),
+        ("x,color,code\n1,red,1\ntall,red,1\n", "column 'x' must hold numbers as in training, got 'tall' in row 2"),
+        ("x,color,code\ninf,red,1\n", "column 'x' holds infinity in row 1"),
+        ("x,color,code\n", "has no rows: there is nothing to predict"),
+    ],
+)
+def test_bad_new_rows(write, spec, content, message):
+    with pytest.raises(DataError, match=message):
+        read_rows(write(content), spec)
+
+
+def test_from_file_to_prediction(write):
+    rows = "".join(f"{i * 0.1:.1f},{'rgb'[i % 3]},{i * 2.5}\n" for i in range(60))
+    data = load_table(write("x,color,y\n" + rows))
+    split = data.split()
+    prepare = Preprocess.fit(split.train)
+    assert data.spec.task == "regression" and prepare.names == ("x", "color=b", "color=g", "color=r")
+    new = prepare.apply(read_rows(write("color,x\ng,0.1\n", "new.csv"), prepare.spec))
+    assert new[0, 1:].tolist() == [0, 1, 0] and math.isclose(
+        new[0, 0], (0.1 - prepare.mean[0]) / prepare.std[0], abs_tol=1e-6
+    )
+
+
+def test_a_rare_category_does_not_stop_an_evaluation(write):
+    rows = "".join(f"{i}.5,{'ab'[i % 2]},{i % 2}\n" for i in range(59)) + "0.5,rare,1\n"
+    data = load_table(write("x,kind,y\n" + rows))
+    for seed in range(30):
+        split = data.split(seed)
+        if 59 in split.validation.indices:
+            break
+    with pytest.warns(DataWarning, match=r"column 'kind' holds 'rare', which is not in the training rows"):
+        source = Preprocess.fit(split.train).source(split.validation)
+    assert source.inputs.isfinite().all()
