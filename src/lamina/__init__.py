@@ -8,15 +8,43 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOME = {"build": "lamina.architectures.build", "architectures": "", "classical": "", "functional": "", "layers": ""}
+_RECIPE = ("GD", "SGD", "Adam", "Clip", "MiniBatch", "Penalty", "Recipe", "Schedule", "Stopping")
+_HOME = {
+    "build": "lamina.architectures.build",
+    "adapt": "lamina.architectures.adapt",
+    "load": "lamina.data.load",
+    "fit": "lamina.training.fit",
+    "resume": "lamina.training.fit",
+    "Run": "lamina.training.run",
+    **dict.fromkeys(_RECIPE, "lamina.training.recipe"),
+    "Augment": "lamina.data.augment",
+    **dict.fromkeys(("architectures", "classical", "data", "functional", "layers", "training"), ""),
+}
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from lamina import architectures as architectures
     from lamina import classical as classical
+    from lamina import data as data
     from lamina import functional as functional
     from lamina import layers as layers
+    from lamina import training as training
+    from lamina.architectures.adapt import adapt as adapt
     from lamina.architectures.build import build as build
+    from lamina.data.augment import Augment as Augment
+    from lamina.data.load import load as load
+    from lamina.training.fit import fit as fit
+    from lamina.training.fit import resume as resume
+    from lamina.training.recipe import GD as GD
+    from lamina.training.recipe import SGD as SGD
+    from lamina.training.recipe import Adam as Adam
+    from lamina.training.recipe import Clip as Clip
+    from lamina.training.recipe import MiniBatch as MiniBatch
+    from lamina.training.recipe import Penalty as Penalty
+    from lamina.training.recipe import Recipe as Recipe
+    from lamina.training.recipe import Schedule as Schedule
+    from lamina.training.recipe import Stopping as Stopping
+    from lamina.training.run import Run as Run
 
 
 def __getattr__(name: str) -> Any:

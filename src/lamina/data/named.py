@@ -32,6 +32,9 @@ _MOST = 2**31  # bytes that one IDX file may claim
 def load_named(name: str) -> ArrayDataset:
     """Load a named data set from `LAMINA_DATA` or the user's cache, verified.
 
+    Notes: N2.57, N3.58, N4.29 (§2.4, §3, §4.1).
+    Corrects: E77, MNIST's pictures are gray, not black and white.
+
     Args:
         name: "mnist", "fashion-mnist" or "cifar10".
 

@@ -169,7 +169,7 @@ def penalty(params: Iterable[Tensor], strength: float | Tensor, norm: int = 2) -
     Notes: N1.62, N1.63 (§1.4).
     Corrects: E20, the squared norm shrinks weights but sets none to zero; norm 1 does, by `proximal_gradient` steps.
     Differs: torch.optim.SGD's `weight_decay` adds its value times theta to the gradient, here 2 lambda theta is added:
-        torch's number is 2 lambda. In torch.optim.Adam the term passes through the moments instead.
+        torch's number is 2 lambda, in SGD and in Adam; AdamW decouples the term and computes something else.
 
     Args:
         params: the tensors to penalize.

@@ -1,0 +1,1 @@
+"""Training: recipes, the loop, checkpoints, runs. `lamina.fit` and `lamina.Run` are the doors."""

@@ -1,0 +1,75 @@
+"""Checkpoints: one file each, named by its step and its digest, so that a damaged one is noticed and passed over.
+
+A checkpoint is a safetensors file `step-00000120-<digest>.safetensors`. safetensors itself does not notice flipped
+bits, so the digest of the whole content stands in the name. The newest two are kept; loading takes the newest that is
+whole. Plain values travel as one JSON text in the metadata (several keys would be written in random order).
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lamina._errors import RunError
+from lamina._types import Tensor
+from lamina.training.files import digest, write
+
+NAME = re.compile(r"step-(\d{8,})-([0-9a-f]{16})\.safetensors")
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A state read back: tensors by name, plain values, and what had to be passed over to find it."""
+
+    tensors: dict[str, Tensor]
+    plain: dict[str, Any]
+    skipped: tuple[str, ...] = ()
+
+
+def save(folder: Path, step: int, tensors: dict[str, Tensor], plain: dict[str, Any]) -> Path:
+    """Write a checkpoint, then remove all but the newest two."""
+    from safetensors.torch import save as encode
+
+    content = encode(
+        {name: t.detach().contiguous().cpu() for name, t in tensors.items()}, {"lamina": json.dumps(plain)}
+    )
+    path = folder / f"step-{step:08d}-{digest(content)}.safetensors"
+    write(path, content)
+    for old in found(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def found(folder: Path) -> list[Path]:
+    """List the checkpoints of a folder, newest first; files still being written are not among them."""
+    paths = [path for path in folder.glob("step-*.safetensors") if NAME.fullmatch(path.name)]
+    return sorted(paths, key=lambda path: (int(NAME.fullmatch(path.name)[1]), path.stat().st_mtime_ns), reverse=True)  # type: ignore[index]
+
+
+def load(folder: Path) -> Checkpoint | None:
+    """Read the newest whole checkpoint; None when there is none yet.
+
+    Raises:
+        RunError: there are checkpoints, but every one is damaged.
+    """
+    from safetensors import safe_open
+    from safetensors.torch import load as decode
+
+    skipped: list[str] = []
+    for path in found(folder):
+        try:
+            content = path.read_bytes()
+            if digest(content) != NAME.fullmatch(path.name)[2]:  # type: ignore[index]
+                raise ValueError("its content does not match its digest")
+            with safe_open(path, "pt") as file:
+                plain = json.loads(file.metadata()["lamina"])
+            return Checkpoint(decode(content), plain, tuple(skipped))
+        except (OSError, ValueError, KeyError) as error:
+            skipped.append(f"{path.name}: {error}")
+        except Exception as error:  # safetensors raises its own type for a broken header
+            skipped.append(f"{path.name}: {error}")
+    if skipped:
+        raise RunError(f"every checkpoint in {folder} is damaged ({'; '.join(skipped)}): train again from the start.")
+    return None

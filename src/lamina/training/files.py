@@ -1,0 +1,122 @@
+"""Files that are complete or absent: written under a temporary name, synced, renamed."""
+
+import errno
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from lamina._errors import RunError
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash at any moment, meets the old one or the new one, never a part.
+
+    Raises:
+        RunError: the disk is full or the folder cannot be written; the old file is untouched.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(draft, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise RunError(_cannot_write(path, error)) from error
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line and sync it."""
+    try:
+        with open(path, "a", encoding="utf-8", newline="\n") as file:
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise RunError(_cannot_write(path, error)) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _cannot_write(path: Path, error: OSError) -> str:
+    reasons = {
+        errno.ENOSPC: "the disk is full: free some space",
+        errno.EDQUOT: "the disk quota is used up: free some space",
+        errno.EROFS: "the file system is read-only: choose another folder with --out",
+        errno.EACCES: "permission denied: choose another folder with --out",
+        errno.ENOENT: "its folder is gone: was it moved or deleted during the run?",
+    }
+    why = reasons.get(error.errno or 0, error.strerror or str(error))
+    return f"cannot write {path}: {why}. What was saved before is intact."
+
+
+def digest(content: bytes) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of some bytes."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain values as JSON, NaN and infinity as null."""
+    write(path, (json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON, or say which file is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing: is {path.parent} the folder of a run?") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
+
+
+def finite(value: Any) -> Any:
+    """Replace numbers that JSON cannot write by None, in lists and dictionaries too.
+
+    >>> finite({"loss": float("nan"), "steps": [1, 2.5]})
+    {'loss': None, 'steps': [1, 2.5]}
+    """
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def as_toml(values: dict[str, Any], prefix: str = "") -> str:
+    """Write nested plain values as TOML; None is left out.
+
+    >>> print(as_toml({"seed": 0, "optimizer": {"name": "adam"}}))
+    seed = 0
+    <BLANKLINE>
+    [optimizer]
+    name = "adam"
+    """
+    plain = {k: v for k, v in values.items() if v is not None and not isinstance(v, dict)}
+    lines = [f"{key} = {_toml_value(value)}" for key, value in plain.items()]
+    for key, inner in values.items():
+        if isinstance(inner, dict):
+            lines += [*([""] if lines else []), f"[{prefix}{key}]", as_toml(inner, f"{prefix}{key}.")]
+    return "\n".join(lines).rstrip("\n")
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)

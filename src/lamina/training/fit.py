@@ -1,0 +1,270 @@
+"""Train a network: `fit` starts a run, `resume` goes on with one, both through the same few lines."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from lamina._errors import RunError, ShapeError
+from lamina._types import Tensor
+from lamina.architectures.table import TABLE
+from lamina.data.dataset import Dataset, all_targets
+from lamina.data.load import load
+from lamina.data.preprocess import Preprocess
+from lamina.data.splits import Split
+from lamina.training import checkpoint
+from lamina.training import recipe as recipes
+from lamina.training.diagnosis import copy_state, diagnose
+from lamina.training.files import digest
+from lamina.training.folder import RunFolder, slug
+from lamina.training.freezing import freeze, frozen
+from lamina.training.loop import Diverged, Event, Observer, Progress, every, loop, stop_on_signal
+from lamina.training.objective import Objective, choose
+from lamina.training.recipe import Optimizer, Recipe
+from lamina.training.run import Run
+from lamina.training.runtime import Runtime, environment
+from lamina.training.step import EagerStep
+from lamina.training.stopping import rules
+
+CHECKPOINT_SECONDS = 30.0
+
+
+def fit(
+    model: nn.Module,
+    data: Dataset | Split,
+    recipe: Recipe | None = None,
+    *,
+    folder: str | Path | None = None,
+    observers: Sequence[Observer] = (),
+    runtime: Runtime | None = None,
+) -> Run:
+    """Train a network on data and return the run.
+
+    The data are split 4:1:1 unless they come as a `Split`; preprocessing is fitted on the training part; after every
+    epoch the validation part is looked at and the best weights are kept; the test part stays sealed until
+    `Run.evaluate`. A killed run goes on with `lamina resume`.
+
+    Notes: N1.19, N2.11 (§1, §2).
+
+    Args:
+        model: any torch module; those of `lamina.build` can be rebuilt from the run folder.
+        data: a dataset, or its split.
+        recipe: how to train; Adam for 10 epochs by default.
+        folder: where the run is kept; `runs/<network>-<data>` by default.
+        observers: called after each step and each check.
+        runtime: device, threads and flags.
+
+    Returns:
+        The run, with the best weights in `run.model`.
+    """
+    recipe = recipe or Recipe()
+    split = data if isinstance(data, Split) else data.split(seed=recipe.seed)  # type: ignore[attr-defined]
+    runtime = (runtime or Runtime()).apply()
+    shape = getattr(getattr(model, "config", None), "inputs", None)
+    preprocess = Preprocess.fit(split.train, shape)
+    home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
+    origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
+    origin["fingerprint"] = fingerprint(split)
+    home.write_config(
+        {"architecture": describe(model), "data": origin, "note": split.note, "recipe": recipes.as_dict(recipe)}
+    )
+    home.write_json("preprocess", preprocess.as_dict())
+    home.write_json("environment", environment(runtime))
+    return _train(model, split, preprocess, recipe, runtime, home, observers, Progress(), None)
+
+
+def resume(
+    folder: str | Path,
+    *,
+    model: nn.Module | None = None,
+    data: Split | None = None,
+    optimizer: Optimizer | None = None,
+    observers: Sequence[Observer] = (),
+    epochs: int | None = None,
+) -> Run:
+    """Go on with a run that was killed or interrupted, bit for bit as if nothing had happened.
+
+    Args:
+        folder: the folder of the run.
+        model: the network, if it was not made by `lamina.build`.
+        data: the split, if it was made of arrays in memory.
+        optimizer: the optimizer, if it was a function of the caller's.
+        observers: called after each step and each check.
+        epochs: train up to so many epochs instead of those of the recipe.
+    """
+    home = RunFolder.open(folder)
+    config = home.config()
+    recipe = recipes.from_dict(config["recipe"], optimizer)
+    if epochs is not None:
+        recipe = replace(recipe, epochs=epochs)
+    recorded = home.json("environment")
+    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime)}).apply()
+    for difference in runtime.differences(recorded):
+        print(f"note: {difference}: the result may differ in the last bits")
+    model = model or rebuild(config["architecture"])
+    split = data or reload(config["data"])
+    preprocess = Preprocess.from_dict(home.json("preprocess"))
+    saved = checkpoint.load(home.checkpoints)
+    for reason in saved.skipped if saved else ():
+        print(f"note: a damaged checkpoint was passed over ({reason})")
+    progress = Progress()
+    if saved is not None:
+        plain = saved.plain
+        best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
+        progress = Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
+    home.reset_history(progress.rows)
+    return _train(model, split, preprocess, recipe, runtime, home, observers, progress, saved)
+
+
+def _train(
+    model: nn.Module,
+    split: Split,
+    preprocess: Preprocess,
+    recipe: Recipe,
+    runtime: Runtime,
+    home: RunFolder,
+    observers: Sequence[Observer],
+    progress: Progress,
+    saved: checkpoint.Checkpoint | None,
+) -> Run:
+    """Do what `fit` and `resume` share."""
+    step = make_step(model, split, preprocess, recipe, runtime)
+    if saved is not None:
+        step.restore(saved.tensors, saved.plain["step"])
+    save = partial(_save, home, step)
+    recorder = _Recorder(home, step, progress)
+    home.write_json("status", {"state": "running"})
+    try:
+        with stop_on_signal() as stop:
+            reason = loop(
+                step,
+                recipe.epochs,
+                rules(recipe.stopping),
+                (recorder, *observers),
+                progress,
+                recipe.check_every,
+                recipe.stopping.max_steps,
+                every(CHECKPOINT_SECONDS, save),
+                stop,
+            )
+    except Diverged as error:
+        reason = diagnose(step, recorder.at, recorder.snapshot, recorder.step_then, error.step)
+    else:
+        save(progress)
+    finally:
+        step.train.close()
+    if progress.best:
+        model.load_state_dict({**model.state_dict(), **progress.best})
+    if not reason.failed:
+        home.write_weights(progress.best or model.state_dict())
+    home.write_json("status", {"state": reason.name, "sentence": reason.sentence, "best_row": progress.best_row})
+    return Run(home.path, model.eval(), preprocess, step.objective, tuple(progress.rows), reason, split)
+
+
+def make_step(model: nn.Module, split: Split, preprocess: Preprocess, recipe: Recipe, runtime: Runtime) -> EagerStep:
+    """Bring network and data together on a device, and check that they fit."""
+    model.to(runtime.device, torch.float64 if recipe.precision == "float64" else torch.float32)
+    train = preprocess.source(split.train, runtime.device, augment=recipe.augment)
+    validation = preprocess.source(split.validation, runtime.device) if len(split.validation) else None
+    objective = objective_for(model, split.train, preprocess, recipe)
+    return EagerStep(model, train, validation, objective, recipe)
+
+
+def objective_for(model: nn.Module, train: Dataset, preprocess: Preprocess, recipe: Recipe) -> Objective:
+    """Look at what the network gives for one example and choose the loss of the task."""
+    spec = train.spec
+    device = next(model.parameters()).device
+    was_training = model.training
+    with torch.no_grad():
+        example = preprocess.apply(train.take(torch.zeros(1, dtype=torch.int64))[0]).to(device)
+        outputs = model.eval()(example.to(next(model.parameters()).dtype))
+    model.train(was_training)
+    if not isinstance(outputs, Tensor) or len(outputs) != 1:
+        raise ShapeError("the network must return one tensor with one row an example.")
+    given = math.prod(outputs.shape[1:])
+    wanted = (1, 2) if spec.task == "classification" and spec.outputs == 2 else (spec.outputs,)
+    if given not in wanted:
+        what = "classes" if spec.task == "classification" else "outputs"
+        raise ShapeError(
+            f"the network gives {given} outputs, but the data have {spec.outputs} {what}: "
+            f"build it with outputs={spec.outputs}."
+        )
+    labels = all_targets(train)
+    return choose(spec.task, given, recipe.loss, recipe.class_weights, labels)
+
+
+def _save(home: RunFolder, step: EagerStep, at: Progress) -> None:
+    """Write a checkpoint of everything that a resume needs."""
+    tensors = {**step.state(), **{f"best/{name}": t for name, t in at.best.items()}}
+    plain = {"epoch": at.epoch, "batch": at.batch, "step": step.step, "rows": at.rows, "best_row": at.best_row}
+    checkpoint.save(home.checkpoints, step.step, tensors, plain)
+
+
+class _Recorder:
+    """The first observer: writes each check to the history and remembers the state then, for a diagnosis."""
+
+    def __init__(self, home: RunFolder, step: EagerStep, progress: Progress) -> None:
+        self.home, self.step, self.progress, self.start = home, step, progress, time.monotonic()
+        self._remember()
+
+    def _remember(self) -> None:
+        self.snapshot, self.step_then = copy_state(self.step), self.step.step
+        self.at = Progress(self.progress.epoch, self.progress.batch)
+
+    def __call__(self, event: Event) -> None:
+        if event.row is not None:
+            self.home.append_row(event.row, time.monotonic() - self.start)
+            self._remember()
+
+
+def describe(model: nn.Module) -> dict[str, Any]:
+    """Say in plain values how to build a network again."""
+    config = getattr(model, "config", None)
+    known = {entry.network for entry in TABLE.values()}
+    if not is_dataclass(config) or type(model).__name__ not in known:
+        return {"network": "custom", "code": type(model).__qualname__}
+    held = frozen(model)
+    return {"network": type(model).__name__, **({"frozen": held} if held else {}), "config": asdict(config)}  # type: ignore[arg-type]
+
+
+def rebuild(values: dict[str, Any]) -> nn.Module:
+    """Build a network from what `describe` gave; only those of the table can be named."""
+    entry = next((e for e in TABLE.values() if e.network == values["network"]), None)
+    if entry is None:
+        name = values.get("code", values["network"])
+        raise RunError(
+            f"the run was trained with the network {name!r}, which a file cannot hold: give it again as `model`."
+        )
+    module = import_module(entry.module)
+    options = {key: tuple(v) if isinstance(v, list) else v for key, v in values["config"].items()}
+    network: nn.Module = getattr(module, entry.network)(getattr(module, entry.config)(**options))
+    return freeze(network, values["frozen"]) if values.get("frozen") else network
+
+
+def reload(origin: dict[str, Any]) -> Split:
+    """Load and split the data of a run again."""
+    if not origin.get("reload", False):
+        raise RunError(
+            f"the data of this run ({origin.get('source') or 'arrays'}) were given in memory: "
+            "give their split again as `data`."
+        )
+    dataset = load(origin["source"], **origin.get("options", {}))
+    split: Split = dataset.split(seed=origin["seed"], ratios=tuple(origin["ratios"]))  # type: ignore[attr-defined]
+    if origin["fingerprint"] != fingerprint(split):
+        raise RunError(
+            f"the data in {origin['source']} have changed since the run began: bring the old ones back, or train anew."
+        )
+    return split
+
+
+def fingerprint(split: Split) -> str:
+    """Give a short text that changes when training or validation targets do, so that a resume notices other data."""
+    targets = [all_targets(part).contiguous().numpy().tobytes() for part in (split.train, split.validation)]
+    return digest(b"|".join(targets))

@@ -1,0 +1,187 @@
+"""The loop: for epoch, for batch, update; then validate, record, observe, ask the stopping rules."""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Protocol, runtime_checkable
+
+from lamina._types import Tensor
+from lamina.training.stopping import Row, Rule, StopReason, epochs_done, interrupted
+
+
+@runtime_checkable
+class Step(Protocol):
+    """What the loop needs of an update, however it is executed."""
+
+    batches: int
+    step: int
+
+    def begin(self, epoch: int, batch: int = 0) -> None:
+        """Lay out the order of an epoch, from a batch on."""
+        ...
+
+    def __call__(self) -> None:
+        """Make one update."""
+        ...
+
+    def totals(self) -> dict[str, Any]:
+        """Give loss and score over the epoch so far."""
+        ...
+
+    def evaluate(self) -> dict[str, Any]:
+        """Give loss and score on the validation examples."""
+        ...
+
+    def first_bad_step(self) -> int | None:
+        """Give the first step whose loss was not finite."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Give the live tensors by name."""
+        ...
+
+
+@dataclass
+class Progress:
+    """Where a run stands: the next epoch and batch, the rows so far, the best weights so far."""
+
+    epoch: int = 0
+    batch: int = 0
+    rows: list[Row] = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    best_row: int = -1
+
+
+@dataclass(frozen=True)
+class Event:
+    """What an observer sees after each check, and between checks as often as it likes to look."""
+
+    epoch: int
+    batch: int
+    step: int
+    row: Row | None
+
+
+Observer = Callable[[Event], None]
+
+
+class Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopReason
+    """The loss is no longer finite since this step."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"the loss is not finite since step {step}")
+        self.step = step
+
+
+def loop(
+    step: Step,
+    epochs: int,
+    rules: Sequence[Rule] = (),
+    observers: Sequence[Observer] = (),
+    at: Progress | None = None,
+    check_every: int = 1,
+    max_steps: int | None = None,
+    save: Callable[[Progress], None] = lambda progress: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> StopReason:
+    """Train until the last epoch, a rule, a signal or a loss that is not finite.
+
+    Args:
+        step: makes one update when called.
+        epochs: how many epochs at most.
+        rules: asked after each check; the first reason given ends the run.
+        observers: told about each step (`row` is None) and each check.
+        at: where to go on; changed as the run goes on.
+        check_every: epochs between two checks.
+        max_steps: check and end after so many updates, also in the middle of an epoch.
+        save: called after each step and each check with the progress; decides by itself whether to write.
+        stop: says whether the run shall end after this step.
+
+    Returns:
+        Why the run ended.
+    """
+    at = at or Progress()
+    last = math.inf if max_steps is None else max_steps
+    while at.epoch < epochs and step.step < last:
+        step.begin(at.epoch, at.batch)
+        while at.batch < step.batches and step.step < last:
+            step()
+            at.batch += 1
+            for observer in observers:
+                observer(Event(at.epoch, at.batch, step.step, None))
+            if at.batch < step.batches:
+                save(at)
+                if stop():
+                    return interrupted(step.step)
+        if at.batch == step.batches:
+            at.epoch, at.batch = at.epoch + 1, 0
+        if at.epoch % check_every == 0 or at.epoch == epochs or step.step >= last:
+            row = {"epoch": at.epoch, "step": step.step, **step.totals()}
+            bad = step.first_bad_step()
+            if bad is not None:
+                raise Diverged(bad)
+            row |= step.evaluate()
+            at.rows.append(row)
+            keep_best(step, at)
+            for observer in observers:
+                observer(Event(at.epoch, 0, step.step, row))
+            for rule in rules:
+                reason = rule(at.rows)
+                if reason is not None:
+                    return reason
+        save(at)
+        if stop() and at.epoch < epochs:
+            return interrupted(step.step)
+    return epochs_done(epochs)
+
+
+def keep_best(step: Step, at: Progress) -> None:
+    """Copy the weights when the validation loss (or the training loss, without validation) is the smallest so far."""
+
+    def value(row: Row) -> float:
+        loss = row.get("validation_loss", row["loss"])
+        return math.inf if loss is None or loss != loss else float(loss)
+
+    if at.best_row < 0 or value(at.rows[-1]) < value(at.rows[at.best_row]):
+        at.best_row = len(at.rows) - 1
+        weights = {name.removeprefix("model/"): t for name, t in step.state().items() if name.startswith("model/")}
+        at.best = {name: t.detach().clone() for name, t in weights.items()}
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[Callable[[], bool]]:
+    """Turn the first SIGINT or SIGTERM into a request to stop after the present step; a second one ends at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        asked.set()
+        for name, old in before.items():
+            signal.signal(name, old)
+
+    before = {name: signal.signal(name, handle) for name in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked.is_set
+    finally:
+        for name, old in before.items():
+            signal.signal(name, old)
+
+
+def every(seconds: float, action: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """Call `action` at most once in so many seconds, the first time after that long."""
+    last = time.monotonic()
+
+    def maybe(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            action(progress)
+            last = time.monotonic()
+
+    return maybe

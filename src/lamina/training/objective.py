@@ -1,0 +1,80 @@
+"""What is minimized and what is reported: the loss of a task, with class weights, and its score."""
+
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from lamina._errors import ArgumentError
+from lamina._types import Tensor
+from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A loss that is a mean over examples, and a score that is a sum over them.
+
+    Notes: N1.19, N2.11, N2.71 (§1, §2, §2.5).
+
+    Args:
+        kind: "nll" (several classes, from logits), "bce" (two classes, one logit) or "mse" (real targets).
+        weights: a weight for each class, with mean 1 over the training data; None weighs all alike.
+    """
+
+    kind: str
+    weights: Tensor | None = None
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean loss of a batch."""
+        if self.kind == "mse":
+            return mse_half(outputs.reshape(len(targets), -1), targets.reshape(len(targets), -1).to(outputs.dtype))
+        if self.kind == "bce":
+            logits, labels = outputs.reshape(-1), targets.to(outputs.dtype)
+            if self.weights is None:
+                return binary_cross_entropy(logits, labels)
+            each = binary_cross_entropy_with_logits(logits, labels, reduction="none")
+            return (self.weights.to(outputs)[targets] * each).mean()
+        if self.weights is None:
+            return negative_log_likelihood(outputs, targets)
+        return cross_entropy(outputs, targets, weight=self.weights.to(outputs), reduction="sum") / len(targets)
+
+    def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the number of right answers, or the sum of squared errors."""
+        if self.kind == "mse":
+            errors = outputs.reshape(len(targets), -1) - targets.reshape(len(targets), -1).to(outputs.dtype)
+            return (errors**2).sum()
+        guesses = (outputs.reshape(-1) >= 0).long() if self.kind == "bce" else outputs.argmax(-1)
+        return (guesses == targets).sum().to(outputs.dtype)
+
+    @property
+    def metric(self) -> str:
+        """Name the score per example: accuracy, or the mean squared error."""
+        return "mse" if self.kind == "mse" else "accuracy"
+
+
+def choose(task: str, outputs: int, loss: str | None, class_weights: str | None, labels: Tensor) -> Objective:
+    """Choose the objective of a task.
+
+    Args:
+        task: "classification", "regression" or "structured".
+        outputs: how many numbers the network gives for an example.
+        loss: the name asked for, or None.
+        class_weights: None or "balanced".
+        labels: the training targets, for the weights.
+    """
+    natural = ("bce" if outputs == 1 else "nll") if task == "classification" else "mse"
+    kind = loss or natural
+    if (kind == "mse") != (natural == "mse"):
+        raise ArgumentError(f"`loss` {kind!r} does not fit a {task} task: use {natural!r} or leave it out.")
+    if kind == "bce" and outputs != 1:
+        raise ArgumentError(f"`loss` 'bce' needs a network with 1 output, got {outputs}: use 'nll'.")
+    if kind == "nll" and outputs == 1:
+        raise ArgumentError("`loss` 'nll' needs a network with at least 2 outputs, got 1: use 'bce'.")
+    weights = None
+    if class_weights == "balanced":
+        if kind == "mse":
+            raise ArgumentError("`class_weights` are for classification, but the task is regression: leave them out.")
+        counts = torch.bincount(labels, minlength=max(2, outputs)).to(torch.float64)
+        present = counts > 0
+        weights = torch.where(present, len(labels) / (present.sum() * counts.clamp(min=1)), 1.0)
+    return Objective(kind, weights)

@@ -1,0 +1,301 @@
+"""How a network is trained, as frozen records that can be written to disk and varied by name.
+
+The records say *what*; `schedules`, `stopping`, `objective` and `step` do it. Every number has one flat name
+(`learning_rate`, `penalty`, `clip`, ...), so that a command line, a search space and a file all speak the same words:
+see `with_options`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+import torch
+
+from lamina._errors import ArgumentError, above, at_least, between, choice
+from lamina.data.augment import Augment
+
+
+@dataclass(frozen=True)
+class GD:
+    """Gradient descent: all training examples in every step, optionally with Armijo's line search.
+
+    Notes: N1.36, N1.39 (§1.3, Alg. 2).
+    """
+
+    learning_rate: float = 0.1
+    line_search: bool = False
+    name: ClassVar[str] = "gd"
+
+    def __post_init__(self) -> None:
+        above("learning_rate", self.learning_rate, 0)
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Stochastic gradient descent: one example a step, drawn at random.
+
+    Notes: N1.42 (§1.3, Alg. 3).
+    """
+
+    learning_rate: float = 0.01
+    name: ClassVar[str] = "sgd"
+
+    def __post_init__(self) -> None:
+        above("learning_rate", self.learning_rate, 0)
+
+
+@dataclass(frozen=True)
+class MiniBatch:
+    """Mini batches of `batch_size` examples, with momentum if wanted.
+
+    Notes: N1.45 (§1.3, Alg. 4).
+    """
+
+    learning_rate: float = 0.1
+    momentum: float = 0.0
+    nesterov: bool = False
+    name: ClassVar[str] = "minibatch"
+
+    def __post_init__(self) -> None:
+        above("learning_rate", self.learning_rate, 0)
+        between("momentum", self.momentum, 0, 1, open_high=True)
+        if self.nesterov and not self.momentum:
+            raise ArgumentError("`nesterov` needs a `momentum` greater than 0, got 0: set momentum=0.9, say.")
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam on mini batches, with the notes' defaults.
+
+    Notes: N1.47, N1.48, N1.49 (§1.3, Alg. 5).
+    """
+
+    learning_rate: float = 1e-3
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+    name: ClassVar[str] = "adam"
+
+    def __post_init__(self) -> None:
+        above("learning_rate", self.learning_rate, 0)
+        between("beta1", self.beta1, 0, 1, open_high=True)
+        between("beta2", self.beta2, 0, 1, open_high=True)
+        above("eps", self.eps, 0)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the learning rate changes: `schedules.rates` turns it into one number a step.
+
+    Notes: N1.40 (§1.3).
+
+    Args:
+        kind: "constant", "warmup" (rises, then stays), "cosine" (falls to `final` of the rate), "one-cycle" (rises,
+            then falls along a cosine) or "step" (times `factor` after every `every` epochs).
+        warmup: the share of all steps during which the rate rises linearly, in [0, 1].
+        final: the last rate as a share of the learning rate.
+        every: epochs between two drops of "step".
+        factor: what "step" multiplies by.
+    """
+
+    kind: str = "constant"
+    warmup: float = 0.0
+    final: float = 0.0
+    every: int = 10
+    factor: float = 0.1
+
+    def __post_init__(self) -> None:
+        choice("schedule", self.kind, ("constant", "warmup", "cosine", "one-cycle", "step"))
+        between("warmup", self.warmup, 0, 1)
+        between("final", self.final, 0, 1)
+        at_least("every", self.every, 1)
+        between("factor", self.factor, 0, 1)
+
+
+@dataclass(frozen=True)
+class Penalty:
+    r"""A weight penalty in the loss, $\lambda\|\theta\|_2^2$ or $\lambda\|\theta\|_1$ over all weights and biases.
+
+    Notes: N1.62, N1.63 (§1.4).
+    Differs: torch's `weight_decay` is 2 lambda.
+    """
+
+    strength: float = 0.0
+    norm: int = 2
+
+    def __post_init__(self) -> None:
+        at_least("penalty", self.strength, 0)
+        choice("penalty_norm", self.norm, (1, 2))
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Gradient clipping at `limit`: by the global norm, per tensor or per value; no clipping when `limit` is None.
+
+    Notes: N5.27 (§5.2).
+    """
+
+    limit: float | None = None
+    kind: str = "global"
+
+    def __post_init__(self) -> None:
+        if self.limit is not None:
+            above("clip", self.limit, 0)
+        choice("clip_kind", self.kind, ("global", "tensor", "value"))
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop before the last epoch; every rule that is not None is asked after each check.
+
+    Notes: N1.37 (§1.3).
+    Corrects: E14, the size of the loss is a sensible rule only if its minimum is zero; the gradient's norm is meant.
+    """
+
+    max_steps: int | None = None
+    gradient_norm: float | None = None
+    relative_step: float | None = None
+    relative_decrease: float | None = None
+    loss_below: float | None = None
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value is not None:
+                above(name, value, 0)
+
+
+Optimizer = GD | SGD | MiniBatch | Adam | Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+OPTIMIZERS: dict[str, type] = {kind.name: kind for kind in (GD, SGD, MiniBatch, Adam)}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything about training that is not the network and not the data.
+
+    Args:
+        optimizer: one of our records, or a function from parameters to any `torch.optim` optimizer.
+        epochs: how often the training data are gone through at most.
+        batch_size: examples a step, for mini batches and Adam.
+        sampling: "epoch" (a new order every epoch), or Alg. 4's independent draws "without-replacement" or
+            "with-replacement" within a batch.
+        loss: "nll", "bce" or "mse"; None chooses by the task.
+        class_weights: None, or "balanced": each class weighs as much as the others.
+        check_every: epochs between two looks at the validation data.
+        precision: "float32", "bfloat16" (products in bfloat16) or "float64".
+    """
+
+    optimizer: Optimizer = field(default_factory=Adam)
+    epochs: int = 10
+    batch_size: int = 64
+    schedule: Schedule = field(default_factory=Schedule)
+    penalty: Penalty = field(default_factory=Penalty)
+    clip: Clip = field(default_factory=Clip)
+    stopping: Stopping = field(default_factory=Stopping)
+    augment: Augment | None = None
+    sampling: str = "epoch"
+    loss: str | None = None
+    class_weights: str | None = None
+    check_every: int = 1
+    precision: str = "float32"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        at_least("epochs", self.epochs, 1)
+        at_least("batch_size", self.batch_size, 1)
+        at_least("check_every", self.check_every, 1)
+        choice("sampling", self.sampling, ("epoch", "without-replacement", "with-replacement"))
+        choice("loss", self.loss, (None, "nll", "bce", "mse"))
+        choice("class_weights", self.class_weights, (None, "balanced"))
+        choice("precision", self.precision, ("float32", "bfloat16", "float64"))
+
+
+# The flat names of numbers whose record has another word for them.
+_FLAT = {
+    "schedule": ("schedule", "kind"),
+    "penalty": ("penalty", "strength"),
+    "penalty_norm": ("penalty", "norm"),
+    "clip": ("clip", "limit"),
+    "clip_kind": ("clip", "kind"),
+}
+_PARTS = ("optimizer", "schedule", "penalty", "clip", "stopping", "augment")
+
+
+def _homes(recipe: Recipe) -> dict[str, tuple[str, ...]]:
+    """Map every flat name to its place in the recipe."""
+    homes: dict[str, tuple[str, ...]] = {f.name: (f.name,) for f in fields(Recipe) if f.name not in _PARTS}
+    for part in _PARTS:
+        record = getattr(recipe, part) or Augment()
+        if is_dataclass(record):
+            taken = {inner for outer, inner in _FLAT.values() if outer == part}
+            homes |= {f.name: (part, f.name) for f in fields(record) if f.name not in taken}
+    return homes | _FLAT | {"optimizer": ("optimizer",)}
+
+
+def option_names(recipe: Recipe | None = None) -> tuple[str, ...]:
+    """List the flat names that `with_options` takes for a recipe; without one, those of every optimizer.
+
+    >>> "learning_rate" in option_names() and "penalty" in option_names() and "momentum" in option_names()
+    True
+    """
+    recipes = [recipe] if recipe else [Recipe(optimizer=kind()) for kind in OPTIMIZERS.values()]
+    return tuple(dict.fromkeys(name for each in recipes for name in _homes(each)))
+
+
+def with_options(recipe: Recipe, **options: Any) -> Recipe:
+    """Return the recipe with some numbers changed, each by its flat name.
+
+    >>> with_options(Recipe(), learning_rate=0.01, penalty=1e-4).penalty
+    Penalty(strength=0.0001, norm=2)
+    """
+    if isinstance(options.get("optimizer"), str):
+        name = options.pop("optimizer")
+        choice("optimizer", name, tuple(OPTIMIZERS))
+        recipe = replace(recipe, optimizer=OPTIMIZERS[name]())
+    homes = _homes(recipe)
+    for name, value in options.items():
+        if name not in homes:
+            near = get_close_matches(name, homes, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise ArgumentError(f"the recipe has no option {name!r}: its options are {', '.join(homes)}{hint}")
+        *outer, inner = homes[name]
+        if outer:
+            record: Any = getattr(recipe, outer[0]) or Augment()
+            changed: dict[str, Any] = {outer[0]: replace(record, **{inner: value})}
+            recipe = replace(recipe, **changed)
+        else:
+            recipe = replace(recipe, **{inner: value})
+    return recipe
+
+
+def as_dict(recipe: Recipe) -> dict[str, Any]:
+    """Turn a recipe into plain values for a file; None is left out."""
+    values = {f.name: getattr(recipe, f.name) for f in fields(recipe)}
+    for part in _PARTS:
+        record = values[part]
+        if is_dataclass(record) and not isinstance(record, type):
+            values[part] = {key: value for key, value in asdict(record).items() if value is not None}
+            if part == "optimizer":
+                values[part]["name"] = record.name  # type: ignore[attr-defined]
+        elif record is not None:
+            values[part] = {"name": "custom", "code": getattr(record, "__qualname__", repr(record))}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def from_dict(values: dict[str, Any], optimizer: Optimizer | None = None) -> Recipe:
+    """Read a recipe back from plain values; a custom optimizer cannot be stored and must be given again."""
+    values = dict(values)
+    record = dict(values.pop("optimizer"))
+    name = record.pop("name")
+    if name == "custom" and optimizer is None:
+        raise ArgumentError(
+            f"the run was trained with the optimizer {record['code']!r}, which a file cannot hold: "
+            "give it again as `optimizer`."
+        )
+    parts = {"schedule": Schedule, "penalty": Penalty, "clip": Clip, "stopping": Stopping, "augment": Augment}
+    for part, kind in parts.items():
+        if part in values:
+            values[part] = kind(**values[part])
+    made: Any = optimizer if name == "custom" else OPTIMIZERS[name](**record)
+    return Recipe(optimizer=made, **values)

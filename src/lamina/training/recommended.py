@@ -1,0 +1,117 @@
+"""What `lamina train ARCH` does when nothing is said: sizes that fit the data, and a recipe with its reason."""
+
+import math
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any
+
+from lamina._errors import ArgumentError
+from lamina.architectures.build import find
+from lamina.architectures.table import Entry
+from lamina.data.augment import Augment
+from lamina.data.dataset import Spec
+from lamina.training.recipe import Adam, MiniBatch, Penalty, Recipe, Schedule
+
+SEQUENCES = ("one-to-many", "many-to-one", "many-to-many", "seq2seq")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A recipe and the sentence that says why."""
+
+    recipe: Recipe
+    sentence: str
+
+
+def network_options(name: str, spec: Spec, prepared: tuple[int, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """Choose the sizes of a network for some data, unless they are given.
+
+    Args:
+        name: a name from `lamina list`.
+        spec: what the data are.
+        prepared: the shape of one prepared example.
+        given: options of the user, which win.
+
+    >>> network_options("lenet5", Spec("image", "classification", (1, 8, 8), 10), (1, 8, 8), {})
+    {'outputs': 10, 'inputs': (1, 28, 28)}
+    """
+    entry = find(name)
+    if name in SEQUENCES:
+        raise ArgumentError(
+            f"{name} reads sequences, but the data are of kind {spec.kind!r}: choose another architecture."
+        )
+    if name == "logic-gate":
+        raise ArgumentError("logic-gate has its weights given and does not train: train fnn on --data xor instead.")
+    config = getattr(import_module(entry.module), entry.config)
+    options: dict[str, Any] = {"outputs": spec.outputs}
+    if name == "perceptron" and "activation" not in given:
+        options["activation"] = "identity"  # its step cannot be learned through; the loss brings the sigmoid
+        options["outputs"] = 1 if spec.outputs == 2 else spec.outputs
+    default = entry.options.get("inputs") or next((f.default for f in fields(config) if f.name == "inputs"), None)
+    if isinstance(default, tuple) and len(default) == 3:
+        options |= _picture(entry, spec, default)
+    else:
+        options["inputs"] = math.prod(prepared)
+    return options | given
+
+
+def _picture(entry: Entry, spec: Spec, default: tuple[int, ...]) -> dict[str, Any]:
+    if spec.kind != "image":
+        raise ArgumentError(
+            f"{entry.name} reads pictures, but the data are of kind {spec.kind!r}: use fnn or dense-resnet."
+        )
+    channels, height, width = spec.inputs
+    if entry.network in ("AlexNet", "LeNet5Original"):
+        own = 1 if entry.network == "LeNet5Original" else channels
+        return {"inputs": (own, *default[1:])}
+    if entry.network == "ResNet":
+        small = max(height, width) <= 64
+        stem = {"stem": "cifar"} if small and "stem" not in entry.options else {}
+        size = (height, width) if small else (min(height, 224), min(width, 224))
+        return {"inputs": (channels, *size), **stem}
+    if min(height, width) < min(default[1:]) or max(height, width) > 2 * max(default[1:]):
+        return {"inputs": (channels, *default[1:])}
+    return {"inputs": (channels, height, width)}
+
+
+def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> Choice:
+    """Choose a recipe for an architecture and data of some size.
+
+    >>> recommend("fnn", Spec("table", "classification", (4,), 3), 100, {}).recipe.optimizer
+    Adam(learning_rate=0.003, beta1=0.9, beta2=0.999, eps=1e-08)
+    """
+    entry = find(name)
+    gray = spec.kind == "image" and spec.inputs[0] == 1
+    photo = spec.kind == "image" and not gray
+    shift = max(1, min(options.get("inputs", spec.inputs)[1:]) // 14) if gray and _takes_pictures(entry) else 0
+    augment = (
+        Augment(translate=shift) if shift else Augment(flip=True, crop=4) if photo and _takes_pictures(entry) else None
+    )
+    batch_size = 128 if examples > 20_000 else 64 if examples > 500 else 16
+    batches = max(1, examples // batch_size)
+    epochs = min(200, max(10, math.ceil(800 / batches)))
+    cycle = Schedule("one-cycle", warmup=0.3)
+    if entry.network in ("ResNet", "CifarResNet", "AlexNet"):
+        rate = 0.01 if entry.network == "AlexNet" else 0.1
+        recipe = Recipe(
+            MiniBatch(rate, momentum=0.9, nesterov=True),
+            max(epochs, 30),
+            batch_size,
+            cycle,
+            Penalty(2.5e-4),
+            augment=augment,
+        )
+        how = f"mini batches with momentum, rate up to {rate:g} in one cycle, penalty 2.5e-4"
+    else:
+        smooth = options.get("activation", "sigmoid") in ("sigmoid", "tanh")
+        rate = 0.003 if entry.network == "FNN" else 0.01 if smooth else 0.003
+        recipe = Recipe(Adam(rate), epochs, batch_size, cycle, augment=augment)
+        how = f"Adam, rate up to {rate:g} in one cycle"
+    changes = (
+        f", pictures shifted by up to {shift} pixels" if shift else ", pictures flipped and cropped" if augment else ""
+    )
+    return Choice(recipe, f"{how}; {recipe.epochs} epochs of batches of {batch_size}{changes}")
+
+
+def _takes_pictures(entry: Entry) -> bool:
+    return entry.network in ("LeNet5", "LeNet5Original", "AlexNet", "ResNet", "CifarResNet")

@@ -1,0 +1,65 @@
+"""What a result depends on besides the code: device, threads, flags, versions; recorded and restored on resume."""
+
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from lamina import __version__
+from lamina._errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where and how a run computes.
+
+    Args:
+        device: "cpu" or "cuda".
+        threads: how many threads torch uses on the CPU; sums, and so results, depend on it.
+        flush_denormal: whether numbers too small for full precision become zero; they slow a CPU down tenfold.
+        deterministic: whether only deterministic algorithms are used; on CUDA a bit-exact resume needs it.
+        step: how an update is executed.
+    """
+
+    device: str = "cpu"
+    threads: int = 0
+    flush_denormal: bool = True
+    deterministic: bool = False
+    step: str = "eager"
+
+    def apply(self) -> "Runtime":
+        """Set the flags and return the runtime with everything filled in."""
+        if self.device.startswith("cuda") and not torch.cuda.is_available():
+            raise ArgumentError(f"`device` {self.device!r} is not available on this machine: use 'cpu'.")
+        if self.threads:
+            torch.set_num_threads(self.threads)
+        torch.set_flush_denormal(self.flush_denormal)
+        if self.deterministic:
+            torch.use_deterministic_algorithms(True)
+        return Runtime(self.device, torch.get_num_threads(), self.flush_denormal, self.deterministic, self.step)
+
+    def differences(self, recorded: dict[str, Any]) -> list[str]:
+        """Say where the present environment differs from the recorded one, so that a resume may not be bit-exact."""
+        now = environment(self)
+        keys = ("torch", "machine", "cpu", "device", "threads", "flush_denormal", "deterministic", "step")
+        return [
+            f"{key} was {recorded[key]}, is {now[key]}" for key in keys if key in recorded and recorded[key] != now[key]
+        ]
+
+
+def environment(runtime: Runtime) -> dict[str, Any]:
+    """Describe versions, machine and flags, without any path or name of the machine."""
+    values = {
+        "lamina": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": f"{sys.platform} {platform.machine()}",
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "tf32": torch.backends.cuda.matmul.allow_tf32,
+        **asdict(runtime),
+    }
+    if runtime.device.startswith("cuda"):
+        values["gpu"] = torch.cuda.get_device_name()
+    return values

@@ -1,0 +1,265 @@
+"""One update, executed eagerly: take a batch, compute loss and gradient, change the parameters.
+
+A step owns everything that changes while training, as live tensors under fixed names (`state`), so that a checkpoint
+is a copy of them and a resume copies them back. Nothing in it waits for the device: sums and the latch for numbers that
+are no longer finite stay tensors until `totals` is asked for.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from lamina._types import Tensor
+from lamina.data.source import Source
+from lamina.functional.clipping import clip
+from lamina.functional.optimizers import soft_threshold
+from lamina.training.line_search import armijo
+from lamina.training.objective import Objective
+from lamina.training.order import epoch_order
+from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
+from lamina.training.schedules import rates
+
+EVALUATION_BATCH = 1000
+SHOWN_LAYERS = 64
+
+
+class EagerStep:
+    """The update that any device can run and every other kind must equal.
+
+    Args:
+        model: the network, on its device.
+        train: the training examples.
+        validation: the validation examples, or None.
+        objective: what is minimized.
+        recipe: how.
+    """
+
+    kind = "eager"
+
+    def __init__(
+        self, model: nn.Module, train: Source, validation: Source | None, objective: Objective, recipe: Recipe
+    ) -> None:
+        self.model, self.train, self.validation, self.objective, self.recipe = (
+            model,
+            train,
+            validation,
+            objective,
+            recipe,
+        )
+        examples, record = len(train), recipe.optimizer
+        self.batch_size = batch_size(recipe, examples)
+        # Alg. 3 draws every example independently.
+        self.sampling = (
+            "with-replacement" if isinstance(record, SGD) and recipe.sampling == "epoch" else recipe.sampling
+        )
+        self.batches = steps_per_epoch(recipe, examples)
+        self.params = [p for p in model.parameters() if p.requires_grad]
+        device = self.params[0].device if self.params else torch.device("cpu")
+        self.optimizer = make_optimizer(recipe, self.params)
+        base = self.optimizer.param_groups[0]["lr"]
+        self.rates = rates(recipe.schedule, base, recipe.epochs * self.batches, self.batches).tolist()
+        self.step = 0
+        self.sums = torch.zeros(2, dtype=torch.float64, device=device)  # loss, score
+        self.alive = torch.ones((), dtype=torch.bool, device=device)
+        self.good = torch.zeros((), dtype=torch.int64, device=device)
+        self.trial = torch.tensor(base, dtype=torch.float64)  # line search: the last accepted step size
+        self.norms = torch.zeros(2, dtype=torch.float64, device=device)  # gradient, relative step
+        wanted = recipe.stopping
+        self._measure = wanted.gradient_norm is not None or wanted.relative_step is not None
+        self._line_search = isinstance(record, GD) and record.line_search
+        # The proximal step gives exact zeros; with moments in the update only the subgradient is left.
+        self._proximal = (
+            recipe.penalty.norm == 1 and recipe.penalty.strength > 0 and isinstance(record, GD | SGD | MiniBatch)
+        )
+        self._autocast = torch.autocast(device.type, torch.bfloat16, enabled=recipe.precision == "bfloat16")
+        self._dtype = torch.float64 if recipe.precision == "float64" else torch.float32
+        self.order = torch.empty(0, dtype=torch.int64)
+
+    def begin(self, epoch: int, batch: int = 0) -> None:
+        """Lay out the order of an epoch; sums start anew unless the epoch is entered in the middle."""
+        order = epoch_order(len(self.train), self.batch_size, self.sampling, self.recipe.seed, epoch)
+        self.order = order.to(self.sums.device)
+        self._cursor = batch * self.batch_size
+        if batch == 0:
+            self.sums.zero_()
+            self._seen = 0
+        else:
+            self._seen = min(self._cursor, len(order))
+        self.model.train()
+        rest = self.order[self._cursor :].split(self.batch_size)
+        self.train.prefetch(rest, [(self.recipe.seed, self.step + i) for i in range(len(rest))])
+
+    def __call__(self) -> None:
+        """Make one update with the next batch."""
+        indices = self.order[self._cursor : self._cursor + self.batch_size]
+        self._cursor += self.batch_size
+        inputs, targets = self.train.batch(indices, (self.recipe.seed, self.step))
+        loss = self._descend(inputs, targets)
+        finite = loss.isfinite()
+        self.alive &= finite
+        self.good += self.alive
+        self.sums[0] += loss.double() * len(indices)
+        self._seen += len(indices)
+        self.step += 1
+
+    def _descend(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute loss and gradient, change the parameters, return the data loss."""
+        rate = self.rates[min(self.step, len(self.rates) - 1)]
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        with self._autocast:
+            outputs = self.model(inputs.to(self._dtype))
+            loss = self.objective.loss(outputs.float() if self.recipe.precision == "bfloat16" else outputs, targets)
+        total = loss + self._penalty()
+        self.optimizer.zero_grad(set_to_none=True)
+        total.backward()
+        with torch.no_grad():
+            self.sums[1] += self.objective.score(outputs, targets).double()
+            if self.recipe.clip.limit is not None:
+                self._clip(self.recipe.clip.limit)
+            before = [p.clone() for p in self.params] if self._measure else []
+            if self._line_search:
+                self._search(inputs, targets, total.detach())
+            else:
+                self.optimizer.step()
+            if self._proximal:
+                for p in self.params:
+                    p.copy_(soft_threshold(p, rate * self.recipe.penalty.strength))
+            if before:
+                self.norms.copy_(torch.stack(_norms(self.params, before)))
+        return loss.detach()
+
+    def _penalty(self) -> Tensor | float:
+        strength, norm = self.recipe.penalty.strength, self.recipe.penalty.norm
+        if strength == 0 or self._proximal:
+            return 0.0
+        parts = [p.abs().sum() if norm == 1 else p.square().sum() for p in self.params]
+        return strength * torch.stack(parts).sum()
+
+    def _clip(self, limit: float) -> None:
+        grads = {str(i): p.grad for i, p in enumerate(self.params) if p.grad is not None}
+        for name, clipped in clip(grads, limit, self.recipe.clip.kind).items():
+            grads[name].copy_(clipped)
+
+    def _search(self, inputs: Tensor, targets: Tensor, value: Tensor) -> None:
+        def loss() -> Tensor:
+            return self.objective.loss(self.model(inputs.to(self._dtype)), targets) + self._penalty()
+
+        grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.params]
+        self.trial.fill_(armijo(loss, self.params, grads, float(value), 2 * float(self.trial)))
+
+    def totals(self) -> dict[str, Any]:
+        """Return the mean loss and score over the epoch so far, and what stopping rules asked for."""
+        loss, score = (self.sums / max(1, self._seen)).tolist()
+        row = {
+            "loss": loss,
+            self.objective.metric: score,
+            "learning_rate": self.rates[min(self.step, len(self.rates)) - 1],
+        }
+        if self._line_search:
+            row["learning_rate"] = float(self.trial)
+        if self._measure:
+            row["gradient_norm"], row["relative_step"] = self.norms.tolist()
+        return row | {"gradients": self._gradients()}
+
+    def _gradients(self) -> dict[str, float]:
+        """Return the norm of the last gradient of every weight (of 64 evenly spaced ones in a very deep network)."""
+        named = [(n, p.grad) for n, p in self.model.named_parameters() if p.grad is not None and n.endswith("weight")]
+        if len(named) > SHOWN_LAYERS:
+            named = [named[round(i * (len(named) - 1) / (SHOWN_LAYERS - 1))] for i in range(SHOWN_LAYERS)]
+        norms = torch.stack([g.double().norm() for _, g in named]).tolist() if named else []
+        return {name.removesuffix(".weight"): norm for (name, _), norm in zip(named, norms, strict=True)}
+
+    def evaluate(self) -> dict[str, float]:
+        """Return loss and score on the validation examples."""
+        if self.validation is None or not len(self.validation):
+            return {}
+        loss, score = mean_loss_and_score(self.model, self.validation, self.objective)
+        return {"validation_loss": loss, f"validation_{self.objective.metric}": score}
+
+    def first_bad_step(self) -> int | None:
+        """Return the number of the first step whose loss was not finite; None while all are well."""
+        return None if bool(self.alive) else int(self.good)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the live tensors, by name, that a resume must bring back."""
+        tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
+        for index, parameter in enumerate(self.params):
+            for name, value in self.optimizer.state.get(parameter, {}).items():
+                if isinstance(value, Tensor):
+                    tensors[f"optimizer/{index}/{name}"] = value
+        own = {"sums": self.sums, "alive": self.alive, "good": self.good, "trial": self.trial, "norms": self.norms}
+        return tensors | {f"step/{name}": t for name, t in own.items()}
+
+    @torch.no_grad()
+    def restore(self, tensors: dict[str, Tensor], step: int) -> None:
+        """Copy a saved state into the live tensors."""
+        saved = self.optimizer.state_dict()
+        for name, value in tensors.items():
+            part, _, rest = name.partition("/")
+            if part == "optimizer":
+                index, _, key = rest.partition("/")
+                saved["state"].setdefault(int(index), {})[key] = value.clone()
+        self.optimizer.load_state_dict(saved)
+        live = self.state()
+        for name, value in tensors.items():
+            if name.startswith(("model/", "step/")):
+                live[name].copy_(value)
+        self.step = step
+
+
+def batch_size(recipe: Recipe, examples: int) -> int:
+    """Return how many examples a step takes: all, one, or what the recipe says."""
+    if isinstance(recipe.optimizer, GD):
+        return examples
+    return 1 if isinstance(recipe.optimizer, SGD) else min(recipe.batch_size, examples)
+
+
+def steps_per_epoch(recipe: Recipe, examples: int) -> int:
+    """Return how many updates make an epoch; the last batch of a shuffled epoch may be shorter."""
+    size = batch_size(recipe, examples)
+    return -(-examples // size) if recipe.sampling == "epoch" else max(1, examples // size)
+
+
+def make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """Make the torch optimizer that computes a recipe's update; a test binds it to `functional.optimizers`."""
+    record: Any = recipe.optimizer
+    if isinstance(record, Adam):
+        return torch.optim.Adam(
+            params, lr=record.learning_rate, betas=(record.beta1, record.beta2), eps=record.eps, fused=True
+        )
+    if isinstance(record, MiniBatch):
+        return torch.optim.SGD(
+            params, lr=record.learning_rate, momentum=record.momentum, nesterov=record.nesterov, fused=True
+        )
+    if isinstance(record, GD | SGD):
+        return torch.optim.SGD(params, lr=record.learning_rate, fused=True)
+    made: torch.optim.Optimizer = record(params)
+    return made
+
+
+@torch.no_grad()
+def mean_loss_and_score(model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
+    """Evaluate a network on all examples of a source; no example is padded or counted twice."""
+    model.eval()
+    dtype = next(model.parameters()).dtype
+    sums = torch.zeros(2, dtype=torch.float64)
+    batches = torch.arange(len(source)).split(EVALUATION_BATCH)
+    source.prefetch(batches)
+    for indices in batches:
+        inputs, targets = source.batch(indices, None)
+        outputs = model(inputs.to(dtype))
+        pair = torch.stack([objective.loss(outputs, targets) * len(indices), objective.score(outputs, targets)])
+        sums = sums.to(pair.device) + pair.double()
+    loss, score = (sums / len(source)).tolist()
+    return loss, score
+
+
+def _norms(params: list[nn.Parameter], before: list[Tensor]) -> list[Tensor]:
+    def norm(tensors: list[Tensor]) -> Tensor:
+        return torch.stack([t.double().square().sum() for t in tensors]).sum().sqrt()
+
+    gradient = norm([p.grad if p.grad is not None else torch.zeros_like(p) for p in params])
+    moved = norm([p - b for p, b in zip(params, before, strict=True)])
+    return [gradient, moved / norm(before).clamp(min=torch.finfo(torch.float64).tiny)]

@@ -1,0 +1,36 @@
+"""Small runs for the tests of training."""
+
+import pytest
+import torch
+
+import lamina
+from lamina.data import synthetic
+from lamina.data.preprocess import Preprocess
+from lamina.training.fit import make_step
+from lamina.training.recipe import Recipe
+from lamina.training.runtime import Runtime
+
+
+@pytest.fixture
+def moons():
+    return synthetic.moons(120, seed=0).split(seed=0)
+
+
+@pytest.fixture
+def net():
+    return lambda seed=0, **options: lamina.build("fnn", inputs=2, outputs=2, hidden=(8,), seed=seed, **options)
+
+
+@pytest.fixture
+def step_of(moons, net):
+    def make(recipe: Recipe, **options):
+        model = net(**options)
+        return make_step(model, moons, Preprocess.fit(moons.train, 2), recipe, Runtime())
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    yield
+    torch.set_num_threads(1)

@@ -1,0 +1,248 @@
+"""Runs from start to end: what lies in the folder, resuming bit for bit, diverging with a reason."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import lamina
+from lamina._errors import RunError, ShapeError
+from lamina.training import checkpoint
+from lamina.training.fit import fingerprint, fit, rebuild, reload, resume
+from lamina.training.folder import RunFolder
+from lamina.training.recipe import GD, Adam, MiniBatch, Recipe, Stopping
+from lamina.training.run import Run
+from lamina.training.runtime import Runtime
+
+ONE = Runtime(threads=1)
+
+
+def digits(epochs=3, **options):
+    """A small run that uses dropout, batch norm and augmentation, so that a resume has much to get wrong."""
+    recipe = lamina.training.recipe.with_options(Recipe(Adam(0.01), epochs=epochs, batch_size=100), **options)
+    net = lamina.build("fnn", inputs=64, outputs=10, hidden=(16,), dropout=0.2, batch_norm=True)
+    return net, lamina.load("digits"), recipe
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    names = ("history.jsonl", "weights.safetensors", "config.toml", "preprocess.json", "status.json")
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    return fit(*digits(), folder=folder, runtime=ONE)
+
+
+def test_a_run_leaves_everything_behind(finished):
+    folder = RunFolder.open(finished.folder)
+    assert finished.reason.name == "epochs" and len(finished.rows) == 3
+    assert folder.rows() == [json.loads(json.dumps(row)) for row in finished.rows]
+    config = folder.config()
+    assert config["data"]["source"] == "digits" and config["data"]["reload"] and config["data"]["seed"] == 0
+    assert config["architecture"] == {"network": "FNN", "config": config["architecture"]["config"]}
+    assert folder.json("environment")["threads"] == 1 and folder.json("environment")["step"] == "eager"
+    assert folder.json("status")["state"] == "epochs"
+    assert next(path.name[:13] for path in checkpoint.found(folder.checkpoints)) == "step-00000036"
+    text = (
+        "".join(p.read_text() for p in finished.folder.glob("*.json*")) + (finished.folder / "config.toml").read_text()
+    )
+    assert str(finished.folder.parent) not in text  # no path of the machine
+
+
+@pytest.mark.parametrize("moment", [1, 11, 12, 13, 20, 24, 35])
+def test_an_interrupted_run_resumes_bit_for_bit(finished, tmp_path, moment):
+    """Stopped after any step, in the middle of an epoch or at its end, then gone on with by another object."""
+
+    def stop(event):
+        if event.step == moment and event.row is None:
+            signal.raise_signal(signal.SIGINT)
+
+    net, data, recipe = digits()
+    run = fit(net, data, recipe, folder=tmp_path / "run", observers=[stop], runtime=ONE)
+    assert run.reason.name == "interrupted" and "everything up to there is saved" in run.reason.sentence
+    assert not (run.folder / "weights.safetensors").exists()
+    whole = resume(run.folder)
+    assert whole.reason.name == "epochs"
+    assert content(whole.folder) == content(finished.folder)
+
+
+def test_a_damaged_newest_checkpoint_costs_time_but_nothing_else(finished, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("lamina.training.fit.CHECKPOINT_SECONDS", 0.0)
+
+    def stop(event):
+        if event.step == 20 and event.row is None:
+            signal.raise_signal(signal.SIGINT)
+
+    run = fit(*digits(), folder=tmp_path / "run", observers=[stop], runtime=ONE)
+    newest = checkpoint.found(run.folder / "checkpoints")[0]
+    newest.write_bytes(newest.read_bytes()[:-10])
+    whole = resume(run.folder)
+    assert "note: a damaged checkpoint was passed over" in capsys.readouterr().out
+    assert content(whole.folder) == content(finished.folder)
+
+
+KILLED = """
+import sys, time, lamina
+from lamina.training import fit as module
+from lamina.training.runtime import Runtime
+sys.path.insert(0, {tests!r})
+from training.test_fit import digits
+module.CHECKPOINT_SECONDS = 0.02
+def slow(event):
+    time.sleep(0.01)
+if sys.argv[1] == "fit":
+    module.fit(*digits(), folder={folder!r}, observers=[slow], runtime=Runtime(threads=1))
+else:
+    module.resume({folder!r}, observers=[slow])
+print("done")
+"""
+
+
+def killed(folder: Path, seed: int) -> int:
+    """Start a run, kill it at a random moment, resume and kill again until it is done; return how often it died."""
+    g = torch.Generator().manual_seed(seed)
+    code = KILLED.format(folder=str(folder), tests=str(Path(__file__).parent.parent))
+    verb, deaths = "fit", 0
+    while True:
+        before = _newest(folder)
+        process = subprocess.Popen([sys.executable, "-c", code, verb], stdout=subprocess.PIPE, text=True)
+        while process.poll() is None and _newest(folder) == before:
+            time.sleep(0.005)
+        try:
+            process.wait(0.3 * float(torch.rand((), generator=g)))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        out, _ = process.communicate()
+        if "done" in out:
+            return deaths
+        assert process.returncode == -signal.SIGKILL
+        verb, deaths = "resume", deaths + 1
+
+
+def _newest(folder: Path) -> str:
+    found = checkpoint.found(folder / "checkpoints") if (folder / "checkpoints").is_dir() else []
+    return found[0].name if found else ""
+
+
+def test_a_killed_run_resumes_byte_for_byte(finished, tmp_path):
+    assert killed(tmp_path / "run", seed=1) >= 1
+    assert content(tmp_path / "run") == content(finished.folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(50))
+def test_fifty_killed_runs_resume_byte_for_byte(finished, tmp_path, seed):
+    killed(tmp_path / "run", seed=100 + seed)
+    assert content(tmp_path / "run") == content(finished.folder)
+
+
+def test_a_run_that_diverges_says_where_and_what_to_do(tmp_path):
+    net = lamina.build("fnn", inputs=64, outputs=10, hidden=(16, 16))
+    run = fit(net, lamina.load("digits"), Recipe(MiniBatch(1e12), epochs=3), folder=tmp_path / "run")
+    assert run.reason.name == "diverged"
+    assert "the loss is not finite since step" in run.reason.sentence
+    assert "layer 'layers." in run.reason.sentence and "Try a smaller learning_rate (now 1e+12)" in run.reason.sentence
+    assert RunFolder(run.folder).json("status")["state"] == "diverged"
+    first = int(run.reason.sentence.split("since step ")[1].split(":")[0])
+    assert 1 < first <= 19
+
+
+@pytest.mark.notes("N1.37")
+def test_stopping_rules_end_runs(tmp_path):
+    net, data, _ = digits()
+    run = fit(net, data, Recipe(GD(0.5), epochs=500, stopping=Stopping(relative_decrease=0.01)), folder=tmp_path / "a")
+    assert run.reason.name == "relative_decrease" and len(run.rows) < 500
+    net, data, recipe = digits(epochs=50, patience=1, learning_rate=0.1)
+    run = fit(net, data, recipe, folder=tmp_path / "b")
+    assert run.reason.name == "patience"
+    best = min(row["validation_loss"] for row in run.rows)
+    found = lamina.training.step.mean_loss_and_score(
+        run.model, run.preprocess.source(run.split.validation), run.objective
+    )
+    assert found[0] == pytest.approx(best, rel=1e-6)  # the best weights are in the model
+    net, data, recipe = digits(max_steps=5)
+    assert fit(net, data, recipe, folder=tmp_path / "c").rows[-1]["step"] == 5
+
+
+def test_runs_of_one_name_never_share_a_folder(tmp_path):
+    folders = {fit(*digits(epochs=1), folder=tmp_path / "run").folder.name for _ in range(3)}
+    assert folders == {"run", "run-2", "run-3"}
+
+
+def test_more_epochs_can_be_asked_for_later(finished, tmp_path):
+    run = fit(*digits(epochs=2), folder=tmp_path / "run", runtime=ONE)
+    longer = resume(run.folder, epochs=3)
+    assert [row["loss"] for row in longer.rows] == [row["loss"] for row in finished.rows]
+
+
+def test_what_a_file_cannot_hold_must_be_given_again(tmp_path):
+    inputs, targets = torch.randn(60, 4, generator=torch.Generator().manual_seed(0)), torch.arange(60) % 2
+    net = torch.nn.Sequential(lamina.layers.linear(4, 2))
+    split = lamina.load(inputs, targets).split()
+    recipe = Recipe(optimizer=lambda p: torch.optim.RMSprop(p, lr=0.01), epochs=2)
+    run = fit(net, split, recipe, folder=tmp_path / "run", runtime=ONE)
+    with pytest.raises(RunError, match="trained with the network 'Sequential', which a file cannot hold"):
+        Run.load(run.folder)
+    assert len(Run.load(run.folder, model=net).predict(inputs[:3])) == 3
+    with pytest.raises(RunError, match="were given in memory: give their split again as `data`"):
+        resume(run.folder, model=net, optimizer=recipe.optimizer)
+    again = resume(run.folder, model=net, data=split, optimizer=recipe.optimizer, epochs=3)
+    assert len(again.rows) == 3
+
+
+def test_data_that_changed_are_noticed(tmp_path):
+    table = tmp_path / "t.csv"
+    rows = [f"{(i * 37) % 61 / 7},{i % 7},{'ab'[i % 2]}" for i in range(60)]
+    table.write_text("x,y,label\n" + "\n".join(rows) + "\n")
+    split = lamina.load(table).split()
+    origin = {**split.origin, "reload": True, "fingerprint": fingerprint(split)}
+    assert fingerprint(reload(origin)) == origin["fingerprint"]
+    table.write_text("x,y,label\n" + "\n".join(rows[:-1]) + "\n0.5,3,a\n")
+    with pytest.raises(RunError, match="have changed since the run began"):
+        reload(origin)
+
+
+class Twice(torch.nn.Module):
+    """A network that returns a pair."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = lamina.layers.linear(64, 10)
+
+    def forward(self, x):
+        return self.layer(x.flatten(1)), x
+
+
+def test_networks_that_do_not_fit_the_data_are_refused(tmp_path):
+    data = lamina.load("digits")
+    with pytest.raises(
+        ShapeError, match="the network gives 3 outputs, but the data have 10 classes: build it with outputs=10"
+    ):
+        fit(lamina.build("fnn", inputs=64, outputs=3), data, folder=tmp_path / "a")
+    with pytest.raises(ShapeError, match="must return one tensor with one row an example"):
+        fit(Twice(), data, folder=tmp_path / "b")
+    with pytest.raises(RunError, match="trained with the network 'Os', which a file cannot hold"):
+        rebuild({"network": "Os"})
+
+
+def test_folders_that_are_no_runs_are_refused(tmp_path):
+    with pytest.raises(RunError, match="is not a folder: give the folder of a run"):
+        Run.load(tmp_path / "nothing")
+    with pytest.raises(RunError, match="is not the folder of a run: it has no config.toml"):
+        resume(tmp_path)
+    (tmp_path / "config.toml").write_text("version = 99\n")
+    with pytest.raises(RunError, match="written by a newer Lamina \\(version 99, known is 1\\): update it"):
+        resume(tmp_path)
+    (tmp_path / "config.toml").write_text("version = \n")
+    with pytest.raises(RunError, match="config.toml cannot be read"):
+        resume(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot make the folder .*Choose another with --out"):
+        RunFolder.create(tmp_path / "file" / "run")

@@ -1,0 +1,92 @@
+"""Recipes: bounds, flat names, files."""
+
+import pytest
+import torch
+
+from lamina._errors import ArgumentError
+from lamina.data.augment import Augment
+from lamina.training.recipe import (
+    GD,
+    SGD,
+    Adam,
+    Clip,
+    MiniBatch,
+    Penalty,
+    Recipe,
+    Schedule,
+    Stopping,
+    as_dict,
+    from_dict,
+    option_names,
+    with_options,
+)
+
+
+@pytest.mark.notes("N1.48", "N1.71")
+def test_defaults_are_the_notes():
+    assert Adam() == Adam(learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-8)
+    assert torch.optim.Adam([torch.nn.Parameter(torch.ones(1))]).defaults["lr"] == Adam().learning_rate
+    assert isinstance(Recipe().optimizer, Adam)
+
+
+BAD = [
+    (lambda: GD(0), r"`learning_rate` must be greater than 0, got 0"),
+    (lambda: SGD(-1), r"`learning_rate` must be greater than 0, got -1"),
+    (lambda: MiniBatch(momentum=1.0), r"`momentum` must be in \[0, 1\), got 1.0"),
+    (lambda: MiniBatch(nesterov=True), r"`nesterov` needs a `momentum` greater than 0, got 0"),
+    (lambda: Adam(beta1=1.0), r"`beta1` must be in \[0, 1\), got 1.0"),
+    (lambda: Adam(eps=0.0), r"`eps` must be greater than 0, got 0.0"),
+    (lambda: Schedule("linear"), r"`schedule` must be one of 'constant', 'warmup', .*, got 'linear'"),
+    (lambda: Schedule(warmup=1.5), r"`warmup` must be in \[0, 1\], got 1.5"),
+    (lambda: Schedule(every=0), r"`every` must be at least 1, got 0"),
+    (lambda: Penalty(-1), r"`penalty` must be at least 0, got -1"),
+    (lambda: Penalty(1, norm=3), r"`penalty_norm` must be one of 1, 2, got 3"),
+    (lambda: Clip(0.0), r"`clip` must be greater than 0, got 0.0"),
+    (lambda: Clip(1.0, "layer"), r"`clip_kind` must be one of 'global', 'tensor', 'value', got 'layer'"),
+    (lambda: Stopping(patience=0), r"`patience` must be greater than 0, got 0"),
+    (lambda: Recipe(epochs=0), r"`epochs` must be at least 1, got 0"),
+    (lambda: Recipe(batch_size=0), r"`batch_size` must be at least 1, got 0"),
+    (lambda: Recipe(sampling="random"), r"`sampling` must be one of 'epoch', .*, got 'random'"),
+    (lambda: Recipe(loss="l1"), r"`loss` must be one of None, 'nll', 'bce', 'mse', got 'l1'"),
+    (lambda: Recipe(class_weights="auto"), r"`class_weights` must be one of None, 'balanced', got 'auto'"),
+    (lambda: Recipe(precision="float16"), r"`precision` must be one of 'float32', .*, got 'float16'"),
+    (lambda: with_options(Recipe(), lerning_rate=1), r"no option 'lerning_rate': .*; did you mean 'learning_rate'\?"),
+    (lambda: with_options(Recipe(), zzz=1), r"the recipe has no option 'zzz': its options are epochs, .*\."),
+    (lambda: with_options(Recipe(), optimizer="rmsprop"), r"`optimizer` must be one of 'gd', .*, got 'rmsprop'"),
+]
+
+
+@pytest.mark.parametrize(("make", "sentence"), BAD)
+def test_wrong_numbers_get_a_sentence(make, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        make()
+
+
+def test_every_flat_name_changes_its_number():
+    changed = with_options(
+        Recipe(), optimizer="minibatch", learning_rate=0.2, momentum=0.5, schedule="cosine", warmup=0.1, penalty=0.3,
+        penalty_norm=1, clip=2.0, clip_kind="value", patience=4, flip=True, batch_size=7, seed=9,
+    )  # fmt: skip
+    assert changed.optimizer == MiniBatch(0.2, 0.5) and changed.schedule == Schedule("cosine", warmup=0.1)
+    assert changed.penalty == Penalty(0.3, 1) and changed.clip == Clip(2.0, "value")
+    assert changed.stopping == Stopping(patience=4) and changed.augment == Augment(flip=True)
+    assert (changed.batch_size, changed.seed) == (7, 9)
+    assert {"beta1", "max_steps", "cutout", "precision"} <= set(option_names())
+
+
+@pytest.mark.parametrize(
+    "optimizer", [GD(0.5, line_search=True), SGD(), MiniBatch(0.1, 0.9, nesterov=True), Adam(0.01)]
+)
+def test_a_recipe_survives_a_file(optimizer):
+    recipe = Recipe(
+        optimizer, 3, 5, Schedule("step"), Penalty(0.1, 1), Clip(1.0), Stopping(patience=2), Augment(flip=True)
+    )
+    assert from_dict(as_dict(recipe)) == recipe
+
+
+def test_a_custom_optimizer_must_be_given_again():
+    values = as_dict(Recipe(optimizer=torch.optim.RMSprop))
+    assert values["optimizer"] == {"name": "custom", "code": "RMSprop"}
+    with pytest.raises(ArgumentError, match="trained with the optimizer 'RMSprop', which a file cannot hold"):
+        from_dict(values)
+    assert from_dict(values, torch.optim.RMSprop).optimizer is torch.optim.RMSprop
