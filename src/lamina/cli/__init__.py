@@ -1,1 +1,103 @@
-"""To be filled."""
+"""The `lamina` command: verbs that parse, call and print. It computes nothing itself."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from lamina import __version__
+from lamina._errors import LaminaError
+from lamina.cli import train as train_verbs
+from lamina.cli.data import data_app
+from lamina.cli.report import report
+
+app = typer.Typer(
+    help="The lecture notes 'Neural Network Architectures' as software.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def _version(wanted: bool | None) -> None:
+    if wanted:
+        print(f"lamina {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _lamina(
+    version: Annotated[
+        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = None,
+) -> None:
+    pass
+
+
+@app.command("list")
+def list_architectures(as_json: Json = False) -> None:
+    """List every architecture of the notes, with its place and its number of parameters."""
+    from lamina.architectures.table import TABLE
+
+    if as_json:
+        rows = [
+            {"name": e.name, "title": e.title, "place": e.place, "parameters": e.parameters, "options": e.options}
+            for e in TABLE.values()
+        ]
+        print(json.dumps(rows, indent=1))
+        return
+    from lamina.cli.tables import show
+
+    rows_ = [(e.name, e.title, e.place, f"{e.parameters:,}") for e in TABLE.values()]
+    show(("name", "architecture", "notes", "parameters"), rows_, right=(3,))
+    print('Build one in Python:  lamina.build("lenet5", outputs=10)')
+
+
+@app.command()
+def catalogue(
+    identifier: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="An id such as N5.32, or a chapter such as N5.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say where an item of the notes lives: the code that implements it and the test that checks it."""
+    from dataclasses import asdict
+
+    from lamina._catalogue import items
+    from lamina._errors import ArgumentError
+
+    chosen = [row for row in items().values() if identifier is None or row.id.startswith(identifier.upper())]
+    if not chosen:
+        raise ArgumentError(f"`ID` must be an id of the catalogue, N1.01 to N5.49, got {identifier!r}.")
+    if as_json:
+        print(json.dumps([asdict(row) for row in chosen], indent=1, ensure_ascii=False))
+        return
+    if len(chosen) > 1:
+        from lamina.cli.tables import show
+
+        show(("id", "kind", "title", "code"), [(r.id, r.kind, r.title, "\n".join(r.code)) for r in chosen])
+        return
+    row = chosen[0]
+    print(f"{row.id}  {row.kind}, §{row.section}, {row.place}\n{row.title}")
+    for part in ("code", "test", "page"):
+        for name in getattr(row, part) or ((f"pending (issue {7 if part == 'page' else row.owner})",)):
+            print(f"  {part:5} {name}")
+
+
+app.add_typer(data_app, name="data")
+app.command()(train_verbs.train)
+app.command()(train_verbs.resume)
+app.command()(train_verbs.evaluate)
+app.command()(train_verbs.predict)
+app.command()(report)
+
+
+def main() -> None:
+    """Run the command; bad input ends with one sentence and exit code 2."""
+    try:
+        app()
+    except LaminaError as error:
+        print(f"lamina: {error}", file=sys.stderr)
+        sys.exit(2)

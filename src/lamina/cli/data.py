@@ -1,0 +1,245 @@
+"""`lamina data`: list, get and show data sets."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from torch import Tensor
+
+    from lamina.data.dataset import Dataset, Spec
+
+data_app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True)
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+# What `lamina.data.load.SETS` makes, told without importing torch; a test compares the two.
+EMBEDDED = {
+    "digits": ("image", "1,797 handwritten digits, 8x8 gray, 10 classes"),
+    "iris": ("table", "150 flowers, 4 measures, 3 classes"),
+    "wine": ("table", "178 wines, 13 measures, 3 classes"),
+    "breast-cancer": ("table", "569 tumors, 30 measures, 2 classes"),
+    "or": ("vector", "truth table"),
+    "and": ("vector", "truth table"),
+    "xor": ("vector", "truth table"),
+    "linear": ("vector", "linear function with errors, regression"),
+    "curve": ("vector", "curve with errors, regression"),
+    "blobs": ("vector", "clouds in the plane, 4 classes"),
+    "moons": ("vector", "two half circles, 2 classes"),
+    "spirals": ("vector", "interleaved spirals, 2 classes"),
+    "spam": ("vector", "counts of 20 words, 2 classes"),
+    "million": ("table", "a million rows, 12 columns, 2 classes"),
+}
+_BAR, _CLASSES, _SIDE = 30, 20, 28
+
+
+@data_app.command("list")
+def list_sets(as_json: Json = False) -> None:
+    """List the data sets with a name: what each is, its size, and where it lies."""
+    from lamina.cli.tables import show
+    from lamina.data.store import SETS, find
+
+    rows: list[dict[str, Any]] = [
+        {"name": name, "kind": kind, "what": what, "bytes": 0, "present": True, "path": None}
+        for name, (kind, what) in EMBEDDED.items()
+    ]
+    for named in SETS.values():
+        found = find(named.name)
+        where = {"present": found is not None, "path": None if found is None else str(found.path)}
+        rows.append({"name": named.name, "kind": named.kind, "what": named.title, "bytes": named.size, **where})
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    lines = [
+        (
+            *(row["name"], row["kind"], row["what"]),
+            f"{row['bytes'] / 1e6:,.1f} MB" if row["bytes"] else "",
+            (row["path"] or "built in") if row["present"] else "not here",
+        )
+        for row in rows
+    ]
+    show(("name", "kind", "what", "download", "where"), lines, right=(3,))
+    missing = [row["name"] for row in rows if not row["present"]]
+    if missing:
+        print(f"Fetch with:  lamina data get {' '.join(missing)}")
+
+
+@data_app.command()
+def get(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names as `lamina data list` prints them.")],
+    to: Annotated[Path | None, typer.Option(help="A folder to use as LAMINA_DATA, not the user's cache.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Download data sets, verified; what is here already is only verified, what broke off is continued."""
+    from lamina._errors import choice
+    from lamina.data.store import SETS, get
+
+    wanted = [name for name in dict.fromkeys(names) if name not in EMBEDDED]
+    for name in wanted:
+        choice("NAME", name, (*EMBEDDED, *SETS))
+    places = dict.fromkeys(names, "built in")
+    for name in wanted:
+        with _progress(quiet=as_json) as tell:
+            places[name] = str(get(name, to=to, progress=tell).path)
+    if as_json:
+        print(json.dumps(places, indent=1))
+        return
+    for name, place in places.items():
+        print(f"{name} is {place}" if name in EMBEDDED else f"{name} is in {place}")
+
+
+@data_app.command()
+def show(
+    what: Annotated[str, typer.Argument(metavar="X", help="A name, a folder of pictures, or a table.")],
+    target: Annotated[str | None, typer.Option(help="The column of a table that is to be predicted.")] = None,
+    task: Annotated[str | None, typer.Option(help="classification or regression; found out if not given.")] = None,
+    samples: Annotated[int, typer.Option(min=0, help="How many examples to print.")] = 4,
+    as_json: Json = False,
+) -> None:
+    """Say what a data set is: sizes, class balance, and some examples as pictures or rows."""
+    from rich.console import Console
+
+    from lamina.data.dataset import Subset, all_targets
+    from lamina.data.describe import describe
+    from lamina.data.load import load
+
+    options = {name: value for name, value in (("target", target), ("task", task)) if value is not None}
+    data = load(what, **options)
+    chosen = Subset(data, _spread(data.spec, all_targets(data), samples))
+    if as_json:
+        print(json.dumps(_facts(data, chosen), indent=1, ensure_ascii=False))
+        return
+    for line in describe(data, samples=0):
+        print("\n".join(_bars(data)) if line.startswith("classes: ") else line)
+    if len(chosen) and data.spec.kind == "image" and sys.stdout.isatty() and _has_blocks():
+        _draw(Console(), chosen)
+    elif len(chosen):
+        lines = describe(chosen, samples=len(chosen))
+        print("\n".join(lines[lines.index("samples:") :]))
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give a function that draws how much has arrived; nothing is drawn when this is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    shown = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*shown, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def tell(name: str, have: int, size: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=size)
+            bars.update(tasks[name], completed=have)
+
+        yield tell
+
+
+def _has_blocks() -> bool:
+    return "utf" in (sys.stdout.encoding or "").lower()
+
+
+def _counts(data: "Dataset") -> dict[str, int]:
+    from lamina.data.dataset import all_targets
+
+    counts = all_targets(data).bincount(minlength=data.spec.outputs).tolist()
+    return dict(zip(data.spec.classes, counts, strict=True))
+
+
+def _bars(data: "Dataset") -> list[str]:
+    """Draw how many examples each class has."""
+    counts = _counts(data)
+    most, total, mark = max(counts.values()), sum(counts.values()), "█" if _has_blocks() else "#"
+    order = list(counts) if len(counts) <= _CLASSES else sorted(counts, key=lambda name: -counts[name])[:_CLASSES]
+    wide, bar = max(len(name) for name in order), {name: mark * round(_BAR * counts[name] / most) for name in order}
+    lines = [f"  {name:{wide}} {counts[name]:>9,} {counts[name] / total:6.1%}  {bar[name]}".rstrip() for name in order]
+    if len(counts) > len(order):
+        least = min(counts, key=lambda name: counts[name])
+        lines.append(f"  and {len(counts) - len(order)} smaller classes, the smallest {least!r} with {counts[least]:,}")
+    return lines
+
+
+def _spread(spec: "Spec", targets: "Tensor", samples: int) -> "Tensor":
+    """Choose examples to show: the first of each class in turn, or just the first ones."""
+    import torch
+
+    if spec.task != "classification":
+        return torch.arange(min(samples, len(targets)))
+    places = [(targets == label).nonzero().flatten()[:samples].tolist() for label in range(spec.outputs)]
+    chosen = [place[turn] for turn in range(samples) for place in places if turn < len(place)]
+    return torch.tensor(chosen[:samples], dtype=torch.int64)
+
+
+def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
+    import torch
+
+    spec, test = data.spec, getattr(data, "official_test", None)
+    facts = {"examples": len(data), "official_test": None if test is None else len(test), **spec.as_dict()}
+    if spec.task == "classification":
+        facts["balance"] = _counts(data)
+    if spec.kind != "image" and spec.task != "structured":
+        inputs, targets = chosen.take(torch.arange(len(chosen)))
+        facts["sample"] = [
+            {"inputs": [None if math.isnan(value) else value for value in row], "target": target}
+            for row, target in zip(inputs.tolist(), targets.tolist(), strict=True)
+        ]
+    return facts
+
+
+def _draw(console: "Console", chosen: "Dataset") -> None:
+    """Draw pictures side by side, each under its class."""
+    import torch
+
+    inputs, targets = chosen.take(torch.arange(len(chosen)))
+    pictures = [_small(picture) for picture in inputs]
+    width = pictures[0].shape[1]
+    names = [chosen.spec.classes[int(t)] if chosen.spec.task == "classification" else "" for t in targets]
+    across = max(1, console.width // (width + 2))
+    for begin in range(0, len(pictures), across):
+        console.print("  ".join(f"{name[:width]:{width}}" for name in names[begin : begin + across]), highlight=False)
+        console.print(_half_blocks(pictures[begin : begin + across]), no_wrap=True, crop=False)
+
+
+def _small(picture: "Tensor") -> "Tensor":
+    """Give colors as bytes (height, width, 3) that fit the terminal: at most 28 a side, an even number of rows."""
+    import torch
+
+    values = picture.float()
+    if picture.dtype != torch.uint8:
+        values = (values - values.min()) / (values.max() - values.min()).clamp_min(1e-30) * 255
+    values = values if len(values) == 3 else values.mean(0).expand(3, -1, -1)
+    height, width = (min(_SIDE, side) for side in values.shape[1:])
+    scale = min(height / values.shape[1], width / values.shape[2])
+    size = max(2, 2 * round(values.shape[1] * scale / 2)), max(1, round(values.shape[2] * scale))
+    values = torch.nn.functional.interpolate(values[None], size, mode="area")[0]
+    return values.round().to(torch.uint8).permute(1, 2, 0)
+
+
+def _half_blocks(pictures: "list[Tensor]") -> Any:
+    """Draw two rows of pixels a line: the upper one as the color of a half block, the lower one as its background."""
+    from rich.text import Text
+
+    drawn = Text()
+    for row in range(0, len(pictures[0]), 2):
+        for picture in pictures:
+            for upper, lower in zip(picture[row].tolist(), picture[row + 1].tolist(), strict=True):
+                drawn.append("▀", f"rgb({','.join(map(str, upper))}) on rgb({','.join(map(str, lower))})")
+            drawn.append("  ")
+        drawn.append("\n")
+    return drawn

@@ -1,0 +1,92 @@
+"""The blocks that a page is made of: sections, cards, tables, the shaded confusion matrix."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lamina.report.formatting import number, percent
+from lamina.report.markup import Markup, join, tag
+from lamina.report.tables import Table
+
+FEW, MANY = 6, 12
+"""Up to so many classes a confusion matrix has room for large cells; beyond so many they are small."""
+
+
+def section(name: str, *parts: Markup | None) -> Markup | None:
+    """Put parts under a heading; nothing when there is nothing to show."""
+    return tag("section", tag("h2", name), *parts) if any(parts) else None
+
+
+def card(name: str, *parts: Any, more: str = "", kind: str = "card", figure: bool = False) -> Markup:
+    """Put parts into a frame with a small heading and words beside it."""
+    heading = tag("h3", name, tag("small", more) if more else None)
+    return tag("figure" if figure else "div", heading, *parts, class_=kind)
+
+
+def below(part: Markup | None) -> Markup | None:
+    """Leave some room above a block."""
+    return None if part is None else tag("div", part, class_="below")
+
+
+def folded(name: str, part: Markup) -> Markup:
+    """Hide a block until it is asked for."""
+    return tag("details", tag("summary", name), tag("div", part, class_="card"))
+
+
+def command(text: str) -> Markup:
+    """Show a command line."""
+    return tag("pre", tag("code", text))
+
+
+def table_html(table: Table, kind: str = "", *, head: bool = True) -> Markup:
+    """Write a table; numbers stand at the right, shares get a bar behind them."""
+    rows = [tag("tr", [_cell(table, i, j) for j in range(len(row))]) for i, row in enumerate(table.rows)]
+    names = [
+        tag("th", name, class_="right" if j in table.right else None, scope="col") for j, name in enumerate(table.head)
+    ]
+    top = tag("thead", tag("tr", names)) if head else None
+    return tag("div", tag("table", top, tag("tbody", rows), class_=kind or None), class_="scroll")
+
+
+def _cell(table: Table, i: int, j: int) -> Markup:
+    text: Any = table.rows[i][j]
+    if j in table.code and text:
+        text = tag("code", text)
+    share = dict(table.bars).get(j, ())
+    if share and share[i] > 0:
+        return tag("td", tag("span", text), class_="right barred", style=f"--v:{share[i]:.3f}")
+    return tag("td", text, class_="right" if j in table.right else None)
+
+
+def confusion_matrix(names: Sequence[str], counts: Sequence[Sequence[int]]) -> Markup:
+    """Shade hits by their share of the row, mistakes by their share of the largest mistake, with totals around."""
+    largest = max((n for i, row in enumerate(counts) for j, n in enumerate(row) if i != j), default=0) or 1
+    few, many = len(names) <= FEW, len(names) > MANY
+    turned = not few and any(len(name) > 4 for name in names)
+    heads = [tag("th", tag("span", name, class_="up" if turned else None), scope="col", title=name) for name in names]
+    rows = []
+    for i, (name, row) in enumerate(zip(names, counts, strict=True)):
+        total = sum(row)
+        cells = [
+            _count(n, n / (total or 1) if i == j else n / largest, i == j, f"{name} taken for {names[j]}", total)
+            for j, n in enumerate(row)
+        ]
+        rows.append(tag("tr", tag("th", name, scope="row", title=name), cells, _sum(total)))
+    foot = tag("tr", tag("th", "total", scope="row"), [_sum(sum(column)) for column in zip(*counts, strict=True)],
+               _sum(sum(map(sum, counts))))  # fmt: skip
+    top = tag("tr", tag("th", ""), heads, tag("th", "total", scope="col"))
+    kind = "matrix few" if few else "matrix many" if many else "matrix"
+    table = tag("table", tag("thead", top), tag("tbody", join(rows), foot), class_=kind)
+    return tag("div", table, class_="scroll")
+
+
+def _sum(n: int) -> Markup:
+    return tag("td", number(n), class_="sum")
+
+
+def _count(n: int, share: float, hit: bool, words: str, total: int) -> Markup:
+    if not n:
+        return tag("td", "0" if hit else "·", class_="zero")
+    strength = 0.12 + 0.88 * share if hit else 0.1 + 0.7 * share
+    kind = ("hit-cell" if hit else "miss-cell") + (" strong" if strength > 0.55 else "")
+    title = f"{words}: {number(n)} of {number(total)} ({percent(n / total)})"
+    return tag("td", number(n), class_=kind, style=f"--v:{strength:.2f}", title=title)

@@ -1,0 +1,65 @@
+"""Check what files hold, and turn what is wrong with one into a sentence that names it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lamina._errors import LaminaError, RunError
+from lamina.data.preprocess import Preprocess
+from lamina.report.formatting import finite
+
+_UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError, LaminaError)
+_LONGEST = 160
+
+
+@contextmanager
+def blame(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with the content of a file into a sentence that names it."""
+    try:
+        yield
+    except RunError:
+        raise
+    except _UNREADABLE as error:
+        why = f"no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
+        why = " ".join(why.split()).rstrip(".")[:_LONGEST]
+        raise RunError(f"{path} is damaged ({why}): restore it from a copy, or train again.") from error
+
+
+def expect(right: bool, what: str) -> None:
+    """Raise unless something holds."""
+    if not right:
+        raise ValueError(what)
+
+
+def check_preprocess(values: dict[str, Any]) -> dict[str, Any]:
+    """Check what a report takes from a preparation, and fill in what an older one did not have."""
+    whole = Preprocess.from_dict(values).as_dict()
+    for name in ("mean", "std", "target_mean", "target_std"):
+        expect(all(isinstance(number, int | float) for number in whole[name]), f"{name} are not numbers")
+    for sizes in (whole["inputs"], whole["kept"], whole["spec"]["inputs"]):
+        expect(all(isinstance(size, int) for size in sizes), "a shape is not made of whole numbers")
+    if whole["spec"]["kind"] == "table":
+        width, levels = len(whole["spec"]["features"]), whole["spec"]["levels"]
+        expect(all(len(whole[name]) in (0, width) for name in ("seen", "missing")), "its columns do not fit")
+        expect(len(whole["mean"]) == len(whole["std"]) == sum(not each for each in levels), "its columns do not fit")
+        expect(
+            all(0 <= i < len(ls) for ls, seen in zip(levels, whole["seen"], strict=False) for i in seen),
+            "its categories do not fit",
+        )
+    return whole
+
+
+def check_evaluation(values: dict[str, Any]) -> None:
+    """Check what the first screen takes from an evaluation."""
+    examples, openings = int(values["examples"]), int(values.get("openings", 1))
+    expect(0 <= examples < 2**53 and openings >= 1, "impossible counts")
+    check_numbers(values["metrics"])
+    share = finite(values["metrics"].get("accuracy"))
+    expect(share is None or 0 <= share <= 1, "an accuracy outside [0, 1]")
+
+
+def check_numbers(values: dict[str, Any]) -> None:
+    """Raise unless every value is a number or nothing."""
+    for value in values.values():
+        finite(value)

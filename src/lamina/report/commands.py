@@ -1,0 +1,210 @@
+"""The command lines that belong to a run: do it again, go on with it, use it."""
+
+import shlex
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any
+
+from lamina._errors import LaminaError
+from lamina.architectures.build import configure
+from lamina.architectures.table import TABLE, Entry
+from lamina.data.augment import Augment
+from lamina.data.dataset import Spec
+from lamina.report.formatting import plain
+from lamina.report.record import Record
+from lamina.training.recipe import OPTIMIZERS, Recipe, as_dict
+from lamina.training.recommended import network_options, recommend
+
+_FLAT = {
+    ("optimizer", "name"): "optimizer",
+    ("schedule", "kind"): "schedule",
+    ("penalty", "strength"): "penalty",
+    ("penalty", "norm"): "penalty_norm",
+    ("clip", "limit"): "clip",
+    ("clip", "kind"): "clip_kind",
+}
+# What `lamina train` chooses by itself: said even where it is the default of a recipe.
+_SAID = ("learning_rate", "batch_size", "schedule", "warmup", "penalty")
+_RATIOS = [4, 1, 1]
+_NO_CHANGES = asdict(Augment())
+WIDTH = 84
+
+
+def entry(architecture: dict[str, Any]) -> Entry | None:
+    """Find the name of `lamina list` that a stored architecture goes by; None for a network of the user's.
+
+    >>> entry({"network": "ResNet", "config": {"depth": 50, "stem": "imagenet"}}).name
+    'resnet50'
+    """
+    config = architecture.get("config", {})
+    best: tuple[int, Entry] | None = None
+    for candidate in TABLE.values():
+        wanted = {key: value for key, value in candidate.options.items() if key not in ("inputs", "outputs")}
+        fits = candidate.network == architecture.get("network") and all(config.get(k) == v for k, v in wanted.items())
+        if fits and (best is None or len(wanted) > best[0]):
+            best = len(wanted), candidate
+    return best[1] if best else None
+
+
+def flat_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
+    """Give the stored recipe under the flat names of `--set`.
+
+    >>> flat_recipe({"epochs": 3, "optimizer": {"name": "adam", "eps": 1e-8}, "penalty": {"strength": 0.1}})
+    {'optimizer': 'adam', 'eps': 1e-08, 'epochs': 3, 'penalty': 0.1}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in sorted(recipe.items(), key=lambda item: item[0] != "optimizer"):
+        if isinstance(value, dict):
+            inside = sorted(value.items(), key=lambda item: item[0] != "name")
+            flat |= {_FLAT.get((name, str(inner)), str(inner)): v for inner, v in inside}
+        else:
+            flat[name] = value
+    return flat
+
+
+def train(record: Record) -> tuple[list[str], list[str]]:
+    """Build the command that trains the same network again, as words.
+
+    Returns:
+        The words, none if no command can do it, and sentences about what a command cannot say.
+    """
+    config, remarks = record.config, []
+    found, origin = entry(config["architecture"]), config["data"]
+    if found is None:
+        code = config["architecture"].get("code", config["architecture"].get("network", "?"))
+        return [], [f"The network {code!r} was written in Python: call `lamina.fit` with it and the recipe below."]
+    if config["recipe"]["optimizer"].get("name") not in OPTIMIZERS:
+        code = config["recipe"]["optimizer"].get("code", "?")
+        return [], [f"The optimizer {code!r} was written in Python: call `lamina.fit` with it and the recipe below."]
+    if not origin.get("reload", False):
+        return [], ["The data were given in memory: call `lamina.fit` with them and the recipe below."]
+    network = _network_options(record, found)
+    if network is None:
+        return [], [f"{found.name} cannot be trained from the command line: call `lamina.fit` with it."]
+    words = ["lamina", "train", found.name, "--data", record.data]
+    options = dict(origin.get("options", {}))
+    if "target" in options:
+        words += ["--target", str(options.pop("target"))]
+    if options:
+        said = ", ".join(f"{key}={plain(value)}" for key, value in options.items())
+        remarks.append(f"The data were loaded with {said}, which only Python can say: lamina.load({record.data!r}, …).")
+    recipe = flat_recipe(config["recipe"])
+    seed = int(recipe.pop("seed", 0))
+    if int(origin.get("seed", seed)) != seed:
+        remarks.append(f"The split was drawn with seed {origin['seed']}, training with seed {seed}.")
+    ratios = list(origin.get("ratios", _RATIOS))
+    if ratios != _RATIOS:
+        remarks.append(f"The data were split {':'.join(map(str, ratios))}, which only Python can say.")
+    if config["architecture"].get("frozen"):
+        parts = plain(config["architecture"]["frozen"])
+        remarks.append(f"The run started from other weights and kept {parts} as they were: add --weights and --freeze.")
+    if record.data != record.source:
+        remarks.append(f"Give {record.data!r} with its folder.")
+    words += ["--epochs", str(recipe.pop("epochs")), "--seed", str(seed), *_machine(record.environment or {})]
+    for key, value in (_recipe_options(record, recipe) | _augment_options(record, found) | network).items():
+        words += ["--set", f"{key}={_word(value)}"]
+    return words, remarks
+
+
+def predict(record: Record) -> list[str]:
+    """Build the command that predicts new examples."""
+    image = record.preprocess is not None and record.preprocess["spec"]["kind"] == "image"
+    return ["lamina", "predict", record.name, "photo.png" if image else "rows.csv"]
+
+
+def resume(record: Record) -> list[str]:
+    """Build the command that goes on with the run."""
+    return ["lamina", "resume", record.name]
+
+
+def use(record: Record) -> list[tuple[str, list[str]]]:
+    """Name the commands for what can be done with the run as it stands."""
+    state = record.status.get("state", "running")
+    shown = [("Predict", predict(record))] if record.weights else []
+    if state in ("running", "interrupted"):
+        shown.append(("Go on with it", resume(record)))
+    elif state != "diverged":
+        shown.append(("Train longer", [*resume(record), "--epochs", str(2 * int(record.config["recipe"]["epochs"]))]))
+    return shown
+
+
+def spell(words: list[str]) -> str:
+    """Write words as a shell reads them, in lines that fit a page; an option stays with its value.
+
+    >>> print(spell(["lamina", "predict", "runs/my run", "photo.png"]))
+    lamina predict 'runs/my run' photo.png
+    """
+    pieces: list[str] = []
+    for word in words:
+        quoted = shlex.quote(word)
+        if pieces and pieces[-1].startswith("--") and " " not in pieces[-1]:
+            pieces[-1] += f" {quoted}"
+        else:
+            pieces.append(quoted)
+    lines = [""]
+    for piece in pieces:
+        if lines[-1].strip() and len(lines[-1]) + len(piece) > WIDTH:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {piece}" if lines[-1] else piece
+    return "\n".join(lines)
+
+
+def _machine(environment: dict[str, Any]) -> list[str]:
+    words = ["--threads", str(environment["threads"])] if "threads" in environment else []
+    return words + (["--device", str(environment["device"])] if environment.get("device", "cpu") != "cpu" else [])
+
+
+def _network_options(record: Record, found: Entry) -> dict[str, Any] | None:
+    """Give the options in which the network differs from the one that the command line would build."""
+    stored = dict(record.config["architecture"]["config"])
+    if record.preprocess is None:
+        module = import_module(found.module)
+        usual = asdict(getattr(module, found.config)(**found.options))
+        usual |= {key: None for key in ("inputs", "outputs")}
+    else:
+        spec = Spec.from_dict(record.preprocess["spec"])
+        natural = tuple(record.preprocess["inputs"]) if spec.kind == "table" else spec.inputs
+        try:
+            usual = asdict(configure(found.name, **network_options(found.name, spec, natural, {})))
+        except LaminaError:
+            return None
+    stored |= {key: None for key in usual if key not in stored}  # TOML has no word for None
+    return {key: value for key, value in stored.items() if _comparable(value) != _comparable(usual.get(key))}
+
+
+def _recipe_options(record: Record, flat: dict[str, Any]) -> dict[str, Any]:
+    """Give the options of a recipe that a command must say."""
+    name = record.config["recipe"]["optimizer"]["name"]
+    usual = flat_recipe(as_dict(Recipe(optimizer=OPTIMIZERS[name]())))
+    flat = {key: value for key, value in flat.items() if key not in _NO_CHANGES}
+    return {"optimizer": name} | {key: flat[key] for key in flat if key in _SAID or flat[key] != usual.get(key)}
+
+
+def _augment_options(record: Record, found: Entry) -> dict[str, Any]:
+    """Give the changes of pictures that were made, and those not made that the command line would make."""
+    usual = None
+    if record.preprocess is not None:
+        spec = Spec.from_dict(record.preprocess["spec"])
+        usual = recommend(found.name, spec, 1, dict(record.config["architecture"]["config"])).recipe.augment
+    made = _NO_CHANGES | record.config["recipe"].get("augment", {})
+    said = {key: value for key, value in made.items() if value or (usual is not None and getattr(usual, key))}
+    # Zeros first: a picture may not be moved in two ways at once, not even between two words.
+    return dict(sorted(said.items(), key=lambda item: bool(item[1])))
+
+
+def _comparable(value: Any) -> Any:
+    return [_comparable(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _word(value: Any) -> str:
+    """Write a value as `--set` reads it.
+
+    >>> _word((300, 100)), _word([64]), _word([]), _word(True), _word(None), _word(1e-8)
+    ('300,100', '64,', ',', 'true', 'none', '1e-08')
+    """
+    if isinstance(value, list | tuple):
+        return ",".join(map(_word, value)) + ("," if len(value) < 2 else "")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "none" if value is None else str(value)

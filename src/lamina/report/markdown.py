@@ -1,0 +1,110 @@
+"""The report as Markdown: the same content in tables, without pictures."""
+
+import re
+from collections.abc import Callable
+
+from lamina.report import commands, settings, story, tables, weights
+from lamina.report.checks import blame
+from lamina.report.formatting import percent
+from lamina.report.record import Record
+from lamina.report.tables import Table
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
+
+
+def markdown(record: Record) -> str:
+    """Write the whole report."""
+    parts: list[tuple[str, Callable[[Record], list[str]]]] = [
+        ("config.toml", _header),
+        ("history.jsonl", _history),
+        ("evaluation.json", _results),
+        ("weights.safetensors", _weights),
+        ("config.toml", _making),
+        ("config.toml", _again),
+    ]
+    lines: list[str] = []
+    for file, make in parts:
+        with blame(record.path / file):
+            lines += make(record)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def text(value: str) -> str:
+    r"""Write a text so that Markdown and HTML see no more in it.
+
+    >>> print(text("<b>|`x`\n_y_"))
+    \<b\>\|\`x\` \_y\_
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(value.split()))
+
+
+def table_markdown(table: Table) -> list[str]:
+    """Write a table with aligned columns."""
+    marks = ["---:" if j in table.right else "---" for j in range(len(table.head))]
+    rows = [table.head, *table.rows]
+    lines = ["| " + " | ".join(map(text, row)) + " |" for row in rows]
+    return [lines[0], "| " + " | ".join(marks) + " |", *lines[1:], ""]
+
+
+def _header(record: Record) -> list[str]:
+    first = story.headline(record)
+    lines = [f"# {text(story.title(record))}", "", text(story.subject(record)), "", text(story.note(record)), ""]
+    sure = f" ({text(first.note)})" if first.note else ""
+    lines += [f"**{text(first.label)}: {text(first.value)}**{sure}", ""]
+    facts = story.facts(record)
+    lines += table_markdown(Table(("what", "value"), tuple(facts), (1,))) if facts else []
+    return [*lines, text(str(story.ending(record))), "", text(story.opening(record)), ""]
+
+
+def _history(record: Record) -> list[str]:
+    if not record.rows:
+        return []
+    lines = ["## Learning curves", "", *table_markdown(tables.history(record))]
+    found = tables.gradients(record)
+    return [*lines, "## Gradients by layer", "", *table_markdown(found)] if found else lines
+
+
+def _results(record: Record) -> list[str]:
+    if record.evaluation is None:
+        return []
+    lines = ["## On the test split", ""]
+    shown = [
+        ("Confusion", tables.confusion(record)),
+        ("By class", tables.per_class(record)),
+        ("Calibration", tables.calibration(record)),
+        ("Worst mistakes", tables.worst(record)),
+    ]
+    for name, table in shown:
+        if table is not None:
+            lines += [f"### {name}", "", *table_markdown(table)]
+        if name == "Calibration" and table is not None:
+            lines += [f"Expected calibration error {percent(record.evaluation['calibration']['error'])}.", ""]
+    return lines
+
+
+def _weights(record: Record) -> list[str]:
+    return ["## Parameters", "", *table_markdown(weights.table(record.weights))] if record.weights else []
+
+
+def _making(record: Record) -> list[str]:
+    lines = ["## How it was made", ""]
+    shown = [
+        ("Recipe", settings.recipe(record)),
+        ("Network", settings.architecture(record)),
+        ("Preprocessing", settings.preprocess(record)),
+        ("Columns", settings.columns(record)),
+        ("Environment", settings.environment(record)),
+    ]
+    for name, table in shown:
+        if table is not None:
+            lines += [f"### {name}", "", *table_markdown(table)]
+    return lines
+
+
+def _again(record: Record) -> list[str]:
+    words, remarks = commands.train(record)
+    lines = ["## Do it again", ""]
+    for name, command in (("Train it again", words), *commands.use(record)):
+        if command:
+            lines += [f"{name}:", "", *(f"    {line}" for line in commands.spell(command).splitlines()), ""]
+    return lines + [part for remark in remarks for part in (text(remark), "")]

@@ -1,0 +1,204 @@
+"""The report as one HTML file that needs nothing else: no network, no script, no other file."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from lamina.report import commands, figures, settings, story, tables, weights
+from lamina.report.blocks import below, card, command, folded, section, table_html
+from lamina.report.checks import blame
+from lamina.report.figures import Line
+from lamina.report.formatting import finite, number
+from lamina.report.markup import Markup, join, tag
+from lamina.report.record import Record
+from lamina.report.results import results
+from lamina.report.tables import Table, metric
+
+# The page may show its own style and the pictures in it, and may load nothing at all.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_LISTED = 24
+
+
+def page(record: Record) -> str:
+    """Write the whole page."""
+    parts = [
+        ("config.toml", header),
+        ("history.jsonl", curves),
+        ("evaluation.json", results),
+        ("history.jsonl", gradients),
+        ("weights.safetensors", parameters),
+        ("config.toml", making),
+        ("config.toml", again),
+    ]
+    sections = []
+    for file, make in parts:
+        with blame(record.path / file):
+            sections.append(make(record))
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", f"{story.title(record)} · Lamina"),
+        tag("style", Markup(files("lamina.report").joinpath("style.css").read_text(encoding="utf-8"))),
+    )
+    version = (record.environment or {}).get("lamina")
+    written = f"Lamina{f' {version}' if version else ''} wrote this from the files of {record.name} alone."
+    body = tag("body", tag("main", sections, tag("footer", written)))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def header(record: Record) -> Markup:
+    """Say what was trained on what, how well it does, and how it ended."""
+    first = story.headline(record)
+    facts = [tag("div", tag("dt", name), tag("dd", value)) for name, value in story.facts(record)]
+    score = tag(
+        "div",
+        tag("span", first.value, class_="value bad" if first.bad else "value"),
+        tag("span", first.label, class_="label"),
+        tag("span", first.note, class_="sure"),
+        tag("dl", facts, class_="facts") if facts else None,
+        class_="score card",
+    )
+    what = tag(
+        "div",
+        tag("p", "Run ", tag("code", record.name), class_="eyebrow"),
+        tag("h1", story.title(record)),
+        tag("p", story.subject(record), class_="lead"),
+        tag("p", story.note(record), class_="lead"),
+        _split(record),
+    )
+    end = story.ending(record)
+    words: list[Any] = [tag("strong", end.point), " ", end.sentence]
+    words += [" Go on with ", tag("code", end.command)] if end.command else []
+    ended = tag("p", words, class_=f"say {end.kind}")
+    opened = tag("p", story.opening(record), class_="say warn" if story.reopened(record) else "say")
+    return join([tag("header", what, score, class_="hero"), tag("div", ended, opened, class_="said")])
+
+
+def _split(record: Record) -> Markup | None:
+    sizes = story.split_sizes(record)
+    if sizes is None:
+        return None
+    parts = list(zip(("train", "valid", "test"), ("training", "validation", "test"), sizes, strict=True))
+    bar = tag("div", [tag("i", "", class_=kind, style=f"--n:{n}") for kind, _, n in parts if n], class_="split")
+    words = [tag("li", tag("i", "", class_=kind), name, " ", tag("b", number(n))) for kind, name, n in parts]
+    return join([bar, tag("ul", words, class_="key")])
+
+
+def curves(record: Record) -> Markup | None:
+    """Draw loss, score and learning rate over the checks."""
+    if not record.rows:
+        return None
+    axis, xs = record.clock
+    best = None if record.best is None else xs[record.best]
+    score, titles = record.metric, {"accuracy": "Accuracy", "mse": "Mean squared error"}
+    drawn = [
+        _curve(record, "Loss", {"loss": "training", "validation_loss": "validation"}, best),
+        _curve(record, titles[score], {score: "training", f"validation_{score}": "validation"}, best),
+        _curve(record, "Learning rate", {"learning_rate": "learning rate"}, None),
+    ]
+    words = f"Training values are means over an {axis}, while the weights change; validation comes after it."
+    if record.metric == "mse":
+        words += " Errors are those of standardized targets."
+    if len(record.rows) == 1:
+        words = f"There is one check only. {words}"
+    numbers = folded("The numbers", table_html(tables.history(record)))
+    return section("Learning curves", tag("div", drawn, class_="grid three"), tag("p", words, class_="small"), numbers)
+
+
+def _curve(record: Record, name: str, columns: dict[str, str], best: float | None) -> Markup | None:
+    axis, xs = record.clock
+    kinds = {"training": "train", "validation": "valid", "learning rate": "rate"}
+    lines = [Line(word, [finite(row.get(key)) for row in record.rows], kinds[word]) for key, word in columns.items()]
+    lines = [line for line in lines if any(v is not None for v in line.values)]
+    drawing = figures.curves(xs, lines, axis=axis, label=name, best=best)
+    if not drawing:
+        return None
+    at = -1 if best is None or record.best is None else record.best
+    key = next(iter(columns))
+    legend = [
+        tag("li", tag("i", "", class_=line.color), line.name, " ", tag("b", metric(key, line.values[at])))
+        for line in lines
+    ]
+    when = f"at the best {axis}" if best is not None else "at the end"
+    return card(name, drawing, tag("ul", legend, class_="key"), more=when, figure=True)
+
+
+def gradients(record: Record) -> Markup | None:
+    """Draw the gradient's norm in each layer over the checks."""
+    axis, xs = record.clock
+    rows = [(x, row["gradients"]) for x, row in zip(xs, record.rows, strict=True) if row.get("gradients")]
+    names = list(dict.fromkeys(str(name) for _, norms in rows for name in norms))
+    if not names:
+        return None
+    last = len(names) - 1
+    colors = [f"hsl({265 - 245 * i / max(1, last):.0f} 62% 54%)" for i in range(len(names))]
+    lines = [
+        Line(name, [finite(norms.get(name)) for _, norms in rows], color)
+        for name, color in zip(names, colors, strict=True)
+    ]
+    drawing = figures.curves([x for x, _ in rows], lines, axis=axis, label="gradient norms", log=True)
+    if not drawing:
+        return None
+    listed: Sequence[int] = range(len(names))
+    if len(names) > _LISTED:
+        listed = [round(last * k / (_LISTED - 1)) for k in range(_LISTED)]
+    legend = [
+        tag("li", tag("i", "", style=f"--c:{colors[i]}"), tag("code", names[i]), " ",
+            tag("b", number(lines[i].values[-1], 3)))
+        for i in listed
+    ]  # fmt: skip
+    words = f"From the first layers in violet to the last in orange, at the last {axis}."
+    if len(names) > _LISTED:
+        words += f" {_LISTED} of {len(names)} are named."
+    beside = tag(
+        "div", tag("p", words, class_="small"), tag("ul", legend, class_="key column" if len(listed) <= 12 else "key")
+    )
+    both = tag("div", drawing, beside, class_="beside")
+    return section("Gradients by layer", card("Norm of the gradient", both, figure=True))
+
+
+def parameters(record: Record) -> Markup | None:
+    """List the trained tensors."""
+    if not record.weights:
+        return None
+    shown = tag("div", table_html(weights.table(record.weights), "totalled"), class_="card long")
+    every = None
+    if len(record.weights) > weights.LIMIT:
+        whole = table_html(weights.table(record.weights, limit=None), "totalled")
+        every = folded(f"All {number(len(record.weights))} tensors", whole)
+    return section("Parameters", shown, every)
+
+
+def making(record: Record) -> Markup | None:
+    """List recipe, network, preprocessing and environment."""
+    left = tag("div", _pairs("Recipe", settings.recipe(record)), class_="stack")
+    right = tag(
+        "div",
+        _pairs("Network", settings.architecture(record)),
+        _pairs("Preprocessing", settings.preprocess(record), "fitted on the training examples"),
+        _pairs("Environment", settings.environment(record)),
+        class_="stack",
+    )
+    table = settings.columns(record)
+    columns = None if table is None else below(card("Columns", table_html(table), kind="card long"))
+    return section("How it was made", tag("div", left, right, class_="grid"), columns)
+
+
+def _pairs(name: str, table: Table | None, more: str = "") -> Markup | None:
+    return None if table is None else card(name, table_html(table, "pairs", head=False), more=more)
+
+
+def again(record: Record) -> Markup | None:
+    """Give the commands that do it again, go on with it and use it."""
+    words, remarks = commands.train(record)
+    parts: list[Markup | None] = []
+    if words:
+        parts += [tag("h3", "Train it again"), command(commands.spell(words))]
+    parts += [tag("p", remark, class_="small") for remark in remarks]
+    for name, line in commands.use(record):
+        parts += [tag("h3", name), command(commands.spell(line))]
+    return section("Do it again", *parts)

@@ -1,0 +1,184 @@
+"""Read everything that a report shows from the folder of a run; no network is built and no data are loaded."""
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from lamina._errors import RunError
+from lamina.report.checks import blame, check_evaluation, check_numbers, check_preprocess, expect
+from lamina.report.formatting import base_name, finite, scrub
+from lamina.report.tensors import Weight, trained_weights
+from lamina.training.folder import RunFolder
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run as its files tell it.
+
+    Args:
+        path: the folder, for messages only.
+        name: what the folder is called, with `runs/` before it where it lies there.
+        config: architecture, data and recipe.
+        preprocess: what was fitted on the training data; None when missing.
+        environment: versions and flags; None when missing.
+        status: how the run ended.
+        rows: the history.
+        seconds: how long training took, all sessions together; None when unknown.
+        ended: when the last check was; None when unknown.
+        evaluation: the test split; None while it is sealed.
+        weights: the trained tensors, none before the first checkpoint.
+    """
+
+    path: Path
+    name: str
+    config: dict[str, Any]
+    preprocess: dict[str, Any] | None
+    environment: dict[str, Any] | None
+    status: dict[str, Any]
+    rows: tuple[Row, ...]
+    seconds: float | None
+    ended: datetime | None
+    evaluation: dict[str, Any] | None
+    weights: tuple[Weight, ...]
+
+    @property
+    def source(self) -> str:
+        """The name or path of the data, as it was given."""
+        return str(self.config.get("data", {}).get("source") or "data")
+
+    @property
+    def data(self) -> str:
+        """The data's name without the machine's folders."""
+        return base_name(self.source)
+
+    def clean(self, text: str) -> str:
+        """Take the machine's folders out of a sentence."""
+        return scrub(text, self.source)
+
+    @property
+    def task(self) -> str:
+        """Say what is learned: classification, regression or structured."""
+        if self.preprocess is not None:
+            return str(self.preprocess["spec"]["task"])
+        known = self.rows and any("mse" in row for row in self.rows)
+        return "regression" if known else "classification"
+
+    @property
+    def metric(self) -> str:
+        """The score in the history beside the loss."""
+        return "accuracy" if self.task == "classification" else "mse"
+
+    @property
+    def best(self) -> int | None:
+        """The row whose weights were kept: the smallest validation loss, or training loss without validation."""
+        stored = self.status.get("best_row", -1)
+        if isinstance(stored, int) and 0 <= stored < len(self.rows):
+            return stored
+        losses = [finite(row.get("validation_loss", row.get("loss"))) for row in self.rows]
+        known = [(loss, index) for index, loss in enumerate(losses) if loss is not None]
+        return min(known)[1] if known else None
+
+    @property
+    def clock(self) -> tuple[str, list[float]]:
+        """What the history is drawn over: epochs, or steps when an epoch has several rows."""
+        epochs = [float(row["epoch"]) for row in self.rows]
+        if all(a < b for a, b in pairwise(epochs)):
+            return "epoch", epochs
+        return "step", [float(row["step"]) for row in self.rows]
+
+
+def read(folder: str | Path) -> Record:
+    """Read a run folder.
+
+    Raises:
+        RunError: it is no run folder, or one of its files is damaged.
+    """
+    home = RunFolder.open(folder)
+    config = home.config()
+    with blame(home.path / "config.toml"):
+        for part in ("architecture", "data", "recipe"):
+            expect(isinstance(config[part], dict), f"{part} is not a table")
+    preprocess = _values(home, "preprocess")
+    with blame(home.path / "preprocess.json"):
+        if preprocess is not None:
+            preprocess = check_preprocess(preprocess)
+    evaluation = _values(home, "evaluation")
+    with blame(home.path / "evaluation.json"):
+        if evaluation is not None:
+            check_evaluation(evaluation)
+    return Record(
+        home.path,
+        _name(home.path),
+        config,
+        preprocess,
+        _values(home, "environment"),
+        _values(home, "status") or {"state": "running"},
+        _history(home.history),
+        *_timings(home),
+        evaluation,
+        trained_weights(home),
+    )
+
+
+def _name(path: Path) -> str:
+    whole = path.resolve()
+    return f"runs/{whole.name}" if whole.parent.name == "runs" else whole.name
+
+
+def _history(path: Path) -> tuple[Row, ...]:
+    rows = _lines(path)
+    with blame(path):
+        for row in rows:
+            expect(None not in (finite(row["epoch"]), finite(row["step"])), "a row without epoch and step")
+            check_numbers({key: value for key, value in row.items() if key != "gradients"})
+            check_numbers(row.get("gradients") or {})
+    return tuple(rows)
+
+
+def _values(home: RunFolder, name: str) -> dict[str, Any] | None:
+    if not home.has(f"{name}.json"):
+        return None
+    values = home.json(name)
+    with blame(home.path / f"{name}.json"):
+        expect(isinstance(values, dict), "it does not hold names with values")
+    return dict(values)
+
+
+def _lines(path: Path) -> list[Row]:
+    """Read a file with one JSON object a line; a last line that a crash cut short is left out."""
+    if not path.is_file():
+        return []
+    try:
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
+    rows = []
+    for place, line in enumerate(text.split("\n")[:-1], 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise RunError(
+                f"{path} is damaged in line {place}: restore it from a copy, or resume the run, which writes it anew."
+            )
+        rows.append(row)
+    return rows
+
+
+def _timings(home: RunFolder) -> tuple[float | None, datetime | None]:
+    """Add up the sessions: the clock of a resumed run starts again at 0."""
+    rows = _lines(home.timings)
+    if not rows:
+        return None, None
+    with blame(home.timings):
+        clock = [float(row["seconds"]) for row in rows]
+        last = [a for a, b in zip(clock, [*clock[1:], -math.inf], strict=True) if b < a]
+        at = finite(rows[-1].get("at"))
+        return sum(last), None if at is None else datetime.fromtimestamp(at, UTC)

@@ -1,0 +1,108 @@
+"""The part of a page that shows what a network gets right and wrong on the test split."""
+
+import re
+from typing import Any
+
+from lamina.report import figures, tables
+from lamina.report.blocks import below, card, confusion_matrix, folded, section, table_html
+from lamina.report.formatting import finite, number, percent
+from lamina.report.markup import Markup, tag
+from lamina.report.record import Record
+from lamina.report.tables import Table
+
+_PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
+BESIDE = 12
+"""Up to so many classes the confusion matrix leaves room for a figure beside it."""
+
+
+def results(record: Record) -> Markup | None:
+    """Show confusion, scores by class and calibration, or predictions and errors; then the worst mistakes."""
+    if record.evaluation is None:
+        return None
+    parts = _classes(record) if record.task == "classification" else _numbers(record)
+    return section("On the test split", *parts, _worst(record))
+
+
+def _classes(record: Record) -> list[Markup | None]:
+    matrix, scores, calibrated = tables.matrix(record), tables.per_class(record), _calibration(record)
+    guesses = None
+    if matrix is not None and len(matrix[0]) <= tables.CLASSES:
+        guesses = card("Confusion", confusion_matrix(*matrix), more="rows: the class; columns: the guess")
+    elif matrix is not None:
+        guesses = card("Most confused classes", table_html(tables.confused_pairs(*matrix)))
+    by_class = None if scores is None else _by_class(scores)
+    if matrix is not None and BESIDE < len(matrix[0]) <= tables.CLASSES:
+        return [guesses, tag("div", by_class, calibrated, class_="grid wide below")]
+    return [tag("div", guesses, calibrated, class_="grid wide"), below(by_class)]
+
+
+def _by_class(scores: Table) -> Markup:
+    if len(scores.rows) <= tables.CLASSES:
+        return card("By class", table_html(scores), kind="card long")
+    shown, every = (
+        table_html(scores.first(tables.CLASSES)),
+        folded(f"All {len(scores.rows)} classes", table_html(scores)),
+    )
+    return card("By class", shown, every, more=f"the {tables.CLASSES} weakest", kind="card long")
+
+
+def _calibration(record: Record) -> Markup | None:
+    found = (record.evaluation or {}).get("calibration")
+    if not found:
+        return None
+    drawing = figures.calibration(found["confidence"], found["accuracy"], found["count"])
+    words = (
+        f"Expected calibration error {percent(found['error'])}. On the dashed line a network is as sure as it is "
+        "right; below it is too sure, above not sure enough. Circles grow with the number of examples."
+    )
+    return card("Calibration", drawing, tag("figcaption", words), figure=True)
+
+
+def _numbers(record: Record) -> list[Markup | None]:
+    stored = (record.evaluation or {}).get("predictions") or []
+    pairs = [(t, y) for a, b in stored if (t := finite(a)) is not None and (y := finite(b)) is not None]
+    if not pairs:
+        return []
+    words = f"{number(len(pairs))} examples"
+    words += f", at most {number(figures.DOTS)} of them drawn" if len(pairs) > figures.DOTS else ""
+    if len(pairs) < len(stored):
+        words += f"; {number(len(stored) - len(pairs))} without a finite value are left out"
+    several = record.preprocess is not None and record.preprocess["spec"]["outputs"] > 1
+    errors = [y - t for t, y in pairs]
+    mean = f"Mean error {number(sum(errors) / len(errors), 3)}; a mean far from 0 is a bias."
+    left = card(
+        "Predictions against targets",
+        figures.scatter(pairs),
+        tag("figcaption", f"{words}. On the dashed line predictions are right."),
+        more="first output" if several else "",
+        figure=True,
+    )
+    right = card("Errors", figures.histogram(errors), tag("figcaption", mean), figure=True)
+    return [tag("div", left, right, class_="grid")]
+
+
+def _worst(record: Record) -> Markup | None:
+    rows, table = (record.evaluation or {}).get("worst"), tables.worst(record)
+    if not rows or table is None:
+        right = record.task == "classification" and rows is not None
+        return tag("p", "There is no mistake on the test split.", class_="small") if right else None
+    sure = "largest errors first"
+    if record.task == "classification":
+        sure = "the class → what it was taken for, most confident first"
+    if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
+        shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
+    else:
+        shown = table_html(table)
+    return below(card("Worst mistakes", shown, more=sure))
+
+
+def _mistake(record: Record, row: dict[str, Any]) -> Markup:
+    if record.task == "classification":
+        label, guess = str(row["label"]), str(row["guess"])
+        alt = f"{label} taken for {guess}"
+        sure = f"{percent(row['confidence'])} sure"
+        words = [tag("b", label), " → ", tag("span", guess, class_="wrong"), tag("br"), sure]
+    else:
+        alt = f"target {number(row['target'])}, prediction {number(row['output'])}"
+        words = [alt]
+    return tag("figure", tag("img", src=row["picture"], alt=alt), tag("figcaption", words))

@@ -1,0 +1,112 @@
+"""From numbers to places in a drawing: linear and logarithmic scales with round ticks."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+LOG_FROM = 50.0
+"""The ratio of the largest to the smallest value from which a logarithmic scale shows more."""
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A map from [low, high] to [start, end], with the ticks that belong to it.
+
+    >>> scale = fit([0.0, 9.3], 0, 100)
+    >>> scale(5), [label for _, label in scale.ticks]
+    (50.0, ['0', '2', '4', '6', '8', '10'])
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    ticks: tuple[tuple[float, str], ...]
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Return the place of a value."""
+        low, high, value = (math.log10(v) for v in (self.low, self.high, value)) if self.log else self._plain(value)
+        return self.start + (self.end - self.start) * (value - low) / (high - low)
+
+    def _plain(self, value: float) -> tuple[float, float, float]:
+        return self.low, self.high, value
+
+
+def demands_log(values: Iterable[float]) -> bool:
+    """Say whether values are positive and spread so far that a linear scale would hide the small ones.
+
+    >>> demands_log([1.0, 2.0]), demands_log([1e-3, 1.0]), demands_log([0.0, 1.0])
+    (False, True, False)
+    """
+    known = list(values)
+    return bool(known) and min(known) > 0 and max(known) >= LOG_FROM * min(known)
+
+
+def fit(values: Iterable[float], start: float, end: float, *, log: bool = False, count: int = 5) -> Scale:
+    """Choose a scale with round ends for values; a logarithmic one needs them positive.
+
+    Linear scales begin at 0 when the values come near it. A single value is shown above or below 0.
+
+    >>> fit([0.02, 3.0], 0, 1, log=True).ticks
+    ((0.01, '0.01'), (0.1, '0.1'), (1.0, '1'), (10.0, '10'))
+    """
+    known = list(values)
+    low, high = min(known), max(known)
+    return _log(low, high, start, end) if log else _linear(low, high, start, end, count)
+
+
+def exact(low: float, high: float, start: float, end: float, *, whole: bool = False, count: int = 6) -> Scale:
+    """Keep the ends as they are and put round ticks between them; `whole` allows no fractions.
+
+    >>> [label for _, label in exact(1, 10, 0, 1, whole=True).ticks]
+    ['2', '4', '6', '8', '10']
+    """
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    step = _step(high - low, count)
+    step = max(1.0, step) if whole else step
+    return Scale(low, high, start, end, _ticks(low, high, step))
+
+
+def _linear(low: float, high: float, start: float, end: float, count: int) -> Scale:
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        low, high = min(low, 0.0), max(high, 0.0) or float(low == 0)
+    elif 0 < low < 0.4 * high:
+        low = 0.0
+    step = _step(high - low, count)
+    low, high = step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
+    return Scale(low, high, start, end, _ticks(low, high, step))
+
+
+def _log(low: float, high: float, start: float, end: float) -> Scale:
+    first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    last = max(last, first + 1)
+    every = math.ceil((last - first) / 6)
+    last = first + every * math.ceil((last - first) / every)
+    first, last = max(first, -323), min(last, 308)
+    ticks = tuple((10.0**power, _power(power)) for power in range(first, last + 1, every))
+    return Scale(10.0**first, 10.0**last, start, end, ticks, True)
+
+
+def _step(span: float, count: int) -> float:
+    rough = span / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    return power * next(factor for factor in (1, 2, 2.5, 5, 10) if rough <= factor * power * (1 + 1e-9))
+
+
+def _ticks(low: float, high: float, step: float) -> tuple[tuple[float, str], ...]:
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9) + (step * 10 ** -math.floor(math.log10(step)) % 1 > 0.1))
+    largest = max(abs(low), abs(high))
+    ticks = []
+    for place in range(first, last + 1):
+        value = place * step
+        label = f"{value:.{digits}f}" if 1e-4 <= largest < 1e6 else f"{value:.2g}"
+        ticks.append((value, label.replace("-0", "0") if float(label) == 0 else label))
+    return tuple(ticks)
+
+
+def _power(power: int) -> str:
+    return f"{10.0**power:g}" if -4 <= power <= 4 else "10" + str(power).translate(_SUPERSCRIPTS)

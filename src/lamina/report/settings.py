@@ -1,0 +1,98 @@
+"""How a run was made: recipe, network, preprocessing and environment as tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lamina.report.commands import flat_recipe
+from lamina.report.formatting import duration, number, plain, shape
+from lamina.report.record import Record
+from lamina.report.tables import Table
+
+
+def recipe(record: Record) -> Table:
+    """List the recipe under the names that `--set` takes."""
+    flat = flat_recipe(record.config["recipe"])
+    return _pairs([(key, record.clean(plain(value))) for key, value in flat.items()], "option")
+
+
+def architecture(record: Record) -> Table:
+    """List the network's own options."""
+    stored = record.config["architecture"]
+    rows = [("network", str(stored.get("code") or stored.get("network")))]
+    return _pairs([*rows, *((key, plain(value)) for key, value in stored.get("config", {}).items())], "option")
+
+
+def preprocess(record: Record) -> Table | None:
+    """Say what is done to an example before the network sees it."""
+    fitted = record.preprocess
+    if fitted is None:
+        return None
+    spec = fitted["spec"]
+    rows = [
+        ("examples", str(spec["kind"])),
+        ("stored shape", shape(spec["inputs"])),
+        ("prepared shape", shape(fitted["inputs"])),
+    ]
+    if spec["kind"] == "image" and list(fitted["kept"][1:]) != list(spec["inputs"][1:]):
+        ways = {"fit": "scaled to fit, padded with 0", "crop": "middle cut out", "stretch": "stretched"}
+        rows.append(("resizing", ways.get(fitted["resize"], str(fitted["resize"]))))
+    if spec["kind"] != "table" and 0 < len(fitted["mean"]) <= 4:
+        rows += [("mean", _numbers(fitted["mean"])), ("standard deviation", _numbers(fitted["std"]))]
+    elif spec["kind"] != "table" and fitted["mean"]:
+        rows.append(("standardized", f"each of {number(len(fitted['mean']))} components"))
+    if fitted["target_mean"]:
+        few = len(fitted["target_mean"]) <= 4
+        rows.append(
+            ("target mean", _numbers(fitted["target_mean"]) if few else f"{len(fitted['target_mean'])} numbers")
+        )
+        rows.append(
+            (
+                "target standard deviation",
+                _numbers(fitted["target_std"]) if few else f"{len(fitted['target_std'])} numbers",
+            )
+        )
+    rows += [("note", record.clean(str(note))) for note in spec.get("notes", ())]
+    return _pairs(rows, "what")
+
+
+def columns(record: Record) -> Table | None:
+    """List what was fitted to each column of a table."""
+    fitted = record.preprocess
+    if fitted is None or fitted["spec"]["kind"] != "table":
+        return None
+    spec = fitted["spec"]
+    moments = iter(zip(fitted["mean"], fitted["std"], strict=True))
+    rows = []
+    for j, (name, levels) in enumerate(zip(spec["features"], spec["levels"], strict=True)):
+        gap = "filled and marked" if fitted["missing"] and fitted["missing"][j] else "none"
+        if levels:
+            known = [str(levels[i]) for i in fitted["seen"][j]]
+            shown = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+            rows.append((str(name), f"category: {shown}", "", "", gap))
+        else:
+            mean, std = next(moments)
+            rows.append((str(name), "number", number(mean), number(std), gap))
+    return Table(("column", "kind", "mean", "standard deviation", "missing values"), tuple(rows), (2, 3))
+
+
+def environment(record: Record) -> Table | None:
+    """List versions, device and flags, and when and how long the run trained."""
+    rows = [(key, record.clean(plain(value))) for key, value in (record.environment or {}).items()]
+    if record.seconds is not None:
+        rows.append(("training time", duration(record.seconds)))
+    if record.ended is not None:
+        rows.append(("last check", f"{record.ended:%Y-%m-%d %H:%M} UTC"))
+    return _pairs(rows, "what") if rows else None
+
+
+def _numbers(values: Sequence[Any]) -> str:
+    return ", ".join(number(value) for value in values)
+
+
+def _pairs(rows: Sequence[tuple[str, str]], head: str) -> Table:
+    return Table(
+        (head, "value"),
+        tuple((key.replace("_", " ") if head == "what" else key, value) for key, value in rows),
+        (),
+        (0,) if head == "option" else (),
+    )

@@ -1,0 +1,214 @@
+"""What was found, as tables of plain texts that the page and the Markdown file share."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lamina.report.formatting import finite, number, percent
+from lamina.report.record import Record
+
+CLASSES = 25
+"""Up to so many classes the confusion matrix is readable; beyond, the most confused pairs say more."""
+_METRICS = {
+    "loss": "loss",
+    "accuracy": "accuracy",
+    "f1": "macro F1",
+    "auc": "AUC",
+    "mse": "MSE",
+    "mae": "mean |error|",
+    "r2": "R²",
+}
+WORST = 12
+"""So many of the worst mistakes are listed as rows; as pictures all are shown."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of texts under a head.
+
+    Args:
+        head: the names of the columns.
+        rows: the texts.
+        right: which columns are numbers and stand at the right.
+        code: which columns are names to be typed.
+        bars: column -> share of 1 for each row, drawn behind the number on a page.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[int, ...] = ()
+    code: tuple[int, ...] = ()
+    bars: tuple[tuple[int, tuple[float, ...]], ...] = ()
+
+    def first(self, count: int) -> "Table":
+        """Give the table with its first rows only."""
+        return replace(self, rows=self.rows[:count])
+
+
+def metric_name(key: str) -> str:
+    """Name a metric for people.
+
+    >>> metric_name("f1"), metric_name("relative_step")
+    ('macro F1', 'relative step')
+    """
+    return _METRICS.get(key, key.replace("_", " "))
+
+
+def metric(key: str, value: Any) -> str:
+    """Write a metric: shares of right answers in percent, everything else as a number.
+
+    >>> metric("accuracy", 0.5), metric("loss", 0.5), metric("learning_rate", 0.5)
+    ('50.0%', '0.5000', '0.5')
+    """
+    return percent(value) if key == "accuracy" else number(value, padded=key in _METRICS)
+
+
+def wilson(share: float, examples: int) -> tuple[float, float]:
+    """Give the 95% interval of Wilson for a share that was found on so many independent examples.
+
+    >>> low, high = wilson(0.9, 100)
+    >>> round(low, 4), round(high, 4)
+    (0.8256, 0.9448)
+    """
+    z = 1.959963984540054
+    center = share + z * z / (2 * examples)
+    spread = z * math.sqrt(share * (1 - share) / examples + z * z / (4 * examples**2))
+    scale = 1 + z * z / examples
+    return max(0.0, (center - spread) / scale), min(1.0, (center + spread) / scale)
+
+
+def history(record: Record, limit: int = 30) -> Table:
+    """List the checks; a long history is thinned, but keeps its first, best and last."""
+    rows = record.rows
+    names = [n for n in dict.fromkeys(key for row in rows for key in row) if n not in ("epoch", "step", "gradients")]
+    every = math.ceil(len(rows) / limit)
+    best = record.best
+    chosen = [i for i in range(len(rows)) if i % every == 0 or i in (best, len(rows) - 1)]
+    texts = [
+        (
+            number(rows[i].get("epoch")) + (" (best)" if i == best else ""),
+            number(rows[i].get("step")),
+            *(metric(n.removeprefix("validation_"), rows[i].get(n)) for n in names),
+        )
+        for i in chosen
+    ]
+    head = ("epoch", "step", *(n.replace("_", " ") for n in names))
+    return Table(head, tuple(texts), tuple(range(len(head))))
+
+
+def classes(record: Record) -> list[str]:
+    """Name the classes in the order of their labels."""
+    if record.preprocess is not None and record.preprocess["spec"].get("classes"):
+        return [str(name) for name in record.preprocess["spec"]["classes"]]
+    evaluation = record.evaluation or {}
+    return [str(row["class"]) for row in evaluation.get("per_class") or []]
+
+
+def matrix(record: Record) -> tuple[list[str], list[list[int]]] | None:
+    """Give the names of the classes and the confusion counts; None when there are none."""
+    counts = (record.evaluation or {}).get("confusion")
+    if not counts:
+        return None
+    names = classes(record)
+    if any(len(row) != len(counts) for row in counts) or len(names) != len(counts):
+        raise ValueError("the confusion matrix does not fit the classes")
+    return names, [[int(n) for n in row] for row in counts]
+
+
+def confusion(record: Record) -> Table | None:
+    """Lay out the confusion matrix with totals, or the most confused pairs of very many classes."""
+    found = matrix(record)
+    if found is None:
+        return None
+    names, counts = found
+    if len(names) > CLASSES:
+        return confused_pairs(names, counts)
+    head = ("class", *names, "total")
+    rows = [(name, *map(number, row), number(sum(row))) for name, row in zip(names, counts, strict=True)]
+    columns = [sum(column) for column in zip(*counts, strict=True)]
+    rows.append(("total", *map(number, columns), number(sum(columns))))
+    return Table(head, tuple(rows), tuple(range(1, len(head))))
+
+
+def confused_pairs(names: Sequence[str], counts: Sequence[Sequence[int]], limit: int = 20) -> Table:
+    """List the pairs of classes that were confused most often.
+
+    >>> confused_pairs(["cat", "dog"], [[8, 2], [1, 9]]).rows
+    (('cat', 'dog', '2', '20.0%'), ('dog', 'cat', '1', '10.0%'))
+    """
+    pairs = [(n, i, j) for i, row in enumerate(counts) for j, n in enumerate(row) if i != j and n]
+    pairs.sort(key=lambda pair: (-pair[0], pair[1], pair[2]))
+    rows = [(names[i], names[j], number(n), percent(n / sum(counts[i]))) for n, i, j in pairs[:limit]]
+    return Table(("class", "taken for", "times", "of its examples"), tuple(rows), (2, 3))
+
+
+def per_class(record: Record) -> Table | None:
+    """List precision, recall and F1 of each class; of very many the weakest come first."""
+    rows = (record.evaluation or {}).get("per_class")
+    if not rows:
+        return None
+    if len(rows) > CLASSES:
+        rows = sorted(rows, key=lambda row: float(row["f1"]))
+    scores = ("precision", "recall", "f1")
+    texts = tuple(
+        (str(row["class"]), number(int(row["examples"])), *(f"{float(row[k]):.3f}" for k in scores)) for row in rows
+    )
+    bars = tuple((j, tuple(float(row[k]) for row in rows)) for j, k in enumerate(scores, 2))
+    return Table(("class", "examples", "precision", "recall", "F1"), texts, (1, 2, 3, 4), (), bars)
+
+
+def worst(record: Record) -> Table | None:
+    """List the worst mistakes: what was wanted, what was given, and the example's values where it has names."""
+    rows = (record.evaluation or {}).get("worst")
+    if not rows:
+        return None
+    rows = rows[:WORST]
+    names = list(dict.fromkeys(name for row in rows for name in row.get("values") or {}))
+    values = [tuple(_cell((row.get("values") or {}).get(name)) for name in names) for row in rows]
+    if record.task == "classification":
+        head: tuple[str, ...] = ("example", "is", "taken for", "sure")
+        texts = [(number(r["index"]), str(r["label"]), str(r["guess"]), percent(r["confidence"])) for r in rows]
+    else:
+        head = ("example", "target", "prediction", "error")
+        texts = [
+            (number(r["index"]), number(r["target"]), number(r["output"]), number(_minus(r["output"], r["target"])))
+            for r in rows
+        ]
+    right = (0, 3) if record.task == "classification" else (0, 1, 2, 3)
+    numeric = [
+        4 + j for j, n in enumerate(names) if not any(isinstance((r.get("values") or {}).get(n), str) for r in rows)
+    ]
+    joined = tuple((*text, *more) for text, more in zip(texts, values, strict=True))
+    return Table((*head, *names), joined, (*right, *numeric))
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else number(value)
+
+
+def _minus(a: Any, b: Any) -> float | None:
+    left, right = finite(a), finite(b)
+    return None if left is None or right is None else left - right
+
+
+def calibration(record: Record) -> Table | None:
+    """List confidence and accuracy of the bins of the calibration diagram."""
+    found = (record.evaluation or {}).get("calibration")
+    if not found:
+        return None
+    bins = zip(found["confidence"], found["accuracy"], found["count"], strict=True)
+    rows = tuple((percent(p), percent(a), number(int(n))) for p, a, n in bins)
+    return Table(("mean confidence", "right", "examples"), rows, (0, 1, 2))
+
+
+def gradients(record: Record) -> Table | None:
+    """List the norm of the gradient in each layer at the first, best and last check."""
+    rows = record.rows
+    chosen = list(dict.fromkeys((0, len(rows) - 1 if record.best is None else record.best, len(rows) - 1)))
+    names = list(dict.fromkeys(str(name) for i in chosen for name in rows[i].get("gradients") or {}))
+    if not names:
+        return None
+    axis, clock = record.clock
+    texts = [(name, *(number((rows[i].get("gradients") or {}).get(name)) for i in chosen)) for name in names]
+    return Table(("layer", *(f"{axis} {number(clock[i])}" for i in chosen)), tuple(texts), (1, 2, 3), (0,))

@@ -1,0 +1,69 @@
+"""Numbers and names as they are shown; the doctests of the module have the ordinary cases."""
+
+import math
+
+import pytest
+
+from lamina.report.formatting import base_name, duration, finite, number, percent, plain, printable, scrub
+
+
+def test_no_value_is_a_dash():
+    assert [number(None), number(math.nan), number(math.inf), percent(None), plain(None)] == ["–"] * 5
+    assert finite(math.nan) is None and finite(True) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.99949, "99.9%"), (0.9996, "99.96%"), (0.0004, "0.04%"), (0.0, "0%"), (1, "100%"), (0.5, "50.0%")],
+)
+def test_percent_never_rounds_to_all_or_nothing(share, text):
+    assert percent(share) == text
+
+
+def test_large_and_small_numbers():
+    assert [number(1234567.8), number(-20000.0), number(1e12), number(9999.4)] == [
+        "1,234,568",
+        "-20,000",
+        "1e+12",
+        "9999",
+    ]
+    assert number(1.0, padded=True) == "1.000"
+
+
+def test_time_spans_round_up_to_the_next_unit():
+    assert duration(3599.7) == "1 h 0 min" and duration(59.94) == "59.9 s"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("/home/ada/my photos", "my photos"),
+        ("/", "data"),
+        ("C:/Users/ada/x.csv", "x.csv"),
+        (r"\\server\share\x.csv", "x.csv"),
+        ("../x.csv", "../x.csv"),
+        ("mnist", "mnist"),
+    ],
+)
+def test_folders_of_the_machine_are_not_shown(source, name):
+    assert base_name(source) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("read from /home/ada/x.csv.", "read from x.csv."),
+        (r"read from C:\Users\ada\x.csv", "read from x.csv"),
+        ("‖θ⁺ − θ‖/‖θ‖ fell, 1/2/3 and/or data/photos", "‖θ⁺ − θ‖/‖θ‖ fell, 1/2/3 and/or data/photos"),
+        ("see https://example.org/a/b", "see https://example.org/a/b"),
+        ("in '/tmp/run 1/'", "in 'run 1/'"),
+        ("in /tmp/runs/ now", "in … now"),
+    ],
+)
+def test_sentences_lose_absolute_paths(text, clean):
+    assert scrub(text) == clean
+
+
+def test_characters_that_no_file_may_hold_are_replaced():
+    assert printable("a\ud800\x07\x7fb\tc\nd") == "a���b\tc\nd"
+    printable("\udfff").encode()

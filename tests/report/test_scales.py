@@ -1,0 +1,75 @@
+"""Scales: places and ticks computed by hand, and laws."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.report.scales import demands_log, exact, fit
+
+
+def test_linear_scale_has_round_ends_and_even_places():
+    scale = fit([0.6, 2.33], 200, 0)
+    assert (scale.low, scale.high) == (0.0, 2.5)
+    assert [label for _, label in scale.ticks] == ["0.0", "0.5", "1.0", "1.5", "2.0", "2.5"]
+    assert scale(0.0) == 200 and scale(2.5) == 0 and scale(1.0) == pytest.approx(120)
+
+
+def test_linear_scale_does_not_begin_at_zero_when_values_are_far_from_it():
+    assert fit([0.92, 0.99], 0, 1).low == pytest.approx(0.92)
+    assert fit([2.21, 2.33], 0, 1).ticks[0] == (pytest.approx(2.2), "2.200")
+
+
+def test_log_scale_takes_decades():
+    scale = fit([0.002, 3.0], 0, 40, log=True)
+    assert [label for _, label in scale.ticks] == ["0.001", "0.01", "0.1", "1", "10"]
+    assert scale(0.001) == 0 and scale(10) == pytest.approx(40) and scale(0.1) == pytest.approx(20)
+    assert scale(math.sqrt(0.1)) == pytest.approx(25)
+
+
+def test_wide_log_scales_skip_decades_and_write_powers():
+    scale = fit([1e-9, 1e3], 0, 1, log=True)
+    assert [label for _, label in scale.ticks] == ["10⁻⁹", "10⁻⁷", "10⁻⁵", "0.001", "0.1", "10", "1000"]
+    assert 0 < fit([1e-307, 1e300], 0, 1, log=True)(1.0) < 1
+
+
+def test_one_value_is_drawn_above_zero():
+    assert (fit([0.003, 0.003], 0, 1).low, fit([0.003], 0, 1)(0.003)) == (0.0, 1.0)
+    assert (fit([-4.0], 0, 1).low, fit([-4.0], 0, 1).high) == (-4.0, 0.0)
+    assert (fit([0.0], 0, 1).low, fit([0.0], 0, 1).high) == (0.0, 1.0)
+
+
+def test_epochs_get_whole_ticks():
+    assert [label for _, label in exact(1, 3, 0, 10, whole=True).ticks] == ["1", "2", "3"]
+    single = exact(7, 7, 0, 10, whole=True)
+    assert [label for _, label in single.ticks] == ["7"] and single(7) == 5
+    assert [label for _, label in exact(1, 1000, 0, 1, whole=True).ticks] == ["200", "400", "600", "800", "1000"]
+
+
+def test_ticks_of_negative_values_and_zero():
+    assert [label for _, label in fit([-1.9, 1.6], 0, 1).ticks] == ["-2", "-1", "0", "1", "2"]
+    assert [label for _, label in fit([-0.3, 0.3], 0, 1, count=4).ticks] == ["-0.4", "-0.2", "0.0", "0.2", "0.4"]
+    assert [label for _, label in fit([0, 2.5e7], 0, 1).ticks][:2] == ["0", "5e+06"]
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [([1.0, 49.0], False), ([1.0, 50.0], True), ([0.0, 50.0], False), ([-1.0, 50.0], False), ([], False)],
+)
+def test_log_scale_only_where_the_range_demands_it(values, wanted):
+    assert demands_log(values) is wanted
+
+
+@given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=20))
+def test_every_value_lies_inside_and_order_is_kept(values):
+    scale = fit(values, 0, 100)
+    places = [scale(v) for v in sorted(values)]
+    assert all(-1e-6 <= place <= 100 + 1e-6 for place in places) and places == sorted(places)
+    assert 2 <= len(scale.ticks) <= 12 and all(-1e-6 <= scale(v) <= 100 + 1e-6 for v, _ in scale.ticks)
+
+
+@given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20))
+def test_logarithmic_places_lie_inside_too(values):
+    scale = fit(values, 0, 100, log=True)
+    assert all(-1e-6 <= scale(v) <= 100 + 1e-6 for v in values) and 2 <= len(scale.ticks) <= 8
