@@ -3,7 +3,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format catalogue wheel-test notes bench clean
+.PHONY: help demo test test-slow check format catalogue notes bench wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -13,8 +13,8 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $(READY)
 
-demo: $(READY)  ## train XOR by the hand-written backpropagation and print the truth table
-	$(PY) examples/xor_by_hand.py
+demo: $(READY)  ## train LeNet-5 on the embedded digits and say where the report is
+	.venv/bin/lamina train lenet5
 
 test: $(READY)  ## the default test suite, with shapes checked; then the compiled tests, without
 	$(PY) -m pytest -n auto --ignore tests/compiled --jaxtyping-packages=lamina,shapes.check
@@ -34,8 +34,21 @@ format: $(READY)  ## rewrite formatting and import order
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
-catalogue: $(READY)  ## write the code and test columns of catalogue.toml and the page notes -> code -> test
+catalogue: $(READY)  ## write the code and test columns of catalogue.toml, docs/notes-to-code.md and README tables
 	$(PY) tools/catalogue.py --write
+	$(PY) tools/readme.py --write
+
+notes: $(READY)  ## say where the index notes -> code -> test is (the live pages come with issue 7)
+	@$(PY) tools/catalogue.py && echo "Read docs/notes-to-code.md, or ask: lamina catalogue N5.32"
+
+bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
+	for file in $(filter-out benchmarks/record.py,$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+
+wheel-test: $(READY)  ## build the wheel and run part of the suite against it from another folder
+	rm -rf build dist && $(PY) -m build --quiet --wheel --outdir dist
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
+	mkdir -p build/elsewhere && cd build/elsewhere && PYTHONPATH=../wheel ../../$(PY) -m pytest -q -c ../../pyproject.toml \
+		--rootdir ../.. -p no:cacheprovider ../../tests/test_package.py ../../tests/cli

@@ -212,6 +212,10 @@ BAD = {
     "report nothing": (("report", "nowhere"), "nowhere"),
     "data show nothing": (("data", "show", "nowhere"), "there is no data set named 'nowhere'"),
     "data get nothing": (("data", "get", "nowhere"), "nowhere"),
+    "freezing nothing": (
+        ("train", "fnn", "--freeze", "layers.0"),
+        "`--freeze` keeps loaded weights as they are: give them with --weights",
+    ),
     "weights that are none": (("train", "fnn", "--weights", "no.safetensors"), "no.safetensors"),
 }
 TABLES = {

@@ -46,7 +46,7 @@ def test_a_run_leaves_everything_behind(finished):
     assert folder.rows() == [json.loads(json.dumps(row)) for row in finished.rows]
     config = folder.config()
     assert config["data"]["source"] == "digits" and config["data"]["reload"] and config["data"]["seed"] == 0
-    assert config["architecture"] == {"network": "FNN", "config": config["architecture"]["config"]}
+    assert config["architecture"]["network"] == "FNN" and config["architecture"]["config"]["hidden"] == [16]
     assert folder.json("environment")["threads"] == 1 and folder.json("environment")["step"] == "eager"
     assert folder.json("status")["state"] == "epochs"
     assert next(path.name[:13] for path in checkpoint.found(folder.checkpoints)) == "step-00000036"

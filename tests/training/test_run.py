@@ -122,6 +122,9 @@ def test_damaged_weights_are_named(digits, tmp_path):
     shutil.copytree(digits.folder, folder)
     weights = folder / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
+    status = folder / "status.json"
+    known = status.read_text()
+    status.write_text(json.dumps({key: value for key, value in json.loads(known).items() if key != "weights"}))
     with pytest.raises(RunError, match="weights.safetensors is damaged"):
         Run.load(folder)
     other = torch.nn.Sequential(lamina.layers.linear(3, 3))
@@ -136,6 +139,58 @@ def test_damaged_weights_are_named(digits, tmp_path):
     shutil.rmtree(folder / "checkpoints")
     with pytest.raises(RunError, match="has no weights yet: it stopped before its first checkpoint"):
         Run.load(folder)
+
+
+def test_flipped_bits_in_the_weights_are_noticed(digits, tmp_path):
+    import shutil
+
+    shutil.copytree(digits.folder, tmp_path / "run")
+    weights = tmp_path / "run/weights.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    with pytest.raises(RunError, match="is damaged: it is not what the run wrote"):
+        Run.load(tmp_path / "run")
+
+
+def test_other_weights_are_another_look_at_the_test_split(tmp_path):
+    from lamina.training.fit import resume
+
+    net = lamina.build("fnn", inputs=2, outputs=2, hidden=8)
+    run = fit(net, lamina.load("moons", count=120), Recipe(Adam(0.05), epochs=1), folder=tmp_path / "run")
+    first = run.evaluate()
+    same = resume(run.folder)
+    assert same.evaluate() == first and first.openings == 1
+    longer = resume(run.folder, epochs=8)
+    second = longer.evaluate()
+    assert second.openings == 2 and second.metrics != first.metrics and second.weights != first.weights
+
+
+def test_a_damaged_history_is_named(digits, tmp_path):
+    import shutil
+
+    shutil.copytree(digits.folder, tmp_path / "run")
+    (tmp_path / "run/history.jsonl").write_text("{}\nnonsense\n{}\n")
+    with pytest.raises(RunError, match="history.jsonl is damaged .*resume the run, which writes it anew"):
+        Run.load(tmp_path / "run")
+
+
+def test_flags_are_put_back_after_a_run(tmp_path):
+    before = torch.get_num_threads()
+    net = lamina.build("fnn", inputs=2, outputs=2, hidden=8)
+    runtime = lamina.training.runtime.Runtime(threads=2, deterministic=True)
+    fit(net, lamina.load("moons", count=60), Recipe(epochs=1), folder=tmp_path / "run", runtime=runtime)
+    assert torch.get_num_threads() == before and not torch.are_deterministic_algorithms_enabled()
+    assert float(torch.tensor(1e-39) * 1.0) > 0
+
+
+def test_none_survives_the_config(tmp_path):
+    from lamina.training.fit import describe, rebuild
+
+    net = lamina.build("seq2seq", embedding=None, target_embedding=None)
+    home = lamina.training.folder.RunFolder.create(tmp_path / "run")
+    home.write_config({"architecture": describe(net)})
+    assert rebuild(home.config()["architecture"]).config == net.config
 
 
 def test_thumbnails_are_small_pngs():

@@ -40,10 +40,10 @@ def adapt(
 
     A layer whose size changes is new as a whole: its weight is drawn by the rule of the configuration (for a foreign
     module He's rule for a first layer and Xavier's for a last one), its bias is zero. Every other tensor is the trained
-    one, bit for bit, batch norm's statistics included; if no size changes, all of them. In a recurrent cell, whose one
-    matrix acts on [h; u], only the columns on u are new. What is written is also what an encoder-decoder reads, so
-    there `classes` renews the layer that reads it as well. The layers of a foreign module are taken in the order in
-    which they were registered.
+    one, bit for bit, batch norm's statistics included; if no size changes, all of them, even where as many labels have
+    another meaning. In a recurrent cell, whose one matrix acts on [h; u], only the columns on u are new. What is
+    written is also what an encoder-decoder reads, so there `classes` renews the layer that reads it as well. The layers
+    of a foreign module are taken in the order in which they were registered.
 
     Notes: N4.35, N4.36, N4.37, N4.38, N4.39, N4.41 (§4.3).
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lamina._errors import DataWarning
+from lamina._errors import ArgumentError, DataWarning
 from lamina.cli.values import settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -43,6 +43,8 @@ def train(
     from lamina.training.runtime import Runtime
     from lamina.training.step import steps_per_epoch
 
+    if freeze is not None and weights is None:
+        raise ArgumentError("`--freeze` keeps loaded weights as they are: give them with --weights.")
     said = _Warnings()
     options: dict[str, Any] = {"target": target} if target is not None else {}
     with said:
@@ -67,6 +69,7 @@ def train(
             folder=job.folder,
             observers=(watch,),
             runtime=Runtime(device=device, threads=threads),
+            start={"weights": str(weights), **({"freeze": freeze} if freeze else {})} if weights else None,
         )
     said.show()
     _finish(run, as_json)

@@ -95,9 +95,8 @@ def train(record: Record) -> tuple[list[str], list[str]]:
     ratios = list(origin.get("ratios", _RATIOS))
     if ratios != _RATIOS:
         remarks.append(f"The data were split {':'.join(map(str, ratios))}, which only Python can say.")
-    if config["architecture"].get("frozen"):
-        parts = plain(config["architecture"]["frozen"])
-        remarks.append(f"The run started from other weights and kept {parts} as they were: add --weights and --freeze.")
+    for option, value in config.get("start", {}).items():
+        words += [f"--{option}", str(value)]
     if record.data != record.source:
         remarks.append(f"Give {record.data!r} with its folder.")
     words += ["--epochs", str(recipe.pop("epochs")), "--seed", str(seed), *_machine(record.environment or {})]

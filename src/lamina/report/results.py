@@ -88,7 +88,7 @@ def _worst(record: Record) -> Markup | None:
         return tag("p", "There is no mistake on the test split.", class_="small") if right else None
     sure = "largest errors first"
     if record.task == "classification":
-        sure = "the class → what it was taken for, most confident first"
+        sure = "the class → the guess, most confident first"
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
         shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
     else:
@@ -100,7 +100,7 @@ def _mistake(record: Record, row: dict[str, Any]) -> Markup:
     if record.task == "classification":
         label, guess = str(row["label"]), str(row["guess"])
         alt = f"{label} taken for {guess}"
-        sure = f"{percent(row['confidence'])} sure"
+        sure = percent(row["confidence"])
         words = [tag("b", label), " → ", tag("span", guess, class_="wrong"), tag("br"), sure]
     else:
         alt = f"target {number(row['target'])}, prediction {number(row['output'])}"

@@ -32,6 +32,7 @@ class Evaluation:
         calibration: how often predictions of some confidence were right.
         worst: the mistakes made with the most confidence, with thumbnails of pictures; or the largest errors.
         predictions: guess and confidence of every example, or target and output.
+        weights: the digest of the weights that were judged; other weights are another look at the test split.
     """
 
     examples: int
@@ -42,6 +43,7 @@ class Evaluation:
     calibration: dict[str, Any] | None = None
     worst: list[dict[str, Any]] | None = None
     predictions: list[list[float]] | None = None
+    weights: str = ""
 
     def __str__(self) -> str:
         values = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in self.metrics.items())
@@ -53,7 +55,8 @@ def evaluate(run: "Run", *, again: bool = False) -> Evaluation:
     """Open the test split of a run once, judge, and store the result in its folder."""
     home = RunFolder(run.folder)
     before = home.json("evaluation") if home.has("evaluation.json") else None
-    if before is not None and not again:
+    weights = home.weights_digest()
+    if before is not None and not again and before["weights"] == weights:
         return Evaluation(**before)
     from lamina.training.fit import reload
 
@@ -63,7 +66,7 @@ def evaluate(run: "Run", *, again: bool = False) -> Evaluation:
     outputs = run.outputs(inputs)
     judge = _classes if run.preprocess.spec.task == "classification" else _numbers
     result = judge(run, inputs, targets, outputs, 1 + (before or {}).get("openings", 0))
-    home.write_json("evaluation", asdict(result))
+    home.write_json("evaluation", {**asdict(result), "weights": weights})
     return Evaluation(**home.json("evaluation"))
 
 

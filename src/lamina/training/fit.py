@@ -44,6 +44,7 @@ def fit(
     folder: str | Path | None = None,
     observers: Sequence[Observer] = (),
     runtime: Runtime | None = None,
+    start: dict[str, Any] | None = None,
 ) -> Run:
     """Train a network on data and return the run.
 
@@ -60,24 +61,32 @@ def fit(
         folder: where the run is kept; `runs/<network>-<data>` by default.
         observers: called after each step and each check.
         runtime: device, threads and flags.
+        start: where the first weights came from, for the record: {"weights": ..., "freeze": ...}.
 
     Returns:
         The run, with the best weights in `run.model`.
     """
     recipe = recipe or Recipe()
     split = data if isinstance(data, Split) else data.split(seed=recipe.seed)  # type: ignore[attr-defined]
-    runtime = (runtime or Runtime()).apply()
     shape = getattr(getattr(model, "config", None), "inputs", None)
     preprocess = Preprocess.fit(split.train, shape)
     home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
     origin["fingerprint"] = fingerprint(split)
+    begun = {"start": start} if start else {}
     home.write_config(
-        {"architecture": describe(model), "data": origin, "note": split.note, "recipe": recipes.as_dict(recipe)}
+        {
+            "note": split.note,
+            "architecture": describe(model),
+            "data": origin,
+            "recipe": recipes.as_dict(recipe),
+            **begun,
+        }
     )
     home.write_json("preprocess", preprocess.as_dict())
-    home.write_json("environment", environment(runtime))
-    return _train(model, split, preprocess, recipe, runtime, home, observers, Progress(), None)
+    with (runtime or Runtime()).applied() as used:
+        home.write_json("environment", environment(used))
+        return _train(model, split, preprocess, recipe, used, home, observers, Progress(), None)
 
 
 def resume(
@@ -105,9 +114,7 @@ def resume(
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
     recorded = home.json("environment")
-    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime)}).apply()
-    for difference in runtime.differences(recorded):
-        print(f"note: {difference}: the result may differ in the last bits")
+    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime)})
     model = model or rebuild(config["architecture"])
     split = data or reload(config["data"])
     preprocess = Preprocess.from_dict(home.json("preprocess"))
@@ -120,7 +127,10 @@ def resume(
         best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
         progress = Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
     home.reset_history(progress.rows)
-    return _train(model, split, preprocess, recipe, runtime, home, observers, progress, saved)
+    with runtime.applied() as used:
+        for difference in used.differences(recorded):
+            print(f"note: {difference}: the result may differ in the last bits")
+        return _train(model, split, preprocess, recipe, used, home, observers, progress, saved)
 
 
 def _train(
@@ -162,9 +172,10 @@ def _train(
         step.train.close()
     if progress.best:
         model.load_state_dict({**model.state_dict(), **progress.best})
+    status = {"state": reason.name, "sentence": reason.sentence, "best_row": progress.best_row}
     if not reason.failed:
-        home.write_weights(progress.best or model.state_dict())
-    home.write_json("status", {"state": reason.name, "sentence": reason.sentence, "best_row": progress.best_row})
+        status["weights"] = home.write_weights(progress.best or model.state_dict())
+    home.write_json("status", status)
     return Run(home.path, model.eval(), preprocess, step.objective, tuple(progress.rows), reason, split)
 
 
@@ -230,8 +241,14 @@ def describe(model: nn.Module) -> dict[str, Any]:
     known = {entry.network for entry in TABLE.values()}
     if not is_dataclass(config) or type(model).__name__ not in known:
         return {"network": "custom", "code": type(model).__qualname__}
-    held = frozen(model)
-    return {"network": type(model).__name__, **({"frozen": held} if held else {}), "config": asdict(config)}  # type: ignore[arg-type]
+    values: dict[str, Any] = asdict(config)  # type: ignore[arg-type]
+    held, unset = frozen(model), [name for name, value in values.items() if value is None]
+    return {
+        "network": type(model).__name__,
+        **({"frozen": held} if held else {}),
+        **({"unset": unset} if unset else {}),  # TOML has no word for None
+        "config": values,
+    }
 
 
 def rebuild(values: dict[str, Any]) -> nn.Module:
@@ -244,6 +261,7 @@ def rebuild(values: dict[str, Any]) -> nn.Module:
         )
     module = import_module(entry.module)
     options = {key: tuple(v) if isinstance(v, list) else v for key, v in values["config"].items()}
+    options |= dict.fromkeys(values.get("unset", ()))
     network: nn.Module = getattr(module, entry.network)(getattr(module, entry.config)(**options))
     return freeze(network, values["frozen"]) if values.get("frozen") else network
 

@@ -22,7 +22,7 @@ from typing import Any
 from lamina._errors import RunError
 from lamina._types import Tensor
 from lamina.training import checkpoint
-from lamina.training.files import append_line, as_toml, finite, read_json, write, write_json
+from lamina.training.files import append_line, as_toml, digest, finite, read_json, write, write_json
 
 VERSION = 1
 
@@ -122,13 +122,22 @@ class RunFolder:
         if not self.history.is_file():
             return []
         text = self.history.read_text(encoding="utf-8")
-        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        try:
+            return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        except ValueError as error:
+            raise RunError(f"{self.history} is damaged ({error}): resume the run, which writes it anew.") from error
 
-    def write_weights(self, tensors: dict[str, Tensor]) -> None:
-        """Write weights as safetensors."""
+    def write_weights(self, tensors: dict[str, Tensor]) -> str:
+        """Write weights as safetensors and return their digest."""
         from safetensors.torch import save
 
-        write(self.weights, save({name: t.detach().contiguous().cpu() for name, t in tensors.items()}))
+        content = save({name: t.detach().contiguous().cpu() for name, t in tensors.items()})
+        write(self.weights, content)
+        return digest(content)
+
+    def weights_digest(self) -> str:
+        """Return the digest of the weights as they are now, "" while there are none."""
+        return digest(self.weights.read_bytes()) if self.weights.is_file() else ""
 
     def read_weights(self) -> dict[str, Tensor]:
         """Read the weights of the run: the final ones, or while there are none the best of the newest checkpoint."""

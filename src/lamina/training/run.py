@@ -87,6 +87,9 @@ class Run:
         home = RunFolder.open(folder)
         config = home.config()
         network = model or rebuild(config["architecture"])
+        status = home.json("status") if home.has("status.json") else {"state": "running"}
+        if status.get("weights", home.weights_digest()) != home.weights_digest() and home.weights.is_file():
+            raise RunError(f"{home.weights} is damaged: it is not what the run wrote. Restore it, or train again.")
         weights = home.read_weights()
         dtype = torch.float64 if config["recipe"].get("precision") == "float64" else torch.float32
         network.to(dtype)
@@ -95,7 +98,6 @@ class Run:
         except RuntimeError as error:
             raise RunError(f"{home.weights} does not hold the weights of this architecture: {error}") from error
         preprocess = Preprocess.from_dict(home.json("preprocess"))
-        status = home.json("status") if home.has("status.json") else {"state": "running"}
         reason = StopReason(status["state"], status.get("sentence", "the run has not ended"))
         loss = config["recipe"].get("loss")
         kind = loss or _natural_loss(preprocess, network)

@@ -2,6 +2,8 @@
 
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,6 +41,18 @@ class Runtime:
         if self.deterministic:
             torch.use_deterministic_algorithms(True)
         return Runtime(self.device, torch.get_num_threads(), self.flush_denormal, self.deterministic, self.step)
+
+    @contextmanager
+    def applied(self) -> "Iterator[Runtime]":
+        """Set the flags for as long as a run lasts, then put back what was there."""
+        threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+        flushed = bool(torch.tensor(1e-39) * 1.0 == 0)
+        try:
+            yield self.apply()
+        finally:
+            torch.set_num_threads(threads)
+            torch.set_flush_denormal(flushed)
+            torch.use_deterministic_algorithms(deterministic)
 
     def differences(self, recorded: dict[str, Any]) -> list[str]:
         """Say where the present environment differs from the recorded one, so that a resume may not be bit-exact."""

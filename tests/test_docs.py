@@ -1,0 +1,82 @@
+"""README and docs are run: every Python block, every `lamina` line; and what docs-only rows ask for is checked."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
+def test_python_blocks_run(path, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks(path, "python"):
+        exec(compile(block, str(path), "exec"), names)
+        promised = re.findall(r"print\(.*#\s*(.+)$", block, re.MULTILINE)
+        printed = capsys.readouterr().out.splitlines()
+        assert printed[: len(promised)] == promised, path
+
+
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
+def test_shell_lines_run(path, tmp_path):
+    makefile = (ROOT / "Makefile").read_text()
+    for line in "\n".join(blocks(path, "sh")).splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["lamina"]:
+            done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=tmp_path)
+            assert done.returncode == 0, (line, done.stderr)
+        elif words[:1] == ["make"]:
+            assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), line
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_inside_the_project_lead_somewhere(path):
+    prose = re.sub(r"`[^`\n]*`", "", path.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)#]+)\)", prose):
+        assert target.startswith("http") or (path.parent / target).exists(), target
+
+
+def section(title: str) -> str:
+    return (ROOT / "docs/conventions.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+@pytest.mark.notes("N1.20")
+def test_tasks_are_sorted_into_supervised_and_unsupervised():
+    table = dict(re.findall(r"^\| ([a-z ]+?) \| (.*?) \|", section("Tasks"), re.MULTILINE))
+    assert {"classification", "regression", "structured output"} == {k for k, v in table.items() if v != "none"} - {
+        "task"
+    }
+    assert {"clustering", "dimension reduction"} == {k for k, v in table.items() if v == "none"}
+
+
+@pytest.mark.notes("N1.83", "N1.81", "N2.56")
+def test_words_for_depth_are_stated():
+    text = section("Shallow, deep, depth")
+    assert "no hidden layer" in text and "one hidden layer" in text and "0 to n-1" in text and "XOR" in text
+
+
+@pytest.mark.notes("N3.09", "N3.11")
+def test_words_for_convolutional_layers_are_stated():
+    text = section("Layers of a convolutional network")
+    assert "three layers here" in text and "batch × channel × height × width" in text
+
+
+@pytest.mark.notes("N4.25")
+def test_the_other_name_of_preactivation_networks_is_stated():
+    assert "ResNetV2" in section("Residual networks")
+
+
+def test_readme_tables_are_what_the_records_say():
+    done = subprocess.run([sys.executable, ROOT / "tools/readme.py"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

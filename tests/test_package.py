@@ -1,0 +1,99 @@
+"""The package as a user meets it: what importing costs, what ships, what the metadata say."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import metadata
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import lamina
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def loaded_after(statement: str) -> set[str]:
+    """Run a statement in a fresh interpreter and return the top-level modules it left loaded."""
+    show = "print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    code = f"import sys; sys.argv = ['lamina']; {statement}\n{show}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "COLUMNS": "80"}
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import lamina",
+        "import lamina; dir(lamina)",
+        "from lamina.cli import app; app(['--help'], standalone_mode=False)",
+        "from lamina.cli import app; app(['list'], standalone_mode=False)",
+        "from lamina.cli import app; app(['list', '--json'], standalone_mode=False)",
+        "from lamina.cli import app; app(['catalogue', 'N5.32'], standalone_mode=False)",
+    ],
+)
+def test_looking_around_imports_no_torch(statement):
+    assert not {"torch", "numpy", "jaxtyping"} & loaded_after(statement)
+
+
+def test_public_names_resolve_and_unknown_ones_say_what_there_is():
+    for name in lamina.__all__:
+        assert getattr(lamina, name) is not None
+    assert lamina.build("perceptron", inputs=3).config.inputs == 3
+    with pytest.raises(AttributeError, match="no attribute 'biuld'; it has build"):
+        lamina.biuld  # noqa: B018
+
+
+def test_architectures_are_there_by_class_name():
+    for name in lamina.architectures.__all__:
+        assert getattr(lamina.architectures, name) is not None
+    assert "FNN" in dir(lamina.architectures)
+    with pytest.raises(AttributeError, match="no attribute 'LeNet6'"):
+        lamina.architectures.LeNet6  # noqa: B018
+
+
+def test_what_must_ship_ships():
+    for name in ("py.typed", "catalogue.toml"):
+        assert files("lamina").joinpath(name).is_file()
+    assert lamina.__version__ == PROJECT["project"]["version"] == metadata("lamina")["Version"]
+
+
+def test_shapes_are_checked_while_testing(request):
+    if not request.config.getoption("--jaxtyping-packages", default=None):
+        pytest.skip("run without --jaxtyping-packages")
+    import jaxtyping
+    import torch
+
+    from lamina.functional import rnn_step
+
+    with pytest.raises(jaxtyping.TypeCheckError):
+        rnn_step(torch.zeros(3), torch.zeros(4), torch.zeros(4, 8), torch.zeros(4))
+
+
+def test_texts_agree_with_pyproject():
+    readme, citation = (ROOT / "README.md").read_text(), (ROOT / "CITATION.cff").read_text()
+    assert re.search(rf"^version: {re.escape(lamina.__version__)}$", citation, re.MULTILINE)
+    assert (
+        "Herberg" in citation and "Lecture Notes: Neural Network Architectures" in citation and "year: 2023" in citation
+    )
+    assert "Python " + PROJECT["project"]["requires-python"].replace(">=", "≥ ") in readme
+    assert next(d for d in PROJECT["project"]["dependencies"] if d.startswith("torch")).removeprefix("torch") in readme
+    assert f"## {lamina.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_make_help_lists_every_target():
+    text = (ROOT / "Makefile").read_text()
+    targets = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE).group(1).split()
+    documented = re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE)
+    assert sorted(targets) == sorted(documented)
+
+
+def test_ruff_ignores_few_rules():
+    assert len(PROJECT["tool"]["ruff"]["lint"]["ignore"]) <= 10
