@@ -1,0 +1,150 @@
+"""Claims about activation functions (§1 of the notes) that show in training."""
+
+import math
+from typing import cast
+
+import torch
+
+from lamina._types import Tensor
+from lamina.architectures.fnn import FNN, FNNConfig
+from lamina.data.synthetic import moons
+from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.short_run import short_run
+from lamina.experiments.trained import train_together
+from lamina.functional.activations import get_activation
+from lamina.functional.dense import affine
+from lamina.functional.losses import negative_log_likelihood
+from lamina.training.recipe import Adam, Recipe
+
+
+@experiment("N1.14")
+def tanh_against_sigmoid(
+    seeds: int = 3, steps: int = 400, activations: tuple[str, str] = ("tanh", "sigmoid"), enough: float = 0.95
+) -> Result:
+    r"""Compare how fast networks with two activations learn two moons.
+
+    tanh has the value 0 and the slope 1 at 0, as the identity; the sigmoid has 1/2 and 1/4. Two hidden layers of 32
+    units, Xavier's start, all 512 points in each of `steps` Adam steps, accuracy on 1000 other points.
+
+    Notes: N1.14 (§1).
+
+    Args:
+        seeds: how many times, each with its own points and first weights.
+        steps: updates.
+        activations: the one that is said to be faster, and the other.
+        enough: the accuracy up to which steps are counted, in steps of 10.
+
+    >>> tanh_against_sigmoid(seeds=1, steps=10).column("slope")
+    [1.0, 0.25]
+    """
+    rows = []
+    accuracies: dict[str, list[float]] = {}
+    for name in activations:
+        histories = [_learn_moons(name, seed, steps) for seed in range(seeds)]
+        accuracies[name] = [history[-1][1] for history in histories]
+        reached = [next((k for k, accuracy in history if accuracy >= enough), math.inf) for history in histories]
+        mean, spread = mean_and_spread(accuracies[name])
+        sigma, zero = get_activation(name), torch.zeros(1, dtype=torch.float64)
+        value, slope = sigma(zero).item(), sigma.derivative(zero).item()
+        rows.append((name, value, slope, mean, spread, min(accuracies[name]), sum(reached) / seeds))
+    first, second = (accuracies[name] for name in activations)
+    faster, slower = rows
+    return Result(
+        f"two moons, two hidden layers, {steps} Adam steps, {seeds} seeds",
+        ("activation", "at 0", "slope", "accuracy", "spread", "lowest", f"steps to {enough:.0%}"),
+        tuple(rows),
+        (
+            Claim(f"{faster[0]} has the value and the slope of the identity at 0", faster[1:3] == (0.0, 1.0)),
+            Claim(
+                f"with {faster[0]} every seed is more accurate than with {slower[0]}",
+                all(a > b for a, b in zip(first, second, strict=True)),
+            ),
+            Claim(f"{faster[0]} reaches {enough:.0%} in fewer steps than {slower[0]}", faster[6] < slower[6]),
+        ),
+    )
+
+
+def _learn_moons(activation: str, seed: int, steps: int) -> list[tuple[int, float]]:
+    """Return pairs (step, accuracy)."""
+    network = FNN(FNNConfig(2, 2, hidden=(32, 32), activation=activation), seed=seed)
+    recipe = Recipe(Adam(1e-3), epochs=steps, batch_size=512, check_every=10, seed=seed)
+    rows, _ = short_run(network, moons(512, seed=2 * seed), moons(1000, seed=2 * seed + 1), recipe)
+    return [(row["step"], row["validation_accuracy"]) for row in rows]
+
+
+@experiment("N1.17")
+def dead_units(
+    seeds: int = 5, steps: int = 600, units: int = 16, activations: tuple[str, str] = ("relu", "leaky_relu")
+) -> Result:
+    r"""Start a layer whose units are all dead, and see whether gradient descent revives it.
+
+    One hidden layer; its biases are so low that every pre-activation is negative on every point of two moons. The
+    gradient of the output with respect to the weights of a unit is $\sigma'(z)$ times that of a linear unit: 0 with
+    ReLU, $\alpha$ = 0.1 of it with leaky ReLU.
+
+    Notes: N1.17 (§1).
+
+    Args:
+        seeds: how many times, each with its own points and first weights.
+        steps: updates of gradient descent with step size 1.
+        units: the width of the hidden layer.
+        activations: the one that stays dead, and the one that recovers.
+
+    >>> [round(share, 12) for share in dead_units(seeds=1, steps=1).column("gradient, of linear")]
+    [0.0, 0.1]
+    """
+    rows, least = [], {}
+    sets = [moons(256, seed=seed) for seed in range(seeds)]
+    inputs, labels = torch.stack([data.inputs.double() for data in sets]), torch.stack([d.targets for d in sets])
+    for name in activations:
+        networks = [_dead(name, units, u, seed) for seed, u in enumerate(inputs)]
+        slopes = [_slope(network, u) for network, u in zip(networks, inputs, strict=True)]
+        linear = [_slope(_dead("identity", units, u, seed), u) for seed, u in enumerate(inputs)]
+        shares = [slope / full for slope, full in zip(slopes, linear, strict=True)]
+        before = sum(_active(network, u) for network, u in zip(networks, inputs, strict=True))
+        train_together(
+            networks, inputs, labels, negative_log_likelihood, learning_rate=1.0, steps=steps, optimizer="gd"
+        )
+        after = sum(_active(network, u) for network, u in zip(networks, inputs, strict=True)) / seeds
+        right = [(network(u).argmax(1) == s).double().mean().item()
+                 for network, u, s in zip(networks, inputs, labels, strict=True)]  # fmt: skip
+        least[name] = min(shares)
+        rows.append((name, max(shares), before, after, *mean_and_spread(right)))
+    dead, leaky = rows
+    alpha = get_activation(activations[1]).derivative(-torch.ones(1, dtype=torch.float64)).item()
+    return Result(
+        f"a hidden layer of {units} dead units, two moons, {steps} steps of gradient descent, {seeds} seeds",
+        ("activation", "gradient, of linear", "alive before", "alive after", "accuracy", "spread"),
+        tuple(rows),
+        (
+            Claim("no unit is active at the start", dead[2] == leaky[2] == 0),
+            Claim(f"with {dead[0]} the gradient of the dead units is exactly 0", dead[1] == 0.0),
+            Claim(
+                f"with {leaky[0]} it is {alpha:g} of that of linear units, and not 0",
+                alpha > 0 and abs(leaky[1] - alpha) < 1e-12 and abs(least[leaky[0]] - alpha) < 1e-12,
+            ),
+            Claim(f"with {dead[0]} no unit ever recovers", dead[3] == 0),
+            Claim(f"with {leaky[0]} units recover, and the network learns", leaky[3] >= 1 and leaky[4] > dead[4] + 0.2),
+        ),
+    )
+
+
+@torch.no_grad()
+def _dead(activation: str, units: int, inputs: Tensor, seed: int) -> FNN:
+    """Make a network whose first layer has negative pre-activations for all inputs."""
+    network = FNN(FNNConfig(2, 2, units, activation, initialization="he"), seed=seed).double()
+    cast(Tensor, network.biases[0]).copy_(-(inputs @ network.weights[0].T).amax(0) - 0.1)
+    return network
+
+
+def _slope(network: FNN, inputs: Tensor) -> float:
+    """Return the norm of the derivative of the mean first output with respect to the first weights."""
+    (slope,) = torch.autograd.grad(network(inputs)[:, 0].mean(), network.weights[0])
+    return slope.norm().item()
+
+
+@torch.no_grad()
+def _active(network: FNN, inputs: Tensor) -> int:
+    """Count the hidden units that are positive for some input."""
+    z = affine(inputs, network.weights[0], network.biases[0])
+    return int((z > 0).any(0).sum())

@@ -1,0 +1,425 @@
+"""What width and depth can do, and what training makes of it (§2.1 of the notes)."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise, product
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from lamina._types import Float, Tensor
+from lamina.architectures.build import build
+from lamina.architectures.constructions import (
+    approximate,
+    approximation_errors,
+    linear_pieces,
+    parity_tree,
+    shallow_parity,
+    shallow_tent_map,
+    tent_map,
+)
+from lamina.architectures.fnn import FNN
+from lamina.data.dataset import Subset
+from lamina.data.load import load
+from lamina.data.preprocess import Preprocess
+from lamina.data.splits import Sealed, Split
+from lamina.data.synthetic import curve, moons
+from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.trained import train, train_together
+from lamina.functional.dense import parameter_count
+from lamina.functional.losses import mse_half, negative_log_likelihood
+from lamina.training.recipe import Adam, Recipe
+
+
+def wave(inputs: Float[Tensor, "batch 1"]) -> Float[Tensor, "batch 1"]:
+    r"""Compute the function that is approximated here, $f(u) = \sin 4\pi u + u$ on [0, 1].
+
+    >>> wave(torch.tensor([[0.0], [1.0]])).round(decimals=6).flatten().tolist()
+    [0.0, 1.0]
+    """
+    return torch.sin(4 * math.pi * inputs) + inputs
+
+
+@experiment("N2.16")
+def widening(
+    seeds: int = 5, widths: tuple[int, ...] = (4, 8, 16, 32, 64, 128), tolerance: float = 1e-3, gain: float = 20.0
+) -> Result:
+    r"""Take one hidden layer and widen it until the largest error is small enough: the notes' first approach.
+
+    The hidden layer is random and the output layer solves a least squares problem, so that no training stands between
+    width and error. Errors are geometric means over the seeds.
+
+    Notes: N2.16 (§2.1).
+    Corrects: E24, this is a statement about continuous functions on a compact set and a linear output.
+
+    Args:
+        seeds: random hidden layers for each width.
+        widths: numbers of hidden units, increasing.
+        tolerance: the largest error wanted.
+        gain: how steep the hidden units are.
+    """
+    curves = [approximation_errors(wave, widths, gain=gain, seed=seed) for seed in range(seeds)]
+    errors = [
+        math.exp(mean_and_spread([math.log(error) for error in column])[0]) for column in zip(*curves, strict=True)
+    ]
+    rows = tuple(
+        (width, error, min(column), max(column))
+        for width, error, column in zip(widths, errors, zip(*curves, strict=True), strict=True)
+    )
+    enough = next((row[0] for row in rows if row[3] <= tolerance), None)
+    return Result(
+        f"largest error on [0, 1] of one hidden sigmoid layer, {seeds} random layers each",
+        ("width", "error", "least", "largest"),
+        rows,
+        (
+            Claim("on average the error falls with every widening", all(b < a for a, b in pairwise(errors))),
+            Claim(f"a width exists at which every error is at most {tolerance:g}: {enough}", enough is not None),
+            Claim("a few units are not enough", rows[0][2] > tolerance),
+        ),
+    )
+
+
+@experiment("N2.17")
+def existence_only(
+    seeds: int = 5, width: int = 64, steps: int = 500, points: tuple[int, int] = (10, 200), noise: float = 0.5
+) -> Result:
+    r"""Compare weights that are known to be good with those that training finds, and fit too few noisy points.
+
+    The first two rows approximate `wave` with one hidden tanh layer: the output weights by least squares, or all
+    weights by Adam. The others train the same network on few and on many points of a noisy sine; "there" is the error
+    on these points, "elsewhere" that to the sine itself at 200 points. All numbers are root mean squares.
+
+    Notes: N2.17 (§2.1).
+    Corrects: E24, the theorem promises weights, on a compact set; it does not say how to find them.
+
+    Args:
+        seeds: starting points and, in the last rows, noise.
+        width: the number of hidden units.
+        steps: Adam steps with all points.
+        points: how many noisy points are few and how many are many.
+        noise: the standard deviation of the noise.
+    """
+    u = torch.linspace(0, 1, 200, dtype=torch.float64)[:, None]
+    built = [_rms(approximate(u, wave(u), width, activation="tanh", seed=seed), u, wave(u)) for seed in range(seeds)]
+    grid, values, sine = (t.float().expand(seeds, -1, 1) for t in (2 * u - 1, wave(u), torch.sin(2 * math.pi * u)))
+    found = _errors(_fitted(width, steps, grid, values), grid, values)
+    errors = {"given weights": built, "weights found": found}
+    for count in points:
+        noisy = [curve(count, noise, seed=seed) for seed in range(seeds)]
+        there = torch.stack([2 * data.inputs.float() - 1 for data in noisy])
+        seen = torch.stack([data.targets.float()[:, None] for data in noisy])
+        networks = _fitted(width, steps, there, seen)
+        errors[f"{count} noisy points, there"] = _errors(networks, there, seen)
+        errors[f"{count} noisy points, elsewhere"] = _errors(networks, grid, sine)
+    few, wrong, _, better = list(errors.values())[2:]
+    return Result(
+        f"1-{width}-1 tanh, {seeds} seeds, {steps} Adam steps, noise {noise:g}: root mean square errors",
+        ("fit", "error", "spread", "least", "largest"),
+        tuple((name, *mean_and_spread(each), min(each), max(each)) for name, each in errors.items()),
+        (
+            Claim("good weights exist: the given ones are a thousand times better than all found",
+                  min(found) > 1e3 * max(built)),
+            Claim("one training ends in different places: errors differ by half or more",
+                  max(found) > 1.5 * min(found)),
+            Claim("the network fits the noise of few points: its mean error there is below 0.6 of the noise",
+                  mean_and_spread(few)[0] < 0.6 * noise),
+            Claim("and it is the wrong function: with every seed its error elsewhere is twice that with many points",
+                  all(a > 2 * b for a, b in zip(wrong, better, strict=True))),
+        ),
+    )  # fmt: skip
+
+
+def _fitted(width: int, steps: int, inputs: Tensor, targets: Tensor) -> list[nn.Module]:
+    """Train one hidden layer for each member of the data."""
+    networks = [
+        build("fnn", inputs=1, outputs=1, hidden=width, activation="tanh", seed=seed) for seed in range(len(inputs))
+    ]
+    train_together(networks, inputs, targets, mse_half, learning_rate=0.02, steps=steps)
+    return networks
+
+
+def _errors(networks: list[nn.Module], inputs: Tensor, targets: Tensor) -> list[float]:
+    return [_rms(network, u, s) for network, u, s in zip(networks, inputs, targets, strict=True)]
+
+
+@torch.no_grad()
+def _rms(network: nn.Module, inputs: Tensor, targets: Tensor) -> float:
+    return (network(inputs) - targets).square().mean().sqrt().item()
+
+
+@experiment("N2.18")
+def parity_sizes(bits: tuple[int, ...] = (2, 4, 8)) -> Result:
+    r"""Count the units that the parity of n bits takes with one hidden layer and with a tree of XOR networks.
+
+    The shallow network has one hidden unit for each odd input, $2^{n-1}$ of them; the tree has $3(n-1)$ units, the
+    outputs of its XOR networks among them, in $2\log_2 n$ layers. Both are tried on all $2^n$ inputs.
+
+    Notes: N2.18, N2.19 (§2.1).
+    Corrects: E25, it is the network with one hidden layer that grows exponentially, and a deep one that does not.
+
+    Args:
+        bits: numbers of inputs, powers of two.
+
+    >>> parity_sizes((8,)).check().rows
+    ((8, 256, 128, 256, 21, 6, 256),)
+    """
+    rows: list[tuple[Any, ...]] = []
+    for n in bits:
+        u = torch.tensor(list(product((0.0, 1.0), repeat=n)))
+        odd = u.sum(1) % 2
+        shallow, deep = shallow_parity(n), parity_tree(n)
+        right = [int((network(u)[:, 0] == odd).sum()) for network in (shallow, deep)]
+        widths = deep.config.widths
+        rows.append((n, 2**n, shallow.config.widths[1], right[0], sum(widths[1:]), len(widths) - 1, right[1]))
+    return Result(
+        "parity of n bits: units with one hidden layer and in a tree of XOR networks",
+        ("n", "inputs", "hidden units", "right", "units of the tree", "its layers", "right in the tree"),
+        tuple(rows),
+        (
+            Claim("both networks are right on every input", all(row[1] == row[3] == row[6] for row in rows)),
+            Claim("one hidden layer takes 2^(n-1) units, one for each odd input",
+                  all(row[2] == 2 ** (row[0] - 1) for row in rows)),
+            Claim("the tree takes 3(n-1) units in 2 log2(n) layers",
+                  all((row[4], row[5]) == (3 * (row[0] - 1), 2 * int(math.log2(row[0]))) for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N2.19")
+def linear_piece_counts(layers: tuple[int, ...] = (1, 2, 3, 4, 5, 6), seeds: int = 3) -> Result:
+    r"""Count the linear pieces of k ReLU layers of width 2 that iterate the tent map, and those of one hidden layer.
+
+    One hidden ReLU layer of width w has at most w + 1 pieces, so that it needs $2^k - 1$ units for the $2^k$ pieces;
+    random layers of the width of all k layers together, 2k, show how far they are from that.
+
+    Notes: N2.19 (§2.1).
+    Corrects: E25, the number of linear pieces is what a further layer can double.
+
+    Args:
+        layers: numbers k of hidden layers.
+        seeds: random hidden layers for each k.
+
+    >>> linear_piece_counts((5,)).check().rows
+    ((5, 10, 32, 11, 32, 32),)
+    """
+    rows = []
+    for k in layers:
+        random = [
+            cast(FNN, build("fnn", inputs=1, outputs=1, hidden=2 * k, activation="relu", seed=seed))
+            for seed in range(seeds)
+        ]
+        with torch.no_grad():  # corners within [0, 1]: zero biases would put all of them at 0
+            for seed, network in enumerate(random):
+                places = torch.rand(2 * k, generator=torch.Generator().manual_seed(seed))
+                cast(Tensor, network.biases[0]).copy_(-network.weights[0][:, 0] * places)
+        wide = shallow_tent_map(k)
+        most = max(linear_pieces(network) for network in random)
+        rows.append((k, 2 * k, linear_pieces(tent_map(k)), most, wide.config.widths[1], linear_pieces(wide)))
+    return Result(
+        "linear pieces on [0, 1]",
+        ("k", "units", "pieces of k layers", "most in a random layer", "units of a layer that does it", "its pieces"),
+        tuple(rows),
+        (
+            Claim("k layers of width 2 have 2^k pieces", all(row[2] == 2 ** row[0] for row in rows)),
+            Claim("one layer with as many units w has at most w + 1", all(row[3] <= row[1] + 1 for row in rows)),
+            Claim("one layer that does the same has between 2^k - 1 and 2^k units",
+                  all(2 ** row[0] - 1 <= row[4] <= 2 ** row[0] and row[5] == row[2] for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N2.20")
+def composition(
+    seeds: int = 4, iterations: int = 3, steps: int = 600, hidden: tuple[tuple[int, ...], ...] = ((197,), (16, 16, 16))
+) -> Result:
+    r"""Fit the tent map, iterated, with one hidden layer and with several of the same number of parameters.
+
+    Adam on 257 equally spaced points, the error is measured at 1000 others. The last row has weights that are given:
+    one layer of width 2 for each iteration.
+
+    Notes: N2.20 (§2.1).
+
+    Args:
+        seeds: starting points.
+        iterations: how often the map is applied.
+        steps: updates with all points.
+        hidden: the hidden widths of the shallow and of the deep network.
+    """
+    given = tent_map(iterations)
+    u = torch.linspace(0, 1, 257)[:, None]
+    elsewhere = torch.rand(1000, 1, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        inside, targets, truth = 2 * u - 1, 2 * given(u) - 1, 2 * given(elsewhere) - 1
+    rows: list[tuple[Any, ...]] = []
+    errors = []
+    for widths in hidden:
+        networks = [build("fnn", inputs=1, outputs=1, hidden=widths, seed=seed) for seed in range(seeds)]
+        inputs, wanted = (t.expand(seeds, -1, 1) for t in (inside, targets))
+        train_together(networks, inputs, wanted, mse_half, learning_rate=3e-3, steps=steps)
+        errors.append([_rms(network, 2 * elsewhere - 1, truth) for network in networks])
+        rows.append(
+            ("-".join(map(str, (1, *widths, 1))), parameter_count((1, *widths, 1)), *mean_and_spread(errors[-1]))
+        )
+    exact = 2 * _rms(given, elsewhere, (truth + 1) / 2)
+    rows.append((f"given, {iterations} layers of 2", parameter_count(given.config.widths), exact, 0.0))
+    shallow, deep = errors
+    return Result(
+        f"the tent map iterated {iterations} times, ReLU, {steps} Adam steps, {seeds} seeds: root mean square errors",
+        ("network", "parameters", "error", "spread"),
+        tuple(rows),
+        (
+            Claim("the two have the same number of parameters, to 1 %", abs(rows[0][1] / rows[1][1] - 1) < 0.01),
+            Claim("with every seed the deep one is better by a factor of 3", max(deep) * 3 < min(shallow)),
+            Claim("a composition of layers is the map itself, with far fewer parameters",
+                  exact < 1e-6 and 10 * rows[2][1] < rows[1][1]),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N2.21")
+def deep_and_shallow(
+    seeds: int = 3,
+    epochs: int = 15,
+    deep: tuple[int, ...] = (32, 32, 32),
+    data: tuple[str, ...] = ("digits", "breast-cancer"),
+) -> Result:
+    r"""Train one and several hidden layers with equally many parameters on pictures and on a table.
+
+    The notes observe that deep networks typically do better. This table reports; which one is ahead here is not
+    claimed, since a few seeds of two small tasks can say nothing about what is typical.
+
+    Notes: N2.21 (§2.1).
+
+    Args:
+        seeds: splits and starting points.
+        epochs: passes through the training part with Adam.
+        deep: the hidden widths of the deep network; the shallow one gets the width nearest in parameters.
+        data: names of data sets.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for name in data:
+        spec = load(name).spec
+        n_in, n_out = math.prod(spec.inputs), spec.outputs
+        budget = parameter_count((n_in, *deep, n_out))
+        width = round((budget - n_out) / (n_in + 1 + n_out))
+        for hidden in ((width,), deep):
+            shares, majority = zip(*(_test_accuracy(name, hidden, epochs, seed) for seed in range(seeds)), strict=True)
+            widths = (n_in, *hidden, n_out)
+            rows.append(
+                (name, "-".join(map(str, widths)), parameter_count(widths), *mean_and_spread(shares), majority[0])
+            )
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    return Result(
+        f"test accuracy of one hidden layer and of {len(deep)}, ReLU, {epochs} epochs of Adam, {seeds} seeds",
+        ("data", "network", "parameters", "accuracy", "spread", "most frequent class"),
+        tuple(rows),
+        (
+            Claim("budgets are equal to 2 %", all(abs(a[2] / b[2] - 1) < 0.02 for a, b in pairs)),
+            Claim("every network learns: it is right more often than the most frequent class",
+                  all(row[3] > row[5] + 0.1 for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+def _test_accuracy(name: str, hidden: tuple[int, ...], epochs: int, seed: int) -> tuple[float, float]:
+    """Return the share of right answers on the test part, and that of always naming the most frequent class."""
+    parts = load(name).split(seed=seed)  # type: ignore[attr-defined]
+    spec = parts.train.spec
+    network = build("fnn", inputs=math.prod(spec.inputs), outputs=spec.outputs, hidden=hidden, seed=seed)
+    recipe = Recipe(optimizer=Adam(3e-3), epochs=epochs, batch_size=32, seed=seed)
+    trained, test = train(network, parts, recipe), parts.open_test()
+    labels = trained.outputs(test)[1]
+    return trained.accuracy(test), labels.bincount().max().item() / len(labels)
+
+
+STARTS = (
+    (2, "sigmoid", "xavier", 1.0),
+    (20, "sigmoid", "xavier", 1.0),
+    (20, "tanh", "xavier", 1.0),
+    (20, "relu", "he", 1.0),
+)
+"""Depth L, activation, initialization and its scale."""
+
+
+@experiment("N2.25")
+def deep_training(
+    seeds: int = 3,
+    count: int = 128,
+    steps: int = 200,
+    starts: tuple[tuple[int, str, str, float], ...] = STARTS,
+    least: float = 0.9,
+) -> Result:
+    r"""Train networks of 2 and of 20 layers on two moons: where the first layers get no gradient, nothing is learned.
+
+    Width 32, Adam with all points in every step, accuracy on 1000 other points. "gradient" is the ratio of the norms
+    of the loss's gradients in the first and in the last weight matrix at the start, a geometric mean.
+
+    Notes: N2.25 (§2.1).
+    Corrects: E28, the ratio of weight gradients shows the trouble of the sigmoid, whose features do not vanish.
+
+    Args:
+        seeds: points and starting weights.
+        count: training points.
+        steps: updates.
+        starts: what is compared: a network that is not deep, a deep one that does not learn, and deep ones that do.
+        least: the accuracy that is expected of those.
+    """
+    rows: list[tuple[Any, ...]] = []
+    shares = []
+    for depth, name, rule, scale in starts:
+        networks = [
+            build("fnn", inputs=2, outputs=2, hidden=(32,) * (depth - 1), activation=name, initialization=rule,
+                  scale=scale, seed=seed)
+            for seed in range(seeds)
+        ]  # fmt: skip
+        found, ratio = learn_moons(networks, count, steps)
+        shares.append(found)
+        rows.append((depth, name, f"{rule} {scale:g}", ratio, *mean_and_spread(found), min(found), max(found)))
+    flat, sigmoid, *others = shares
+    return Result(
+        f"two moons, width 32, {steps} Adam steps with {count} points, {seeds} seeds",
+        ("L", "activation", "start", "gradient", "accuracy", "spread", "least", "largest"),
+        tuple(rows),
+        (
+            Claim(f"{_named(rows[0])} learns something: 0.80 to 0.95", all(0.8 <= share <= 0.95 for share in flat)),
+            Claim(f"{_named(rows[1])} stays at chance: 0.40 to 0.60", all(0.4 <= share <= 0.6 for share in sigmoid)),
+            *(Claim(f"{_named(row)} learns the task: {least:.2f} or more", min(share) >= least)
+              for row, share in zip(rows[2:], others, strict=True)),
+            Claim(f"only with {_named(rows[1])} the first layer gets less than 1e-9 of the last one's gradient",
+                  all((row[3] < 1e-9) == (row is rows[1]) for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+def _named(row: tuple[Any, ...]) -> str:
+    return f"{row[1]} with L = {row[0]}"
+
+
+def learn_moons(networks: Sequence[nn.Module], count: int, steps: int) -> tuple[list[float], float]:
+    """Train feedforward networks on two moons, each on points of its own, with Adam and all points in every step.
+
+    Args:
+        networks: with 2 inputs and 2 outputs; their weights are changed.
+        count: training points.
+        steps: updates.
+
+    Returns:
+        The accuracy of each on 1000 other points, and the geometric mean of the ratios of the gradients of the first
+        and the last weight matrix before training.
+
+    >>> shares, ratio = learn_moons([build("fnn", inputs=2, outputs=2, hidden=8)], count=32, steps=20)
+    >>> 0.5 < shares[0] <= 1.0, 0.01 < ratio < 100
+    (True, True)
+    """
+    shares, logs = [], []
+    for seed, network in enumerate(networks):
+        points = moons(count, seed=seed)
+        parts = Split(points, Subset(points, torch.arange(0)), Sealed(moons(1000, seed=1000 + seed)), "two moons")
+        weights = cast(FNN, network).weights
+        loss = negative_log_likelihood(network(Preprocess.fit(points).apply(points.inputs)), points.targets)
+        first, last = torch.autograd.grad(loss, (weights[0], weights[-1]))
+        logs.append((first.double().norm() / last.double().norm()).log().item())
+        trained = train(network, parts, Recipe(optimizer=Adam(1e-3), epochs=steps, batch_size=count))
+        shares.append(trained.accuracy(parts.open_test()))
+    return shares, math.exp(sum(logs) / len(logs))

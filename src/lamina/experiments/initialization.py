@@ -1,0 +1,446 @@
+"""What the starting weights decide (§2.2 of the notes): symmetry, vanishing and exploding signals, Xavier's rule."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from lamina._types import Tensor
+from lamina.architectures.build import build
+from lamina.architectures.fnn import FNN, fnn_from_weights
+from lamina.data.synthetic import curve
+from lamina.experiments.depth import learn_moons
+from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.trained import train_together
+from lamina.functional.activations import get_activation
+from lamina.functional.initialization import draw, gaussian, glorot, xavier
+from lamina.functional.losses import mse_half
+from lamina.functional.random import as_generator
+
+F64 = torch.float64
+
+
+@experiment("N2.26")
+def starting_points(seeds: int = 8, steps: int = 500, hidden: tuple[int, ...] = (4, 4)) -> Result:
+    r"""Train one network from different starting points, among them the one where all weights are zero.
+
+    The points are 64 of a sine without noise, the method is Adam with all of them. From zero weights every gradient
+    but that of the last bias is exactly zero, and stays so: what is learned is the best constant.
+
+    Notes: N2.26 (§2.2).
+    Corrects: E26, of a network with ReLU or tanh and zero weights only the last bias moves.
+
+    Args:
+        seeds: random starting points for each activation.
+        steps: updates.
+        hidden: the hidden widths.
+    """
+    data = curve(64, noise=0.0)
+    members = seeds + 1
+    u, s = ((2 * data.inputs - 1).expand(members, -1, 1), data.targets[:, None].expand(members, -1, 1))
+    rows: list[tuple[Any, ...]] = []
+    for name in ("tanh", "relu"):
+        starts = [("xavier" if name == "tanh" else "he", 1.0, seed) for seed in range(seeds)] + [("constant", 0.0, 0)]
+        networks = [
+            build("fnn", inputs=1, outputs=1, hidden=hidden, activation=name, initialization=rule, scale=scale,
+                  seed=seed).double()
+            for rule, scale, seed in starts
+        ]  # fmt: skip
+        gradients = [_norms(network, u[0], s[0]) for network in networks]
+        losses = train_together(networks, u, s, mse_half, learning_rate=0.02, steps=steps).tolist()
+        for start, part in (("random", slice(seeds)), ("zero", slice(seeds, None))):
+            inner, last = (max(values) for values in zip(*gradients[part], strict=True))
+            ends = losses[part]
+            rows.append((name, start, inner, last, *mean_and_spread(ends), min(ends), max(ends)))
+    constant = (s[0] - s[0].mean()).square().mean().item() / 2
+    random, zero = rows[::2], rows[1::2]
+    return Result(
+        f"{'-'.join(map(str, (1, *hidden, 1)))} on a sine, {steps} Adam steps, {seeds} random starting points",
+        ("activation", "start", "largest gradient", "of the last bias", "last loss", "spread", "least", "largest"),
+        tuple(rows),
+        (
+            Claim("different starting points lead to different results: last losses differ tenfold",
+                  all(row[7] > 10 * row[6] for row in random)),
+            Claim("from zero weights all gradients but the last bias's are zero",
+                  all(row[2] == 0 and row[3] > 0 for row in zero)),
+            Claim("and the network converges to the best constant only",
+                  all(abs(row[4] - constant) < 1e-3 * constant for row in zero)),
+        ),
+    )  # fmt: skip
+
+
+def _norms(network: nn.Module, inputs: Tensor, targets: Tensor) -> tuple[float, float]:
+    """Return the largest gradient entry of all parameters but the last bias, and of that."""
+    gradients = torch.autograd.grad(mse_half(network(inputs), targets), list(network.parameters()))
+    *others, last = (gradient.abs().max().item() for gradient in gradients)
+    return max(others), last
+
+
+@experiment("N2.27", "N2.28", "N2.29")
+def symmetry(seeds: int = 3, steps: int = 300) -> Result:
+    r"""Start a 3-4-1 tanh network with equal and with random weights, biases zero, and look at its hidden neurons.
+
+    A row of $\partial\mathscr L/\partial W^{[0]}$ belongs to a neuron, a column to an input. Distances are the largest
+    between any two rows (columns), in the mean over the seeds; the rank is that of $W^{[0]}$ after training.
+
+    Notes: N2.27, N2.28, N2.29 (§2.2).
+    Corrects: E26, weights into different neurons share their gradient; those from different inputs do not.
+
+    Args:
+        seeds: data, and random weights.
+        steps: updates of gradient descent with step size 0.2.
+    """
+    generators = [as_generator(seed) for seed in range(seeds)]
+    u = torch.stack([torch.randn(32, 3, generator=g, dtype=F64) for g in generators])
+    s = torch.stack([torch.randn(32, 1, generator=g, dtype=F64) for g in generators])
+    rows: list[tuple[Any, ...]] = []
+    for start, rule, scale in (("all weights 0.5", "constant", 0.5), ("random weights", "xavier", 1.0)):
+        networks = [
+            cast(FNN, build("fnn", inputs=3, outputs=1, hidden=4, activation="tanh", initialization=rule, scale=scale,
+                            seed=seed)).double()
+            for seed in range(seeds)
+        ]  # fmt: skip
+        before = [network.weights[0].detach().clone() for network in networks]
+        gradients = [
+            torch.autograd.grad(mse_half(network(a), b), network.weights[0])[0]
+            for network, a, b in zip(networks, u, s, strict=True)
+        ]
+        train_together(networks, u, s, mse_half, learning_rate=0.2, steps=steps, optimizer="gd")
+        after = [network.weights[0].detach() for network in networks]
+        moved = min((a - b).abs().max().item() for a, b in zip(before, after, strict=True))
+        ranks = {int(torch.linalg.matrix_rank(W, atol=1e-8)) for W in after}
+        distances = [_distances(parts) for parts in (gradients, [g.T for g in gradients], after)]
+        rows.append((start, *distances, moved, "/".join(map(str, sorted(ranks)))))
+    constant, random = rows
+    return Result(
+        f"hidden neurons of 3-4-1 tanh, {steps} steps of gradient descent, {seeds} seeds",
+        ("start", "gradient rows apart", "columns apart", "neurons apart at the end", "least change", "rank"),
+        tuple(rows),
+        (
+            Claim("equal weights: the gradients of the neurons are equal, those of the inputs are not",
+                  constant[1] < 1e-12 and constant[2] > 1e-3),
+            Claim("they train, but stay identical, and the rank of W0 is 1",
+                  constant[4] > 0.05 and constant[3] < 1e-10 and constant[5] == "1"),
+            Claim("random weights with zero biases: the gradients of the neurons differ", random[1] > 1e-3),
+            Claim("the neurons stay different, and W0 keeps its full rank 3", random[3] > 0.1 and random[5] == "3"),
+        ),
+    )  # fmt: skip
+
+
+def _distances(matrices: Sequence[Tensor]) -> float:
+    """Return the largest distance of two rows, in the mean over the matrices."""
+    return mean_and_spread([torch.pdist(matrix).max().item() for matrix in matrices])[0]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What passes through a deep network: features forward, gradients backward, all as norms or tensors."""
+
+    weights: list[float]
+    states: list[float]
+    features: list[Tensor]
+
+
+def flow(activation: str, std: float, depth: int, width: int, samples: int, seed: int) -> Flow:
+    r"""Send normal inputs through a square network with Gaussian weights and zero biases, and the loss's gradient back.
+
+    The loss is half the mean squared error to normal targets.
+
+    Args:
+        activation: of all layers, the last included.
+        std: the standard deviation of the weights.
+        depth: the number L of layers.
+        width: the number of units of every layer.
+        samples: how many inputs.
+        seed: which weights, inputs and targets.
+
+    Returns:
+        The norms of the gradients of $W^{[0]}, ..., W^{[L-1]}$ and of $y^{[0]}, ..., y^{[L]}$, and the features.
+
+    >>> linear = flow("identity", 0.25, depth=2, width=16, samples=4, seed=0)
+    >>> len(linear.weights), len(linear.states), linear.features[-1].shape
+    (2, 3, torch.Size([4, 16]))
+    """
+    network = cast(FNN, build(
+        "fnn", inputs=width, outputs=width, hidden=(width,) * (depth - 1), activation=activation,
+        last_activation=activation, initialization="gaussian", scale=std, seed=seed,
+    )).double()  # fmt: skip
+    return _flow(network, samples, seed)
+
+
+def _flow(network: FNN, samples: int, seed: int) -> Flow:
+    generator, width = as_generator(1000 + seed), network.config.widths[0]
+    u, s = (torch.randn(samples, width, generator=generator, dtype=F64) for _ in range(2))
+    features = network.features(u.requires_grad_())
+    gradients = torch.autograd.grad(mse_half(features[-1], s), [*network.weights, *features])
+    norms, depth = [gradient.norm().item() for gradient in gradients], len(network.weights)
+    return Flow(norms[:depth], norms[depth:], [y.detach() for y in features])
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+@experiment("N2.30")
+def small_weights(seeds: int = 5, depth: int = 20, width: int = 64, trained: int = 2, steps: int = 150) -> Result:
+    r"""Follow gradients through a deep tanh network with Gaussian weights of standard deviation 0.01.
+
+    The state gradient $\|\partial\mathscr L/\partial y^{[0]}\| / \|\partial\mathscr L/\partial y^{[L]}\|$ vanishes. The
+    weight gradients are tiny in all layers alike, first and last, since the features decay forward as fast as the
+    gradient does backward. Numbers are geometric means; the accuracy is that on two moons (width 32) after training.
+
+    Notes: N2.30 (§2.2).
+    Corrects: E27, what counts is std * sqrt(n), here 0.08, and learning stalls, it does not diverge; E28, the ratio of
+        the first and the last weight gradient is 1 and shows nothing, the state gradient does.
+
+    Args:
+        seeds: weights, inputs and targets.
+        depth: the number of layers.
+        width: units of every layer.
+        trained: how many networks are trained on two moons.
+        steps: Adam steps for that.
+    """
+    rows: list[tuple[Any, ...]] = []
+    accuracies = []
+    for start, std in (("0.01", 0.01), ("Xavier", 1 / math.sqrt(width))):
+        runs = [flow("tanh", std, depth, width, 128, seed) for seed in range(seeds)]
+        numbers = [[run.states[0] / run.states[-1], run.weights[0], run.weights[-1]] for run in runs]
+        state, first, last = (_geometric_mean(column) for column in zip(*numbers, strict=True))
+        options = {"initialization": "xavier"} if start == "Xavier" else {"initialization": "gaussian", "scale": std}
+        networks = [
+            build("fnn", inputs=2, outputs=2, hidden=(32,) * (depth - 1), activation="tanh", seed=seed, **options)
+            for seed in range(trained)
+        ]
+        accuracies.append(learn_moons(networks, 128, steps)[0])
+        rows.append((start, std * math.sqrt(width), state, first, last, first / last, *mean_and_spread(accuracies[-1])))
+    small, good = rows
+    return Result(
+        f"tanh, depth {depth}, width {width}, {seeds} seeds; {steps} Adam steps",
+        ("std", "std sqrt(n)", "state gradient", "first weights", "last weights", "ratio", "accuracy", "spread"),
+        tuple(rows),
+        (
+            Claim("the state gradient vanishes: 1e-22 up to a factor of 10", 1e-23 < small[2] < 1e-21),
+            Claim("all weight gradients are about 1e-20, first and last alike",
+                  all(1e-21 < norm < 1e-19 for norm in small[3:5]) and 0.5 < small[5] < 2),
+            Claim("training stays at chance", all(0.4 <= share <= 0.6 for share in accuracies[0])),
+            Claim("with Xavier's weights neither happens",
+                  good[2] > 1e-3 and good[3] > 1e-3 and min(accuracies[1]) > 0.9),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N2.31")
+def large_weights(seeds: int = 10, widths: tuple[int, ...] = (10, 25, 100, 256), std: float = 0.2) -> Result:
+    r"""Send signals through 20 layers with Gaussian weights of standard deviation 0.2, for several widths.
+
+    Columns "linear" and "ReLU" are mean squares of $y^{[20]}$ for inputs of mean square 1, geometric means over the
+    seeds. The last column is the share of NaN in $\partial\mathscr L/\partial W^{[0]}$ of 100 ReLU layers in float32.
+
+    Notes: N2.31 (§2.2).
+    Corrects: E27, 0.2 is large or small by std * sqrt(n): the thresholds are 1 (linear, tanh) and sqrt(2) (ReLU).
+
+    Args:
+        seeds: weights and inputs.
+        widths: units of every layer.
+        std: the standard deviation of all weights.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for n in widths:
+        squares = [
+            _geometric_mean([flow(name, std, 20, n, 32, seed).features[-1].square().mean().item()
+                             for seed in range(seeds)])
+            for name in ("identity", "relu")
+        ]  # fmt: skip
+        rows.append((n, std * math.sqrt(n), *squares, _share_of_nan(n, std)))
+    low, high = [row for row in rows if row[1] < 1], [row for row in rows if row[1] > math.sqrt(2)]
+    return Result(
+        f"standard deviation {std:g}: mean square after 20 layers, NaN after 100",
+        ("width", "std sqrt(n)", "linear", "ReLU", "NaN in float32"),
+        tuple(rows),
+        (
+            Claim("below std sqrt(n) = 1 signals vanish in spite of the large weights",
+                  bool(low) and all(max(row[2:4]) < 1e-4 for row in low)),
+            Claim("above sqrt(2) they explode, linear and with ReLU",
+                  bool(high) and all(min(row[2:4]) > 1e4 for row in high)),
+            Claim("at n = 100 ReLU reaches 5e5 up to a factor of 10, at n = 10 it falls to 1e-16 up to one of 100",
+                  all(5e4 < row[3] < 5e6 for row in rows if row[0] == 100)
+                  and all(1e-18 < row[3] < 1e-14 for row in rows if row[0] == 10)),
+            Claim("deep and wide enough, nine in ten first gradients are NaN in float32", rows[-1][4] > 0.9),
+        ),
+    )  # fmt: skip
+
+
+def _share_of_nan(width: int, std: float, depth: int = 100) -> float:
+    """Return the share of NaN in the gradient of the first matrix of a deep ReLU network in float32."""
+    network = cast(FNN, build(
+        "fnn", inputs=width, outputs=width, hidden=(width,) * (depth - 1), activation="relu", last_activation="relu",
+        initialization="gaussian", scale=std,
+    ))  # fmt: skip
+    outputs = network(torch.randn(8, width, generator=as_generator(1000)))
+    gradient = torch.autograd.grad(mse_half(outputs, torch.zeros_like(outputs)), network.weights[0])[0]
+    return gradient.isnan().double().mean().item()
+
+
+@experiment("N2.32")
+def saturation(
+    seeds: int = 2, widths: tuple[int, int] = (25, 400), stds: tuple[float, ...] = (0.05, 0.2, 2.0)
+) -> Result:
+    r"""Count saturated tanh units under large weights, and see which gradients vanish by it and which do not.
+
+    A unit counts as saturated when $|y| > 0.99$; it passes less than 0.02 of a gradient. The first rows are 20 layers
+    with standard deviation 0.2, the others one hidden layer with Xavier's output weights. There the gradient of the
+    weights vanishes, as the notes say. In the deep network it does not: what saturated units let through is multiplied
+    by large weights, and the product grows towards the first layer.
+
+    Notes: N2.32 (§2.2).
+    Corrects: E27, saturation depends on std * sqrt(n), not on the standard deviation alone.
+
+    Args:
+        seeds: weights, inputs and targets.
+        widths: units of every layer of the deep networks.
+        stds: standard deviations of the hidden weights of the shallow ones, increasing.
+    """
+    rows = [
+        _saturated(20, n, 0.2, [flow("tanh", 0.2, 20, n, 32, seed) for seed in range(seeds)], layer=20) for n in widths
+    ]
+    n = widths[1]
+    for std in stds:
+        runs = []
+        for seed in range(seeds):
+            g = as_generator(seed)
+            weights = [gaussian((n, n), std, g).to(F64), xavier((n, n), g).to(F64)]
+            runs.append(_flow(fnn_from_weights(weights, [torch.zeros(n, dtype=F64)] * 2, "tanh"), 32, seed))
+        rows.append(_saturated(2, n, std, runs, layer=1))
+    narrow, wide, *shallow = rows
+    return Result(
+        f"saturated tanh units and gradients, {seeds} seeds",
+        ("L", "width", "std", "saturated", "mean derivative", "first weight gradient", "last"),
+        tuple(rows),
+        (
+            Claim("20 wide layers: 40 to 50 % of the last units are saturated, of narrow ones none",
+                  0.4 < wide[3] < 0.5 and narrow[3] == 0),
+            Claim("one hidden layer: the larger its weights, the smaller their gradient, by 5 in all",
+                  all(b[5] < a[5] for a, b in pairwise(shallow)) and 5 * shallow[-1][5] < shallow[0][5]),
+            Claim("20 layers: the first gradient exceeds the last in spite of saturation", wide[5] > 100 * wide[6]),
+        ),
+    )  # fmt: skip
+
+
+def _saturated(depth: int, width: int, std: float, runs: list[Flow], layer: int) -> tuple[Any, ...]:
+    y = torch.stack([run.features[layer] for run in runs])
+    slopes = get_activation("tanh").derivative(y.atanh()).mean().item()
+    share = (y.abs() > 0.99).double().mean().item()
+    return (depth, width, std, share, slopes, *(_geometric_mean([run.weights[i] for run in runs]) for i in (0, -1)))
+
+
+@experiment("N2.33")
+def xavier_rule(shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (784, 10)), seeds: int = 10) -> Result:
+    r"""Compare the notes' Xavier rule, std $1/\sqrt{n_{in}}$, with torch's rule of that name.
+
+    Notes: N2.33 (§2.2).
+    Corrects: E42, the notes' rule is LeCun's; Glorot's counts outputs too: $\sqrt{2/(n_{in}+n_{out})}$.
+
+    Args:
+        shapes: (inputs, outputs) of layers.
+        seeds: drawn weights for the measured standard deviations.
+
+    >>> print(xavier_rule(((100, 400),), seeds=3))
+    standard deviations of drawn weights, means of 3
+     inputs  outputs  1/sqrt(n_in)  xavier  sqrt(2/(n_in+n_out))   glorot  torch xavier_normal_
+        100      400           0.1  0.1002               0.06325  0.06335               0.06335
+    holds: drawn weights have the standard deviations of their rules, to 2 %
+    holds: torch's xavier_normal_ is our glorot
+    holds: the rules agree for as many outputs as inputs and for nothing else
+    """
+    rows = []
+    for n_in, n_out in shapes:
+        stds = [
+            mean_and_spread([rule((n_out, n_in), seed).std().item() for seed in range(seeds)])[0]
+            for rule in (xavier, glorot, _torch_xavier)
+        ]
+        rows.append((n_in, n_out, 1 / math.sqrt(n_in), stds[0], math.sqrt(2 / (n_in + n_out)), stds[1], stds[2]))
+    return Result(
+        f"standard deviations of drawn weights, means of {seeds}",
+        ("inputs", "outputs", "1/sqrt(n_in)", "xavier", "sqrt(2/(n_in+n_out))", "glorot", "torch xavier_normal_"),
+        tuple(rows),
+        (
+            Claim("drawn weights have the standard deviations of their rules, to 2 %",
+                  all(abs(row[3] / row[2] - 1) < 0.02 and abs(row[5] / row[4] - 1) < 0.02 for row in rows)),
+            Claim("torch's xavier_normal_ is our glorot", all(row[5] == row[6] for row in rows)),
+            Claim("the rules agree for as many outputs as inputs and for nothing else",
+                  all((abs(row[2] / row[4] - 1) < 1e-12) == (row[0] == row[1]) for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+def _torch_xavier(shape: tuple[int, ...], seed: int) -> Tensor:
+    return nn.init.xavier_normal_(torch.empty(shape), generator=as_generator(seed))
+
+
+@experiment("N2.34", "N2.35")
+def variance_by_layer(seeds: int = 5, width: int = 512, samples: int = 256) -> Result:
+    r"""Follow variance, second moment and mean of the features through 20 layers.
+
+    Normal inputs, zero biases; numbers are means over the seeds. Xavier's rule keeps the variance of the identity, and
+    of nothing else: tanh shrinks it, ReLU halves the second moment in every layer, the sigmoid has the mean 1/2. He's
+    rule keeps the second moment of ReLU.
+
+    Notes: N2.34, N2.35 (§2.2).
+    Corrects: E29, the variance is kept for the identity and inputs of mean zero only.
+
+    Args:
+        seeds: weights and inputs.
+        width: units of every layer.
+        samples: inputs.
+    """
+    table = {
+        (name, rule): _moments(name, rule, seeds, width, samples)
+        for name, rule in (
+            ("identity", "xavier"),
+            ("tanh", "xavier"),
+            ("sigmoid", "xavier"),
+            ("relu", "xavier"),
+            ("relu", "he"),
+        )
+    }
+    identity, tanh, sigmoid, relu, he = table.values()
+    measured = {0: 0.395, 4: 0.104, 19: 0.026}
+    halving = mean_and_spread([b / a for a, b in pairwise(relu[1])])[0]
+    return Result(
+        f"features of width {width}, {samples} inputs, {seeds} seeds",
+        ("activation", "weights", "Var 1", "Var 5", "Var 20", "E y^2 1", "E y^2 5", "E y^2 20", "E y 20"),
+        tuple(
+            (*key, *(var[layer] for layer in (0, 4, 19)), *(square[layer] for layer in (0, 4, 19)), mean[19])
+            for key, (var, square, mean) in table.items()
+        ),
+        (
+            Claim("identity: the variance after 20 layers is 1, to 25 %", abs(identity[0][19] - 1) < 0.25),
+            Claim("tanh: the variance falls to 0.395, 0.104, 0.026, to 10 %",
+                  all(abs(tanh[0][layer] / value - 1) < 0.1 for layer, value in measured.items())),
+            Claim("ReLU: the second moment halves from layer to layer, on average to 3 %, and ends at 2^-20, to 40 %",
+                  abs(halving - 0.5) < 0.015 and abs(relu[1][19] * 2**20 - 1) < 0.4),
+            Claim("sigmoid: the mean is 0.5 in every layer, to 0.05",
+                  all(abs(mean - 0.5) < 0.05 for mean in sigmoid[2])),
+            Claim("ReLU with He's rule: the second moment stays 1, to 40 %", all(abs(m - 1) < 0.4 for m in he[1])),
+        ),
+    )  # fmt: skip
+
+
+def _moments(
+    name: str, rule: str, seeds: int, width: int, samples: int
+) -> tuple[list[float], list[float], list[float]]:
+    """Return variance, second moment and mean of the features of the layers 1 to 20."""
+    totals = torch.zeros(3, 20, dtype=F64)
+    for seed in range(seeds):
+        generator, sigma = as_generator(seed), get_activation(name)
+        y = torch.randn(samples, width, generator=generator)
+        for layer in range(20):
+            y = sigma(y @ draw(rule, (width, width), generator).T)
+            wide = y.double()
+            totals[:, layer] += torch.stack([wide.var(), wide.square().mean(), wide.mean()]) / seeds
+    variance, square, mean = totals.tolist()
+    return variance, square, mean

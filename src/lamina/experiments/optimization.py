@@ -1,0 +1,234 @@
+"""Claims about descent (§1.3 of the notes) in which nothing is drawn but the start."""
+
+import itertools
+import math
+
+import torch
+
+from lamina._types import Tensor
+from lamina.architectures.fnn import FNN, FNNConfig
+from lamina.classical.backpropagation import name_parameters
+from lamina.data.dataset import ArrayDataset
+from lamina.data.synthetic import moons, truth_table
+from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.short_run import make_step, train_step
+from lamina.functional.activations import tanh
+from lamina.functional.initialization import gaussian
+from lamina.functional.losses import binary_cross_entropy
+from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, sample_indices
+from lamina.functional.random import as_generator
+from lamina.training.loop import Diverged
+from lamina.training.recipe import GD, Recipe
+
+F64 = torch.float64
+
+
+@experiment("N1.38")
+def conditioning(
+    seeds: int = 5, conditions: tuple[float, ...] = (10.0, 100.0, 1000.0), tolerance: float = 1e-2
+) -> Result:
+    r"""Count the steps that quadratics of several condition numbers need.
+
+    $$\mathscr L(\theta) = \tfrac12 \textstyle\sum_i \lambda_i \theta_i^2, \qquad \lambda = 1, \dots, \kappa$$
+    Gradient descent takes its best single step size $2/(1+\kappa)$; "scaled" has one step size $0.5/\lambda_i$ for each
+    component; Adam takes 0.05. "turned" is the same bowl in rotated coordinates, where no scaling of components helps.
+
+    Notes: N1.38 (§1.3).
+
+    Args:
+        seeds: random starts on the unit sphere (and rotations).
+        conditions: the condition numbers kappa.
+        tolerance: the distance from the minimum, as a share of the first one, at which counting ends.
+
+    >>> conditioning(seeds=1, conditions=(10.0, 100.0)).column("scaled")
+    [7.0, 7.0]
+    """
+    kappa = torch.tensor(conditions, dtype=F64).repeat_interleave(seeds)
+    curvature = kappa[:, None] ** torch.linspace(0, 1, 5, dtype=F64)
+    generators = [as_generator(seed) for seed in range(seeds)]
+    start = torch.stack([torch.randn(5, generator=g, dtype=F64) for g in generators]).repeat(len(conditions), 1)
+    start = start / start.norm(dim=1, keepdim=True)
+    turns = torch.stack([torch.linalg.qr(torch.randn(5, 5, generator=g, dtype=F64))[0] for g in generators])
+    turned = turns.repeat(len(conditions), 1, 1)
+    bowl = turned @ torch.diag_embed(curvature) @ turned.mT
+    straight = torch.diag_embed(curvature)
+    best = GradientDescent(2 / (1 + kappa))
+    ways = (
+        ("gd", "gd", best, straight),
+        ("scaled", "gd", GradientDescent(0.5), torch.eye(5, dtype=F64).expand_as(straight)),
+        ("adam", "adam", Adam(0.05), straight),
+        ("adam, turned", "adam", Adam(0.05), bowl),
+    )
+    needed = {}
+    for way, name, hyper, matrix in ways:
+        counts = _steps_needed(name, hyper, matrix, start, tolerance)
+        needed[way] = counts.reshape(len(conditions), seeds).double().mean(1).tolist()
+    gd, scaled, adam, turned_adam = (needed[way] for way, *_ in ways)
+    growth = math.log(gd[-1] / gd[0]) / math.log(conditions[-1] / conditions[0])
+    return Result(
+        f"mean number of steps to {tolerance:g} of the first distance, {seeds} starts",
+        ("condition", *needed),
+        tuple(zip(conditions, *needed.values(), strict=True)),
+        (
+            Claim("the steps of gradient descent grow about linearly with the condition number", 0.8 < growth < 1.2),
+            Claim("a step size for each component makes the number independent of it", max(scaled) < 1.2 * min(scaled)),
+            Claim("so does Adam, nearly, where components are the axes of the bowl", max(adam) < 1.5 * min(adam)),
+            Claim("there Adam needs less than a tenth of the steps at the end", adam[-1] < 0.1 * gd[-1]),
+            Claim(
+                "in turned coordinates Adam's steps grow too, though less than those of gradient descent",
+                2 * adam[-1] < turned_adam[-1] < 0.5 * gd[-1],
+            ),
+        ),
+    )
+
+
+def _steps_needed(name: str, hyper: object, matrix: Tensor, start: Tensor, tolerance: float) -> Tensor:
+    """Count, member by member, the updates until the distance from the minimum 0 is at most the tolerance."""
+    optimizer, theta, limit = OPTIMIZERS[name], {"t": start}, 20_000
+    state, needed = optimizer.init(theta), torch.full((len(start),), limit)
+    for step in range(1, limit):
+        gradient = {"t": (matrix @ theta["t"][:, :, None])[:, :, 0]}
+        theta, state = optimizer.update(theta, gradient, state, hyper)
+        needed = torch.where((theta["t"].norm(dim=1) <= tolerance) & (needed == limit), step, needed)
+        if step % 10 == 0 and (needed < limit).all():
+            break
+    return needed
+
+
+@experiment("N1.39")
+def line_search(seeds: int = 3, steps: int = 60, firsts: tuple[float, ...] = (1e-3, 1.0, 1e3)) -> Result:
+    """Descend with Armijo's line search from first step sizes that are far too small, about right and far too large.
+
+    A trial step starts at twice the last accepted one, so that a small first step grows by itself. The same rates
+    held fixed are shown for comparison. A network with 16 tanh units learns two moons from all 256 points at once.
+
+    Notes: N1.39, N1.40 (§1.3).
+
+    Args:
+        seeds: how many times, each with its own points and first weights.
+        steps: updates.
+        firsts: the first step sizes.
+
+    >>> line_search(seeds=1, steps=5, firsts=(1e-3, 1e3)).column("share of falls")[:2]
+    [1.0, 1.0]
+    """
+    rows, ends = [], {}
+    for searching in (True, False):
+        for first in firsts:
+            runs = [_descent(seed, steps, GD(first, line_search=searching)) for seed in range(seeds)]
+            falls, losses, accepted, passes = (list(column) for column in zip(*runs, strict=True))
+            ends[searching, first] = losses
+            mean, spread = mean_and_spread(losses)
+            rows.append((first, searching, min(falls), mean, spread, max(accepted), sum(passes) / seeds))
+    searched, fixed = rows[: len(firsts)], rows[len(firsts) :]
+    found = [loss for first in firsts for loss in ends[True, first]]
+    return Result(
+        f"gradient descent on two moons, {steps} steps, {seeds} seeds",
+        ("first step", "line search", "share of falls", "last loss", "spread", "largest step", "losses a step"),
+        tuple(rows),
+        (
+            Claim(
+                "with a line search the loss falls at every step, whatever the first step size",
+                all(row[2] == 1 for row in searched),
+            ),
+            Claim("and it ends low for each of them", max(found) < 0.35),
+            Claim("the smallest first step was increased at least a hundredfold", searched[0][5] > 100 * firsts[0]),
+            Claim("held fixed, the largest step makes the loss rise", fixed[-1][2] < 1),
+            Claim("and the smallest one gets nowhere", fixed[0][3] > 2 * max(found)),
+            Claim("a line search costs more than one loss a step", min(row[6] for row in searched) > 1.5),
+        ),
+    )
+
+
+def _descent(seed: int, steps: int, optimizer: GD) -> tuple[float, float, float, float]:
+    """Return the share of steps that lowered the loss, the last loss, the largest rate, and losses computed a step."""
+    network = FNN(FNNConfig(2, 2, hidden=16, activation="tanh"), seed=seed)
+    step = make_step(network, moons(256, seed=seed), None, Recipe(optimizer, epochs=steps + 1, seed=seed))
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    network.register_forward_pre_hook(count)
+    try:
+        rows, _ = train_step(step)
+    except Diverged:
+        return 0.0, math.inf, optimizer.learning_rate, 1.0
+    losses = [row["loss"] for row in rows]
+    falls = sum(after < before for before, after in itertools.pairwise(losses)) / steps
+    return falls, losses[-1], max(row["learning_rate"] for row in rows), calls / (steps + 1)
+
+
+@experiment("N1.50")
+def stationary_points(seeds: int = 10, steps: int = 1000) -> Result:
+    r"""Descend from many starts on a loss that is not convex and on one that is.
+
+    XOR with two hidden tanh units, and logistic regression on two moons; both with cross entropy, gradient descent
+    with step size 1. The third row takes the same logistic regression with one drawn point a step (SGD).
+
+    Notes: N1.50 (§1.3, Remark 1.4).
+    Corrects: E76, a single neuron with a suitable loss is a convex problem, where all starts end alike; and with a
+        constant step SGD does not even come to rest at a stationary point.
+
+    Args:
+        seeds: starts, with standard normal weights.
+        steps: updates.
+
+    >>> stationary_points(seeds=2, steps=10).column("method")
+    ['gd', 'gd', 'sgd']
+    """
+    gate, data = truth_table("xor"), moons(128, seed=0)
+    rows = [
+        ("XOR, 2 hidden units", "gd", *_descend((2, 2, 1), gate, seeds, steps, stochastic=False)),
+        ("logistic regression", "gd", *_descend((2, 1), data, seeds, steps, stochastic=False)),
+        ("logistic regression", "sgd", *_descend((2, 1), data, seeds, steps, stochastic=True)),
+    ]
+    deep, convex, noisy = rows
+    return Result(
+        f"{seeds} starts, {steps} steps",
+        ("problem", "method", "smallest loss", "largest loss", "different ends", "largest gradient"),
+        tuple(rows),
+        (
+            Claim("gradient descent ends at points with a small gradient", max(deep[5], convex[5]) < 5e-3),
+            Claim("without convexity they differ in their loss", deep[4] >= 2 and deep[3] - deep[2] > 0.1),
+            Claim("with convexity all starts end alike", convex[4] == 1 and convex[3] - convex[2] < 1e-3),
+            Claim("SGD with a constant step does not come to rest", noisy[5] > 0.01 > 20 * convex[5]),
+        ),
+    )
+
+
+def _descend(
+    widths: tuple[int, ...], data: ArrayDataset, seeds: int, steps: int, stochastic: bool
+) -> tuple[float, float, int, float]:
+    """Return the smallest and the largest last loss, how many differ in two decimals, and the largest gradient norm."""
+    inputs, targets = data.inputs.double(), data.targets[:, None].double()
+    generators = [as_generator(seed) for seed in range(seeds)]
+
+    def losses(theta: Params, u: Tensor, s: Tensor) -> Tensor:
+        y = u
+        for i in range(len(widths) - 1):
+            y = (tanh(y) if i else y) @ theta[f"W{i}"].mT + theta[f"b{i}"][:, None]
+        return binary_cross_entropy(y, s.expand_as(y), reduction="none").mean((1, 2))
+
+    def gradient(theta: Params, drawn: bool = stochastic) -> Params:
+        j = torch.stack([sample_indices(len(inputs), 1, g) for g in generators]) if drawn else slice(None)
+        leaves = {name: p.detach().requires_grad_() for name, p in theta.items()}
+        # A member's loss depends on its own parameters only, so the gradient of the sum holds all gradients.
+        parts = torch.autograd.grad(losses(leaves, inputs[j], targets[j]).sum(), list(leaves.values()))
+        return dict(zip(leaves, parts, strict=True))
+
+    end = iterate(gradient, _starts(widths, generators), OPTIMIZERS["gd"], GradientDescent(1.0), steps)
+    values = losses(end, inputs, targets)
+    norms = torch.cat([g.flatten(1) for g in gradient(end, drawn=False).values()], 1).norm(dim=1)
+    different = len(set(values.mul(100).round().int().tolist()))
+    return values.min().item(), values.max().item(), different, norms.max().item()
+
+
+def _starts(widths: tuple[int, ...], generators: list[torch.Generator]) -> Params:
+    """Draw standard normal weights, with zero biases, by each generator, stacked along the first axis."""
+    members = []
+    for g in generators:
+        weights = [gaussian((n_out, n_in), 1.0, g).double() for n_in, n_out in itertools.pairwise(widths)]
+        members.append(name_parameters(weights, [torch.zeros(n, dtype=F64) for n in widths[1:]]))
+    return {name: torch.stack([member[name] for member in members]) for name in members[0]}

@@ -1,0 +1,52 @@
+"""A claim about selecting models (§1.5 of the notes)."""
+
+import itertools
+
+from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.functional.random import uniform
+
+
+@experiment("N1.68")
+def coin_flips(
+    seeds: int = 50, models: tuple[int, ...] = (1, 16, 1024), points: int = 100, skill: float = 0.0
+) -> Result:
+    """Select the best of many models that guess, and look at it again on points that had no part in the choice.
+
+    A model is right on each point with probability one half. Selected by its accuracy on some points it looks good
+    there, and the better the more models there were; on fresh points it is what it is. So the accuracy on the set that
+    was used to select says nothing, and a test set must not be used to select.
+
+    Notes: N1.68 (§1.5).
+
+    Args:
+        seeds: repetitions.
+        models: how many models there are to select from; 1024 is the grid of five hyperparameters with four values.
+        points: the size of the set to select on, and of the fresh one.
+        skill: how much more than one half the models are right; 0 for coins.
+
+    >>> coin_flips(seeds=2).claims[1].holds
+    True
+    """
+    rows = []
+    for count in models:
+        # Two draws a model and point: the set to select on, and the fresh one.
+        draws = [uniform((2, count, points), seed=seed, stream=count) for seed in range(seeds)]
+        accuracies = [(draw < 0.5 + skill).double().mean(2) for draw in draws]
+        chosen = [accuracy[0].argmax().item() for accuracy in accuracies]
+        selected = [accuracy[0].max().item() for accuracy in accuracies]
+        fresh = [accuracy[1, int(best)].item() for accuracy, best in zip(accuracies, chosen, strict=True)]
+        rows.append((count, *mean_and_spread(selected), *mean_and_spread(fresh)))
+    margin = 4 * (0.25 / (points * seeds)) ** 0.5  # four standard errors of a mean of coins
+    one, most = rows[0], rows[-1]
+    return Result(
+        f"the best of many guessing models, {points} points, {seeds} seeds",
+        ("models", "where selected", "selected spread", "on fresh points", "fresh spread"),
+        tuple(rows),
+        (
+            Claim("the best of many looks better than a coin by a tenth or more", most[1] > 0.6),
+            Claim("the more models, the better it looks",
+                  all(a[1] < b[1] for a, b in itertools.pairwise(rows))),
+            Claim("on fresh points it is a coin", all(abs(row[3] - 0.5) < margin for row in rows)),
+            Claim("a single model, not selected, looks as it is", abs(one[1] - 0.5) < margin),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,61 @@
+import math
+
+import jaxtyping
+import pytest
+
+from lamina.experiments.activations import dead_units, tanh_against_sigmoid
+from lamina.experiments.result import REGISTRY, ClaimError
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Switch the shape checker off, which costs more than a small update."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+def test_registered():
+    assert REGISTRY["N1.14"] is tanh_against_sigmoid and REGISTRY["N1.17"] is dead_units
+
+
+@pytest.mark.notes("N1.14")
+def test_tanh_learns_faster_than_sigmoid():
+    result = tanh_against_sigmoid(seeds=1, steps=300).check()
+    tanh, sigmoid = result.rows
+    assert tanh[:3] == ("tanh", 0.0, 1.0) and sigmoid[:3] == ("sigmoid", 0.5, 0.25)
+    assert tanh[3] > 0.97 and sigmoid[3] < 0.92
+    assert tanh[6] <= 260 and math.isinf(sigmoid[6])
+    assert str(result).count("holds: ") == 3
+
+
+@pytest.mark.slow
+@pytest.mark.notes("N1.14")
+def test_tanh_learns_faster_than_sigmoid_at_full_size():
+    """The catalogue has 0.994-1.000 and 0.88-0.92, from other draws."""
+    tanh, sigmoid = tanh_against_sigmoid(seeds=5).check().rows
+    assert tanh[5] >= 0.985 and tanh[3] >= 0.99
+    assert 0.87 < sigmoid[5] and sigmoid[3] < 0.92
+
+
+def test_the_claims_about_tanh_can_fail():
+    swapped = tanh_against_sigmoid(seeds=1, steps=200, activations=("sigmoid", "tanh"))
+    assert [claim.holds for claim in swapped.claims] == [False, False, False]
+    with pytest.raises(ClaimError, match="does not hold: sigmoid has the value and the slope of the identity at 0"):
+        swapped.check()
+
+
+@pytest.mark.notes("N1.17")
+def test_dead_units_recover_with_leaky_relu_only(unchecked):
+    result = dead_units(seeds=3, steps=300).check()
+    relu, leaky = result.rows
+    assert relu[:4] == ("relu", 0.0, 0, 0.0) and relu[4] == 0.5
+    assert leaky[1] == pytest.approx(0.1, abs=1e-14) and leaky[2] == 0
+    assert 4 < leaky[3] <= 16 and leaky[4] > 0.85
+    assert dead_units(seeds=2, steps=20).rows == dead_units(seeds=2, steps=20).rows
+
+
+def test_the_claims_about_dead_units_can_fail():
+    linear = dead_units(seeds=1, steps=50, activations=("leaky_relu", "identity"))
+    failed = {claim.sentence for claim in linear.claims if not claim.holds}
+    assert "with leaky_relu the gradient of the dead units is exactly 0" in failed
+    two_dead = dead_units(seeds=1, steps=50, activations=("relu", "relu"))
+    assert not two_dead.claims[2].holds and not two_dead.claims[4].holds
