@@ -6,6 +6,7 @@ once to warm up; then all take turns, so that a noisy moment hits everybody. Cla
 """
 
 import argparse
+import contextlib
 import logging
 import os
 import statistics
@@ -25,6 +26,7 @@ from lamina.training.loop import loop
 from lamina.training.runtime import Runtime
 
 N, BATCH = 20_000, 128
+OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
 warnings.simplefilter("ignore")
 
 
@@ -89,6 +91,10 @@ def skorch(kind: str, x: torch.Tensor, y: torch.Tensor):
 
 
 def lightning(kind: str, x: torch.Tensor, y: torch.Tensor):
+    # A CPU build of torch lacks the operators that PyPI's torchvision declares; Lightning imports it where it is found.
+    for operator in ("nms(Tensor a, Tensor b, float c) -> Tensor", "qnms(Tensor a, Tensor b, float c) -> Tensor"):
+        with contextlib.suppress(RuntimeError):
+            OPERATORS.define(operator)
     import lightning as L
 
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)

@@ -125,7 +125,8 @@ def fetch(file: File, addresses: Sequence[str], folder: Path, progress: Progress
         UnreachableError: no address gives it; the text names each with its reason.
         DataError: the folder cannot be written.
 
-    >>> fetch(File("a.gz", 1, "0" * 64), ["ftp:nowhere"], Path("."))  # doctest: +ELLIPSIS
+    >>> from tempfile import mkdtemp
+    >>> fetch(File("a.gz", 1, "0" * 64), ["ftp:nowhere"], Path(mkdtemp()))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     lamina.data.download.UnreachableError: ftp:nowhere/a.gz: ...
     """

@@ -44,7 +44,7 @@ class Objective:
             errors = outputs.reshape(len(targets), -1) - targets.reshape(len(targets), -1).to(outputs.dtype)
             return (errors**2).sum()
         guesses = (outputs.reshape(-1) >= 0).long() if self.kind == "bce" else outputs.argmax(-1)
-        return (guesses == targets).sum().to(outputs.dtype)
+        return (guesses == targets).sum()
 
     @property
     def metric(self) -> str:

@@ -5,6 +5,7 @@ is a copy of them and a resume copies them back. Nothing in it waits for the dev
 are no longer finite stay tensors until `totals` is asked for.
 """
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.functional.clipping import clip
+from lamina.functional.losses import penalty
 from lamina.functional.optimizers import soft_threshold
 from lamina.training.line_search import armijo
 from lamina.training.objective import Objective
@@ -60,9 +62,11 @@ class EagerStep:
         base = self.optimizer.param_groups[0]["lr"]
         self.rates = rates(recipe.schedule, base, recipe.epochs * self.batches, self.batches).tolist()
         self.step = 0
-        self.sums = torch.zeros(2, dtype=torch.float64, device=device)  # loss, score
-        self.alive = torch.ones((), dtype=torch.bool, device=device)
-        self.good = torch.zeros((), dtype=torch.int64, device=device)
+        self.loss_sum, self.score_sum = (torch.zeros((), dtype=torch.float64, device=device) for _ in range(2))
+        self.ever = torch.zeros(
+            (), dtype=torch.float64, device=device
+        )  # all losses since the start: not finite once one was
+        self.good = torch.zeros((), dtype=torch.int64, device=device)  # steps until then
         self.trial = torch.tensor(base, dtype=torch.float64)  # line search: the last accepted step size
         self.norms = torch.zeros(2, dtype=torch.float64, device=device)  # gradient, relative step
         wanted = recipe.stopping
@@ -72,17 +76,20 @@ class EagerStep:
         self._proximal = (
             recipe.penalty.norm == 1 and recipe.penalty.strength > 0 and isinstance(record, GD | SGD | MiniBatch)
         )
-        self._autocast = torch.autocast(device.type, torch.bfloat16, enabled=recipe.precision == "bfloat16")
+        self._half = recipe.precision == "bfloat16"
+        self._products = torch.autocast(device.type, torch.bfloat16) if self._half else nullcontext()
+        self._penalized = recipe.penalty.strength > 0 and not self._proximal
         self._dtype = torch.float64 if recipe.precision == "float64" else torch.float32
         self.order = torch.empty(0, dtype=torch.int64)
 
     def begin(self, epoch: int, batch: int = 0) -> None:
         """Lay out the order of an epoch; sums start anew unless the epoch is entered in the middle."""
         order = epoch_order(len(self.train), self.batch_size, self.sampling, self.recipe.seed, epoch)
-        self.order = order.to(self.sums.device)
+        self.order = order.to(self.ever.device)
         self._cursor = batch * self.batch_size
         if batch == 0:
-            self.sums.zero_()
+            self.loss_sum.zero_()
+            self.score_sum.zero_()
             self._seen = 0
         else:
             self._seen = min(self._cursor, len(order))
@@ -96,10 +103,9 @@ class EagerStep:
         self._cursor += self.batch_size
         inputs, targets = self.train.batch(indices, (self.recipe.seed, self.step))
         loss = self._descend(inputs, targets)
-        finite = loss.isfinite()
-        self.alive &= finite
-        self.good += self.alive
-        self.sums[0] += loss.double() * len(indices)
+        self.loss_sum.add_(loss, alpha=len(indices))
+        self.ever.add_(loss)
+        self.good.add_(self.ever.isfinite())
         self._seen += len(indices)
         self.step += 1
 
@@ -108,14 +114,14 @@ class EagerStep:
         rate = self.rates[min(self.step, len(self.rates) - 1)]
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        with self._autocast:
+        with self._products:
             outputs = self.model(inputs.to(self._dtype))
-            loss = self.objective.loss(outputs.float() if self.recipe.precision == "bfloat16" else outputs, targets)
-        total = loss + self._penalty()
+            loss = self.objective.loss(outputs.float() if self._half else outputs, targets)
+        total = loss + self._penalty() if self._penalized else loss
         self.optimizer.zero_grad(set_to_none=True)
         total.backward()
         with torch.no_grad():
-            self.sums[1] += self.objective.score(outputs, targets).double()
+            self.score_sum.add_(self.objective.score(outputs, targets))
             if self.recipe.clip.limit is not None:
                 self._clip(self.recipe.clip.limit)
             before = [p.clone() for p in self.params] if self._measure else []
@@ -130,12 +136,8 @@ class EagerStep:
                 self.norms.copy_(torch.stack(_norms(self.params, before)))
         return loss.detach()
 
-    def _penalty(self) -> Tensor | float:
-        strength, norm = self.recipe.penalty.strength, self.recipe.penalty.norm
-        if strength == 0 or self._proximal:
-            return 0.0
-        parts = [p.abs().sum() if norm == 1 else p.square().sum() for p in self.params]
-        return strength * torch.stack(parts).sum()
+    def _penalty(self) -> Tensor:
+        return penalty(self.params, self.recipe.penalty.strength, self.recipe.penalty.norm)
 
     def _clip(self, limit: float) -> None:
         grads = {str(i): p.grad for i, p in enumerate(self.params) if p.grad is not None}
@@ -144,14 +146,15 @@ class EagerStep:
 
     def _search(self, inputs: Tensor, targets: Tensor, value: Tensor) -> None:
         def loss() -> Tensor:
-            return self.objective.loss(self.model(inputs.to(self._dtype)), targets) + self._penalty()
+            value = self.objective.loss(self.model(inputs.to(self._dtype)), targets)
+            return value + self._penalty() if self._penalized else value
 
         grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.params]
         self.trial.fill_(armijo(loss, self.params, grads, float(value), 2 * float(self.trial)))
 
     def totals(self) -> dict[str, Any]:
         """Return the mean loss and score over the epoch so far, and what stopping rules asked for."""
-        loss, score = (self.sums / max(1, self._seen)).tolist()
+        loss, score = (torch.stack([self.loss_sum, self.score_sum]) / max(1, self._seen)).tolist()
         row = {
             "loss": loss,
             self.objective.metric: score,
@@ -180,7 +183,7 @@ class EagerStep:
 
     def first_bad_step(self) -> int | None:
         """Return the number of the first step whose loss was not finite; None while all are well."""
-        return None if bool(self.alive) else int(self.good)
+        return None if bool(self.ever.isfinite()) else int(self.good)
 
     def state(self) -> dict[str, Tensor]:
         """Return the live tensors, by name, that a resume must bring back."""
@@ -189,8 +192,8 @@ class EagerStep:
             for name, value in self.optimizer.state.get(parameter, {}).items():
                 if isinstance(value, Tensor):
                     tensors[f"optimizer/{index}/{name}"] = value
-        own = {"sums": self.sums, "alive": self.alive, "good": self.good, "trial": self.trial, "norms": self.norms}
-        return tensors | {f"step/{name}": t for name, t in own.items()}
+        own = ("loss_sum", "score_sum", "ever", "good", "trial", "norms")
+        return tensors | {f"step/{name}": getattr(self, name) for name in own}
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor], step: int) -> None:

@@ -1,0 +1,77 @@
+"""What `lamina train` chooses: sizes that fit the data, and a recipe with its reason."""
+
+import pytest
+
+from lamina._errors import ArgumentError
+from lamina.data.augment import Augment
+from lamina.data.dataset import Spec
+from lamina.training.prepare import prepare
+from lamina.training.recipe import Adam, MiniBatch, Penalty
+from lamina.training.recommended import network_options, recommend
+
+DIGITS = Spec("image", "classification", (1, 8, 8), 10)
+CIFAR = Spec("image", "classification", (3, 32, 32), 10)
+PHOTOS = Spec("image", "classification", (3, 300, 400), 5)
+IRIS = Spec("table", "classification", (4,), 3)
+YES = Spec("table", "classification", (4,), 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "prepared", "expected"),
+    [
+        ("lenet5", DIGITS, (1, 8, 8), {"outputs": 10, "inputs": (1, 28, 28)}),
+        ("lenet5", CIFAR, (3, 32, 32), {"outputs": 10, "inputs": (3, 32, 32)}),
+        ("lenet5", PHOTOS, (3, 300, 400), {"outputs": 5, "inputs": (3, 28, 28)}),
+        ("lenet5-1998", CIFAR, (3, 32, 32), {"outputs": 10, "inputs": (1, 32, 32)}),
+        ("alexnet", PHOTOS, (3, 300, 400), {"outputs": 5, "inputs": (3, 227, 227)}),
+        ("resnet18", CIFAR, (3, 32, 32), {"outputs": 10, "inputs": (3, 32, 32), "stem": "cifar"}),
+        ("resnet18", PHOTOS, (3, 300, 400), {"outputs": 5, "inputs": (3, 224, 224)}),
+        ("fnn", DIGITS, (1, 8, 8), {"outputs": 10, "inputs": 64}),
+        ("fnn", IRIS, (6,), {"outputs": 3, "inputs": 6}),
+        ("perceptron", YES, (4,), {"outputs": 1, "activation": "identity", "inputs": 4}),
+        ("perceptron", IRIS, (4,), {"outputs": 3, "activation": "identity", "inputs": 4}),
+    ],
+)
+def test_sizes_fit_the_data(name, spec, prepared, expected):
+    assert network_options(name, spec, prepared, {}) == expected
+    assert network_options(name, spec, prepared, {"outputs": 7})["outputs"] == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "sentence"),
+    [
+        ("seq2seq", IRIS, "seq2seq reads sequences, but the data are of kind 'table'"),
+        ("logic-gate", IRIS, "logic-gate has its weights given and does not train"),
+        ("lenet5", IRIS, "lenet5 reads pictures, but the data are of kind 'table': use fnn or dense-resnet"),
+    ],
+)
+def test_what_does_not_fit_is_said(name, spec, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        network_options(name, spec, spec.inputs, {})
+
+
+def test_recipes_have_their_reasons():
+    lenet = recommend("lenet5", DIGITS, 1199, {"inputs": (1, 28, 28)})
+    assert lenet.recipe.optimizer == Adam(0.01) and lenet.recipe.augment == Augment(translate=2)
+    assert (
+        lenet.sentence
+        == "Adam, rate up to 0.01 in one cycle; 45 epochs of batches of 64, pictures shifted by up to 2 pixels"
+    )
+    resnet = recommend("resnet18", CIFAR, 41666, {"inputs": (3, 32, 32)})
+    assert resnet.recipe.optimizer == MiniBatch(0.1, 0.9, nesterov=True) and resnet.recipe.penalty == Penalty(2.5e-4)
+    assert resnet.recipe.augment == Augment(flip=True, crop=4) and resnet.recipe.epochs == 30
+    few = recommend("fnn", IRIS, 100, {})
+    assert few.recipe.penalty == Penalty(3e-3) and few.recipe.batch_size == 16 and "penalty 3e-3" in few.sentence
+    assert recommend("fnn", IRIS, 100_000, {}).recipe.penalty == Penalty()
+
+
+def test_preparing_joins_words_data_and_network(tmp_path):
+    job = prepare(
+        "lenet5", "digits", options={"activation": "relu", "learning_rate": 0.5}, epochs=3, seed=4, out=tmp_path / "r"
+    )
+    assert job.model.config.activation == "relu" and job.recipe.optimizer == Adam(0.5)
+    assert (job.recipe.epochs, job.recipe.seed, job.folder) == (3, 4, tmp_path / "r")
+    assert (
+        job.notes[2] == "pictures of 1 x 8 x 8 are scaled to 1 x 28 x 28" and "changed: activation=relu" in job.notes[1]
+    )
+    assert prepare("fnn", "iris", options={"optimizer": "minibatch", "momentum": 0.9}).recipe.optimizer.momentum == 0.9
