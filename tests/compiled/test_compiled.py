@@ -19,6 +19,7 @@ def test_compiled_by_aot_eager_equals_eager(case):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor's own
 @pytest.mark.parametrize("case", MODULES, ids=str)
 def test_compiled_by_inductor_equals_eager(case):
     checks.compiled_equals_eager(case.module, case.arguments(), "inductor", 1e-9)

@@ -55,6 +55,15 @@ def test_a_file_that_only_looks_whole_is_passed_over(tmp_path):
     assert state.plain["step"] == 5 and "step-00000009" in state.skipped[0]
 
 
+def test_a_checkpoint_that_vanishes_while_looking_is_no_error(tmp_path, monkeypatch):
+    first, second = saved(tmp_path, 5, 12)
+    listed = [first, second]
+    monkeypatch.setattr(type(tmp_path), "glob", lambda self, pattern: iter(listed))
+    first.unlink()
+    assert checkpoint.found(tmp_path) == [second, first]
+    assert checkpoint.load(tmp_path).plain["step"] == 12
+
+
 def test_writing_never_leaves_a_part_behind(tmp_path):
     saved(tmp_path, 1)
     assert all(not name.endswith(".part") for name in os.listdir(tmp_path))

@@ -45,7 +45,16 @@ def save(folder: Path, step: int, tensors: dict[str, Tensor], plain: dict[str, A
 def found(folder: Path) -> list[Path]:
     """List the checkpoints of a folder, newest first; files still being written are not among them."""
     paths = [path for path in folder.glob("step-*.safetensors") if NAME.fullmatch(path.name)]
-    return sorted(paths, key=lambda path: (int(NAME.fullmatch(path.name)[1]), path.stat().st_mtime_ns), reverse=True)  # type: ignore[index]
+    return sorted(paths, key=_age, reverse=True)
+
+
+def _age(path: Path) -> tuple[int, int]:
+    """Order by step, then by time; a run that goes on may remove the file while somebody looks."""
+    try:
+        written = path.stat().st_mtime_ns
+    except FileNotFoundError:
+        written = 0
+    return int(path.name.split("-")[1]), written
 
 
 def load(folder: Path) -> Checkpoint | None:
