@@ -68,7 +68,7 @@ def test_training_says_what_it_does_and_where_the_report_is(trained):
     lines = done.stdout.splitlines()
     assert lines[0] == "digits: 1199 training, 299 validation and 299 test examples, stratified by class, seed 0."
     assert lines[1].startswith("recipe: Adam, rate up to 0.003 in one cycle; ") and lines[1].endswith(
-        "changed: hidden=16"
+        "changed: hidden=16, epochs=3"
     )
     assert [line.split()[1] for line in lines if line.startswith("epoch ")] == ["1/3", "2/3", "3/3"]
     assert lines[-3] == "ended: all 3 epochs were done"

@@ -29,7 +29,7 @@ class Plain:
 class Live:
     """Keep one line up to date: epoch, rate, loss, validation, time left."""
 
-    def __init__(self, epochs: int, batches: int, done: int) -> None:
+    def __init__(self, epochs: int, batches: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (
@@ -39,8 +39,9 @@ class Live:
             TimeRemainingColumn(),
         )
         self.bar = Progress(*columns, transient=True)
-        self.epochs, self.start, self.first = epochs, time.monotonic(), done
-        self.task = self.bar.add_task("training", total=epochs * batches, completed=done, row="")
+        self.epochs, self.start, self.by_step = epochs, time.monotonic(), batches > 0
+        self.task = self.bar.add_task("training", total=epochs * max(1, batches), row="")
+        self.first: int | None = None
         self.shown = 0.0
 
     def __enter__(self) -> "Live":
@@ -55,10 +56,12 @@ class Live:
         now = time.monotonic()
         if event.row is None and now - self.shown < 0.2:
             return
+        if self.first is None:
+            self.first, self.start = event.step, now
         self.shown = now
         rate = (event.step - self.first) / max(1e-9, now - self.start)
         fields: dict[str, Any] = {
-            "completed": event.step,
+            "completed": event.step if self.by_step else event.epoch,
             "description": f"epoch {event.epoch}/{self.epochs} {rate:.0f} steps/s",
         }
         if event.row:
@@ -81,6 +84,6 @@ def numbers(row: dict[str, Any]) -> str:
     return "  ".join(parts)
 
 
-def progress(epochs: int, batches: int, done: int = 0, quiet: bool = False) -> Plain | Live:
-    """Choose by where the output goes."""
-    return Live(epochs, batches, done) if sys.stdout.isatty() and not quiet else Plain(epochs, quiet)
+def progress(epochs: int, batches: int = 0, quiet: bool = False) -> Plain | Live:
+    """Choose by where the output goes; without the number of batches the bar counts epochs."""
+    return Live(epochs, batches) if sys.stdout.isatty() and not quiet else Plain(epochs, quiet)

@@ -87,7 +87,7 @@ def resume(
 
     recipe = RunFolder.open(run).config()["recipe"]
     said = _Warnings()
-    with said, progress(epochs or recipe["epochs"], 1, quiet=as_json) as watch:
+    with said, progress(epochs or recipe["epochs"], quiet=as_json) as watch:
         result = resume_run(run, observers=(watch,), epochs=epochs)
     said.show()
     _finish(result, as_json)

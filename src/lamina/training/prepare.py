@@ -71,7 +71,8 @@ def prepare(
         recipe = replace(recipe, epochs=epochs)
     _known(name, given)
     model = build(name, seed=seed, **sizes)
-    changed = [f"{key}={value}" for key, value in {**given, **recipe_options}.items()]
+    asked = {"epochs": epochs} if epochs is not None else {}
+    changed = [f"{key}={value}" for key, value in {**given, **recipe_options, **asked}.items()]
     notes = [split.note, f"recipe: {choice.sentence}" + (f"; changed: {', '.join(changed)}" if changed else "")]
     if spec.kind == "image" and isinstance(sizes["inputs"], tuple) and sizes["inputs"] != spec.inputs:
         notes.append(f"pictures of {_by(spec.inputs)} are scaled to {_by(sizes['inputs'])}")
