@@ -9,16 +9,17 @@ from torch import nn
 
 from lamina._errors import DataError, RunError, ShapeError
 from lamina._types import Float, Num, Tensor
+from lamina.data.cells import SUFFIXES as TABLES
+from lamina.data.pictures import SUFFIXES as PICTURES
+from lamina.data.pictures import read_image
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
+from lamina.data.tables import read_rows
 from lamina.functional.activations import probabilities
 from lamina.training.evaluate import Evaluation, evaluate
 from lamina.training.folder import RunFolder
 from lamina.training.objective import Objective
 from lamina.training.stopping import Row, StopReason
-
-PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
-TABLES = {".csv", ".tsv", ".parquet"}
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,6 @@ class Run:
         if not path.exists():
             raise DataError(f"{path} does not exist: check the name.")
         if kind == "image":
-            from lamina.data.pictures import read_image
-
             files = sorted(p for p in path.iterdir() if p.suffix.lower() in PICTURES) if path.is_dir() else [path]
             if not files:
                 raise DataError(f"{path} holds no pictures ({', '.join(sorted(PICTURES))}).")
@@ -176,11 +175,7 @@ class Run:
             images = [read_image(file, shape, self.preprocess.spec.resize or "fit") for file in files]
             return tuple(file.name for file in files), torch.stack(images)
         if suffix not in TABLES:
-            raise DataError(
-                f"{path.name} is not a table ({', '.join(sorted(TABLES))}), but the run was trained on a {kind}."
-            )
-        from lamina.data.tables import read_rows
-
+            raise DataError(f"{path.name} is not a table ({', '.join(TABLES)}), but the run was trained on a {kind}.")
         rows = read_rows(path, self.preprocess.spec)
         return tuple(map(str, range(1, len(rows) + 1))), rows
 
