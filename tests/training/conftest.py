@@ -34,3 +34,4 @@ def step_of(moons, net):
 def one_thread():
     yield
     torch.set_num_threads(1)
+    torch.set_flush_denormal(False)

@@ -35,7 +35,8 @@ def _mix(x: Tensor) -> Tensor:
 def _int32(value: int | Tensor, device: torch.device) -> Tensor:
     if isinstance(value, Tensor):
         return value.to(torch.int32)
-    return torch.tensor((value + 2**31) % 2**32 - 2**31, dtype=torch.int32, device=device)
+    # `full`, not `tensor`: a copy from the host cannot be part of a captured step.
+    return torch.full((), (value + 2**31) % 2**32 - 2**31, dtype=torch.int32, device=device)
 
 
 def hash_bits(

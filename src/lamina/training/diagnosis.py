@@ -21,6 +21,7 @@ def diagnose(step: EagerStep, at: Progress, snapshot: dict[str, Tensor], start: 
         start: how many steps had been done then.
         bad: the number of the first step whose loss was not finite.
     """
+    step.by_hand()
     step.restore(snapshot, start)
     epoch, batch = at.epoch, at.batch
     step.begin(epoch, batch)

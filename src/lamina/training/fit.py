@@ -21,6 +21,7 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
+from lamina.training.captured import make_captured
 from lamina.training.diagnosis import copy_state, diagnose
 from lamina.training.files import digest
 from lamina.training.folder import RunFolder, slug
@@ -84,8 +85,7 @@ def fit(
         }
     )
     home.write_json("preprocess", preprocess.as_dict())
-    with (runtime or Runtime()).applied() as used:
-        home.write_json("environment", environment(used))
+    with (runtime or Runtime()).applied(recipe.precision) as used:
         return _train(model, split, preprocess, recipe, used, home, observers, Progress(), None)
 
 
@@ -127,7 +127,7 @@ def resume(
         best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
         progress = Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
     home.reset_history(progress.rows)
-    with runtime.applied() as used:
+    with runtime.applied(recipe.precision) as used:
         for difference in used.differences(recorded):
             print(f"note: {difference}: the result may differ in the last bits")
         return _train(model, split, preprocess, recipe, used, home, observers, progress, saved)
@@ -146,7 +146,9 @@ def _train(
 ) -> Run:
     """Do what `fit` and `resume` share."""
     step = make_step(model, split, preprocess, recipe, runtime)
-    if saved is not None:
+    if saved is None:
+        home.write_json("environment", environment(replace(runtime, step=step.kind), step.reason))
+    else:
         step.restore(saved.tensors, saved.plain["step"])
     save = partial(_save, home, step)
     recorder = _Recorder(home, step, progress)
@@ -181,10 +183,12 @@ def _train(
 
 def make_step(model: nn.Module, split: Split, preprocess: Preprocess, recipe: Recipe, runtime: Runtime) -> EagerStep:
     """Bring network and data together on a device, and check that they fit."""
-    model.to(runtime.device, torch.float64 if recipe.precision == "float64" else torch.float32)
+    model.to(runtime.device, recipe.dtype)
     train = preprocess.source(split.train, runtime.device, augment=recipe.augment)
     validation = preprocess.source(split.validation, runtime.device) if len(split.validation) else None
     objective = objective_for(model, split.train, preprocess, recipe)
+    if runtime.step == "captured" or (runtime.step == "auto" and train.device.type == "cuda"):
+        return make_captured(model, train, validation, objective, recipe)
     return EagerStep(model, train, validation, objective, recipe)
 
 
@@ -207,8 +211,9 @@ def objective_for(model: nn.Module, train: Dataset, preprocess: Preprocess, reci
             f"the network gives {given} outputs, but the data have {spec.outputs} {what}: "
             f"build it with outputs={spec.outputs}."
         )
-    labels = all_targets(train)
-    return choose(spec.task, given, recipe.loss, recipe.class_weights, labels)
+    chosen = choose(spec.task, given, recipe.loss, recipe.class_weights, all_targets(train))
+    weights = None if chosen.weights is None else chosen.weights.to(device, recipe.dtype)
+    return replace(chosen, weights=weights)
 
 
 def _save(home: RunFolder, step: EagerStep, at: Progress) -> None:

@@ -183,7 +183,8 @@ class Recipe:
         loss: "nll", "bce" or "mse"; None chooses by the task.
         class_weights: None, or "balanced": each class weighs as much as the others.
         check_every: epochs between two looks at the validation data.
-        precision: "float32", "bfloat16" (products in bfloat16) or "float64".
+        precision: "float32", "tf32" (on CUDA products round their factors to 10 bits), "bfloat16" (products in
+            bfloat16) or "float64"; parameters are float32 in the first three.
     """
 
     optimizer: Optimizer = field(default_factory=Adam)
@@ -208,7 +209,12 @@ class Recipe:
         choice("sampling", self.sampling, ("epoch", "without-replacement", "with-replacement"))
         choice("loss", self.loss, (None, "nll", "bce", "mse"))
         choice("class_weights", self.class_weights, (None, "balanced"))
-        choice("precision", self.precision, ("float32", "bfloat16", "float64"))
+        choice("precision", self.precision, ("float32", "tf32", "bfloat16", "float64"))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the parameters."""
+        return torch.float64 if self.precision == "float64" else torch.float32
 
 
 # The flat names of numbers whose record has another word for them.

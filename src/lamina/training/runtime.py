@@ -10,7 +10,9 @@ from typing import Any
 import torch
 
 from lamina import __version__
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, choice
+
+STEPS = ("auto", "eager", "captured")
 
 
 @dataclass(frozen=True)
@@ -22,14 +24,18 @@ class Runtime:
         threads: how many threads torch uses on the CPU; sums, and so results, depend on it.
         flush_denormal: whether numbers too small for full precision become zero; they slow a CPU down tenfold.
         deterministic: whether only deterministic algorithms are used; on CUDA a bit-exact resume needs it.
-        step: how an update is executed.
+        step: how an update is executed: "eager", "captured" (one recorded CUDA graph) or "auto", the best for the
+            device; the run records what was chosen.
     """
 
     device: str = "cpu"
     threads: int = 0
     flush_denormal: bool = True
     deterministic: bool = False
-    step: str = "eager"
+    step: str = "auto"
+
+    def __post_init__(self) -> None:
+        choice("step", self.step, STEPS)
 
     def apply(self) -> "Runtime":
         """Set the flags and return the runtime with everything filled in."""
@@ -43,13 +49,20 @@ class Runtime:
         return Runtime(self.device, torch.get_num_threads(), self.flush_denormal, self.deterministic, self.step)
 
     @contextmanager
-    def applied(self) -> "Iterator[Runtime]":
-        """Set the flags for as long as a run lasts, then put back what was there."""
+    def applied(self, precision: str = "float32") -> "Iterator[Runtime]":
+        """Set the flags for as long as a run lasts, then put back what was there.
+
+        Args:
+            precision: of the recipe; only "tf32" lets products and convolutions on CUDA round to TF32.
+        """
         threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
         flushed = bool(torch.tensor(1e-39) * 1.0 == 0)
+        rounded = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
         try:
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
             yield self.apply()
         finally:
+            torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = rounded
             torch.set_num_threads(threads)
             torch.set_flush_denormal(flushed)
             torch.use_deterministic_algorithms(deterministic)
@@ -63,8 +76,13 @@ class Runtime:
         ]
 
 
-def environment(runtime: Runtime) -> dict[str, Any]:
-    """Describe versions, machine and flags, without any path or name of the machine."""
+def environment(runtime: Runtime, reason: str = "") -> dict[str, Any]:
+    """Describe versions, machine and flags, without any path or name of the machine.
+
+    Args:
+        runtime: with everything filled in.
+        reason: why the step is not of the kind that was wanted.
+    """
     values = {
         "lamina": __version__,
         "python": platform.python_version(),
@@ -74,6 +92,8 @@ def environment(runtime: Runtime) -> dict[str, Any]:
         "tf32": torch.backends.cuda.matmul.allow_tf32,
         **asdict(runtime),
     }
+    if reason:
+        values["step_reason"] = reason
     if runtime.device.startswith("cuda"):
         values["gpu"] = torch.cuda.get_device_name()
     return values

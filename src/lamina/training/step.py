@@ -2,7 +2,7 @@
 
 A step owns everything that changes while training, as live tensors under fixed names (`state`), so that a checkpoint
 is a copy of them and a resume copies them back. Nothing in it waits for the device: sums and the latch for numbers that
-are no longer finite stay tensors until `totals` is asked for.
+are no longer finite stay tensors until `totals` is asked for. `captured` replays the same update without Python.
 """
 
 from contextlib import nullcontext
@@ -38,6 +38,8 @@ class EagerStep:
     """
 
     kind = "eager"
+    reason = ""
+    """Why the update is executed in this way although another was wanted."""
 
     def __init__(
         self, model: nn.Module, train: Source, validation: Source | None, objective: Objective, recipe: Recipe
@@ -58,10 +60,11 @@ class EagerStep:
         self.batches = steps_per_epoch(recipe, examples)
         self.params = [p for p in model.parameters() if p.requires_grad]
         device = self.params[0].device if self.params else torch.device("cpu")
-        self.optimizer = make_optimizer(recipe, self.params)
-        base = self.optimizer.param_groups[0]["lr"]
+        self.optimizer = self._make_optimizer()
+        base = float(self.optimizer.param_groups[0]["lr"])
         self.rates = rates(recipe.schedule, base, recipe.epochs * self.batches, self.batches).tolist()
         self.step = 0
+        self.rate: float | Tensor = self.optimizer.param_groups[0]["lr"]
         self.loss_sum, self.score_sum = (torch.zeros((), dtype=torch.float64, device=device) for _ in range(2))
         self.ever = torch.zeros(
             (), dtype=torch.float64, device=device
@@ -79,7 +82,7 @@ class EagerStep:
         self._half = recipe.precision == "bfloat16"
         self._products = torch.autocast(device.type, torch.bfloat16) if self._half else nullcontext()
         self._penalized = recipe.penalty.strength > 0 and not self._proximal
-        self._dtype = torch.float64 if recipe.precision == "float64" else torch.float32
+        self._dtype = recipe.dtype
         self.order = torch.empty(0, dtype=torch.int64)
 
     def begin(self, epoch: int, batch: int = 0) -> None:
@@ -102,18 +105,28 @@ class EagerStep:
         indices = self.order[self._cursor : self._cursor + self.batch_size]
         self._cursor += self.batch_size
         inputs, targets = self.train.batch(indices, (self.recipe.seed, self.step))
-        loss = self._descend(inputs, targets)
-        self.loss_sum.add_(loss, alpha=len(indices))
-        self.ever.add_(loss)
-        self.good.add_(self.ever.isfinite())
+        self.rate = self.rates[min(self.step, len(self.rates) - 1)]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+        self._update(inputs, targets)
         self._seen += len(indices)
         self.step += 1
 
+    def by_hand(self) -> None:
+        """From now on run every operation by itself, so that hooks see it; this kind of step always does."""
+
+    def _make_optimizer(self) -> torch.optim.Optimizer:
+        return make_optimizer(self.recipe, self.params)
+
+    def _update(self, inputs: Tensor, targets: Tensor) -> None:
+        """Change the parameters and count; all of it on the device."""
+        loss = self._descend(inputs, targets)
+        self.loss_sum.add_(loss, alpha=len(inputs))
+        self.ever.add_(loss)
+        self.good.add_(self.ever.isfinite())
+
     def _descend(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """Compute loss and gradient, change the parameters, return the data loss."""
-        rate = self.rates[min(self.step, len(self.rates) - 1)]
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
         with self._products:
             outputs = self.model(inputs.to(self._dtype))
             loss = self.objective.loss(outputs.float() if self._half else outputs, targets)
@@ -131,7 +144,7 @@ class EagerStep:
                 self.optimizer.step()
             if self._proximal:
                 for p in self.params:
-                    p.copy_(soft_threshold(p, rate * self.recipe.penalty.strength))
+                    p.copy_(soft_threshold(p, self.rate * self.recipe.penalty.strength))
             if before:
                 self.norms.copy_(torch.stack(_norms(self.params, before)))
         return loss.detach()
@@ -197,18 +210,17 @@ class EagerStep:
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor], step: int) -> None:
-        """Copy a saved state into the live tensors."""
-        saved = self.optimizer.state_dict()
+        """Copy a saved state into the live tensors; an optimizer that has none yet gets them."""
+        live, saved = self.state(), self.optimizer.state_dict()
         for name, value in tensors.items():
             part, _, rest = name.partition("/")
-            if part == "optimizer":
+            if name in live:
+                live[name].copy_(value)
+            elif part == "optimizer":
                 index, _, key = rest.partition("/")
                 saved["state"].setdefault(int(index), {})[key] = value.clone()
-        self.optimizer.load_state_dict(saved)
-        live = self.state()
-        for name, value in tensors.items():
-            if name.startswith(("model/", "step/")):
-                live[name].copy_(value)
+        if not self.optimizer.state:
+            self.optimizer.load_state_dict(saved)
         self.step = step
 
 
@@ -226,7 +238,10 @@ def steps_per_epoch(recipe: Recipe, examples: int) -> int:
 
 
 def make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Make the torch optimizer that computes a recipe's update; a test binds it to `functional.optimizers`."""
+    """Make the torch optimizer that computes a recipe's update; a test binds it to `functional.optimizers`.
+
+    The fused kernels of torch update all parameters in one pass.
+    """
     record: Any = recipe.optimizer
     if isinstance(record, Adam):
         return torch.optim.Adam(

@@ -1,0 +1,250 @@
+"""The captured step against the eager one: every architecture, every optimizer, whole runs, resume, refusals."""
+
+import copy
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import lamina
+from conformance.cases import ARCHITECTURES
+from lamina._errors import ArgumentError
+from lamina.data.augment import Augment
+from lamina.data.preprocess import Preprocess
+from lamina.training.capture import Recording
+from lamina.training.captured import CapturedStep, make_captured, why_not
+from lamina.training.fit import fit, make_step, resume
+from lamina.training.loop import Event
+from lamina.training.objective import Objective
+from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
+from lamina.training.runtime import Runtime
+from lamina.training.step import EagerStep
+
+cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+EXAMPLES = 11
+
+
+class OneArgument(nn.Module):
+    """A network whose arguments lie in one row, and whose first output is a row."""
+
+    def __init__(self, network: nn.Module, arguments: tuple[torch.Tensor, ...]) -> None:
+        super().__init__()
+        self.network = network
+        self.kinds = [(a.shape[1:], a.dtype if not a.is_floating_point() else None) for a in arguments]
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        parts = rows.split([shape.numel() for shape, _ in self.kinds], 1)
+        arguments = [
+            part.reshape(-1, *shape).to(dtype or rows.dtype)
+            for part, (shape, dtype) in zip(parts, self.kinds, strict=True)
+        ]
+        outputs = self.network(*arguments)
+        first = outputs if isinstance(outputs, torch.Tensor) else outputs[0]
+        return first.reshape(len(rows), -1)
+
+
+class Rows:
+    """A resident source of rows."""
+
+    def __init__(self, inputs, targets, device):
+        self.device = torch.device(device)
+        self.inputs, self.targets = inputs.to(device), targets.to(device)
+
+    def __len__(self):
+        return len(self.inputs)
+
+    def batch(self, indices, key=None):
+        return self.inputs.index_select(0, indices), self.targets.index_select(0, indices)
+
+    def prefetch(self, *_):
+        pass
+
+
+def rows_of(case, device):
+    arguments = case.arguments()
+    generator = torch.Generator().manual_seed(1)
+    chosen = torch.randint(len(arguments[0]), (EXAMPLES,), generator=generator)
+    rows = torch.cat([a[chosen].flatten(1).double() for a in arguments], 1)
+    model = OneArgument(case.module(), arguments).double().to(device)
+    with torch.no_grad():
+        width = copy.deepcopy(model).eval()(rows[:1].to(device)).shape[1]
+    return model, Rows(rows, torch.randn(EXAMPLES, width, generator=generator, dtype=torch.float64), device)
+
+
+@cuda
+@pytest.mark.cuda
+@pytest.mark.parametrize("case", [c for c in ARCHITECTURES if c.trains], ids=str)
+def test_every_architecture_can_be_captured(case):
+    model, rows = rows_of(case, "cuda")
+    recipe = Recipe(Adam(1e-3), batch_size=4, epochs=3, precision="float64")
+    steps = EagerStep, CapturedStep
+    found = []
+    for kind in steps:
+        step = kind(copy.deepcopy(model), rows, rows, Objective("mse"), recipe)
+        history = []
+        for epoch in range(3):
+            step.begin(epoch)
+            for _ in range(step.batches):
+                step()
+            history.append([step.totals()["loss"], step.evaluate()["validation_loss"]])
+        found.append((history, step.state()))
+    (expected, theirs), (history, ours) = found
+    torch.testing.assert_close(torch.tensor(history), torch.tensor(expected), rtol=1e-8, atol=1e-10)
+    for name in theirs:
+        if name.startswith("model/") and not theirs[name].is_floating_point():
+            assert torch.equal(ours[name], theirs[name]), name
+
+
+RECIPES = {
+    "gd": Recipe(GD(0.1)),
+    "sgd": Recipe(SGD(0.01)),
+    "minibatch": Recipe(MiniBatch(0.1)),
+    "momentum": Recipe(MiniBatch(0.1, momentum=0.9)),
+    "nesterov": Recipe(MiniBatch(0.1, momentum=0.9, nesterov=True)),
+    "adam": Recipe(Adam(0.01)),
+    "cosine": Recipe(Adam(0.01), schedule=Schedule("cosine")),
+    "penalty": Recipe(Adam(0.01), penalty=Penalty(0.01)),
+    "proximal": Recipe(MiniBatch(0.1), penalty=Penalty(0.01, norm=1), schedule=Schedule("warmup", warmup=0.5)),
+    "clip": Recipe(MiniBatch(0.1), clip=Clip(0.05)),
+    "measured": Recipe(MiniBatch(0.1), stopping=Stopping(gradient_norm=1e-9)),
+    "sampled": Recipe(MiniBatch(0.1), sampling="with-replacement"),
+    "weighted": Recipe(Adam(0.01), class_weights="balanced"),
+    "bfloat16": Recipe(Adam(0.01), precision="bfloat16"),
+    "tf32": Recipe(Adam(0.01), precision="tf32"),
+}
+
+
+@cuda
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_can_be_captured(moons, net, name):
+    recipe = lamina.training.recipe.with_options(RECIPES[name], epochs=3, batch_size=24)
+    rows = []
+    for kind in ("eager", "captured"):
+        with Runtime("cuda", step=kind).applied(recipe.precision) as runtime:
+            step = make_step(net(), moons, Preprocess.fit(moons.train, 2), recipe, runtime)
+            assert step.kind == kind, step.reason
+            for epoch in range(3):
+                step.begin(epoch)
+                for _ in range(step.batches):
+                    step()
+                row = step.totals()
+            rows.append(row | step.evaluate())
+    eager, captured = rows
+    gradients = eager.pop("gradients"), captured.pop("gradients")
+    tolerance = 1e-2 if recipe.precision == "bfloat16" else 2e-4
+    assert captured == pytest.approx(eager, rel=tolerance, abs=1e-6)
+    assert gradients[1] == pytest.approx(gradients[0], rel=10 * tolerance, abs=1e-6)
+
+
+def network():
+    return lamina.build("fnn", inputs=64, outputs=10, hidden=(32,), dropout=0.2, batch_norm=True)
+
+
+RUN = Recipe(
+    Adam(0.01), epochs=4, batch_size=100, augment=Augment(translate=1, cutout=2), schedule=Schedule("one-cycle")
+)
+
+
+@cuda
+@pytest.mark.cuda
+def test_a_run_with_dropout_batch_norm_and_random_pictures_equals_the_eager_one(tmp_path):
+    runs = [
+        fit(network(), lamina.load("digits"), RUN, folder=tmp_path / kind, runtime=Runtime("cuda", step=kind))
+        for kind in ("eager", "auto")
+    ]
+    assert json.loads((tmp_path / "auto/environment.json").read_text())["step"] == "captured"
+    for first, second in zip(*(run.rows for run in runs), strict=True):
+        assert second["loss"] == pytest.approx(first["loss"], rel=1e-3)
+        assert second["validation_accuracy"] == pytest.approx(first["validation_accuracy"], abs=0.02)
+
+
+class Stop(Exception):
+    pass
+
+
+@cuda
+@pytest.mark.cuda
+@pytest.mark.parametrize("at", [9, 12, 25])
+def test_a_captured_run_resumes_bit_for_bit(tmp_path, monkeypatch, at):
+    monkeypatch.setattr(lamina.training.fit, "CHECKPOINT_SECONDS", 0.0)
+    runtime = Runtime("cuda", deterministic=True)
+    whole = fit(network(), lamina.load("digits"), RUN, folder=tmp_path / "whole", runtime=runtime)
+
+    def kill(event: Event) -> None:
+        if event.step == at:
+            raise Stop
+
+    with pytest.raises(Stop):
+        fit(network(), lamina.load("digits"), RUN, folder=tmp_path / "killed", runtime=runtime, observers=(kill,))
+    again = resume(tmp_path / "killed")
+    assert again.rows == whole.rows
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+
+
+@cuda
+@pytest.mark.cuda
+def test_early_stopping_and_divergence_are_those_of_the_eager_run(tmp_path):
+    stopping = lamina.training.recipe.with_options(RUN, patience=1, epochs=30, learning_rate=0.5)
+    runs = [
+        fit(network(), lamina.load("digits"), stopping, folder=tmp_path / kind, runtime=Runtime("cuda", step=kind))
+        for kind in ("eager", "captured")
+    ]
+    assert runs[0].reason.name == runs[1].reason.name == "patience"
+    wild = Recipe(MiniBatch(1e30), epochs=3, batch_size=100)
+    net = lamina.build("fnn", inputs=64, outputs=10, hidden=(32,))
+    run = fit(net, lamina.load("digits"), wild, folder=tmp_path / "wild", runtime=Runtime("cuda"))
+    assert run.reason.name == "diverged" and "layers" in run.reason.sentence
+
+
+@cuda
+@pytest.mark.cuda
+def test_a_network_that_asks_the_host_runs_eagerly_and_says_why(tmp_path):
+    class Asking(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.affine = nn.Linear(64, 10)
+
+        def forward(self, inputs):
+            outputs = self.affine(inputs)
+            return outputs if float(outputs.sum()) > 1e9 else outputs * 1
+
+    run = fit(Asking(), lamina.load("digits"), Recipe(epochs=1), folder=tmp_path / "run", runtime=Runtime("cuda"))
+    environment = json.loads((tmp_path / "run/environment.json").read_text())
+    assert environment["step"] == "eager" and "cannot be captured" in environment["step_reason"]
+    assert run.reason.name == "epochs"
+
+
+@cuda
+@pytest.mark.cuda
+def test_a_recording_gives_tensors_back_and_replays():
+    total, work = torch.zeros(3, device="cuda"), torch.ones(3, device="cuda")
+    replay = Recording().record(lambda: total.add_(work), [total])
+    assert total.tolist() == [0, 0, 0]
+    replay()
+    work.fill_(2)
+    replay()
+    assert total.tolist() == [3, 3, 3]
+
+
+def test_what_cannot_be_captured_has_a_reason(moons):
+    source = Preprocess.fit(moons.train, 2).source(moons.train)
+    streamed = Preprocess.fit(moons.train, 2).source(moons.train, budget=0)
+    assert why_not(source, Recipe()) == ""
+    assert "line search" in why_not(source, Recipe(GD(line_search=True)))
+    assert "not one of Lamina's" in why_not(source, Recipe(torch.optim.Adagrad))
+    assert "single precision" in why_not(source, Recipe(MiniBatch(), precision="float64"))
+    assert "streamed" in why_not(streamed, Recipe())
+
+
+def test_a_captured_step_needs_cuda(moons, net):
+    source = Preprocess.fit(moons.train, 2).source(moons.train)
+    with pytest.raises(ArgumentError, match=r"needs device='cuda', got 'cpu': use step='auto' or 'eager'\."):
+        make_captured(net(), source, None, Objective("nll"), Recipe())
+
+
+def test_the_kind_of_step_is_checked():
+    with pytest.raises(ArgumentError, match="`step` must be one of"):
+        Runtime(step="quick")
