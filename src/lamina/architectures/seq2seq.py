@@ -8,6 +8,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
 from lamina._types import Float, Int, Num, Seed, Tensor
+from lamina.architectures.decoding import greedy
 from lamina.architectures.recurrent import (
     Lengths,
     RecurrentConfig,
@@ -151,17 +152,16 @@ class EncoderDecoder(nn.Module):
             between(name, word, 0, self.config.outputs - 1)
         if self.config.mode == "feedback" and self.config.target is None:
             raise ArgumentError("`target_embedding` must not be None to generate words: `rollout` writes vectors.")
-        state, written = self.encode(source, lengths), []
         words = torch.full((source.shape[0],), start, device=source.device)
-        ended = torch.zeros_like(words, dtype=torch.bool)
-        for _ in range(max_steps):
-            logits, state = self._write(source, words, state)
-            words = torch.where(ended, end, logits.argmax(-1))
-            ended = ended | (words == end)
-            written.append(words)
-            if bool(ended.all()):
-                break
-        return torch.stack(written, 1)
+        return greedy(self.write, self.encode(source, lengths), words, end, max_steps)
+
+    def write(self, before: Num[Tensor, "..."], state: State) -> tuple[Float[Tensor, "batch label"], State]:
+        """Advance the decoder by one step that reads what was written before; a `Writer` of `decoding`."""
+        if self.config.mode == "notes":
+            states, state = self.encoder(self._silence(before, 1), state)
+        else:
+            states, state = self.decoder(self.target_encoding(before)[:, None], state)
+        return self.output(states[:, 0]), state
 
     def rollout(
         self,
@@ -191,21 +191,13 @@ class EncoderDecoder(nn.Module):
         state, written = self.encode(source, lengths), []
         values = self.output.weight.new_zeros(source.shape[0], self.config.outputs) if start is None else start
         for _ in range(steps):
-            values, state = self._write(source, values, state)
+            values, state = self.write(values, state)
             written.append(values)
         return torch.stack(written, 1)
 
-    def _write(self, source: Tensor, before: Tensor, state: State) -> tuple[Tensor, State]:
-        """Advance the decoder by one step that reads what was written before."""
-        if self.config.mode == "notes":
-            states, state = self.encoder(self._silence(source, 1), state)
-        else:
-            states, state = self.decoder(self.target_encoding(before)[:, None], state)
-        return self.output(states[:, 0]), state
-
-    def _silence(self, source: Tensor, steps: int) -> Tensor:
-        """Return the zeros that are read after the source."""
-        return self.output.weight.new_zeros(source.shape[0], steps, self.encoder.input_size)
+    def _silence(self, like: Tensor, steps: int) -> Tensor:
+        """Return the zeros that are read after the source, for a batch like another."""
+        return self.output.weight.new_zeros(like.shape[0], steps, self.encoder.input_size)
 
 
 class Bridge(nn.Module):
