@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+import lamina
 from lamina._errors import ArgumentError, ShapeError
 from lamina.architectures.seq2seq import Bridge, EncoderDecoder, EncoderDecoderConfig, teacher_inputs
 
@@ -223,3 +224,78 @@ def test_wrong_inputs_get_a_sentence():
         vectors.rollout(torch.zeros(2, 5, 3, dtype=torch.float64), 0)
     with pytest.raises(ShapeError, match=r"`target_inputs` must be vectors, float of shape \[batch, time, 2\]"):
         vectors(torch.zeros(2, 5, 3, dtype=torch.float64), torch.zeros(2, 4, 3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_context_is_read_at_every_step_and_carried_in_the_state(cell, bidirectional):
+    """Whole targets at once, and word by word through `write`, give the same logits; by hand for the first step."""
+    net = lamina.build(
+        "seq2seq",
+        inputs=9,
+        outputs=7,
+        hidden=5,
+        cell=cell,
+        context=True,
+        bidirectional=bidirectional,
+        padding=0,
+        seed=3,
+    ).double()
+    source, target = torch.tensor([[1, 4, 2], [8, 3, 0]]), torch.tensor([[1, 2, 6], [1, 5, 3]])
+    whole, state = net(source, target), net.encode(source)
+    h = state if cell == "gru" else state[0]
+    assert h.shape == (2, 2, 5) and h[0].equal(h[1])
+    words = net.target_encoding(target[:, :1])
+    first, _ = net.decoder(torch.cat([words, h[1][:, None]], -1), h[:1] if cell == "gru" else (h[:1], state[1][:1]))
+    expected = torch.cat([first[:, 0], h[1]], -1) @ net.output.weight.T
+    torch.testing.assert_close(whole[:, 0], expected, atol=1e-12, rtol=1e-12)
+    for t in range(3):
+        step, state = net.write(target[:, t], state)
+        torch.testing.assert_close(step, whole[:, t], atol=1e-12, rtol=1e-12)
+
+
+def test_tied_words_share_their_vectors():
+    net = lamina.build("seq2seq", inputs=9, outputs=7, hidden=5, embedding=4, tied=True, padding=0, seed=3).double()
+    source, target = torch.tensor([[1, 4, 2]]), torch.tensor([[1, 2]])
+    states, _ = net.decoder(net.target_encoding(target), net.encode(source))
+    expected = states @ net.output.weight.T @ net.target_encoding.weight.T
+    torch.testing.assert_close(net(source, target), expected, atol=1e-12, rtol=1e-12)
+    assert net.output.weight.shape == (4, 5)
+
+
+def test_padding_stands_for_lengths():
+    net = lamina.build("seq2seq", inputs=9, outputs=7, hidden=5, padding=0, seed=3).double()
+    source, target = torch.tensor([[1, 4, 2], [8, 0, 0]]), torch.tensor([[1, 2], [3, 4]])
+    torch.testing.assert_close(net(source, target), net(source, target, lengths=[3, 1]), atol=1e-14, rtol=0)
+    for name in ("many-to-one", "many-to-many"):
+        plain = lamina.build(name, inputs=9, outputs=2, embedding=3, hidden=4, seed=1).double()
+        padded = lamina.build(name, inputs=9, outputs=2, embedding=3, hidden=4, seed=1, padding=0).double()
+        torch.testing.assert_close(padded(source), plain(source, [3, 1]), atol=1e-14, rtol=0)
+
+
+def test_dropout_at_input_and_output_acts_in_training_only():
+    net = lamina.build("many-to-one", inputs=9, outputs=2, embedding=30, hidden=40, input_dropout=0.5, seed=1)
+    plain = lamina.build("many-to-one", inputs=9, outputs=2, embedding=30, hidden=40, seed=1)
+    source = torch.tensor([[1, 4, 2]])
+    torch.testing.assert_close(net.eval()(source), plain(source))
+    assert not torch.allclose(net.train()(source), plain(source))
+    late = lamina.build("many-to-many", inputs=9, outputs=2, embedding=30, hidden=40, output_dropout=0.5, seed=1)
+    states, _ = late.recurrent(late.encoding(source))
+    masked = late.train().output_dropout(states)
+    assert set((masked / states).round(decimals=3).unique().tolist()) == {0.0, 2.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"mode": "notes", "context": True}, "`context` must be False with mode='notes'"),
+        ({"mode": "notes", "tied": True}, "`tied` must be False with mode='notes'"),
+        ({"tied": True, "target_embedding": "one-hot"}, "`tied` needs learned vectors of the target words"),
+        ({"padding": 9}, r"`padding` must be in \[0, 8\], got 9"),
+        ({"embedding": None, "padding": 0}, "`padding` needs words as inputs, got embedding=None"),
+        ({"input_dropout": 1.0}, r"`input_dropout` must be in \[0, 1\), got 1"),
+    ],
+)
+def test_new_choices_are_checked(options, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        lamina.build("seq2seq", **{"inputs": 9, "outputs": 7, **options})

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from lamina._errors import ArgumentError, ShapeError, at_least, choice
+from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
 from lamina._types import Float, Int, Num, Seed, Tensor
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
 from lamina.layers.cells import CellOptions
+from lamina.layers.dropout import Dropout
 from lamina.layers.encoding import Embedding, OneHot
 from lamina.layers.initialized import linear
 from lamina.layers.recurrent import Recurrent, check_stack
@@ -37,6 +38,9 @@ class RecurrentConfig:
         reset: where a GRU resets its state: "before" the product as in the notes, or "after" it as in torch.
         embedding: None for vectors as inputs; for words the size of their learned vectors, or "one-hot".
         output_bias: whether the output map has a bias; it has none in the notes.
+        padding: the word that fills rows after the end of a sequence, so that lengths need not be given; None for none.
+        input_dropout: the probability of dropping a component of an input on its way to the first cell.
+        output_dropout: the probability of dropping a state on its way to the output map.
     """
 
     inputs: int
@@ -49,10 +53,19 @@ class RecurrentConfig:
     reset: str = "before"
     embedding: int | str | None = None
     output_bias: bool = False
+    padding: int | None = None
+    input_dropout: float = 0.0
+    output_dropout: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("inputs", "outputs", "hidden"):
             at_least(name, getattr(self, name), 1)
+        for name in ("input_dropout", "output_dropout"):
+            between(name, getattr(self, name), 0, 1, open_high=True)
+        if self.padding is not None:
+            between("padding", self.padding, 0, self.inputs - 1)
+            if self.embedding is None:
+                raise ArgumentError("`padding` needs words as inputs, got embedding=None: give `lengths` for vectors.")
         choice("reset", self.reset, ("before", "after"))
         check_stack(self.cell, self.layers, self.dropout, tuple(self.cell_options))
         check_embedding("embedding", self.embedding)
@@ -138,6 +151,7 @@ class OneToMany(nn.Module):
         self.encoding, size = make_encoding(config.inputs, config.embedding, g)
         self.recurrent = make_recurrent(config, size, g)
         self.output = linear(config.hidden, config.outputs, bias=config.output_bias, seed=g)
+        self.input_dropout, self.output_dropout = make_dropouts(config, g)
 
     def forward(self, inputs: Num[Tensor, "..."], steps: int | None = None) -> Float[Tensor, "batch time label"]:
         """Return `steps` outputs, or as many as the configuration says, for each of the `inputs`.
@@ -150,14 +164,14 @@ class OneToMany(nn.Module):
         steps = config.steps if steps is None else steps
         at_least("steps", steps, 1)
         check_sequence("inputs", inputs, config.inputs, config.embedding, ("batch",))
-        first = self.encoding(inputs)[:, None]
+        first = self.input_dropout(self.encoding(inputs))[:, None]
         if not config.feedback:
             silence = first.new_zeros(first.shape[0], steps - 1, first.shape[2])
-            return self.output(self.recurrent(torch.cat([first, silence], 1))[0])
+            return self.output(self.output_dropout(self.recurrent(torch.cat([first, silence], 1))[0]))
         read, state, outputs = first, None, []
         for _ in range(steps):
             states, state = self.recurrent(read, state)
-            outputs.append(self.output(states))
+            outputs.append(self.output(self.output_dropout(states)))
             read = outputs[-1] if config.embedding is None else self.encoding(outputs[-1].argmax(-1))
         return torch.cat(outputs, 1)
 
@@ -188,6 +202,7 @@ class ManyToOne(nn.Module):
         self.recurrent = make_recurrent(config, size, g, config.bidirectional)
         width = config.hidden * self.recurrent.directions
         self.output = linear(width, config.outputs, bias=config.output_bias, seed=g)
+        self.input_dropout, self.output_dropout = make_dropouts(config, g)
 
     def forward(self, inputs: Num[Tensor, "..."], lengths: Lengths = None) -> Float[Tensor, "batch label"]:
         """Return the outputs (logits) of each sequence.
@@ -197,8 +212,9 @@ class ManyToOne(nn.Module):
             lengths: how many steps each sequence has; see `layers.recurrent.Recurrent`.
         """
         check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, ("batch", "time"))
-        _, state = self.recurrent(self.encoding(inputs), lengths=lengths)
-        return self.output(_last(state, self.recurrent.directions))
+        read = self.input_dropout(self.encoding(inputs))
+        _, state = self.recurrent(read, lengths=lengths_from(inputs, self.config.padding, lengths))
+        return self.output(self.output_dropout(_last(state, self.recurrent.directions)))
 
 
 class ManyToMany(nn.Module):
@@ -226,6 +242,7 @@ class ManyToMany(nn.Module):
         self.recurrent = make_recurrent(config, size, g, config.bidirectional)
         width = config.hidden * self.recurrent.directions
         self.output = linear(width, config.outputs, bias=config.output_bias, seed=g)
+        self.input_dropout, self.output_dropout = make_dropouts(config, g)
 
     def forward(self, inputs: Num[Tensor, "..."], lengths: Lengths = None) -> Float[Tensor, "batch time label"]:
         """Return the outputs (logits) at each step; past a sequence's end they are those of the state zero.
@@ -234,9 +251,33 @@ class ManyToMany(nn.Module):
             inputs: vectors of shape [batch, time, inputs], or words of shape [batch, time].
             lengths: how many steps each sequence has; see `layers.recurrent.Recurrent`.
         """
+        return self.read(inputs, None, lengths)[0]
+
+    def read(
+        self, inputs: Num[Tensor, "..."], state: State | None = None, lengths: Lengths = None
+    ) -> tuple[Float[Tensor, "batch time label"], State]:
+        """Go on from a state: return the outputs and the state after the last step, as a language model does.
+
+        Args:
+            inputs: as in `forward`.
+            state: what an earlier call returned; zeros when not given.
+            lengths: as in `forward`.
+
+        >>> net = ManyToMany(ManyToManyConfig(inputs=2, outputs=4))
+        >>> u = torch.randn(1, 6, 2, generator=torch.Generator().manual_seed(0))
+        >>> first, state = net.read(u[:, :4])
+        >>> bool(torch.allclose(torch.cat([first, net.read(u[:, 4:], state)[0]], 1), net(u), atol=1e-6))
+        True
+        """
         check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, ("batch", "time"))
-        states, _ = self.recurrent(self.encoding(inputs), lengths=lengths)
-        return self.output(states)
+        lengths = lengths_from(inputs, self.config.padding, lengths)
+        states, state = self.recurrent(self.input_dropout(self.encoding(inputs)), state, lengths)
+        return self.output(self.output_dropout(states)), state
+
+    def write(self, words: Num[Tensor, "..."], state: State) -> tuple[Float[Tensor, "batch label"], State]:
+        """Read one more word a sequence and return the outputs and the state; a `Writer` of `decoding`."""
+        outputs, state = self.read(words[:, None], state)
+        return outputs[:, 0], state
 
 
 def make_encoding(size: int, embedding: int | str | None, seed: Seed) -> tuple[nn.Module, int]:
@@ -268,6 +309,31 @@ def make_recurrent(config: RecurrentConfig, input_size: int, seed: Seed, bidirec
         seed=seed,
         **config.cell_options,
     )
+
+
+def make_dropouts(config: RecurrentConfig, seed: Seed) -> tuple[nn.Module, nn.Module]:
+    """Make the dropout before the first cell and before the output map; nothing for rate 0.
+
+    >>> make_dropouts(RecurrentConfig(inputs=3, outputs=1, output_dropout=0.5), seed=0)
+    (Identity(), Dropout(place=1001))
+    """
+    masks = int(torch.randint(2**31, (), generator=as_generator(seed)))
+    # Far from the places of the dropouts between layers.
+    return tuple(  # type: ignore[return-value]
+        Dropout(rate, seed=masks, place=place) if rate else nn.Identity()
+        for rate, place in ((config.input_dropout, 1000), (config.output_dropout, 1001))
+    )
+
+
+def lengths_from(inputs: Num[Tensor, "..."], padding: int | None, lengths: Lengths) -> Lengths:
+    """Give the lengths, counted from the padding where they are not given; nothing waits for the device.
+
+    >>> lengths_from(torch.tensor([[5, 7, 0], [4, 0, 0]]), 0, None).tolist()
+    [2, 1]
+    """
+    if lengths is not None or padding is None:
+        return lengths
+    return (inputs != padding).sum(-1)
 
 
 def check_embedding(name: str, embedding: int | str | None) -> None:

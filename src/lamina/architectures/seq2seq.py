@@ -14,11 +14,13 @@ from lamina.architectures.recurrent import (
     RecurrentConfig,
     check_embedding,
     check_sequence,
+    lengths_from,
+    make_dropouts,
     make_encoding,
     make_recurrent,
 )
 from lamina.functional.random import as_generator
-from lamina.functional.recurrent import State
+from lamina.functional.recurrent import State, hidden
 from lamina.layers.initialized import linear
 
 
@@ -32,12 +34,18 @@ class EncoderDecoderConfig(RecurrentConfig):
         target_embedding: how the targets are read: a size, "one-hot", None for vectors, or "same" as the source.
         mode: "feedback" for two networks, of which the second reads what was written before; "notes" for one network
             that goes on with zeros as inputs, as drawn in Fig. 35.
+        context: whether the decoder and the output map also read the encoder's last state at every step, not only at
+            the first; the decoder then forgets less.
+        tied: whether the output map uses the vectors of the target words as its rows, through a linear map to their
+            size.
     """
 
     embedding: int | str | None = 32
     bidirectional: bool = False
     target_embedding: int | str | None = "same"
     mode: str = "feedback"
+    context: bool = False
+    tied: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,6 +56,11 @@ class EncoderDecoderConfig(RecurrentConfig):
             raise ArgumentError("`bidirectional` must be False with mode='notes': one cell reads and goes on to write.")
         if self.mode == "notes" and self.target_embedding != "same":
             raise ArgumentError("`target_embedding` must be 'same' with mode='notes': no targets are read there.")
+        for name in ("context", "tied"):
+            if self.mode == "notes" and getattr(self, name):
+                raise ArgumentError(f"`{name}` must be False with mode='notes': the notes' network has no such part.")
+        if self.tied and not isinstance(self.target, int):
+            raise ArgumentError(f"`tied` needs learned vectors of the target words, got {self.target!r}: give a size.")
 
     @property
     def target(self) -> int | str | None:
@@ -89,8 +102,11 @@ class EncoderDecoder(nn.Module):
                 Bridge(config.layers, config.hidden, config.cell == "lstm", g) if config.bidirectional else None
             )
             self.target_encoding, size = make_encoding(config.outputs, config.target, g)
-            self.decoder = make_recurrent(config, size, g)
-        self.output = linear(config.hidden, config.outputs, bias=config.output_bias, seed=g)
+            self.decoder = make_recurrent(config, size + (config.hidden if config.context else 0), g)
+        width = config.hidden * (2 if config.context else 1)
+        # Tied: the states are brought to the size of the target words' vectors, which are the rows of the last map.
+        self.output = linear(width, size if config.tied else config.outputs, bias=config.output_bias, seed=g)
+        self.input_dropout, self.output_dropout = make_dropouts(config, g)
 
     def forward(
         self, source: Num[Tensor, "..."], target_inputs: Num[Tensor, "..."], lengths: Lengths = None
@@ -110,20 +126,24 @@ class EncoderDecoder(nn.Module):
             )
         if self.config.mode == "feedback":
             check_sequence("target_inputs", target_inputs, self.config.outputs, self.config.target, ("batch", "time"))
-        state = self.encode(source, lengths)
-        if self.config.mode == "feedback":
-            states, _ = self.decoder(self.target_encoding(target_inputs), state)
-        else:
-            states, _ = self.encoder(self._silence(source, target_inputs.shape[1]), state)
-        return self.output(states)
+        return self._decode(target_inputs, self.encode(source, lengths))[0]
 
     def encode(self, source: Num[Tensor, "..."], lengths: Lengths = None) -> State:
-        """Read a batch of sequences and return the state from which the decoder starts."""
-        check_sequence("source", source, self.config.inputs, self.config.embedding, ("batch", "time"))
-        _, state = self.encoder(self.source_encoding(source), lengths=lengths)
-        if self.config.mode == "notes" or self.bridge is None:
+        """Read a batch of sequences and return the state from which the decoder starts.
+
+        With `context` the last row of the state is what the decoder reads at every step.
+        """
+        config = self.config
+        check_sequence("source", source, config.inputs, config.embedding, ("batch", "time"))
+        read = self.input_dropout(self.source_encoding(source))
+        _, state = self.encoder(read, lengths=lengths_from(source, config.padding, lengths))
+        if config.mode == "feedback" and self.bridge is not None:
+            state = self.bridge(state)
+        if not config.context:
             return state
-        return self.bridge(state)
+        h = hidden(state)
+        h = torch.cat([h, h[-1:]])
+        return h if isinstance(state, Tensor) else (h, torch.cat([state[1], torch.zeros_like(h[-1:])]))
 
     @torch.no_grad()
     def generate(
@@ -157,11 +177,8 @@ class EncoderDecoder(nn.Module):
 
     def write(self, before: Num[Tensor, "..."], state: State) -> tuple[Float[Tensor, "batch label"], State]:
         """Advance the decoder by one step that reads what was written before; a `Writer` of `decoding`."""
-        if self.config.mode == "notes":
-            states, state = self.encoder(self._silence(before, 1), state)
-        else:
-            states, state = self.decoder(self.target_encoding(before)[:, None], state)
-        return self.output(states[:, 0]), state
+        outputs, state = self._decode(before[:, None], state)
+        return outputs[:, 0], state
 
     def rollout(
         self,
@@ -194,6 +211,29 @@ class EncoderDecoder(nn.Module):
             values, state = self.write(values, state)
             written.append(values)
         return torch.stack(written, 1)
+
+    def _decode(self, read: Tensor, state: State) -> tuple[Tensor, State]:
+        """Run the decoder along what it reads; return the outputs and the state after it."""
+        config = self.config
+        if config.mode == "notes":
+            states, state = self.encoder(self._silence(read, read.shape[1]), state)
+            return self.output(self.output_dropout(states)), state
+        words = self.input_dropout(self.target_encoding(read))
+        if not config.context:
+            states, state = self.decoder(words, state)
+            return self._words(states), state
+        kept, state = hidden(state)[-1:], _rows(state, slice(0, -1))
+        context = kept[0, :, None].expand(-1, words.shape[1], -1)
+        states, state = self.decoder(torch.cat([words, context], -1), state)
+        outputs = self._words(torch.cat([states, context], -1))
+        if isinstance(state, Tensor):
+            return outputs, torch.cat([state, kept])
+        return outputs, (torch.cat([state[0], kept]), torch.cat([state[1], torch.zeros_like(kept)]))
+
+    def _words(self, states: Tensor) -> Tensor:
+        """Map states to the logits of words."""
+        outputs = self.output(self.output_dropout(states))
+        return outputs @ self.target_encoding.weight.T if self.config.tied else outputs
 
     def _silence(self, like: Tensor, steps: int) -> Tensor:
         """Return the zeros that are read after the source, for a batch like another."""
@@ -230,6 +270,11 @@ class Bridge(nn.Module):
         if isinstance(state, Tensor):
             return torch.tanh(_merge(self.hidden_maps, state))
         return torch.tanh(_merge(self.hidden_maps, state[0])), _merge(self.cell_maps, state[1])
+
+
+def _rows(state: State, rows: slice) -> State:
+    """Take some layers of a state."""
+    return state[rows] if isinstance(state, Tensor) else (state[0][rows], state[1][rows])
 
 
 def _merge(maps: nn.ModuleList, states: Tensor) -> Tensor:
