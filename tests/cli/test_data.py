@@ -69,7 +69,7 @@ def test_list_says_what_is_where(tmp_path, monkeypatch):
     assert lines[0].split("\t") == ["name", "kind", "what", "download", "where"]
     assert lines[1].split("\t") == ["digits", "image", "1,797 handwritten digits, 8x8 gray, 10 classes", "", "built in"]
     assert "mnist\timage\thandwritten digits, 60,000 + 10,000, 28x28 gray, 10 classes\t11.6 MB\tnot here" in lines
-    assert lines[-1] == "Fetch with:  lamina data get mnist fashion-mnist cifar10"
+    assert lines[-1] == f"Fetch with:  lamina data get {' '.join(NAMED)}"
     for file in store.SETS["mnist"].files:
         (tmp_path / "mnist").mkdir(exist_ok=True)
         (tmp_path / "mnist" / file.name).touch()
@@ -77,7 +77,7 @@ def test_list_says_what_is_where(tmp_path, monkeypatch):
     rows = {row["name"]: row for row in json.loads(lamina("list", "--json"))}
     assert rows["mnist"]["present"] and rows["mnist"]["path"] == str(tmp_path / "mnist")
     assert rows["mnist"]["bytes"] == 11_594_722 and not rows["cifar10"]["present"] and rows["digits"]["present"]
-    assert lamina("list").splitlines()[-1] == "Fetch with:  lamina data get fashion-mnist cifar10"
+    assert lamina("list").splitlines()[-1] == f"Fetch with:  lamina data get {' '.join(NAMED[1:])}"
 
 
 def test_list_imports_no_torch():
@@ -110,7 +110,7 @@ def test_get(monkeypatch, tmp_path):
 
 def test_get_refuses_unknown_names_before_it_begins(monkeypatch):
     monkeypatch.setattr(store, "get", lambda *_, **__: pytest.fail("nothing should be fetched"))
-    with pytest.raises(ArgumentError, match=r"`NAME` must be one of 'digits', .*'cifar10', got 'imagenet'"):
+    with pytest.raises(ArgumentError, match=r"`NAME` must be one of 'digits', .*'cifar10', .*'sst2', .*got 'imagenet'"):
         lamina("get", "mnist", "imagenet")
 
 
@@ -166,9 +166,25 @@ def test_show_numbers():
 def test_samples_are_spread_over_the_classes():
     spec = Spec("vector", "classification", inputs=(1,), outputs=3)
     targets = torch.tensor([0, 0, 0, 2, 2, 1])
-    assert data._spread(spec, targets, 5).tolist() == [0, 5, 3, 1, 4]
-    assert data._spread(spec, targets, 2).tolist() == [0, 5]
-    assert data._spread(Spec("vector", "regression", (1,), 1), targets.float(), 9).tolist() == [0, 1, 2, 3, 4, 5]
+    labeled = ArrayDataset(torch.zeros(6, 1), targets, spec)
+    assert data._spread(labeled, 5).tolist() == [0, 5, 3, 1, 4]
+    assert data._spread(labeled, 2).tolist() == [0, 5]
+    numbers = ArrayDataset(torch.zeros(6, 1), targets.float(), Spec("vector", "regression", (1,), 1))
+    assert data._spread(numbers, 9).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_show_texts_pairs_and_tokens(tmp_path):
+    lines = lamina("show", "phrasebook", "--samples", 1).splitlines()
+    assert lines[0].startswith("phrasebook: 12000 pairs of texts of up to ") and lines[0].endswith("into German.")
+    assert lines[-1] == "  The sun is shining today  ->  Heute scheint die Sonne"
+    facts = json.loads(lamina("show", "next-input", "--json", "--samples", 1))
+    assert facts["symbols"] == ["a", "b", "c", "d"] and facts["sample"][0].endswith(" -")
+    path = tmp_path / "films.csv"
+    path.write_text("label,review\n" + "".join(f"{i % 2},a long film no. {i}\n" for i in range(8)))
+    text = lamina("show", path, "--samples", 2)
+    assert "  0         4  50.0%  " in text and text.splitlines()[-1] == "  a long film no. 1  ->  1"
+    assert json.loads(lamina("show", "wave", "--json"))["kind"] == "series"
+    assert "windows of 50 x 1 numbers" in lamina("show", "wave")
 
 
 def test_many_classes_are_cut_short(monkeypatch):

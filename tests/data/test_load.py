@@ -16,6 +16,7 @@ from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.dataset import ArrayDataset, Dataset
 from lamina.data.load import NAMED, SETS, classic_table, load
 from lamina.data.preprocess import Preprocess
+from lamina.data.tokens import TextPreprocess
 
 # Names
 
@@ -59,7 +60,8 @@ def test_every_name_loads_splits_and_prepares(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         split = data.split()
-    source = Preprocess.fit(split.train).source(split.validation)
+    preparation = TextPreprocess if data.spec.kind in ("text", "pairs") else Preprocess
+    source = preparation.fit(split.train).source(split.validation)
     inputs, targets = source.batch(torch.arange(2))
     assert inputs.isfinite().all() and len(targets) == 2
     assert data.describe()[0].startswith(f"{name}: {len(data)} ")
@@ -79,7 +81,9 @@ def test_options_reach_the_loader():
 def test_unknown_names_and_files():
     with pytest.raises(DataError, match=r"no data set named 'mnits' and no file or folder .* did you mean 'mnist'"):
         load("mnits")
-    with pytest.raises(DataError, match=r"no data set named 'qqqq' .* known are digits, iris, .*, cifar10, and paths"):
+    with pytest.raises(
+        DataError, match=r"no data set named 'qqqq' .* known are digits, iris, .*, rt-polarity, and paths"
+    ):
         load("qqqq")
     with pytest.raises(DataError, match=r"`nowhere.csv` does not exist: check the path"):
         load("nowhere.csv")
@@ -92,9 +96,12 @@ def test_named_sets_and_folders_are_handed_on(monkeypatch, tmp_path):
     named = types.ModuleType("lamina.data.named")
     named.load_named = lambda name: seen.append(name) or load("xor")
     monkeypatch.setitem(sys.modules, "lamina.data.named", named)
+    corpora = types.ModuleType("lamina.data.corpora")
+    corpora.LOADERS = {name: lambda name=name: seen.append(name) or load("xor") for name in NAMED[3:]}
+    monkeypatch.setitem(sys.modules, "lamina.data.corpora", corpora)
     for name in NAMED:
         load(name)
-    assert seen == ["mnist", "fashion-mnist", "cifar10"]
+    assert seen == list(NAMED) and NAMED[:3] == ("mnist", "fashion-mnist", "cifar10")
 
 
 def test_a_folder_of_pictures(tmp_path):

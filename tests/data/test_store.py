@@ -354,7 +354,8 @@ def test_own_data_come_before_the_cache(small, tmp_path, monkeypatch):
 @pytest.mark.parametrize("function", [find, require, get])
 def test_unknown_names(function):
     with pytest.raises(
-        ArgumentError, match="`name` must be one of 'mnist', 'fashion-mnist', 'cifar10', got 'imagenet'"
+        ArgumentError,
+        match="`name` must be one of 'mnist', 'fashion-mnist', 'cifar10', .*'rt-polarity', got 'imagenet'",
     ):
         function("imagenet")
 
@@ -501,12 +502,22 @@ def test_bad_archives(packed_set, content, message):
 
 
 def test_the_published_sets_are_complete():
-    assert list(store.SETS) == ["mnist", "fashion-mnist", "cifar10"]
+    pictures = ["mnist", "fashion-mnist", "cifar10"]
+    assert list(store.SETS) == [*pictures, "multi30k", "tatoeba", "tinyshakespeare", "sst2", "rt-polarity"]
     for named in store.SETS.values():
-        assert len(named.addresses) >= 2 and named.size > 1e7
+        assert len(named.addresses) >= 2 and named.size > (1e7 if named.name in pictures else 1e6)
         for file in (*named.files, *named.downloads):
             assert len(file.sha256) == 64 and file.size > 0
-        assert all(len(file.md5) == 32 for file in named.downloads)
+        if named.name in pictures:  # their publishers give MD5 sums
+            assert all(len(file.md5) == 32 for file in named.downloads)
+
+
+def test_a_set_may_lie_in_a_folder_of_another_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAMINA_DATA", str(tmp_path))
+    for folder in ("tatoeba-deu-eng", "tatoeba"):  # the usual name goes first
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "deu-eng.zip").touch()
+        assert find("tatoeba").path == tmp_path / folder
 
 
 def test_this_machine_has_the_official_files():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from lamina._errors import ShapeError
+from lamina._errors import ArgumentError, ShapeError
 from lamina.functional import metrics as m
 
 
@@ -52,3 +52,64 @@ def test_calibration_by_hand():
     assert found.accuracy == pytest.approx((1.0, 2 / 3))
     assert found.confidence == pytest.approx((0.55, (0.95 + 0.91 + 1.0) / 3), abs=1e-6)
     assert found.error == pytest.approx((0.45 + 3 * abs(2.86 / 3 - 2 / 3)) / 4, abs=1e-6)
+
+
+# Words
+
+
+@pytest.mark.notes("N5.45")
+def test_perplexity_is_the_exponential_of_the_mean_cross_entropy():
+    g = torch.Generator().manual_seed(0)
+    logits, targets = torch.randn(3, 7, 11, generator=g), torch.randint(0, 11, (3, 7), generator=g)
+    counted = targets != 0
+    theirs = torch.nn.functional.cross_entropy(logits.double()[counted], targets[counted])
+    assert m.perplexity(logits, targets) == pytest.approx(theirs.exp().item(), rel=1e-12)
+    by_hand = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.8, 0.1]]).log()
+    assert m.perplexity(by_hand, torch.tensor([1, 1]), ignore=-100) == pytest.approx(1 / math.sqrt(0.25 * 0.8))
+    assert m.perplexity(torch.zeros(4, 65), torch.arange(1, 5)) == pytest.approx(65.0)
+    assert math.isnan(m.perplexity(torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)))
+
+
+def test_tokens_and_sequences_are_counted_without_padding():
+    guesses = torch.tensor([[5, 6, 3, 9], [5, 7, 3, 0], [4, 3, 1, 1]])
+    targets = torch.tensor([[5, 6, 3, 0], [5, 6, 3, 0], [4, 3, 0, 0]])
+    assert m.token_accuracy(guesses, targets) == 7 / 8 and m.sequence_accuracy(guesses, targets) == 2 / 3
+    assert m.token_accuracy(guesses, targets, ignore=-100) == 8 / 12
+    assert m.sequence_accuracy(guesses, targets, ignore=-100) == 0.0
+    assert math.isnan(m.token_accuracy(guesses[:0], targets[:0]))
+
+
+# Forecasts
+
+
+def test_naive_forecasts_repeat_the_last_season():
+    past = torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0], [0.0, 0.0, 7.0, 8.0, 9.0]])
+    assert m.naive_forecast(past, 2).tolist() == [[5.0, 5.0], [9.0, 9.0]]
+    assert m.naive_forecast(past, 5, season=3).tolist() == [[3.0, 4.0, 5.0, 3.0, 4.0], [7.0, 8.0, 9.0, 7.0, 8.0]]
+
+
+def test_forecast_errors_by_hand():
+    past, came = torch.tensor([1.0, 3.0, 2.0, 6.0]), torch.tensor([7.0, 4.0])
+    errors = m.forecast_errors(torch.tensor([6.0, 7.0]), came, past)
+    # errors 1 and 3; steps 2, 1, 4; the last value 6 misses by 1 and 2
+    assert errors.mae == 2.0 and errors.rmse == pytest.approx(math.sqrt(5)) and errors.naive_mae == 1.5
+    assert errors.mase == pytest.approx(2 / (7 / 3)) and errors.relative == pytest.approx(2 / 1.5)
+    seasonal = m.forecast_errors(torch.tensor([6.0, 7.0]), came, past, season=2)
+    # steps over a season: 1, 3; the last season 2, 6 misses by 5 and 2
+    assert seasonal.mase == pytest.approx(2 / 2) and seasonal.naive_mae == 3.5
+    whole = torch.sin(2 * torch.pi * torch.arange(48) / 12)
+    perfect = m.forecast_errors(m.naive_forecast(whole[:40], 8, 12), whole[40:], whole[:40], season=12)
+    assert perfect.mae < 1e-6
+    assert m.forecast_errors(came, came, torch.zeros(4)).mae == 0.0
+
+
+def test_forecast_messages():
+    values = torch.zeros(4)
+    with pytest.raises(ShapeError, match=r"`outputs` must have the shape of `targets`, \(4,\), got \(3,\)"):
+        m.forecast_errors(values[:3], values, values)
+    with pytest.raises(ArgumentError, match=r"`season` must be below the length of the history \(4\), got 4: give"):
+        m.naive_forecast(values, 1, season=4)
+    with pytest.raises(ArgumentError, match="`season` must be at least 1, got 0"):
+        m.naive_forecast(values, 1, season=0)
+    with pytest.raises(ArgumentError, match="`horizon` must be at least 1, got 0"):
+        m.naive_forecast(values, 0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from torch import Tensor
 
-    from lamina.data.dataset import Dataset, Spec
+    from lamina.data.dataset import Dataset
 
 data_app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True)
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -35,6 +35,13 @@ EMBEDDED = {
     "spirals": ("vector", "interleaved spirals, 2 classes"),
     "spam": ("vector", "counts of 20 words, 2 classes"),
     "million": ("table", "a million rows, 12 columns, 2 classes"),
+    "phrasebook": ("pairs", "12,000 sentences of a grammar, English-German"),
+    "agreement": ("tokens", "was or were after cat or cats, 2 classes"),
+    "order": ("tokens", "whether A comes before B, 2 classes"),
+    "adding": ("series", "sum of two marked numbers, regression"),
+    "copy": ("tokens", "symbols to be repeated after a delay"),
+    "next-input": ("tokens", "symbols to be written before they are read"),
+    "wave": ("series", "sine with errors, forecast"),
 }
 _BAR, _CLASSES, _SIDE = 30, 20, 28
 
@@ -105,13 +112,13 @@ def show(
     """Say what a data set is: sizes, class balance, and some examples as pictures or rows."""
     from rich.console import Console
 
-    from lamina.data.dataset import Subset, all_targets
+    from lamina.data.dataset import Subset
     from lamina.data.describe import describe
     from lamina.data.load import load
 
     options = {name: value for name, value in (("target", target), ("task", task)) if value is not None}
     data = load(what, **options)
-    chosen = Subset(data, _spread(data.spec, all_targets(data), samples))
+    chosen = Subset(data, _spread(data, samples))
     if as_json:
         print(json.dumps(_facts(data, chosen), indent=1, ensure_ascii=False))
         return
@@ -175,12 +182,16 @@ def _bars(data: "Dataset") -> list[str]:
     return lines
 
 
-def _spread(spec: "Spec", targets: "Tensor", samples: int) -> "Tensor":
+def _spread(data: "Dataset", samples: int) -> "Tensor":
     """Choose examples to show: the first of each class in turn, or just the first ones."""
     import torch
 
+    from lamina.data.dataset import all_targets
+
+    spec = data.spec
     if spec.task != "classification":
-        return torch.arange(min(samples, len(targets)))
+        return torch.arange(min(samples, len(data)))
+    targets = all_targets(data)
     places = [(targets == label).nonzero().flatten()[:samples].tolist() for label in range(spec.outputs)]
     chosen = [place[turn] for turn in range(samples) for place in places if turn < len(place)]
     return torch.tensor(chosen[:samples], dtype=torch.int64)
@@ -193,7 +204,11 @@ def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
     facts = {"examples": len(data), "official_test": None if test is None else len(test), **spec.as_dict()}
     if spec.task == "classification":
         facts["balance"] = _counts(data)
-    if spec.kind != "image" and spec.task != "structured":
+    if spec.kind in ("text", "pairs", "tokens"):
+        from lamina.data.describe import example_lines
+
+        facts["sample"] = example_lines(spec, *chosen.take(torch.arange(len(chosen))))
+    elif spec.kind not in ("image", "series") and spec.task != "structured":
         inputs, targets = chosen.take(torch.arange(len(chosen)))
         facts["sample"] = [
             {"inputs": [None if math.isnan(value) else value for value in row], "target": target}

@@ -55,22 +55,33 @@ def read_cells(path: str | Path, form: Format) -> "pl.DataFrame":
     [('1', 'x'), (None, 'y')]
     """
     path, name = Path(path), shown(path)
+    data = read_bytes(path)
+    if not data.strip():
+        raise DataError(_EMPTY.format(name))
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return _parquet(data, name)
+    text = decoded(data, form.encoding, name)
+    if not text.strip():
+        raise DataError(_EMPTY.format(name))
+    return _text(re.sub(r"(?m)^ +$", "", text), path, form, name)
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Read a file, or say why that does not work.
+
+    >>> read_bytes("nowhere.csv")
+    Traceback (most recent call last):
+    lamina._errors.DataError: `nowhere.csv` does not exist: check the path.
+    """
+    name = shown(path)
     try:
-        data = path.read_bytes()
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise DataError(f"{name} does not exist: check the path.") from None
     except IsADirectoryError:
         raise DataError(f"{name} is a folder: give a CSV, TSV or Parquet file.") from None
     except OSError as error:
         raise DataError(f"{name} cannot be read ({error.strerror}).") from error
-    if not data.strip():
-        raise DataError(_EMPTY.format(name))
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return _parquet(data, name)
-    for magic, what in ((b"PK\x03\x04", "an Excel or zip"), (b"\x1f\x8b", "a gzip"), (b"PAR1", "a Parquet")):
-        if data.startswith(magic):
-            raise DataError(f"{name} is {what} file, not text: save it as CSV, or rename it to what it is.")
-    return _text(_decoded(data, form.encoding, name), path, form, name)
 
 
 def _parquet(data: bytes, name: str) -> "pl.DataFrame":
@@ -82,7 +93,20 @@ def _parquet(data: bytes, name: str) -> "pl.DataFrame":
         raise DataError(f"{name} is not a readable Parquet file: write it again.") from error
 
 
-def _decoded(data: bytes, encoding: str, name: str) -> str:
+def decoded(data: bytes, encoding: str, name: str) -> str:
+    r"""Give the text of bytes, with newlines as line ends.
+
+    Args:
+        data: the content of a file.
+        encoding: how bytes mean letters.
+        name: what messages call the file.
+
+    >>> decoded(b"one\r\ntwo", "utf-8", "`a`")
+    'one\ntwo'
+    """
+    for magic, what in ((b"PK\x03\x04", "an Excel or zip"), (b"\x1f\x8b", "a gzip"), (b"PAR1", "a Parquet")):
+        if data.startswith(magic):
+            raise DataError(f"{name} is {what} file, not text: save it as CSV, or rename it to what it is.")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) and encoding == "utf-8":
         raise DataError(f"{name} is not UTF-8 but UTF-16: give encoding='utf-16' or save it as UTF-8.")
     try:
@@ -99,9 +123,7 @@ def _decoded(data: bytes, encoding: str, name: str) -> str:
         ) from None
     if "\0" in text:
         raise DataError(f"{name} holds zero bytes, so it is no text or in another encoding: try encoding='utf-16'.")
-    if not text.strip():
-        raise DataError(_EMPTY.format(name))
-    return re.sub(r"(?m)^ +$", "", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _text(text: str, path: Path, form: Format, name: str) -> "pl.DataFrame":

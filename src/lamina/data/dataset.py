@@ -1,7 +1,8 @@
 """What data are: a `Spec` that says what they hold, and anything with `spec`, `len` and `take(indices)`.
 
 A dataset gives *stored* examples: pictures as bytes, table rows with NaN for a missing value and level numbers for
-categories. What a network wants is made of them by `preprocess`, which is fitted on the training part alone.
+categories, texts as code points. What a network wants is made of them by `preprocess`, or for texts by `tokens`, which
+are fitted on the training part alone.
 """
 
 import math
@@ -18,8 +19,8 @@ from lamina._types import Int, Num, Seed, Tensor
 if TYPE_CHECKING:
     import lamina.data.splits
 
-KINDS = ("image", "table", "vector")
-TASKS = ("classification", "regression", "structured")
+KINDS = ("image", "table", "vector", "series", "tokens", "text", "pairs")
+TASKS = ("classification", "regression", "structured", "tagging", "translation", "language")
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,14 @@ class Spec:
     """What a dataset holds, as plain values.
 
     Args:
-        kind: "image" (channels, height, width), "table" (named columns, some of them categories) or "vector".
-        task: "classification", "regression", or "structured" for targets that are pictures or other tensors.
-        inputs: the shape of one stored example.
-        outputs: the number of classes, of real outputs, or of all entries of a structured target.
+        kind: "image" (channels, height, width), "table" (named columns, some of them categories), "vector", "series"
+            (time, feature), "tokens" (whole numbers along time), "text" or "pairs" (code points along time; the
+            targets of pairs are texts too).
+        task: "classification", "regression", "structured" for targets that are pictures or other tensors, "tagging" for
+            a label at every step, "translation" for texts as targets, "language" for the next characters of a text.
+        inputs: the shape of one stored example; of texts the longest one.
+        outputs: the number of classes, of real outputs, of all entries of a structured target, or of labels at a step;
+            1 for texts, whose dictionary comes later.
         classes: the names of the classes in the order of their labels; "0", "1", ... when not given.
         features: the names of the columns; "x1", "x2", ... for a table when not given.
         target: the name of the target column, or "".
@@ -40,6 +45,7 @@ class Spec:
         notes: sentences about decisions made while reading, for people.
         resize: how pictures of other proportions were brought to one shape when read ("crop", "fit", "stretch"), or "".
         complete: whether these are all possible inputs, as in a truth table: then nothing is held back in a split.
+        symbols: what the numbers of tokens stand for.
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
     ('0', '1')
@@ -58,6 +64,7 @@ class Spec:
     notes: tuple[str, ...] = ()
     resize: str = ""
     complete: bool = False
+    symbols: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         choice("kind", self.kind, KINDS)
@@ -69,13 +76,15 @@ class Spec:
             object.__setattr__(self, "features", self.features or tuple(f"x{i + 1}" for i in range(width)))
         if self.kind == "image" and len(self.inputs) != 3:
             raise ArgumentError(f"`inputs` of pictures must be (channels, height, width), got {self.inputs}.")
-        if self.task == "classification" and not self.classes:
+        labeled = self.task in ("classification", "tagging")
+        if labeled and not self.classes:
             object.__setattr__(self, "classes", tuple(map(str, range(self.outputs))))
-        if self.task == "classification" and len(self.classes) != self.outputs:
+        if labeled and len(self.classes) != self.outputs:
             raise ArgumentError(f"`classes` must name {self.outputs} classes, as `outputs` says, got {self.classes}.")
         for name in ("features", "levels"):
             given = len(getattr(self, name))
-            if given and (given,) != self.inputs:
+            axes = self.inputs[-1:] if self.kind == "series" else self.inputs
+            if given and (given,) != axes:
                 raise ArgumentError(f"`{name}` must have one entry for each of the inputs {self.inputs}, got {given}.")
         if self.task == "structured" and math.prod(self.target_shape) != self.outputs:
             raise ArgumentError(
@@ -136,6 +145,10 @@ class Described:
 
     def fingerprints(self) -> Int[Tensor, " batch"] | None:
         """Give a 64-bit number for each example, equal for equal inputs, or None when that would be too costly."""
+        return None
+
+    def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> "tuple[Dataset, Dataset, Dataset, str] | None":
+        """Give training, validation and test part and how they were made, if this data has a rule of its own."""
         return None
 
     def split(

@@ -1,4 +1,4 @@
-"""Data as lines of text: what they are, how the classes are balanced, some examples as pictures or rows."""
+"""Data as lines of text: what they are, how the classes are balanced, some examples as pictures, rows or texts."""
 
 import math
 
@@ -6,6 +6,9 @@ import torch
 
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec, all_targets
+from lamina.data.text import IGNORE, text_of
+
+_LINE = 72  # characters of a text that are shown
 
 
 def describe(dataset: Dataset, samples: int = 5) -> list[str]:
@@ -37,21 +40,35 @@ def _what(dataset: Dataset) -> str:
     """Name the number and the kind of the examples and the task."""
     spec, count = dataset.spec, len(dataset)
     size = " x ".join(map(str, spec.inputs))
-    kinds = {"image": f"pictures of {size}", "table": f"rows of {size} columns", "vector": f"vectors of {size} numbers"}
+    kinds = {
+        "image": f"pictures of {size}",
+        "table": f"rows of {size} columns",
+        "vector": f"vectors of {size} numbers",
+        "series": f"windows of {size} numbers",
+        "tokens": f"sequences of {size} tokens",
+        "text": f"texts of up to {size} characters",
+        "pairs": f"pairs of texts of up to {size} characters",
+    }
     tasks = {
         "classification": f"classification into {spec.outputs} classes",
         "regression": f"regression of {spec.outputs} number" + "s" * (spec.outputs > 1),
         "structured": f"targets of shape {' x '.join(map(str, spec.target_shape))}",
+        "tagging": f"one of {spec.outputs} labels at each step",
+        "translation": f"to be translated into {spec.target}" if spec.target else "to be translated",
+        "language": "whose next characters are to be predicted",
     }
+    if spec.task == "translation":
+        return f"{count} {kinds[spec.kind]}, {tasks[spec.task]}"
     target = f" (column {spec.target!r})" if spec.target else ""
     return f"{count} {kinds[spec.kind]}, {tasks[spec.task]}{target}"
 
 
 def _balance(dataset: Dataset) -> list[str]:
     """Count the classes, or give the range of real targets."""
-    spec, targets = dataset.spec, all_targets(dataset)
-    if not len(targets):
+    spec = dataset.spec
+    if not len(dataset) or spec.task in ("tagging", "translation", "language"):
         return []
+    targets = all_targets(dataset)
     if spec.task == "classification":
         counts = torch.bincount(targets, minlength=spec.outputs).tolist()
         shares = [
@@ -72,8 +89,15 @@ def _examples(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
         width = len(pictures[0][0])
         rows = [name[:width].ljust(width) for name in names], *zip(*pictures, strict=True)
         return [("  " + "  ".join(row)).rstrip() for row in rows]
+    if spec.kind in ("text", "pairs", "tokens"):
+        return [f"  {line}" for line in example_lines(spec, inputs, targets)]
     flat = inputs.flatten(1)[:, :12]
-    heads = [*(spec.features or tuple(f"x{i + 1}" for i in range(spec.inputs[0])))][: flat.shape[1]]
+    features = (
+        spec.features
+        if spec.kind != "series"
+        else tuple(f"{name}<{t + 1}>" for t in range(spec.inputs[0]) for name in spec.features)
+    )
+    heads = [*(features or tuple(f"x{i + 1}" for i in range(spec.inputs[0])))][: flat.shape[1]]
     cells = [[_cell(spec, j, value) for j, value in enumerate(row)] for row in flat.tolist()]
     more = ["..."] if math.prod(spec.inputs) > 12 else []
     table = [[*heads, *more, spec.target or "target"]]
@@ -82,10 +106,41 @@ def _examples(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
     return ["  " + "  ".join(text.ljust(n) for text, n in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
+def example_lines(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
+    """Write texts or tokens and what belongs to them, one example a line.
+
+    >>> spec = Spec("tokens", "classification", (2,), 2, ("no", "yes"), symbols=("a", "b"))
+    >>> example_lines(spec, torch.tensor([[1, 0]]), torch.tensor([1]))
+    ['b a  ->  yes']
+    """
+    if spec.kind == "tokens":
+        read = [_words(row, spec.symbols) for row in inputs.tolist()]
+    else:
+        read = [_short(text_of(row)) for row in inputs]
+    if spec.task == "tagging":
+        written = [_words(row, spec.classes) for row in targets.tolist()]
+    elif spec.kind != "tokens" and spec.task in ("translation", "language"):
+        written = [_short(text_of(row)) for row in targets]
+    else:
+        written = [_target_text(spec, target) for target in targets]
+    if spec.task == "language":
+        return read
+    return [f"{first}  ->  {second}" for first, second in zip(read, written, strict=True)]
+
+
+def _words(row: list[int], names: tuple[str, ...]) -> str:
+    return _short(" ".join("-" if i == IGNORE else names[i] if 0 <= i < len(names) else str(i) for i in row))
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LINE else text[: _LINE - 4] + " ..."
+
+
 def _cell(spec: Spec, column: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
-    levels = spec.levels[column] if spec.levels else ()
+    levels = spec.levels[column] if spec.kind == "table" else ()
     return levels[int(value)] if levels else f"{value:.6g}"
 
 

@@ -1,4 +1,8 @@
-"""One door to all data: `load("digits")`, `load("table.csv", target="price")`, `load("photos/")`, arrays, datasets."""
+"""One door to all data: `load("digits")`, `load("table.csv", target="price")`, `load("photos/")`, arrays, datasets.
+
+A file of text may be a table, texts with labels, pairs of texts, a running text or a time series: `load` looks at it,
+an option of one of them decides (`text=`, `window=`), and `kind=` settles it.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -12,13 +16,17 @@ import torch
 from torch.utils import data as torch_data
 
 from lamina._errors import DataError, choice
-from lamina.data import synthetic
+from lamina.data import sequences, synthetic
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.cells import SUFFIXES, Format
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, fingerprints
+from lamina.data.phrasebook import phrasebook
+from lamina.data.series import load_series
 from lamina.data.tables import load_table
+from lamina.data.text_files import form_of, load_pairs, load_running_text, load_text
 
-NAMED = ("mnist", "fashion-mnist", "cifar10")
+PICTURES = ("mnist", "fashion-mnist", "cifar10")
+NAMED = (*PICTURES, "multi30k", "tatoeba", "tinyshakespeare", "sst2", "rt-polarity")
 """Sets that are downloaded once, with `lamina data get NAME`, or found under LAMINA_DATA."""
 
 
@@ -55,7 +63,7 @@ def classic_table(name: str) -> ArrayDataset:
     return ArrayDataset(rows, labels, spec, groups if len(different) < len(rows) else None)
 
 
-SETS: dict[str, Callable[..., ArrayDataset]] = {
+SETS: dict[str, Callable[..., Dataset]] = {
     "digits": digits,
     **{name: partial(classic_table, name) for name in ("iris", "wine", "breast-cancer")},
     **{gate: partial(synthetic.truth_table, gate) for gate in synthetic.GATES},
@@ -66,20 +74,36 @@ SETS: dict[str, Callable[..., ArrayDataset]] = {
     "spirals": synthetic.spirals,
     "spam": synthetic.spam,
     "million": synthetic.million,
+    "phrasebook": phrasebook,
+    "agreement": sequences.agreement,
+    "order": sequences.order_only,
+    "adding": sequences.adding,
+    "copy": sequences.copying,
+    "next-input": sequences.next_input,
+    "wave": sequences.wave,
 }
 """Sets that need no file and no network."""
+
+_READERS: dict[str, tuple[str, Callable[..., Dataset]]] = {
+    "table": ("a table", load_table),
+    "text": ("a table of texts", load_text),
+    "pairs": ("a file of pairs", load_pairs),
+    "language": ("a running text", load_running_text),
+    "series": ("a time series", load_series),
+}
 
 
 def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
     """Give data as a dataset.
 
     Args:
-        what: a name of `SETS` or `NAMED`; a path to a table (.csv, .tsv, .txt, .parquet) or to a folder of pictures;
-            arrays or tensors, alone with `targets` or as a pair; any torch `Dataset`; a dataset of Lamina. A name
-            goes before a path: write "./digits" for a folder of that name.
+        what: a name of `SETS` or `NAMED`; a path to a table, texts with labels, pairs of texts, a running text or a
+            time series (.csv, .tsv, .txt, .parquet) or to a folder of pictures; arrays or tensors, alone with
+            `targets` or as a pair; any torch `Dataset`; a dataset of Lamina. A name goes before a path: write
+            "./digits" for a folder of that name.
         targets: the targets of arrays.
         options: what the loader in question takes, for example `target` for a table or `count` and `seed` for a
-            synthetic set.
+            synthetic set; `kind` says what a file is: "table", "text", "pairs", "language" or "series".
 
     >>> load("digits").take(torch.tensor([0]))[1]
     tensor([0])
@@ -113,16 +137,22 @@ def _by_name(what: str | Path, options: dict[str, Any]) -> Dataset:
     name, path = str(what), Path(what).expanduser()
     if isinstance(what, str) and name in SETS:
         return _called(SETS[name], f"{name!r}", options)
-    if isinstance(what, str) and name in NAMED:
+    if isinstance(what, str) and name in PICTURES:
         from lamina.data.named import load_named
 
         return _called(load_named, f"{name!r}", options, name)
+    if isinstance(what, str) and name in NAMED:
+        from lamina.data.corpora import LOADERS
+
+        return _called(LOADERS[name], f"{name!r}", options)
     if path.is_dir():
         from lamina.data.images import load_folder
 
         return _called(load_folder, "a folder", options, path)
     if path.suffix.lower() in SUFFIXES:
-        return _called(load_table, "a table", options, path)
+        rest = {option: value for option, value in options.items() if option != "kind"}
+        title, loader = _READERS[form_of(path, list(rest), options.get("kind"))]
+        return _called(loader, title, rest, path)
     if path.exists():
         raise DataError(
             f"`{path.as_posix()}` is neither a folder nor a table ({', '.join(SUFFIXES)}): a single picture is for "
@@ -138,7 +168,7 @@ def _called(loader: Callable[..., Dataset], name: str, options: dict[str, Any], 
     """Call a loader, and name the options it has if one is unknown."""
     parameters = inspect.signature(loader).parameters.values()
     accepted = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD][len(arguments) :]
-    if loader is load_table:
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):  # how to read a table of text
         accepted += [field.name for field in fields(Format)]
     unknown = [option for option in options if option not in accepted]
     if unknown:

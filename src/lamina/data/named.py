@@ -1,4 +1,4 @@
-"""Named data sets in their official file formats: MNIST and Fashion-MNIST (IDX), CIFAR-10 (binary batches).
+"""Named pictures in their official file formats: MNIST and Fashion-MNIST (IDX), CIFAR-10 (binary batches).
 
 They lie in memory as bytes. The official test set stays the test part of a split; the validation part is taken from
 the official training set, one sixth of it unless the ratios say otherwise.
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from lamina._errors import DataError
+from lamina._errors import DataError, choice
 from lamina._types import Tensor
 from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.store import Found, require
@@ -45,10 +45,11 @@ def load_named(name: str) -> ArrayDataset:
     Traceback (most recent call last):
     lamina._errors.ArgumentError: `name` must be one of 'mnist', 'fashion-mnist', 'cifar10', got 'minst'.
     """
+    choice("name", name, CLASSES)
     found = require(name)
     train, test = _cifar(found) if found.named.archive is not None else _idx_pairs(found)
     note = f"{found.named.title}; the second number is the official test set."
-    classes = CLASSES.get(name, tuple(map(str, range(10))))
+    classes = CLASSES[name]
     shape = tuple(train[0].shape[1:])
     spec = Spec("image", "classification", shape, len(classes), classes=classes, source=name, notes=(note,))
     return ArrayDataset(*train, spec, official_test=ArrayDataset(*test, spec))

@@ -3,6 +3,8 @@ r"""From stored examples to what a network takes, with numbers fitted on the tra
 Pictures get the network's number of channels and size and are normalized by mean and standard deviation of each
 channel; columns of numbers are standardized, missing values become the training mean and are marked in a column of
 their own, categories become one column a value; real targets are standardized, and predictions given in their units.
+The columns of a series have one mean and standard deviation at all times; tokens stay the whole numbers they are. Texts
+are prepared by `tokens.TextPreprocess`.
 """
 
 import math
@@ -91,6 +93,8 @@ class Preprocess:
         spec = train.spec
         if not len(train):
             raise DataError("preprocessing must be fitted on at least 1 training example, got 0.")
+        if spec.kind in ("text", "pairs"):
+            raise DataError(f"data of kind {spec.kind!r} need a dictionary: prepare them with `TextPreprocess.fit`.")
         standardize = not spec.complete if standardize is None else standardize
         if spec.kind == "table":
             return _fit_table(train, inputs, standardize, resize)
@@ -98,23 +102,29 @@ class Preprocess:
         stored = train.take(torch.arange(1))[0]
         scale = 1 / 255 if spec.kind == "image" and stored.dtype == torch.uint8 else 1.0
         bare = cls(spec, prepared, kept, scale, (), (), resize=resize)
-        if standardize:
+        if spec.kind == "tokens":
+            mean = std = torch.zeros(0)
+        elif standardize:
             size = max(math.prod(spec.inputs), math.prod(kept))
             parts = (bare.keep(part) for part in _inputs(train, size))
             if scale != 1:
                 mean, std = _byte_moments(parts)
             elif spec.kind == "image":
                 mean, std = _moments(part.movedim(1, -1).flatten(0, -2) for part in parts)
+            elif spec.kind == "series":
+                mean, std = _moments(part.flatten(0, -2) for part in parts)
             else:
                 mean, std = _moments(part.flatten(1) for part in parts)
         else:
-            width = kept[0] if spec.kind == "image" else math.prod(kept)
+            width = {"image": kept[0], "series": kept[-1]}.get(spec.kind, math.prod(kept))
             mean, std = torch.zeros(width), torch.ones(width)
         return cls(spec, prepared, kept, scale, _numbers(mean), _numbers(std), (), (), (), *_fit_targets(train), resize)
 
     @property
     def kept_dtype(self) -> torch.dtype:
-        """The type of a kept example: bytes where the stored pictures are bytes, else float32."""
+        """The type of a kept example: bytes where the stored pictures are bytes, int64 for tokens, else float32."""
+        if self.spec.kind == "tokens":
+            return torch.int64
         return torch.uint8 if self.scale != 1 else torch.float32
 
     @property
@@ -156,6 +166,8 @@ class Preprocess:
         if not self.mean:
             return inputs
         mean, std = (_constant(numbers, inputs.device) for numbers in (self.mean, self.std))
+        if self.spec.kind == "series":
+            return ((inputs.double() - mean) / std).float()
         return ((inputs.flatten(1).double() - mean) / std).float().reshape(-1, *self.kept)
 
     def _rows(self, rows: Tensor, lenient: bool) -> Tensor:
@@ -187,17 +199,23 @@ class Preprocess:
 
     def finisher(self, device: torch.device | str) -> Callable[[Tensor], Tensor]:
         """Give the last step: pictures are normalized, everything gets the network's shape. No host is asked."""
-        shape = self.inputs
-        if self.spec.kind != "image":
+        shape, affine = self.inputs, self.affine(device)
+        if affine is None:
             return lambda kept: kept.reshape(-1, *shape)
-        std = torch.tensor(self.std, dtype=torch.float64)
-        factor = (self.scale / std).to(device, torch.float32)[:, None, None]
-        shift = (-torch.tensor(self.mean, dtype=torch.float64) / std).to(device, torch.float32)[:, None, None]
+        factor, shift = (number[:, None, None] for number in affine)
         return lambda kept: (kept.float() * factor + shift).reshape(-1, *shape)
+
+    def affine(self, device: torch.device | str) -> tuple[Tensor, Tensor] | None:
+        """Give factor and shift of each channel, by which kept pictures are normalized; None for other data."""
+        if self.spec.kind != "image":
+            return None
+        std = torch.tensor(self.std, dtype=torch.float64)
+        factor = (self.scale / std).to(device, torch.float32)
+        return factor, (-torch.tensor(self.mean, dtype=torch.float64) / std).to(device, torch.float32)
 
     def targets(self, targets: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
         """Prepare targets: labels as int64; real ones standardized, float32, [batch, outputs] or their own shape."""
-        if self.spec.task == "classification":
+        if self.spec.task in ("classification", "tagging"):
             return targets.long()
         shape = (self.spec.outputs,) if self.spec.task == "regression" else self.spec.target_shape
         mean, std = (_constant(numbers, targets.device) for numbers in (self.target_mean, self.target_std))
@@ -206,7 +224,7 @@ class Preprocess:
 
     def untargets(self, outputs: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
         """Give real outputs of a network in the units of the stored targets, those of a classifier as they are."""
-        if self.spec.task == "classification":
+        if self.spec.task in ("classification", "tagging"):
             return outputs
         mean, std = (_constant(numbers, outputs.device) for numbers in (self.target_mean, self.target_std))
         return (outputs.double() * std + mean).to(outputs.dtype)
@@ -321,7 +339,7 @@ def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize
 def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Give mean and standard deviation of real targets: for each output, or one for all entries of a structured one."""
     spec = train.spec
-    if spec.task == "classification":
+    if spec.task in ("classification", "tagging"):
         return (), ()
     if spec.task == "structured" and train.take(torch.arange(1))[1].dtype == torch.uint8:
         return (0.0,), (255.0,)

@@ -104,7 +104,8 @@ def split(
     Classes are spread so that each part has, of every class, its share rounded up or down. With groups no group is in
     two parts, and shares are met as well as whole groups allow. An official test set stays the test part; the
     validation part is then taken from the rest by the same rule. A complete dataset (a truth table) is not divided:
-    it has no unseen examples.
+    it has no unseen examples. What runs in time and what was published in three parts has a rule of its own
+    (`Described.divide`).
 
     Notes: N1.66 (§1.5).
 
@@ -128,6 +129,11 @@ def split(
     if dataset.spec.complete:
         note = f"{name}: all {len(dataset)} examples train, validate and test, for there are no others."
         return Split(dataset, dataset, Sealed(dataset), note, again)
+    own = dataset.divide(seed, ratios) if isinstance(dataset, Described) and groups is None else None
+    if own is not None:
+        train, validation, test, how = own
+        note = f"{name}: {len(train)} training, {len(validation)} validation and {len(test)} test examples, {how}."
+        return Split(train, validation, Sealed(test), note, again)
     official = getattr(dataset, "official_test", None)
     sizes = _sizes(len(dataset), ratios if official is None else (*ratios[:2], 0), sum(ratios))
     groups = getattr(dataset, "groups", None) if groups is None else groups

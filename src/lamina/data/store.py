@@ -31,6 +31,7 @@ class NamedSet:
         addresses: folders on the net, the best first, in which the downloads lie.
         archive: a tar file that is downloaded in place of `files`; it holds them in its folder `folder`.
         folder: the folder below NAME that holds `files`.
+        home: another name that its folder may have.
     """
 
     name: str
@@ -40,6 +41,7 @@ class NamedSet:
     addresses: tuple[str, ...]
     archive: File | None = None
     folder: str = ""
+    home: str = ""
 
     @property
     def downloads(self) -> tuple[File, ...]:
@@ -127,7 +129,78 @@ _CIFAR10 = NamedSet(
     ),
     folder="cifar-10-batches-bin",
 )
-SETS = {named.name: named for named in (_MNIST, _FASHION, _CIFAR10)}
+
+
+def _github(repository: str, commit: str, folder: str = "") -> tuple[str, ...]:
+    """Give the addresses of a folder of a repository at one commit: GitHub, and a mirror of it."""
+    tail = f"/{folder}" if folder else ""
+    return (
+        f"https://raw.githubusercontent.com/{repository}/{commit}{tail}",
+        f"https://cdn.jsdelivr.net/gh/{repository}@{commit}{tail}",
+    )
+
+
+_MULTI30K = NamedSet(
+    "multi30k",
+    "photo descriptions, 29,000 + 1,014 + 1,000 pairs English-German",
+    "pairs",
+    (
+        File("train.en.gz", 568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"),
+        File("train.de.gz", 637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"),
+        File("val.en.gz", 21650, "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28"),
+        File("val.de.gz", 24681, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a"),
+        File("test_2016_flickr.en.gz", 21077, "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"),
+        File("test_2016_flickr.de.gz", 22890, "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8"),
+        File("test_2017_flickr.en.gz", 19138, "76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074"),
+        File("test_2017_flickr.de.gz", 21471, "a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee"),
+        File("test_2017_mscoco.en.gz", 8844, "aab300bfb4427697987e02cd0aacd44bfe8aa50456231b6474c08038bbed2b58"),
+        File("test_2017_mscoco.de.gz", 10230, "799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338"),
+        File("test_2018_flickr.en.gz", 23514, "ef4f4844037d4c5dea75c9a8ed5fd78905967a26f67c255e230cc9780032654d"),
+        File("test_2018_flickr.de.gz", 26461, "ddd0130c7d97482dc5197a02141dae8dd79f20f03586c480d675c09a32daf608"),
+    ),
+    _github("multi30k/dataset", "a3d2e0d26b56f3846f66a952536ffed4e401d05a", "data/task1/raw"),
+)
+_TATOEBA = NamedSet(
+    "tatoeba",
+    "short sentences, 169,813 pairs English-German (CC BY 2.0)",
+    "pairs",
+    (File("deu-eng.zip", 4012023, "b7688f84f99fa33c17397c14d8bd9cef1fdeb2ee0bf50074767023aee8926e28"),),
+    _github("rioyshky/translation", "de48b7027f7318d77010a6e08ed928c10748c23d"),
+    home="tatoeba-deu-eng",
+)
+_SHAKESPEARE = NamedSet(
+    "tinyshakespeare",
+    "plays, 1,115,394 characters, 65 different",
+    "text",
+    (File("input.txt", 1115394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"),),
+    _github("karpathy/char-rnn", "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e", "data/tinyshakespeare"),
+)
+_SST2 = NamedSet(
+    "sst2",
+    "film reviews, 6,920 + 872 + 1,821 sentences, 2 classes",
+    "text",
+    (
+        File("train_binary_sent.csv", 726331, "6003623bcb35aad3a446a265b8931b7ccab61fcc10f2e9c1fec916ff67c7be35"),
+        File("dev_binary_sent.csv", 92802, "f34c4987fea208fefc2d62a1b42c83a766cbfc7ce58c2a878ef953cf91f01729"),
+        File("test_binary_sent.csv", 190431, "519cea7ed4d22fe7ec4eccbb3d5ba6d88902a3b15ce129f476aa8364463a9fc7"),
+    ),
+    _github("openai/generating-reviews-discovering-sentiment", "0032e4b87903713ad4242599f5dda2eb7b8c40fd", "data"),
+)
+_RT_POLARITY = NamedSet(
+    "rt-polarity",
+    "film reviews, 5,331 + 5,331 sentences, 2 classes",
+    "text",
+    (
+        File("rt-polarity.neg", 612506, "2d11cfbc790f1cd96d78339f41ce53ced1efa83cd22d37d6788fa3fe3d17e2fd"),
+        File("rt-polarity.pos", 626395, "4134882974a28d0c7b5151256f0e33a6169984ee7372c279e673f1114f475d58"),
+    ),
+    _github(
+        "dennybritz/cnn-text-classification-tf", "18762b459e21d9c70e5c242f8d43fc4e6db37a0d", "data/rt-polaritydata"
+    ),
+)
+SETS = {
+    named.name: named for named in (_MNIST, _FASHION, _CIFAR10, _MULTI30K, _TATOEBA, _SHAKESPEARE, _SST2, _RT_POLARITY)
+}
 
 
 @dataclass(frozen=True)
@@ -170,14 +243,15 @@ def places() -> list[Path]:
 def find(name: str) -> Found | None:
     """Look for all files of a set, or its archive, without reading them.
 
-    >>> find("minst")
+    >>> find("minst")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    lamina._errors.ArgumentError: `name` must be one of 'mnist', 'fashion-mnist', 'cifar10', got 'minst'.
+    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'.
     """
     choice("name", name, SETS)
     named = SETS[name]
     for place in places():
-        for folder in dict.fromkeys((place / name / named.folder, place / name)):
+        homes = [place / home for home in (name, named.home) if home]
+        for folder in dict.fromkeys((place / name / named.folder, *homes)):
             if all((folder / file.name).is_file() for file in named.files):
                 return Found(named, folder)
         if named.archive is not None and (place / name / named.archive.name).is_file():
@@ -188,9 +262,9 @@ def find(name: str) -> Found | None:
 def require(name: str) -> Found:
     """Look for a set and say how to get it when it is not there.
 
-    >>> require("minst")
+    >>> require("minst")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    lamina._errors.ArgumentError: `name` must be one of 'mnist', 'fashion-mnist', 'cifar10', got 'minst'.
+    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'.
     """
     found = find(name)
     if found is not None:
@@ -219,9 +293,9 @@ def get(name: str, *, to: str | Path | None = None, progress: Progress | None = 
     Returns:
         Where it is now.
 
-    >>> get("minst")
+    >>> get("minst")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    lamina._errors.ArgumentError: `name` must be one of 'mnist', 'fashion-mnist', 'cifar10', got 'minst'.
+    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'.
     """
     choice("name", name, SETS)
     named, here = SETS[name], find(name) if to is None else None

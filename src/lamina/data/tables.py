@@ -83,12 +83,12 @@ def load_table(
             "be split."
         )
     for name in (*drop, *(() if group is None else (group,))):
-        _known(name, frame.columns, file, "drop" if name in drop else "group")
+        check_column(name, frame.columns, file, "drop" if name in drop else "group")
     names = [name for name in frame.columns if name not in drop and name != group]
     if not names:
         raise DataError(f"{file} has no column left after `drop` and `group`: keep a target and one to learn from.")
-    target, notes = _find_target(target, names, file)
-    labels, outputs, classes, more = _targets(frame[target], task, file)
+    target, notes = find_target(target, names, file)
+    labels, outputs, classes, more = read_target(frame[target], task, file)
     kept, left_out = _features(frame, [name for name in names if name != target], file)
     if not kept:
         raise DataError(f"{file} has no column to learn from beside the target {target!r}: check the delimiter.")
@@ -106,7 +106,7 @@ def load_table(
         levels=tuple(column.levels for column in kept),
         notes=(*notes, *more, *left_out),
     )
-    groups = None if group is None else _groups(frame[group], file)
+    groups = None if group is None else read_groups(frame[group], file)
     return ArrayDataset(torch.stack([column.values for column in kept], 1), labels, spec, groups)
 
 
@@ -144,7 +144,7 @@ def read_rows(path: str | Path, spec: Spec, **form: Any) -> Float[Tensor, "batch
 # Columns
 
 
-def _column(series: "pl.Series", file: str) -> Column:
+def read_column(series: "pl.Series", file: str) -> Column:
     """Decide whether a column is one of numbers or of categories."""
     import polars as pl
 
@@ -215,7 +215,7 @@ def _features(frame: "pl.DataFrame", names: list[str], file: str) -> tuple[list[
     """Decide all columns beside the target; leave out what only names rows, with a sentence each."""
     kept, left_out = [], []
     for name in names:
-        column = _column(frame[name], file)
+        column = read_column(frame[name], file)
         if column.missing.all():
             raise DataError(f"{file}: column {name!r} has no value in any row: leave it out with drop=[{name!r}].")
         count = len(column.levels)
@@ -239,9 +239,10 @@ def _numbers_rows(column: Column) -> bool:
     return named and column.whole and bool((column.values.diff() == 1).all())
 
 
-def _find_target(target: str | None, names: list[str], file: str) -> tuple[str, list[str]]:
+def find_target(target: str | None, names: list[str], file: str) -> tuple[str, list[str]]:
+    """Find the column to predict: the one named, else one with a usual name, else the last; and say which."""
     if target is not None:
-        _known(target, names, file, "target")
+        check_column(target, names, file, "target")
         return target, []
     lower = {name.lower(): name for name in reversed(names)}
     for usual in TARGETS:
@@ -250,9 +251,9 @@ def _find_target(target: str | None, names: list[str], file: str) -> tuple[str, 
     return names[-1], [f"The target is the last column, {names[-1]!r}."]
 
 
-def _targets(series: "pl.Series", task: str | None, file: str) -> tuple[Tensor, int, tuple[str, ...], list[str]]:
+def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tensor, int, tuple[str, ...], list[str]]:
     """Give labels and classes, or real targets and no classes."""
-    column, name = _column(series, file), series.name
+    column, name = read_column(series, file), series.name
     gaps = column.missing.nonzero().flatten() + 1
     if len(gaps):
         raise DataError(
@@ -288,7 +289,8 @@ def _targets(series: "pl.Series", task: str | None, file: str) -> tuple[Tensor, 
     return torch.searchsorted(different, column.values), len(different), classes, note
 
 
-def _groups(series: "pl.Series", file: str) -> Tensor:
+def read_groups(series: "pl.Series", file: str) -> Tensor:
+    """Give each row a number, equal for equal values of a column."""
     import polars as pl
 
     text = series.cast(pl.String)
@@ -302,7 +304,7 @@ def _coded(series: "pl.Series", levels: tuple[str, ...], file: str) -> Tensor:
     import polars as pl
 
     if not levels:
-        column = _column(series, file)
+        column = read_column(series, file)
         if column.levels:
             bad = series.is_not_null() & series.cast(pl.String).cast(pl.Float64, strict=False).is_null()
             row = bad.arg_true()[0]
@@ -325,7 +327,8 @@ def _coded(series: "pl.Series", levels: tuple[str, ...], file: str) -> Tensor:
 # Words
 
 
-def _known(name: str, names: Sequence[str], file: str, argument: str) -> None:
+def check_column(name: str, names: Sequence[str], file: str, argument: str) -> None:
+    """Refuse a column that is not there and name those that are."""
     if name not in names:
         raise DataError(
             f"{file} has no column {name!r} for `{argument}`{_hint(name, names)}: it has {_columns(list(names))}."

@@ -1,13 +1,14 @@
 r"""Numbers that judge predictions: accuracy, confusion, precision, recall, F1, AUC, R^2, calibration.
 
-They are reported, never minimized, and are computed in float64.
+For words there are perplexity and the accuracy of tokens and of whole sequences, for forecasts absolute, squared and
+scaled errors. They are reported, never minimized, and are computed in float64.
 """
 
 from dataclasses import dataclass
 
 import torch
 
-from lamina._errors import ShapeError
+from lamina._errors import ArgumentError, ShapeError, at_least
 from lamina._types import Float, Int, Num, Tensor
 
 
@@ -105,3 +106,129 @@ def calibration(confidence: Float[Tensor, " batch"], right: Num[Tensor, " batch"
     return Calibration(
         tuple(mean.tolist()), tuple(share.tolist()), tuple(int(c) for c in count[used].tolist()), error.item()
     )
+
+
+def perplexity(logits: Float[Tensor, "*batch vocab"], targets: Int[Tensor, "*batch"], ignore: int = 0) -> float:
+    r"""Return how many equally likely words a model hesitates between, on average.
+
+    $$\exp\Big(-\frac1n \sum_t \ln p^{<t>}_{k_t}\Big)$$
+    over the n steps whose target k_t is not `ignore`, with p the softmax of `logits`. NaN without such a step.
+
+    Notes: N5.45 (§5.3), for a unit vector as target the cross entropy is -ln p_k.
+
+    Args:
+        logits: outputs of a network.
+        targets: the right words.
+        ignore: the target of steps that do not count, as padding.
+
+    >>> round(perplexity(torch.zeros(2, 3, 5), torch.tensor([[1, 2, 0], [4, 0, 0]])), 9)
+    5.0
+    """
+    counted = targets != ignore
+    logs = logits.double().log_softmax(-1)[counted]
+    return (-logs.gather(-1, targets[counted][..., None].long()).mean()).exp().item()
+
+
+def token_accuracy(guesses: Int[Tensor, "*batch"], targets: Int[Tensor, "*batch"], ignore: int = 0) -> float:
+    """Return the share of right words among the steps whose target is not `ignore`; NaN without such a step.
+
+    Notes: N5.45 (§5.3).
+
+    >>> token_accuracy(torch.tensor([[1, 2, 9]]), torch.tensor([[1, 3, 0]]))
+    0.5
+    """
+    counted = targets != ignore
+    return (guesses == targets)[counted].double().mean().item()
+
+
+def sequence_accuracy(guesses: Int[Tensor, "batch time"], targets: Int[Tensor, "batch time"], ignore: int = 0) -> float:
+    """Return the share of sequences that are right at every step whose target is not `ignore`.
+
+    >>> sequence_accuracy(torch.tensor([[1, 2, 9], [1, 2, 3]]), torch.tensor([[1, 2, 0], [1, 3, 3]]))
+    0.5
+    """
+    return ((guesses == targets) | (targets == ignore)).all(-1).double().mean().item()
+
+
+@dataclass(frozen=True)
+class ForecastErrors:
+    """How far forecasts are from what came, and whether it paid to make them.
+
+    Args:
+        mae: the mean absolute error.
+        rmse: the root of the mean squared error.
+        mase: the mean absolute error in units of the naive one-season step within the history; below 1 is better.
+        naive_mae: the mean absolute error of the naive forecast of the same values.
+        relative: `mae` in units of `naive_mae`.
+    """
+
+    mae: float
+    rmse: float
+    mase: float
+    naive_mae: float
+    relative: float
+
+
+def naive_forecast(
+    history: Float[Tensor, "*batch time"], horizon: int, season: int = 1
+) -> Float[Tensor, "*batch horizon"]:
+    r"""Repeat the last season: the last value (season 1), or the values of the same phase.
+
+    $$\hat x^{<T+i>} = x^{<T - m + 1 + (i - 1) \bmod m>}, \qquad i = 1, \dots, \text{horizon}$$
+    with the season m.
+
+    Args:
+        history: what is known.
+        horizon: how many values to forecast.
+        season: after how many steps the series repeats.
+
+    >>> naive_forecast(torch.tensor([1.0, 2.0, 3.0, 4.0]), horizon=3, season=2).tolist()
+    [3.0, 4.0, 3.0]
+    """
+    at_least("horizon", horizon, 1)
+    _check_season(history, season)
+    phase = torch.arange(horizon, device=history.device) % season
+    return history[..., history.shape[-1] - season + phase]
+
+
+def forecast_errors(
+    outputs: Float[Tensor, "..."],
+    targets: Float[Tensor, "*batch horizon"],
+    history: Float[Tensor, "*batch time"],
+    season: int = 1,
+) -> ForecastErrors:
+    r"""Judge forecasts against what came and against the naive forecast.
+
+    $$\mathrm{MASE} = \frac{\mathrm{mean}\,|x - \hat x|}{\mathrm{mean}_t\,|x^{<t>} - x^{<t-m>}|}$$
+    with the season m; the denominator is taken within `history`. NaN or infinity where nothing ever changes there.
+
+    Args:
+        outputs: the forecasts.
+        targets: what came.
+        history: what was known before, longer than a season.
+        season: after how many steps the series repeats; 1 compares with the last value.
+
+    >>> errors = forecast_errors(torch.tensor([[5.0]]), torch.tensor([[6.0]]), torch.tensor([[1.0, 3.0, 4.0]]))
+    >>> errors.mae, errors.mase, errors.naive_mae, errors.relative
+    (1.0, 0.6666666666666666, 2.0, 0.5)
+    """
+    if outputs.shape != targets.shape:
+        raise ShapeError(
+            f"`outputs` must have the shape of `targets`, {tuple(targets.shape)}, got {tuple(outputs.shape)}."
+        )
+    _check_season(history, season)
+    y, x, past = outputs.double(), targets.double(), history.double()
+    error = (y - x).abs().mean()
+    step = (past[..., season:] - past[..., :-season]).abs().mean()
+    naive = (naive_forecast(past, x.shape[-1], season) - x).abs().mean()
+    return ForecastErrors(
+        error.item(), (y - x).square().mean().sqrt().item(), (error / step).item(), naive.item(), (error / naive).item()
+    )
+
+
+def _check_season(history: Tensor, season: int) -> None:
+    at_least("season", season, 1)
+    if season >= history.shape[-1]:
+        raise ArgumentError(
+            f"`season` must be below the length of the history ({history.shape[-1]}), got {season}: give a longer one."
+        )

@@ -1,0 +1,214 @@
+r"""Time series: windows of measurements and what comes after them, from a table whose rows are moments.
+
+An example is a window of the past; its target is the next `horizon` values of the target columns, or with `each_step`
+for every step of the window the value `horizon` steps later. A split never lets the future train: the parts are
+stretches of time, and an example belongs to the part that holds all its targets.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lamina._errors import DataError, at_least
+from lamina._types import Float, Int, Seed, Tensor
+from lamina.data.cells import Format, read_cells, shown
+from lamina.data.dataset import Dataset, Described, Spec, Subset
+from lamina.data.tables import check_column, read_column
+
+_TIMES = ("date", "time", "datetime", "timestamp", "month", "day", "year", "week", "hour")
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesDataset(Described):
+    """Windows of a series.
+
+    Args:
+        values: the measurements, one moment a row.
+        wanted: which columns are to be predicted.
+        window: how many moments are read.
+        horizon: how many are predicted, or with `each_step` how far ahead every step looks.
+        each_step: whether an answer is asked for at every step of the window.
+        spec: what they are; `series_spec` makes it.
+
+    >>> data = as_series(torch.arange(6.0)[:, None], window=3, horizon=2)
+    >>> len(data), [part[0].flatten().tolist() for part in data.take(torch.tensor([1]))]
+    (2, [[1.0, 2.0, 3.0], [4.0, 5.0]])
+    """
+
+    values: Float[Tensor, "time feature"]
+    wanted: tuple[int, ...]
+    window: int
+    horizon: int
+    each_step: bool
+    spec: Spec
+    groups: None = None
+    official_test: None = None
+
+    @cached_property
+    def targets(self) -> Float[Tensor, "example ..."]:  # type: ignore[override]
+        """The targets of all windows."""
+        return self.take(torch.arange(len(self)))[1]
+
+    def __len__(self) -> int:
+        return len(self.values) - self.window - self.horizon + 1
+
+    def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
+        """Give windows [batch, window, feature] and what comes after them."""
+        begin = indices[:, None]
+        inputs = self.values[begin + torch.arange(self.window)]
+        steps = torch.arange(self.window) + self.horizon if self.each_step else self.window + torch.arange(self.horizon)
+        targets = self.values[begin + steps][..., list(self.wanted)]
+        return inputs, targets if self.each_step else targets.flatten(1)
+
+    def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> tuple[Dataset, Dataset, Dataset, str]:
+        """Cut time into three stretches; windows may look back across a cut, targets lie on one side of it."""
+        time, total = len(self.values), sum(ratios)
+        cuts = [time * sum(ratios[: i + 1]) // total for i in range(3)]
+        begins = torch.arange(len(self)) + (self.horizon if self.each_step else self.window)  # the first target
+        ends = torch.arange(len(self)) + self.window + self.horizon  # behind the last target
+        parts = [
+            Subset(self, ((begins >= low) & (ends <= high)).nonzero().flatten())
+            for low, high in zip((0, *cuts), cuts, strict=False)
+        ]
+        for part, name, share in zip(parts, ("training", "validation", "test"), ratios, strict=True):
+            if share and not len(part):
+                raise DataError(
+                    f"a series of {time} moments is too short to split {':'.join(map(str, ratios))} with window "
+                    f"{self.window} and horizon {self.horizon}, the {name} part would be empty: use a longer series, a "
+                    "smaller window or other `ratios`."
+                )
+        train, validation, test = parts
+        return train, validation, test, "in order of time"
+
+
+def as_series(
+    values: Float[Tensor, "time feature"],
+    window: int = 24,
+    horizon: int = 1,
+    *,
+    wanted: Sequence[int] | None = None,
+    each_step: bool = False,
+    features: Sequence[str] = (),
+    source: str = "",
+    notes: tuple[str, ...] = (),
+) -> SeriesDataset:
+    """Make windows of measurements.
+
+    Args:
+        values: one moment a row.
+        window: how many moments are read.
+        horizon: how many are predicted, or with `each_step` how far ahead every step looks.
+        wanted: which columns are to be predicted; all of them when not given.
+        each_step: whether an answer is asked for at every step of the window.
+        features: the names of the columns.
+        source: what to call it.
+        notes: sentences for people.
+    """
+    at_least("window", window, 1)
+    at_least("horizon", horizon, 1)
+    time, columns = values.shape
+    if time < window + horizon:
+        raise DataError(
+            f"a series of {time} moments has no window of {window} with {horizon} after it: use at least "
+            f"{window + horizon} moments or a smaller window."
+        )
+    wanted = tuple(range(columns)) if wanted is None else tuple(wanted)
+    names = tuple(features) or tuple(f"x{i + 1}" for i in range(columns))
+    shape = (window, len(wanted)) if each_step else ()
+    spec = Spec(
+        "series",
+        "structured" if each_step else "regression",
+        (window, columns),
+        len(wanted) * (window if each_step else horizon),
+        features=names,
+        target=", ".join(names[i] for i in wanted),
+        source=source,
+        target_shape=shape,
+        notes=notes,
+    )
+    return SeriesDataset(values, wanted, window, horizon, each_step, spec)
+
+
+def load_series(
+    path: str | Path,
+    window: int = 24,
+    horizon: int = 1,
+    *,
+    target: str | Sequence[str] | None = None,
+    time: str | None = None,
+    each_step: bool = False,
+    **form: Any,
+) -> SeriesDataset:
+    r"""Read a table whose rows are moments, the earliest first.
+
+    Args:
+        path: a .csv, .tsv, .txt or .parquet file.
+        window: how many moments are read.
+        horizon: how many are predicted, or with `each_step` how far ahead every step looks.
+        target: the column, or columns, to predict; all columns of numbers when not given.
+        time: the column that names the moments, which is not a measurement; by default one named date, time or the
+            like. Its values must not go back.
+        each_step: whether an answer is asked for at every step of the window.
+        form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = "date,sales\n2024-01,1\n2024-02,2\n2024-03,4\n2024-04,8\n"
+    ...     _ = Path(folder, "sales.csv").write_text(rows)
+    ...     data = load_series(Path(folder, "sales.csv"), window=2)
+    >>> [part.flatten().tolist() for part in data.take(torch.tensor([1]))]
+    [[2.0, 4.0], [8.0]]
+    """
+    frame, file = read_cells(path, Format(**form)), shown(path)
+    if time is not None:
+        check_column(time, frame.columns, file, "time")
+    time = time or next((name for name in frame.columns if name.lower() in _TIMES), None)
+    if time is not None:
+        _check_time(frame[time].to_list(), time, file)
+    names = [name for name in frame.columns if name != time]
+    wanted = [target] if isinstance(target, str) else list(target or names)
+    for name in wanted:
+        check_column(name, names, file, "target")
+    columns = [read_column(frame[name], file) for name in names]
+    for column in columns:
+        if column.levels:
+            raise DataError(
+                f"{file}: column {column.name!r} holds text, such as {column.levels[0]!r}, where a series has numbers: "
+                f"remove it, or give time={column.name!r} if it names the moments."
+            )
+        gaps = column.missing.nonzero()
+        if len(gaps):
+            raise DataError(
+                f"{file}: column {column.name!r} has no value in row {int(gaps[0]) + 1}: a series must have no gaps; "
+                "fill it in."
+            )
+    notes = () if time is None else (f"The column {time!r} names the moments and is not read.",)
+    values = torch.stack([column.values for column in columns], 1)
+    places = [names.index(name) for name in wanted]
+    return as_series(
+        values, window, horizon, wanted=places, each_step=each_step, features=names, source=str(path), notes=notes
+    )
+
+
+def _check_time(cells: list[Any], name: str, file: str) -> None:
+    """Refuse moments that go back, where they can be compared: numbers, or dates written with the year first."""
+    numbers = [_number(cell) for cell in cells]
+    values: list[Any] = numbers if None not in numbers else [str(cell) for cell in cells]
+    comparable = values is numbers or all(cell[:4].isdigit() and len(cell) == len(values[0]) for cell in values)
+    back = next((i for i in range(1, len(values)) if values[i] < values[i - 1]), None) if comparable else None
+    if back is not None:
+        raise DataError(
+            f"{file}: column {name!r} goes back from {cells[back - 1]!r} to {cells[back]!r} in row {back + 1}: sort "
+            "the rows by time, the earliest first."
+        )
+
+
+def _number(cell: Any) -> float | None:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return None

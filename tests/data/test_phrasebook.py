@@ -1,0 +1,246 @@
+"""The phrase book: German by hand for every rule, all sentences different, and a split that holds back Ex. 5.1."""
+
+import hashlib
+from collections import Counter
+
+import pytest
+import torch
+
+from lamina._errors import ArgumentError
+from lamina.data.grammar import Clause, noun_phrase
+from lamina.data.lexicon import LAKES, NOUNS, PLACES, PRONOUNS, TIMES, VERBS
+from lamina.data.load import load
+from lamina.data.phrasebook import EXAMPLE, phrasebook, question, reason, sentences, statement
+from lamina.data.text import answers_of, texts_of
+from lamina.data.tokens import TextPreprocess
+from lamina.data.translation_metrics import exact_share
+from lamina.data.words import split_words
+
+I, HE, SHE, WE, THEY = PRONOUNS
+OLD, SMALL, TIRED, NEW, RED = ("old", "alt"), ("small", "klein"), ("tired", "müd"), ("new", "neu"), ("red", "rot")
+
+
+def the(name, adjective=None):
+    return noun_phrase(NOUNS[name], adjective)
+
+
+def a(name, adjective=None):
+    return noun_phrase(NOUNS[name], adjective, "a")
+
+
+def many(name, adjective=None):
+    return noun_phrase(NOUNS[name], adjective, "the ones")
+
+
+def say(subject, verb, tense="present", what=None, when=None, where=None, negative=False):
+    return Clause(subject, VERBS[verb], tense, what, TIMES[when] if when else None, where, negative)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "english", "nominative", "accusative", "dative"),
+    [
+        (the("man"), "the man", "der Mann", "den Mann", "dem Mann"),
+        (the("woman", SMALL), "the small woman", "die kleine Frau", "die kleine Frau", "der kleinen Frau"),
+        (the("child", TIRED), "the tired child", "das müde Kind", "das müde Kind", "dem müden Kind"),
+        (the("boy"), "the boy", "der Junge", "den Jungen", "dem Jungen"),
+        (many("man", TIRED), "the tired men", "die müden Männer", "die müden Männer", "den müden Männern"),
+        (many("dog"), "the dogs", "die Hunde", "die Hunde", "den Hunden"),
+        (many("girl"), "the girls", "die Mädchen", "die Mädchen", "den Mädchen"),
+        (a("apple"), "an apple", "ein Apfel", "einen Apfel", None),
+        (a("letter", OLD), "an old letter", "ein alter Brief", "einen alten Brief", None),
+        (a("bag", RED), "a red bag", "eine rote Tasche", "eine rote Tasche", None),
+        (a("car", NEW), "a new car", "ein neues Auto", "ein neues Auto", None),
+        (a("boy", SMALL), "a small boy", "ein kleiner Junge", "einen kleinen Jungen", None),
+    ],
+)
+def test_articles_genders_and_endings(phrase, english, nominative, accusative, dative):
+    assert (phrase.english, phrase.german["nom"], phrase.german["acc"]) == (english, nominative, accusative)
+    assert phrase.german.get("dat") == dative
+
+
+@pytest.mark.parametrize(
+    ("pair", "english", "german"),
+    [
+        (statement(say(the("sun"), "shine", when="today")), *EXAMPLE),
+        (statement(say(the("sun"), "shine")), "The sun is shining", "Die Sonne scheint"),
+        (statement(say(I, "read", what=a("book"))), "I am reading a book", "Ich lese ein Buch"),
+        (statement(say(HE, "read", what=a("book"), when="now")), "He is reading a book now", "Jetzt liest er ein Buch"),
+        (statement(say(SHE, "sleep")), "She is sleeping", "Sie schläft"),
+        (statement(say(THEY, "sleep")), "They are sleeping", "Sie schlafen"),
+        (
+            statement(say(many("dog"), "sleep", where=PLACES[0], when="at the moment")),
+            "The dogs are sleeping in the garden at the moment",
+            "Im Moment schlafen die Hunde im Garten",
+        ),
+        (
+            statement(say(the("man"), "help", what=the("boy"))),
+            "The man is helping the boy",
+            "Der Mann hilft dem Jungen",
+        ),
+        (statement(say(WE, "see", what=the("moon"))), "We see the moon", "Wir sehen den Mond"),
+        (statement(say(the("girl"), "see", what=the("moon"))), "The girl sees the moon", "Das Mädchen sieht den Mond"),
+        # the past with haben and sein, the participle at the end
+        (
+            statement(say(the("woman"), "buy", "past", the("car"), "yesterday")),
+            "The woman bought the car yesterday",
+            "Gestern hat die Frau das Auto gekauft",
+        ),
+        (
+            statement(say(WE, "swim", "past", when="last week", where=LAKES[0])),
+            "We swam in the lake last week",
+            "Letzte Woche sind wir im See geschwommen",
+        ),
+        # the future and modal verbs, the infinitive at the end
+        (
+            statement(say(the("teacher"), "sell", "future", many("book"), "tomorrow")),
+            "The teacher will sell the books tomorrow",
+            "Morgen wird der Lehrer die Bücher verkaufen",
+        ),
+        (statement(say(I, "work", "must", when="today")), "I must work today", "Heute muss ich arbeiten"),
+        (
+            statement(say(the("child"), "eat", "want", a("egg"))),
+            "The child wants to eat an egg",
+            "Das Kind will ein Ei essen",
+        ),
+        # separable verbs
+        (statement(say(the("sun"), "rise", when="now")), "The sun is rising now", "Jetzt geht die Sonne auf"),
+        (statement(say(the("moon"), "set", "past")), "The moon set", "Der Mond ist untergegangen"),
+        (statement(say(the("sun"), "set", "future")), "The sun will set", "Die Sonne wird untergehen"),
+        # denial: nicht after a definite object, before a place, kein for an indefinite object
+        (
+            statement(say(the("boy"), "buy", what=the("bag"), negative=True)),
+            "The boy is not buying the bag",
+            "Der Junge kauft die Tasche nicht",
+        ),
+        (
+            statement(say(the("boy"), "buy", what=a("chair", RED), negative=True)),
+            "The boy is not buying a red chair",
+            "Der Junge kauft keinen roten Stuhl",
+        ),
+        (
+            statement(say(the("cat"), "sleep", where=PLACES[2], negative=True)),
+            "The cat is not sleeping in the house",
+            "Die Katze schläft nicht im Haus",
+        ),
+        (statement(say(SHE, "dance", "can", negative=True)), "She cannot dance", "Sie kann nicht tanzen"),
+        (
+            statement(say(I, "love", what=the("dog"), negative=True)),
+            "I do not love the dog",
+            "Ich liebe den Hund nicht",
+        ),
+        (
+            statement(say(HE, "love", what=the("dog"), negative=True)),
+            "He does not love the dog",
+            "Er liebt den Hund nicht",
+        ),
+        (
+            statement(say(the("sun"), "rise", "past", negative=True)),
+            "The sun did not rise",
+            "Die Sonne ist nicht aufgegangen",
+        ),
+        (
+            statement(say(WE, "sleep", "want", negative=True)),
+            "We do not want to sleep",
+            "Wir wollen nicht schlafen",
+        ),
+        # questions
+        (question(say(the("sun"), "shine", when="today")), "Is the sun shining today?", "Scheint die Sonne heute?"),
+        (question(say(the("sun"), "rise")), "Is the sun rising?", "Geht die Sonne auf?"),
+        (question(say(I, "come", "must")), "Must I come?", "Muss ich kommen?"),
+        (
+            question(say(the("man"), "buy", "past", a("car"), "yesterday")),
+            "Did the man buy a car yesterday?",
+            "Hat der Mann gestern ein Auto gekauft?",
+        ),
+        (
+            question(say(many("child"), "swim", "future", when="tomorrow")),
+            "Will the children swim tomorrow?",
+            "Werden die Kinder morgen schwimmen?",
+        ),
+        (question(say(THEY, "see", what=the("dog"))), "Do they see the dog?", "Sehen sie den Hund?"),
+        (
+            question(say(HE, "look for", when="now"), ("what", "was")),
+            "What is he looking for now?",
+            "Was sucht er jetzt?",
+        ),
+        (question(say(the("dog"), "wait"), ("why", "warum")), "Why is the dog waiting?", "Warum wartet der Hund?"),
+        # the verb at the end
+        (
+            reason(say(the("child"), "laugh"), say(the("sun"), "rise")),
+            "The child is laughing because the sun is rising",
+            "Das Kind lacht, weil die Sonne aufgeht",
+        ),
+        (
+            reason(say(WE, "wait"), say(I, "work")),
+            "We are waiting because I am working",
+            "Wir warten, weil ich arbeite",
+        ),
+    ],
+)
+def test_german_by_hand(pair, english, german):
+    assert pair == (english, german)
+
+
+def test_messages():
+    with pytest.raises(ArgumentError, match="`article` must be one of 'the', 'a', 'the ones', got 'some'"):
+        noun_phrase(NOUNS["dog"], None, "some")
+    with pytest.raises(ArgumentError, match="`count` must be at least 1000, got 10"):
+        phrasebook(10)
+
+
+@pytest.mark.notes("N5.03", "N5.49")
+def test_the_pairs_are_always_the_same_and_all_different():
+    pairs = sentences(12_000)
+    assert len({first for first, _ in pairs}) == 12_000 and pairs[0] == EXAMPLE
+    digest = hashlib.sha256("\n".join("\t".join(pair) for pair in pairs).encode()).hexdigest()
+    assert digest == "00c46e36221c29abdc4a5611114547ce6c9554690270db3e063eadd003c3696a"
+    assert pairs[:1000] == sentences(1000)  # a smaller book is the beginning of a larger one
+    assert len(split_words(EXAMPLE[0])) == 5 and len(split_words(EXAMPLE[1])) == 4
+    said = {first: second for first, second in pairs}
+    assert said["The sun is shining"] == "Die Sonne scheint" and said["It is raining today"] == "Heute regnet es"
+    assert max(len(split_words(text)) for pair in pairs for text in pair) <= 12
+
+
+@pytest.mark.notes("N5.49")
+@pytest.mark.parametrize("seed", [0, 7])
+def test_a_split_holds_back_unseen_combinations_of_known_words(seed):
+    data = load("phrasebook", count=3000)
+    split = data.split(seed=seed)
+    test = split.open_test()
+    parts = [list(zip(texts_of(part), answers_of(part), strict=True)) for part in (split.train, split.validation, test)]
+    assert [len(part) for part in parts] == [2000, 500, 500] and len({*parts[0], *parts[1], *parts[2]}) == 3000
+    assert EXAMPLE in parts[2] and EXAMPLE[1] not in {german for _, german in parts[0]}
+    for side in (0, 1):
+        known = Counter(word.lower() for pair in parts[0] for word in split_words(pair[side]))
+        needed = {word.lower() for part in parts[1:] for pair in part for word in split_words(pair[side])}
+        assert min(known[word] for word in needed) >= 3
+    assert split.note == (
+        "phrasebook: 2000 training, 500 validation and 500 test examples, "
+        f"unseen combinations of known words, seed {seed}."
+    )
+    assert split.origin == {"source": "phrasebook", "options": {"count": 3000}, "seed": seed, "ratios": [4, 1, 1]}
+    again = data.split(seed=seed)
+    assert texts_of(again.train) == texts_of(split.train)
+
+
+def test_without_a_test_part_the_example_is_still_held_back():
+    split = phrasebook(1000).split(ratios=(4, 1, 0))
+    assert EXAMPLE[0] in texts_of(split.validation) and len(split.test) == 0 and len(split.validation) == 200
+
+
+@pytest.mark.notes("N5.49")
+def test_answers_come_back_for_people():
+    split = load("phrasebook").split()
+    prepare, test = TextPreprocess.fit(split.train), split.open_test()
+    tokens = prepare.encode(test)
+    assert not (tokens.inputs.values == 1).any() and not (tokens.answers.values == 1).any()  # no word is unknown
+    assert exact_share(prepare.write(tokens.targets), answers_of(test)) == 1.0  # capitals and marks in their places
+    assert prepare.write(prepare.answer_vocabulary.encode_all([EXAMPLE[1]], end=True).padded(torch.tensor([0]))) == [
+        EXAMPLE[1]
+    ]
+
+
+def test_the_other_direction():
+    data = load("phrasebook", count=1000, reverse=True)
+    assert data.spec.target == "English" and texts_of(data)[0] == EXAMPLE[1] and answers_of(data)[0] == EXAMPLE[0]
+    assert EXAMPLE[1] in texts_of(data.split().open_test())
