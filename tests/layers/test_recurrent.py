@@ -180,8 +180,8 @@ def test_two_directions_are_two_networks_side_by_side(generator):
     outputs, (h, c) = both(u)
     forward, ends = h_net(u)
     backward, starts = g_net(u.flip(1))
-    assert torch.equal(outputs, torch.cat([forward, backward.flip(1)], -1))
-    assert torch.equal(h, torch.cat([ends[0], starts[0]])) and torch.equal(c, torch.cat([ends[1], starts[1]]))
+    torch.testing.assert_close(outputs, torch.cat([forward, backward.flip(1)], -1), rtol=0, atol=1e-15)
+    assert_states((h, c), tuple(map(torch.cat, zip(ends, starts, strict=True))), 1e-15)
     assert outputs.shape[-1] == 2 * 4
 
 

@@ -12,6 +12,7 @@ from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden, unroll, valid_steps
 from lamina.layers.cells import CELLS, Cell, CellOptions, check_cell_options
 from lamina.layers.dropout import Dropout
+from lamina.layers.fused import fused_layer
 
 
 class Recurrent(nn.Module):
@@ -41,6 +42,9 @@ class Recurrent(nn.Module):
     >>> outputs.shape, state.shape, sum(p.numel() for p in deep.parameters())
     (torch.Size([2, 7, 4]), torch.Size([3, 2, 4]), 104)
     """
+
+    fast = True
+    """Whether a fused kernel may take the place of the loop over time, where it gives the same; see `layers.fused`."""
 
     def __init__(
         self,
@@ -94,17 +98,27 @@ class Recurrent(nn.Module):
         mask = None if lengths is None else valid_steps(_as_lengths(lengths, inputs), time)
         starts = self._starts(inputs, state)
         ends: list[State] = []
+        cells = list(self.cells)
         for layer in range(self.layers):
-            outputs: list[Tensor] = []
-            for place in range(layer * self.directions, (layer + 1) * self.directions):
-                backward = place % self.directions == 1
-                states, end = unroll(self.cells[place], inputs, starts[place], mask, reverse=backward)
-                outputs.append(states)
-                ends.append(end)
-            inputs = torch.cat(outputs, -1)
+            places = slice(layer * self.directions, (layer + 1) * self.directions)
+            inputs, last = self._layer(cells[places], inputs, starts[places], mask)
+            ends += last
             if self.dropouts and layer < self.layers - 1:
                 inputs = self.dropouts[layer](inputs)
         return inputs, _stack(ends)
+
+    def _layer(
+        self, cells: list[nn.Module], inputs: Tensor, starts: list[State], mask: Tensor | None
+    ) -> tuple[Tensor, list[State]]:
+        """Run one layer in its directions: by a fused kernel where one fits, else cell by cell, step by step."""
+        fused = fused_layer(cells, inputs, starts, mask) if self.fast else None
+        if fused is not None:
+            return fused
+        found = [
+            unroll(cell, inputs, start, mask, reverse=place == 1)
+            for place, (cell, start) in enumerate(zip(cells, starts, strict=True))
+        ]
+        return torch.cat([outputs for outputs, _ in found], -1), [end for _, end in found]
 
     def _starts(self, inputs: Tensor, state: State | None) -> list[State]:
         """Split a state into those of the cells, after a check of its shape; zeros without one."""

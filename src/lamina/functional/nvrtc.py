@@ -1,0 +1,169 @@
+"""Compile CUDA C++ at run time and launch it, with the compiler (NVRTC) that comes with every CUDA build of torch.
+
+Both libraries are called by their public C interfaces. A compiled kernel belongs to one device and is launched on
+torch's current stream, so that a CUDA graph can capture it; compile before a capture, as a capture allows no loading.
+"""
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lamina._types import Tensor
+
+_MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+Argument = Tensor | int | float | ctypes.Structure | None
+"""Of a kernel: tensors become pointers (None a null pointer), integers 32-bit ones, floats doubles."""
+
+
+class Kernel:
+    """A compiled kernel, ready to be launched."""
+
+    def __init__(self, function: ctypes.c_void_p, shared_memory: int) -> None:
+        """Keep a loaded function and let its blocks have `shared_memory` bytes.
+
+        Args:
+            function: the driver's handle.
+            shared_memory: bytes of dynamic shared memory a block.
+        """
+        self.function, self.shared_memory = function, shared_memory
+        _check(_driver().cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED_MEMORY, shared_memory), "cuFuncSetAttribute")
+
+    def launch(
+        self,
+        blocks: int | tuple[int, int],
+        threads: int,
+        arguments: Sequence[Argument],
+        *,
+        cooperative: bool = True,
+        shared_memory: int | None = None,
+    ) -> None:
+        """Launch on the current stream.
+
+        Args:
+            blocks: how many, along one or two axes.
+            threads: in a block.
+            arguments: see `Argument`.
+            cooperative: whether blocks wait for each other; all of them must then fit on the device together.
+            shared_memory: dynamic bytes a block, if fewer than the kernel was made for.
+        """
+        values = [_value(argument) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        grid = (blocks, 1, 1) if isinstance(blocks, int) else (*blocks, 1)
+        shared = self.shared_memory if shared_memory is None else shared_memory
+        parts = (self.function, *grid, threads, 1, 1, shared, stream, pointers)
+        if cooperative:
+            _check(_driver().cuLaunchCooperativeKernel(*parts), "cuLaunchCooperativeKernel")
+        else:
+            _check(_driver().cuLaunchKernel(*parts, None), "cuLaunchKernel")
+
+
+def _value(argument: Argument) -> Any:
+    if isinstance(argument, ctypes.Structure):
+        return argument
+    if isinstance(argument, int):
+        return ctypes.c_int(argument)
+    if isinstance(argument, float):
+        return ctypes.c_double(argument)
+    return ctypes.c_void_p(None if argument is None else argument.data_ptr())
+
+
+def compile_kernels(
+    source: str, names: Sequence[str], definitions: Mapping[str, int], shared_memory: int
+) -> dict[str, Kernel]:
+    """Compile CUDA C++ for the current device and load it.
+
+    Args:
+        source: the text of a program that includes no header.
+        names: its kernels, declared `extern "C"`.
+        definitions: macros and their values.
+        shared_memory: bytes of dynamic shared memory a block of each kernel needs.
+
+    Returns:
+        The kernels by name.
+
+    Raises:
+        RuntimeError: with the compiler's log when it refuses the source, or with what the driver says.
+        OSError: when one of the two libraries is absent.
+    """
+    major, minor = torch.cuda.get_device_capability()
+    options = ["-std=c++17", f"--gpu-architecture=sm_{major}{minor}"]
+    binary = _stored(source, [*options, *(f"-D{name}={value}" for name, value in definitions.items())])
+    torch.cuda.current_stream().query()  # a call of the runtime binds the device to this thread
+    module, kernels = ctypes.c_void_p(), {}
+    _check(_driver().cuModuleLoadData(ctypes.byref(module), binary), "cuModuleLoadData")
+    for name in names:
+        function = ctypes.c_void_p()
+        _check(_driver().cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction")
+        kernels[name] = Kernel(function, shared_memory)
+    return kernels
+
+
+def _stored(source: str, options: Sequence[str]) -> bytes:
+    """Compile, or read what an earlier process compiled from the user's cache, as compiling takes a second or more."""
+    name = hashlib.sha256("\n".join([source, *options, str(torch.version.cuda)]).encode()).hexdigest()
+    path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lamina" / "kernels" / name
+    with contextlib.suppress(OSError):
+        return path.read_bytes()
+    binary = compile_source(source, options)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_bytes(binary)
+        os.replace(draft, path)
+    return binary
+
+
+def compile_source(source: str, options: Sequence[str]) -> bytes:
+    """Compile CUDA C++ to machine code; needs no GPU.
+
+    Args:
+        source: the text of a program.
+        options: for the compiler; they name the architecture.
+
+    Returns:
+        The binary.
+
+    Raises:
+        RuntimeError: with the compiler's log.
+    """
+    nvrtc, program, size = _compiler(), ctypes.c_void_p(), ctypes.c_size_t()
+    _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), None, 0, None, None), "nvrtcCreateProgram")
+    try:
+        given = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
+        if nvrtc.nvrtcCompileProgram(program, len(options), given) != 0:
+            nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            nvrtc.nvrtcGetProgramLog(program, log)
+            raise RuntimeError(f"NVRTC refused a kernel: {log.value.decode()}")
+        _check(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)), "nvrtcGetCUBINSize")
+        binary = ctypes.create_string_buffer(size.value)
+        _check(nvrtc.nvrtcGetCUBIN(program, binary), "nvrtcGetCUBIN")
+        return binary.raw
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@functools.cache
+def _compiler() -> ctypes.CDLL:
+    major = str(torch.version.cuda).split(".")[0]
+    return ctypes.CDLL(f"libnvrtc.so.{major}")
+
+
+@functools.cache
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def _check(status: int, call: str) -> None:
+    if status != 0:
+        raise RuntimeError(f"{call} failed with status {status}.")
