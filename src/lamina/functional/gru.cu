@@ -268,7 +268,8 @@ __device__ void load_weights(uint4* weights, const Weight* weight, int part) {
         Word w[4];
         for (int j = 0; j < 4; ++j) {
             const int k = (block * 16 + lane % 4 * 4 + j) * kPack;
-            const Weight* p = weight + (size_t)gate * HIDDEN * HIDDEN + (kTransposed ? k * HIDDEN + col : col * HIDDEN + k);
+            const int entry = kTransposed ? k * HIDDEN + col : col * HIDDEN + k;
+            const Weight* p = weight + (size_t)gate * HIDDEN * HIDDEN + entry;
             w[j] = k < HIDDEN && col < HIDDEN ? pack(p, kTransposed ? HIDDEN : 1, k) : 0u;
         }
         weights[i] = make_uint4(w[0], w[1], w[2], w[3]);
@@ -282,8 +283,8 @@ __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-
 #define FOR_OWN_OUTPUTS \
     FOR_OWN if (kOutputs % kThreads == 0 || threadIdx.x + e * kThreads < kOutputs)
 
-// h' = z c + (1 - z) h with r = sigmoid(p_r + W_r h), z = sigmoid(p_z + W_z h), c = tanh(p_c + W_c (r h)). The product of
-// z is not urgent: it runs while the other blocks finish r.
+// h' = z c + (1 - z) h with r = sigmoid(p_r + W_r h), z = sigmoid(p_z + W_z h), c = tanh(p_c + W_c (r h)).
+// The product of z is not urgent: it runs while the other blocks finish r.
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
 gru_forward(const float* __restrict__ pre, const Weight* __restrict__ weight, const float* __restrict__ start,
             const unsigned char* __restrict__ mask, float* __restrict__ states, float* __restrict__ r_out,
