@@ -146,3 +146,19 @@ def test_1001_layers_pass_signal_and_gradient(block, generator):
     assert logits.shape == (2, 10) and logits.isfinite().all() and logits.std() > 0
     assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
     assert net.conv1.weight.grad.abs().max() > 0
+
+
+def test_recomputing_gives_the_same_gradients(generator):
+    nets = [
+        CifarResNet(CifarResNetConfig(depth=20, width=0.25, block="preactivation", recompute=n)).double()
+        for n in (0, 2)
+    ]
+    u = torch.randn(3, 3, 16, 16, generator=generator, dtype=torch.float64)
+    for net in nets:
+        net(u).square().sum().backward()
+    plain, again = nets
+    assert all(torch.equal(p.grad, q.grad) for p, q in zip(plain.parameters(), again.parameters(), strict=True))
+    state = again.state_dict()
+    assert all(torch.equal(t, state[name]) for name, t in plain.state_dict().items())
+    with pytest.raises(ArgumentError, match="`recompute` must be at least 0, got -1"):
+        CifarResNetConfig(recompute=-1)

@@ -184,3 +184,19 @@ def test_same_seed_same_network():
     one, two, other = (ResNet(ResNetConfig((3, 32, 32), 10, width=1 / 16), seed=s).state_dict() for s in (1, 1, 2))
     assert all(torch.equal(one[key], two[key]) for key in one)
     assert not torch.equal(one["fc.weight"], other["fc.weight"])
+
+
+def test_recomputing_gives_the_same_gradients(generator):
+    nets = [
+        ResNet(ResNetConfig(inputs=(3, 16, 16), outputs=4, width=1 / 16, stem="cifar", recompute=n)).double()
+        for n in (0, 2)
+    ]
+    u = torch.randn(3, 3, 16, 16, generator=generator, dtype=torch.float64)
+    for net in nets:
+        net(u).square().sum().backward()
+    plain, again = nets
+    assert all(torch.equal(p.grad, q.grad) for p, q in zip(plain.parameters(), again.parameters(), strict=True))
+    state = again.state_dict()
+    assert all(torch.equal(t, state[name]) for name, t in plain.state_dict().items())
+    with pytest.raises(ArgumentError, match="`recompute` must be at least 0, got -1"):
+        ResNetConfig(recompute=-1)

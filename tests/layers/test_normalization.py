@@ -6,9 +6,19 @@ from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from lamina._errors import ArgumentError
+from lamina.functional.fused_norm import recorded_kernels
 from lamina.functional.normalization import local_response_norm, local_response_norm_within
 from lamina.layers.initialized import linear
-from lamina.layers.normalization import FullAffineBatchNorm, LocalResponseNorm, LocalResponseNormWithin
+from lamina.layers.normalization import (
+    FullAffineBatchNorm,
+    LocalResponseNorm,
+    LocalResponseNormWithin,
+    fuses,
+    norm_relu,
+    norm_relu_and_skip,
+    normalized,
+    unobserved,
+)
 
 RESPONSE = [(LocalResponseNorm, local_response_norm), (LocalResponseNormWithin, local_response_norm_within)]
 
@@ -109,3 +119,45 @@ def test_population_of_printed_batch_norms():
 def test_printed_batch_norm_refuses(arguments, message):
     with pytest.raises(ArgumentError, match=message):
         FullAffineBatchNorm(*arguments)
+
+
+def test_norm_relu_is_the_module_and_relu(generator):
+    u, r = (torch.randn(3, 4, 5, 5, generator=generator, dtype=torch.float64) for _ in range(2))
+    for residual in (None, r):
+        ours, theirs = nn.BatchNorm2d(4).double(), nn.BatchNorm2d(4).double()
+        expected = theirs(u) if residual is None else residual + theirs(u)
+        assert torch.equal(norm_relu(ours, u, residual), torch.relu(expected))
+        assert torch.equal(ours.running_var, theirs.running_var)
+    active, skip = norm_relu_and_skip(nn.BatchNorm2d(4).double(), u)
+    assert skip is u
+    assert torch.equal(active, torch.relu(nn.BatchNorm2d(4).double()(u)))
+    assert torch.equal(normalized(nn.BatchNorm2d(4).double(), u), nn.BatchNorm2d(4).double()(u))
+
+
+def test_who_watches_a_module_sees_its_calls(generator):
+    norm, seen = nn.BatchNorm2d(2), []
+    assert unobserved(norm)
+    handle = norm.register_forward_hook(lambda *_: seen.append(1))
+    assert not unobserved(norm)
+    norm_relu(norm, torch.randn(2, 2, 3, 3, generator=generator))
+    assert seen == [1]
+    handle.remove()
+    assert unobserved(norm)
+    inside = []
+    torch.vmap(lambda u: inside.append(unobserved(norm)) or u)(torch.zeros(2, 2))
+    assert inside == [False]
+
+
+@pytest.mark.cuda
+def test_kernels_stand_in_only_where_they_equal_the_module(generator):
+    u = torch.randn(4, 8, 6, 6, generator=generator).cuda().contiguous(memory_format=torch.channels_last)
+    norm = nn.BatchNorm2d(8).cuda()
+    assert not fuses(norm, u)
+    with recorded_kernels():
+        assert fuses(norm, u)
+        assert not fuses(norm, u.contiguous())
+        assert not fuses(norm, u.double())
+        assert not fuses(norm.eval(), u)
+        assert not fuses(nn.BatchNorm2d(8, affine=False).cuda(), u)
+        assert not fuses(nn.BatchNorm2d(8, momentum=None).cuda(), u)
+        assert not fuses(nn.InstanceNorm2d(8, affine=True).cuda(), u)

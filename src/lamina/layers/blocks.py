@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from lamina._types import Float, Seed, Tensor
-from lamina.functional.activations import relu
 from lamina.functional.random import as_generator
 from lamina.layers.initialized import conv2d
-from lamina.layers.shortcuts import make_shortcut
+from lamina.layers.normalization import norm_relu, norm_relu_and_skip
+from lamina.layers.shortcuts import make_shortcut, shortcut_of
 
 
 class OriginalBlock(nn.Module):
@@ -69,8 +69,8 @@ class OriginalBlock(nn.Module):
     ) -> Float[Tensor, "batch out_channel rows columns"]:
         """Return ReLU(shortcut + branch)."""
         y = inputs
-        branch = self.bn2(self.conv2(relu(self.bn1(self.conv1(y)))))
-        return relu(self.downsample(y) + branch)
+        branch = self.conv2(norm_relu(self.bn1, self.conv1(y)))
+        return norm_relu(self.bn2, branch, residual=shortcut_of(self.downsample, y))
 
 
 class PreActBlock(nn.Module):
@@ -129,6 +129,6 @@ class PreActBlock(nn.Module):
     ) -> Float[Tensor, "batch out_channel rows columns"]:
         """Return shortcut + branch."""
         y = inputs
-        active = relu(self.bn1(y))
-        branch = self.conv2(relu(self.bn2(self.conv1(active))))
-        return self.downsample(active if isinstance(self.downsample, nn.Conv2d) else y) + branch
+        active, skip = norm_relu_and_skip(self.bn1, y)
+        branch = self.conv2(norm_relu(self.bn2, self.conv1(active)))
+        return self.downsample(active if isinstance(self.downsample, nn.Conv2d) else skip) + branch

@@ -10,10 +10,11 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Float, Seed, Tensor
-from lamina.functional.activations import relu
+from lamina.functional.fused_bottleneck import block_kernels_apply, bottleneck
 from lamina.functional.random import as_generator
 from lamina.layers.initialized import conv2d
-from lamina.layers.shortcuts import make_shortcut
+from lamina.layers.normalization import fuses, norm_relu, norm_relu_and_skip, norm_values, unobserved
+from lamina.layers.shortcuts import make_shortcut, shortcut_of
 
 
 def _middle(out_channels: int) -> int:
@@ -81,8 +82,8 @@ class OriginalBottleneck(nn.Module):
     ) -> Float[Tensor, "batch out_channel rows columns"]:
         """Return ReLU(shortcut + branch)."""
         y = inputs
-        narrow = relu(self.bn2(self.conv2(relu(self.bn1(self.conv1(y))))))
-        return relu(self.downsample(y) + self.bn3(self.conv3(narrow)))
+        narrow = norm_relu(self.bn2, self.conv2(norm_relu(self.bn1, self.conv1(y))))
+        return norm_relu(self.bn3, self.conv3(narrow), residual=shortcut_of(self.downsample, y))
 
 
 class PreActBottleneck(nn.Module):
@@ -141,6 +142,22 @@ class PreActBottleneck(nn.Module):
     ) -> Float[Tensor, "batch out_channel rows columns"]:
         """Return shortcut + branch."""
         y = inputs
-        active = relu(self.bn1(y))
-        branch = self.conv3(relu(self.bn3(self.conv2(relu(self.bn2(self.conv1(active)))))))
-        return self.downsample(active if isinstance(self.downsample, nn.Conv2d) else y) + branch
+        if self._fuses(y):
+            norms = [norm_values(norm) for norm in (self.bn1, self.bn2, self.bn3)]
+            return bottleneck(y, norms, [self.conv1.weight, self.conv2.weight, self.conv3.weight])
+        active, skip = norm_relu_and_skip(self.bn1, y)
+        branch = self.conv3(norm_relu(self.bn3, self.conv2(norm_relu(self.bn2, self.conv1(active)))))
+        return self.downsample(active if isinstance(self.downsample, nn.Conv2d) else skip) + branch
+
+    def _fuses(self, y: Tensor) -> bool:
+        """Say whether the whole block may be one operation: in bfloat16, with the identity as shortcut."""
+        parts = (self.conv1, self.conv2, self.conv3, self.downsample)
+        return (
+            isinstance(self.downsample, nn.Identity)
+            and fuses(self.bn1, y)
+            and all(unobserved(part) for part in parts)
+            and torch.is_autocast_enabled(y.device.type)
+            and block_kernels_apply(y, [self.conv1.weight, self.conv2.weight, self.conv3.weight])
+            and self.bn2.training
+            and self.bn3.training
+        )

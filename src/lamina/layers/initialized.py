@@ -2,6 +2,7 @@
 
 `nn.Linear(...)` draws its weights from the process-wide generator when it is made. These two builders make the same
 torch modules without that draw and fill them by `lamina.functional.initialization`; biases start at zero.
+`torch.nn.utils.skip_init` would do the same, but it imports a computer algebra system on the way, for about a second.
 """
 
 from typing import TypeVar
@@ -13,6 +14,16 @@ from lamina._types import Seed
 from lamina.functional.initialization import draw
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
+
+
+class _Linear(nn.Linear):
+    def reset_parameters(self) -> None:
+        """Draw nothing: `_fill` does."""
+
+
+class _Conv2d(nn.Conv2d):
+    def reset_parameters(self) -> None:
+        """Draw nothing: `_fill` does."""
 
 
 @torch.no_grad()
@@ -33,7 +44,8 @@ def linear(
     >>> linear(3, 2, initialization="constant", scale=0.5).weight.tolist()
     [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]
     """
-    layer = nn.utils.skip_init(nn.Linear, in_features, out_features, bias=bias)
+    layer: nn.Linear = _Linear(in_features, out_features, bias=bias)
+    layer.__class__ = nn.Linear
     return _fill(layer, initialization, scale, seed)
 
 
@@ -58,9 +70,10 @@ def conv2d(
     >>> sum(p.numel() for p in conv2d(1, 6, 5, padding=2).parameters())
     156
     """
-    layer = nn.utils.skip_init(
-        nn.Conv2d, in_channels, out_channels, kernel_size, stride=stride, padding=padding, groups=groups, bias=bias
+    layer: nn.Conv2d = _Conv2d(
+        in_channels, out_channels, kernel_size, stride=stride, padding=padding, groups=groups, bias=bias
     )
+    layer.__class__ = nn.Conv2d
     return _fill(layer, initialization, scale, seed)
 
 

@@ -7,6 +7,7 @@ from torch import nn
 from lamina._errors import ArgumentError, at_least, choice
 from lamina._types import Float, Tensor
 from lamina.layers.initialized import conv2d
+from lamina.layers.normalization import normalized
 
 KINDS = ("projection", "zero-pad")
 """The names that every `shortcut` option accepts."""
@@ -85,3 +86,15 @@ def make_shortcut(
         return ZeroPadShortcut(in_channels, out_channels, stride)
     learned = weights(in_channels, out_channels, 1, stride=stride, bias=False)
     return nn.Sequential(learned, nn.BatchNorm2d(out_channels)) if norm else learned
+
+
+def shortcut_of(shortcut: nn.Module, inputs: Float[Tensor, "batch channel height width"]) -> Tensor:
+    """Apply the shortcut of a block; its batch normalization goes through the kernels where they apply.
+
+    >>> import torch
+    >>> shortcut_of(make_shortcut("zero-pad", 1, 1, 2), torch.arange(4.0).reshape(1, 1, 2, 2)).tolist()
+    [[[[0.0]]]]
+    """
+    if isinstance(shortcut, nn.Sequential):
+        return normalized(shortcut[1], shortcut[0](inputs))
+    return shortcut(inputs)
