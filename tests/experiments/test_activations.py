@@ -2,9 +2,17 @@ import math
 
 import jaxtyping
 import pytest
+import torch
 
-from lamina.experiments.activations import dead_units, tanh_against_sigmoid
+from lamina.experiments.activations import (
+    FORMULAS,
+    activation_cost,
+    dead_units,
+    operations,
+    tanh_against_sigmoid,
+)
 from lamina.experiments.result import REGISTRY, ClaimError
+from lamina.functional.activations import get_activation
 
 
 @pytest.fixture
@@ -15,6 +23,27 @@ def unchecked(monkeypatch):
 
 def test_registered():
     assert REGISTRY["N1.14"] is tanh_against_sigmoid and REGISTRY["N1.17"] is dead_units
+    assert REGISTRY["N1.13"] is activation_cost
+
+
+@pytest.mark.notes("N1.13")
+def test_what_activations_compute_is_counted_and_their_times_are_only_reported():
+    result = activation_cost(numbers=1000, repeats=3).check()
+    assert result.column("activation") == ["heaviside", "relu", "leaky_relu", "sigmoid", "tanh"]
+    assert result.column("exp") == [0, 0, 0, 1, 4]
+    assert result.column("operations") == [1, 1, 2, 5, 9]
+    assert operations(FORMULAS["relu"]) == ["clamp"] and operations(FORMULAS["leaky_relu"]) == ["mul", "maximum"]
+    assert operations(FORMULAS["tanh"]) == ["exp", "neg", "exp", "sub", "exp", "neg", "exp", "add", "div"]
+    assert all(microseconds > 0 for microseconds in result.column("microseconds"))
+    assert result.rows[1][4] == 1.0
+    assert not any("second" in claim.sentence or "time" in claim.sentence for claim in result.claims)
+
+
+@pytest.mark.notes("N1.13")
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_formulas_that_are_counted_are_the_activations(name):
+    y = torch.linspace(-6, 6, 241, dtype=torch.float64)
+    torch.testing.assert_close(FORMULAS[name](y).double(), get_activation(name)(y), rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.notes("N1.14")

@@ -2,7 +2,7 @@ r"""k-means clustering (§1.2 of the notes): N points, k centroids, two half ste
 
 The half steps `assign` and `update` take any number of leading axes on the centroids, so that many runs from different
 starts are one computation: axis `restart` in what follows. The loop can be watched half step by half step
-(`half_steps`) or run to its end (`fit`).
+(`half_steps`), which is the specification, or run to its end (`fit`), which takes the fast path of `kmeans_lloyd`.
 """
 
 from collections.abc import Iterator
@@ -120,7 +120,7 @@ def update(
     [[2.0], [5.0]]
     """
     choice("empty", empty, EMPTY)
-    member = torch.nn.functional.one_hot(labels, centroids.shape[-2]).to(points.dtype)
+    member = (labels.unsqueeze(-1) == torch.arange(centroids.shape[-2], device=labels.device)).to(points.dtype)
     count = member.sum(-2).unsqueeze(-1)
     means = torch.where(count > 0, member.mT @ points / count.clamp(min=1), centroids)
     if empty == "keep":
@@ -146,7 +146,9 @@ def distortion(
     >>> distortion(torch.tensor([[0.0], [2.0]]), torch.tensor([0, 0]), torch.tensor([[1.0]])).item()
     2.0
     """
-    return _own_distances(points, labels, centroids).sum(-1)
+    rows = max(1, _CHUNK // max(1, 16 * centroids.numel()))
+    parts = zip(points.split(rows), labels.split(rows, -1), strict=True)
+    return torch.stack([_own_distances(some, c, centroids).sum(-1) for some, c in parts]).sum(0)
 
 
 def first_centroids(
@@ -177,19 +179,11 @@ def first_centroids(
     at_least("restarts", restarts, 1)
     generator = as_generator(seed)
     if start == "random":
-        places = torch.rand(restarts, len(points), generator=generator, dtype=torch.float64).argsort(-1)[:, :clusters]
-        return points[places.to(points.device)]
-    free = torch.ones(restarts, len(points), dtype=torch.float64)
-    nearest, chances, chosen = torch.full_like(free, torch.inf), free, []
-    for _ in range(clusters):
-        place = torch.multinomial(chances, 1, generator=generator)
-        chosen.append(points[place.to(points.device)])
-        free = free.scatter(-1, place, 0)
-        distance = _squared_distances(points, chosen[-1]).squeeze(-1).double().cpu()
-        nearest = nearest.minimum(distance) * free
-        # Where every point lies on a chosen one, any point not yet chosen will do.
-        chances = torch.where(nearest.sum(-1, keepdim=True) > 0, nearest, free)
-    return torch.cat(chosen, -2)
+        places = torch.tensor([_different(len(points), clusters, generator) for _ in range(restarts)])
+    else:
+        chances = torch.rand(clusters, restarts, generator=generator, dtype=torch.float64)
+        places = _plus_plus(points, chances.to(points.device))
+    return points[places.to(points.device)]
 
 
 def half_steps(
@@ -262,29 +256,60 @@ def fit(
         mu = first_centroids(points, clusters, start, restarts, seed)
     else:
         mu = _given(start, clusters, points.shape[1])
-    steps = half_steps(points, mu, empty)
-    assigned = next(steps)
-    history = [assigned.distortion]
-    iterations = torch.full((len(mu),), max_iterations)
-    settled = torch.zeros(len(mu), dtype=torch.bool)
-    for iteration in range(1, max_iterations + 1):
-        updated, assigned = next(steps), next(steps)
-        history += [updated.distortion, assigned.distortion]
-        still = (assigned.labels == updated.labels).all(-1).cpu()
-        iterations = torch.where(still & ~settled, iteration, iterations)
-        settled = settled | still
-        if settled.all():
-            break
-    best = int(assigned.distortion.argmin())
+    from lamina.classical.kmeans_lloyd import lloyd  # which needs the half steps above
+
+    ends = lloyd(points, mu, empty, max_iterations)
+    # Means of all points of a cluster anew, so that they do not depend on the way to them; a group of runs at a time.
+    group = max(1, _CHUNK // (len(points) * max(clusters, points.shape[1])))
+    settled = torch.tensor(ends.settled, device=mu.device)[:, None, None]
+    parts = [part.split(group) for part in (ends.labels, ends.centroids, settled)]
+    centroids = torch.cat([torch.where(s, update(points, c, mu, empty), mu) for c, mu, s in zip(*parts, strict=True)])
+    pairs = zip(parts[0], centroids.split(group), strict=True)
+    distortions = torch.cat([distortion(points, c, mu) for c, mu in pairs])
+    best = int(distortions.argmin())
     return KMeansFit(
-        centroids=assigned.centroids[best],
-        labels=assigned.labels[best],
-        distortion=float(assigned.distortion[best]),
-        history=torch.stack(history, -1)[best, : 2 * int(iterations[best]) + 1],
-        iterations=int(iterations[best]),
-        converged=bool(settled[best]),
-        distortions=assigned.distortion,
+        centroids=centroids[best],
+        labels=ends.labels[best],
+        distortion=float(distortions[best]),
+        history=torch.cat([distortions.new_tensor(ends.histories[best][:-1]), distortions[best : best + 1]]),
+        iterations=ends.iterations[best],
+        converged=ends.settled[best],
+        distortions=distortions,
     )
+
+
+def _different(count: int, number: int, generator: torch.Generator) -> list[int]:
+    """Draw different numbers below `count`: as many first swaps of a shuffle as are needed."""
+    swapped: dict[int, int] = {}
+    chosen = []
+    for i, large in enumerate(torch.randint(2**62, (number,), generator=generator).tolist()):
+        j = i + large % (count - i)
+        chosen.append(swapped.get(j, j))
+        swapped[j] = swapped.get(i, i)
+    return chosen
+
+
+def _plus_plus(points: Tensor, chances: Tensor) -> Tensor:
+    """Choose points one by one, each in proportion to its squared distance from the nearest one chosen before."""
+    centered = points - points.mean(0)
+    squares = centered.square().sum(1)
+    runs = torch.arange(chances.shape[1], device=points.device).unsqueeze(1)
+    free = torch.ones(len(runs), len(points), dtype=torch.float64, device=points.device)
+    nearest, weights, places = torch.full_like(free, torch.inf), free, []
+    for chance in chances.unsqueeze(-1):
+        upto = weights.cumsum(-1)
+        place = torch.searchsorted(upto, chance * upto[:, -1:], right=True).clamp_(max=len(points) - 1)
+        places.append(place)
+        free = free.scatter(-1, place, 0)
+        u = centered[place.squeeze(-1)]
+        distances = torch.addmm(squares, u, centered.T, alpha=-2) + u.square().sum(1, keepdim=True)
+        # Small ones are computed anew: points on a chosen one have no distance, not that of rounding errors.
+        run, near = (distances <= 1e-2 * squares).nonzero().unbind(1)
+        distances[run, near] = (points[near] - points[place.squeeze(-1)][run]).square().sum(-1)
+        nearest = nearest.minimum(distances) * free
+        # Where every point lies on a chosen one, any point not yet chosen will do.
+        weights = torch.where(nearest.sum(-1, keepdim=True) > 0, nearest, free)
+    return torch.cat(places, -1)
 
 
 def _squared_distances(points: Tensor, centroids: Tensor) -> Tensor:

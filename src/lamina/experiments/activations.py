@@ -1,9 +1,13 @@
 """Claims about activation functions (§1 of the notes) that show in training."""
 
 import math
-from typing import cast
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, cast
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
@@ -15,6 +19,88 @@ from lamina.functional.activations import get_activation
 from lamina.functional.dense import affine
 from lamina.functional.losses import negative_log_likelihood
 from lamina.training.recipe import Adam, Recipe
+
+FORMULAS: dict[str, Callable[[Tensor], Tensor]] = {
+    "heaviside": lambda y: y >= 0,
+    "relu": lambda y: y.clamp(min=0),
+    "leaky_relu": lambda y: torch.maximum(0.1 * y, y),
+    "sigmoid": lambda y: 1 / (1 + torch.exp(-y)),
+    "tanh": lambda y: (torch.exp(y) - torch.exp(-y)) / (torch.exp(y) + torch.exp(-y)),
+}
+"""The activations written as in the notes, operation by operation."""
+
+
+class _Operations(TorchDispatchMode):
+    """Note each operation on tensors by its name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def operations(formula: Callable[[Tensor], Tensor]) -> list[str]:
+    """List the elementary operations that a formula makes on each number, in order.
+
+    >>> operations(lambda y: 1 / (1 + torch.exp(-y)))
+    ['neg', 'exp', 'add', 'reciprocal', 'mul']
+    """
+    y = torch.zeros(1)
+    with _Operations() as seen:
+        formula(y)
+    return seen.names
+
+
+@experiment("N1.13")
+def activation_cost(numbers: int = 10_000, repeats: int = 25) -> Result:
+    r"""Count what each activation computes, and measure what it costs beside ReLU.
+
+    The operations are those of the notes' formulas, literally. The times are those of the library's functions, which
+    torch evaluates in one pass; they depend on the machine, on the number of values and on what else runs, so that no
+    claim rests on them: on one CPU sigmoid took 2.5 times and tanh twice as long as ReLU for numbers in the cache, and
+    all the same time for ten million numbers, which wait for the memory. `benchmarks/activations.py` measures more.
+
+    Notes: N1.13 (§1).
+    Corrects: E62, how much more exp costs is a matter of the machine, and may be nothing.
+
+    Args:
+        numbers: how many values an activation is applied to at once.
+        repeats: how many times, in turn with the others; the median counts.
+
+    >>> activation_cost(numbers=100, repeats=1).column("exp")
+    [0, 0, 0, 1, 4]
+    """
+    counted = {name: operations(formula) for name, formula in FORMULAS.items()}
+    y = torch.linspace(-5, 5, numbers)
+    times: dict[str, list[float]] = {name: [] for name in counted}
+    for _ in range(repeats + 1):
+        for name, found in times.items():
+            sigma = get_activation(name).function
+            start = time.perf_counter()
+            sigma(y)
+            found.append(time.perf_counter() - start)
+    median = {name: statistics.median(found[1:]) for name, found in times.items()}  # the first warms up
+    exps = {name: names.count("exp") for name, names in counted.items()}
+    rows = [
+        (name, len(names), exps[name], median[name] * 1e6, median[name] / median["relu"])
+        for name, names in counted.items()
+    ]
+    with_exp = [name for name, count in exps.items() if count]
+    return Result(
+        f"what an activation costs for {numbers:,} numbers, median of {repeats}; nothing is claimed of the times",
+        ("activation", "operations", "exp", "microseconds", "of ReLU"),
+        tuple(rows),
+        (
+            Claim("sigmoid and tanh compute exp, the others do not", with_exp == ["sigmoid", "tanh"]),
+            Claim(
+                "what computes exp makes more operations on each number than ReLU",
+                all(len(counted[name]) > len(counted["relu"]) for name in with_exp),
+            ),
+        ),
+    )
 
 
 @experiment("N1.14")
