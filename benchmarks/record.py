@@ -13,12 +13,12 @@ FOLDER = Path(__file__).parent / "records"
 
 def write(name: str, rows: list[dict[str, Any]], **facts: Any) -> None:
     packages = {}
-    for package in ("lamina", "torch", "numpy", "scikit-learn", "skorch", "lightning", "keras"):
+    for package in ("lamina", "torch", "numpy", "scikit-learn", "skorch", "lightning", "keras", "optuna", "ray"):
         try:
             packages[package] = version(package)
         except PackageNotFoundError:
             continue
-    source = (Path(__file__).parent / f"{name}.py").read_bytes()
+    source = (Path(__file__).parent / f"{name.removesuffix('-cuda')}.py").read_bytes()
     record = {
         "benchmark": name,
         "source": hashlib.sha256(source).hexdigest()[:16],

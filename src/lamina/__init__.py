@@ -18,7 +18,13 @@ _HOME = {
     "Run": "lamina.training.run",
     **dict.fromkeys(_RECIPE, "lamina.training.recipe"),
     "Augment": "lamina.data.augment",
-    **dict.fromkeys(("architectures", "classical", "data", "functional", "layers", "training"), ""),
+    "search": "lamina.studies.search",
+    "Study": "lamina.studies.study",
+    **dict.fromkeys(("Grid", "OneAtATime", "Random"), "lamina.studies.samplers"),
+    "Halving": "lamina.studies.halving",
+    "TPE": "lamina.studies.tpe",
+    "Range": "lamina.studies.space",
+    **dict.fromkeys(("architectures", "classical", "data", "functional", "layers", "studies", "training"), ""),
 }
 __all__ = ["__version__", *_HOME]
 
@@ -28,11 +34,20 @@ if TYPE_CHECKING:
     from lamina import data as data
     from lamina import functional as functional
     from lamina import layers as layers
+    from lamina import studies as studies
     from lamina import training as training
     from lamina.architectures.adapt import adapt as adapt
     from lamina.architectures.build import build as build
     from lamina.data.augment import Augment as Augment
     from lamina.data.load import load as load
+    from lamina.studies.halving import Halving as Halving
+    from lamina.studies.samplers import Grid as Grid
+    from lamina.studies.samplers import OneAtATime as OneAtATime
+    from lamina.studies.samplers import Random as Random
+    from lamina.studies.search import search as search
+    from lamina.studies.space import Range as Range
+    from lamina.studies.study import Study as Study
+    from lamina.studies.tpe import TPE as TPE
     from lamina.training.fit import fit as fit
     from lamina.training.fit import resume as resume
     from lamina.training.recipe import GD as GD

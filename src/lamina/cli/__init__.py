@@ -11,6 +11,7 @@ from lamina._errors import LaminaError
 from lamina.cli import train as train_verbs
 from lamina.cli.data import data_app
 from lamina.cli.report import report
+from lamina.cli.search import search
 
 app = typer.Typer(
     help="The lecture notes 'Neural Network Architectures' as software.",
@@ -91,6 +92,7 @@ app.command()(train_verbs.train)
 app.command()(train_verbs.resume)
 app.command()(train_verbs.evaluate)
 app.command()(train_verbs.predict)
+app.command()(search)
 app.command()(report)
 
 

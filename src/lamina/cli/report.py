@@ -1,4 +1,4 @@
-"""`lamina report`: write the report of a run."""
+"""`lamina report`: write the report of a run or a study."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ class Format(StrEnum):
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run or a study.")],
     format: Annotated[Format, typer.Option(help="A page that stands alone, or Markdown.")] = Format.html,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The file; RUN/report.html by default, - prints it.")
@@ -29,13 +29,19 @@ def report(
     """Write the report of a run: what was trained on what, curves, mistakes, and how to do it again."""
     from lamina.report.render import render, write_report
 
+    study = (run / "study.toml").is_file()
+    if study and format is not Format.html:
+        raise ArgumentError("the report of a study is a page: use --format html.")
+    if study:
+        from lamina.studies.report import render_study, write_study_report
+
     if output == Path("-"):
-        sys.stdout.buffer.write(render(run, format).encode())
+        sys.stdout.buffer.write((render_study(run) if study else render(run, format)).encode())
         sys.stdout.buffer.flush()
         return
     if output is not None and output.is_dir():
         raise ArgumentError(f"`--output` must be a file, but {output} is a folder: add a name such as report.{format}.")
     if output is not None and not output.parent.is_dir():
         raise ArgumentError(f"the folder of `--output`, {output.parent}, does not exist: make it first.")
-    written = write_report(run, format, output)
+    written = write_study_report(run, output) if study else write_report(run, format, output)
     print(json.dumps({"run": str(run), "report": str(written)}) if as_json else f"report: {written}")

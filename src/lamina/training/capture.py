@@ -1,13 +1,28 @@
 """Record device work once and replay it: what Python would launch one by one, the device then does by itself."""
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from lamina._types import Tensor
+from lamina.functional.fused_norm import recorded_kernels
 
 WARM_UP = 2  # libraries choose kernels and take workspace in the first runs, which must not be recorded
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Keep Python from freeing an older graph in the middle of a recording, which would spoil it."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 class Recording:
@@ -29,10 +44,11 @@ class Recording:
         """
         kept = [(tensor, tensor.clone()) for tensor in tensors]
         try:
-            self._warm_up(body)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=self._pool):
-                body()
+            with recorded_kernels():
+                self._warm_up(body)
+                graph = torch.cuda.CUDAGraph()
+                with _no_garbage(), torch.cuda.graph(graph, pool=self._pool):
+                    body()
         finally:
             with torch.no_grad():
                 for tensor, value in kept:

@@ -26,7 +26,7 @@ def write(path: Path, content: bytes) -> None:
         _sync_folder(path.parent)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise RunError(_cannot_write(path, error)) from error
+        raise RunError(cannot_write(path, error)) from error
 
 
 def append_line(path: Path, line: str) -> None:
@@ -37,7 +37,7 @@ def append_line(path: Path, line: str) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise RunError(_cannot_write(path, error)) from error
+        raise RunError(cannot_write(path, error)) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -48,7 +48,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _cannot_write(path: Path, error: OSError) -> str:
+def cannot_write(path: Path, error: OSError) -> str:
+    """Say why a file could not be written, and what to do."""
     reasons = {
         errno.ENOSPC: "the disk is full: free some space",
         errno.EDQUOT: "the disk quota is used up: free some space",
@@ -66,8 +67,14 @@ def digest(content: bytes) -> str:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain values as JSON, NaN and infinity as null."""
-    write(path, (json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n").encode())
+    """Write plain values as JSON, NaN and infinity as null; one line an entry, as Python indents slowly."""
+    plain = finite(value)
+    if isinstance(plain, dict):
+        entries = [f" {json.dumps(key)}: {json.dumps(entry, ensure_ascii=False)}" for key, entry in plain.items()]
+        text = "{\n" + ",\n".join(entries) + "\n}"
+    else:
+        text = json.dumps(plain, ensure_ascii=False)
+    write(path, (text + "\n").encode())
 
 
 def read_json(path: Path) -> Any:

@@ -12,7 +12,7 @@ import torch
 from lamina import __version__
 from lamina._errors import ArgumentError, choice
 
-STEPS = ("auto", "eager", "captured")
+STEPS = ("auto", "eager", "compiled", "captured")
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,12 @@ class Runtime:
 
     Args:
         device: "cpu" or "cuda".
-        threads: how many threads torch uses on the CPU; sums, and so results, depend on it.
+        threads: how many threads torch uses on the CPU; sums, and so results, depend on it. 0 chooses by the work of
+            an update: small networks are faster with one.
         flush_denormal: whether numbers too small for full precision become zero; they slow a CPU down tenfold.
         deterministic: whether only deterministic algorithms are used; on CUDA a bit-exact resume needs it.
-        step: how an update is executed: "eager", "captured" (one recorded CUDA graph) or "auto", the best for the
-            device; the run records what was chosen.
+        step: how an update is executed: "eager", "compiled" (CPU), "captured" (one recorded CUDA graph) or "auto", the
+            best for the device and the length of the run; the run records what was chosen.
     """
 
     device: str = "cpu"
@@ -65,7 +66,8 @@ class Runtime:
             torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = rounded
             torch.set_num_threads(threads)
             torch.set_flush_denormal(flushed)
-            torch.use_deterministic_algorithms(deterministic)
+            if torch.are_deterministic_algorithms_enabled() != deterministic:  # the call imports the compiler
+                torch.use_deterministic_algorithms(deterministic)
 
     def differences(self, recorded: dict[str, Any]) -> list[str]:
         """Say where the present environment differs from the recorded one, so that a resume may not be bit-exact."""
@@ -81,7 +83,7 @@ def environment(runtime: Runtime, reason: str = "") -> dict[str, Any]:
 
     Args:
         runtime: with everything filled in.
-        reason: why the step is not of the kind that was wanted.
+        reason: why the step is of this kind.
     """
     values = {
         "lamina": __version__,

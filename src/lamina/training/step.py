@@ -5,6 +5,7 @@ is a copy of them and a resume copies them back. Nothing in it waits for the dev
 are no longer finite stay tensors until `totals` is asked for. `captured` replays the same update without Python.
 """
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -16,6 +17,7 @@ from lamina.data.source import Source
 from lamina.functional.clipping import clip
 from lamina.functional.losses import penalty
 from lamina.functional.optimizers import soft_threshold
+from lamina.training.fused import Fused, FusedAdam, FusedSGD
 from lamina.training.line_search import armijo
 from lamina.training.objective import Objective
 from lamina.training.order import epoch_order
@@ -39,7 +41,7 @@ class EagerStep:
 
     kind = "eager"
     reason = ""
-    """Why the update is executed in this way although another was wanted."""
+    """Why the update is executed in this way, if that is not a matter of course."""
 
     def __init__(
         self, model: nn.Module, train: Source, validation: Source | None, objective: Objective, recipe: Recipe
@@ -115,39 +117,44 @@ class EagerStep:
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it; this kind of step always does."""
 
-    def _make_optimizer(self) -> torch.optim.Optimizer:
+    def _make_optimizer(self) -> Fused | torch.optim.Optimizer:
         return make_optimizer(self.recipe, self.params)
 
     def _update(self, inputs: Tensor, targets: Tensor) -> None:
-        """Change the parameters and count; all of it on the device."""
-        loss = self._descend(inputs, targets)
-        self.loss_sum.add_(loss, alpha=len(inputs))
-        self.ever.add_(loss)
-        self.good.add_(self.ever.isfinite())
-
-    def _descend(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute loss and gradient, change the parameters, return the data loss."""
-        with self._products:
-            outputs = self.model(inputs.to(self._dtype))
-            loss = self.objective.loss(outputs.float() if self._half else outputs, targets)
+        """Compute loss and gradient, change the parameters and count; all of it on the device."""
+        outputs, loss = self._forward(inputs, targets)
         total = loss + self._penalty() if self._penalized else loss
         self.optimizer.zero_grad(set_to_none=True)
         total.backward()
         with torch.no_grad():
+            self.loss_sum.add_(loss, alpha=len(inputs))
             self.score_sum.add_(self.objective.score(outputs, targets))
-            if self.recipe.clip.limit is not None:
-                self._clip(self.recipe.clip.limit)
-            before = [p.clone() for p in self.params] if self._measure else []
-            if self._line_search:
-                self._search(inputs, targets, total.detach())
-            else:
-                self.optimizer.step()
-            if self._proximal:
-                for p in self.params:
-                    p.copy_(soft_threshold(p, self.rate * self.recipe.penalty.strength))
-            if before:
-                self.norms.copy_(torch.stack(_norms(self.params, before)))
-        return loss.detach()
+            self.ever.add_(loss)
+            self.good.add_(self.ever.isfinite())
+            self._change(inputs, targets, total)
+
+    def _forward(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs of the network and their mean loss."""
+        with self._products:
+            outputs = self.model(inputs.to(self._dtype))
+            outputs = outputs.float() if self._half else outputs
+            return outputs, self.objective.loss(outputs, targets)
+
+    def _change(self, inputs: Tensor, targets: Tensor, total: Tensor) -> None:
+        """Change the parameters along the gradient."""
+        if self.recipe.clip.limit is not None:
+            self._clip(self.recipe.clip.limit)
+        before = [p.clone() for p in self.params] if self._measure else []
+        if self._line_search:
+            self._search(inputs, targets, total.detach())
+        else:
+            self.optimizer.step()
+        if self._proximal:
+            for p in self.params:
+                p.copy_(soft_threshold(p, self.rate * self.recipe.penalty.strength))
+        if before:
+            grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.params]
+            self.norms.copy_(torch.stack(measured(grads, before, self.params)))
 
     def _penalty(self) -> Tensor:
         return penalty(self.params, self.recipe.penalty.strength, self.recipe.penalty.norm)
@@ -211,16 +218,18 @@ class EagerStep:
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor], step: int) -> None:
         """Copy a saved state into the live tensors; an optimizer that has none yet gets them."""
-        live, saved = self.state(), self.optimizer.state_dict()
+        live = self.state()
+        missing: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
             part, _, rest = name.partition("/")
             if name in live:
                 live[name].copy_(value)
             elif part == "optimizer":
                 index, _, key = rest.partition("/")
-                saved["state"].setdefault(int(index), {})[key] = value.clone()
-        if not self.optimizer.state:
-            self.optimizer.load_state_dict(saved)
+                missing.setdefault(int(index), {})[key] = value.clone()
+        if missing and isinstance(self.optimizer, torch.optim.Optimizer):  # one that makes its state in its first step
+            saved = self.optimizer.state_dict()
+            self.optimizer.load_state_dict({**saved, "state": {**saved["state"], **missing}})
         self.step = step
 
 
@@ -237,22 +246,15 @@ def steps_per_epoch(recipe: Recipe, examples: int) -> int:
     return -(-examples // size) if recipe.sampling == "epoch" else max(1, examples // size)
 
 
-def make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Make the torch optimizer that computes a recipe's update; a test binds it to `functional.optimizers`.
-
-    The fused kernels of torch update all parameters in one pass.
-    """
+def make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> Fused | torch.optim.Optimizer:
+    """Make the optimizer of a recipe; tests bind it to `functional.optimizers` and to `torch.optim`."""
     record: Any = recipe.optimizer
     if isinstance(record, Adam):
-        return torch.optim.Adam(
-            params, lr=record.learning_rate, betas=(record.beta1, record.beta2), eps=record.eps, fused=True
-        )
+        return FusedAdam(params, record.learning_rate, (record.beta1, record.beta2), record.eps)
     if isinstance(record, MiniBatch):
-        return torch.optim.SGD(
-            params, lr=record.learning_rate, momentum=record.momentum, nesterov=record.nesterov, fused=True
-        )
+        return FusedSGD(params, record.learning_rate, record.momentum, record.nesterov)
     if isinstance(record, GD | SGD):
-        return torch.optim.SGD(params, lr=record.learning_rate, fused=True)
+        return FusedSGD(params, record.learning_rate)
     made: torch.optim.Optimizer = record(params)
     return made
 
@@ -274,10 +276,11 @@ def mean_loss_and_score(model: nn.Module, source: Source, objective: Objective) 
     return loss, score
 
 
-def _norms(params: list[nn.Parameter], before: list[Tensor]) -> list[Tensor]:
-    def norm(tensors: list[Tensor]) -> Tensor:
+def measured(grads: Sequence[Tensor], before: Sequence[Tensor], after: Sequence[Tensor]) -> list[Tensor]:
+    """Return the norm of the gradient and that of the step relative to the parameters, which stopping rules ask for."""
+
+    def norm(tensors: Sequence[Tensor]) -> Tensor:
         return torch.stack([t.double().square().sum() for t in tensors]).sum().sqrt()
 
-    gradient = norm([p.grad if p.grad is not None else torch.zeros_like(p) for p in params])
-    moved = norm([p - b for p, b in zip(params, before, strict=True)])
-    return [gradient, moved / norm(before).clamp(min=torch.finfo(torch.float64).tiny)]
+    moved = norm([p - b for p, b in zip(after, before, strict=True)])
+    return [norm(grads), moved / norm(before).clamp(min=torch.finfo(torch.float64).tiny)]

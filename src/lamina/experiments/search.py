@@ -1,0 +1,354 @@
+"""Choosing hyperparameters (§1.4, §1.5 and §2.1 of the notes): by validation, in full, one at a time, or by default."""
+
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from lamina.classical import polynomial
+from lamina.data.load import load
+from lamina.data.synthetic import blobs, curve, moons, spirals
+from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.functional.random import as_generator
+from lamina.studies.population import train_population
+from lamina.studies.problem import Problem
+from lamina.studies.samplers import Done, Grid, OneAtATime, Sampler
+from lamina.studies.search import search
+from lamina.studies.space import Space, Values, key
+from lamina.training.recipe import Adam, MiniBatch, Recipe
+
+
+@experiment("N1.61")
+def choose_degree(seeds: int = 40, points: int = 10, held_out: int = 20, highest: int = 9) -> Result:
+    r"""Choose the degree of a polynomial by its error on points that were held out, at the price of one fit a degree.
+
+    Ten points of $\sin(2\pi u)$ with errors are fitted by every degree; twenty others choose; 200 more judge.
+
+    Notes: N1.61 (§1.4).
+
+    Args:
+        seeds: draws of the errors.
+        points: how many points are fitted.
+        held_out: how many points choose.
+        highest: the highest degree.
+    """
+    degrees = tuple(range(highest + 1))
+    u = torch.linspace(0, 1, points, dtype=torch.float64)
+    chosen, validated, unseen, of_chosen = [], [], [], []
+    for seed in range(seeds):
+        noise = 0.25 * torch.randn(points, generator=as_generator(seed), dtype=torch.float64)
+        values = torch.sin(2 * torch.pi * u) + noise
+        validation, test = (
+            curve(count, noise=0.25, seed=base + seed) for count, base in ((held_out, 1000), (200, 2000))
+        )
+        found = polynomial.choose_degree(u, values, validation.inputs[:, 0], validation.targets, degrees)
+        errors = [
+            polynomial.error(polynomial.fit(u, values, degree), test.inputs[:, 0], test.targets) for degree in degrees
+        ]
+        chosen.append(found.best.degree)
+        validated.append(found.validation_errors)
+        unseen.append(errors)
+        of_chosen.append(errors[found.best.degree])
+    means = [sum(column) / seeds for column in zip(*unseen, strict=True)]
+    mean, counts = sum(of_chosen) / seeds, [chosen.count(degree) for degree in degrees]
+    rows = [(degree, sum(v[degree] for v in validated) / seeds, means[degree], counts[degree]) for degree in degrees]
+    favorite = counts.index(max(counts))
+    return Result(
+        f"degree by validation: {points} points fitted, {held_out} choose, 200 judge; means over {seeds} seeds",
+        ("degree", "validation error", "unseen error", "times chosen"),
+        tuple(rows),
+        (
+            Claim(f"most often degree 3 is chosen, or a neighbor: {favorite}", abs(favorite - 3) <= 1),
+            Claim("the highest degree, whose own error is smallest, is hardly ever chosen", counts[-1] <= seeds // 10),
+            Claim(f"on unseen points they do hardly worse ({mean:.3g}) than the best degree ({min(means):.3g})",
+                  mean < 1.5 * min(means)),
+            Claim("and better than the highest one", mean < 0.75 * means[-1]),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N1.66")
+def split_sizes(sizes: tuple[int, ...] = (600, 601, 605, 150, 7)) -> Result:
+    """Split data 4:1:1 and count; validation and test get their sixth rounded down, training the rest.
+
+    Notes: N1.66 (§1.5).
+
+    Args:
+        sizes: numbers of examples.
+
+    >>> split_sizes((600,)).rows
+    ((600, 400, 100, 100, True),)
+    """
+    rows = []
+    for size in sizes:
+        parts = curve(size).split(seed=0)
+        seen = torch.cat([parts.train.take(torch.arange(len(parts.train)))[0],
+                          parts.validation.take(torch.arange(len(parts.validation)))[0],
+                          parts.open_test().take(torch.arange(len(parts.test)))[0]])  # fmt: skip
+        whole = torch.equal(seen.flatten().sort().values, curve(size).inputs.flatten().sort().values)
+        rows.append((size, len(parts.train), len(parts.validation), len(parts.test), whole))
+    return Result(
+        "training, validation and test part at 4:1:1",
+        ("examples", "training", "validation", "test", "disjoint and complete"),
+        tuple(rows),
+        (
+            Claim("every example is in exactly one part", all(row[4] and sum(row[1:4]) == row[0] for row in rows)),
+            Claim("a sixth, rounded down, validates and a sixth tests",
+                  all(row[2] == row[3] == row[0] // 6 for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N1.67")
+def select_then_test(seeds: int = 4, count: int = 180, epochs: int = 8) -> Result:
+    """Train every configuration on training data, choose by validation, and open the test data once, at the end.
+
+    Notes: N1.67 (§1.5).
+
+    Args:
+        seeds: data sets with their own splits.
+        count: how many examples each has.
+        epochs: of each training.
+    """
+    space = {"learning_rate": [3e-3, 1e-2, 3e-2, 1e-1], "penalty": [0.0, 1e-3, 1e-2], "dropout": [0.0, 0.3]}
+    rows, lowest, openings = [], True, []
+    for seed in range(seeds):
+        split = moons(count, noise=0.35, seed=seed).split(seed=seed)
+        with tempfile.TemporaryDirectory() as place:
+            study = search("fnn", split, space, recipe=Recipe(Adam(), epochs, 32), options={"hidden": 16},
+                           metric="loss", folder=f"{place}/s")  # fmt: skip
+        values = [result.outcome.value for result in study.results]
+        known = [value for value in values if value is not None]
+        lowest &= study.best.outcome.value == min(known)
+        openings.append(split.openings)
+        metrics = study.test["metrics"] if study.test else {}
+        rows.append((seed, len(values), sum(known) / len(known), min(known), metrics["loss"], split.openings))
+    best, test = (mean_and_spread([row[column] for row in rows])[0] for column in (3, 4))
+    return Result(
+        f"the best of {rows[0][1]} configurations by validation loss, {count} examples split 4:1:1",
+        ("seed", "configurations", "mean validation", "chosen validation", "chosen test", "test openings"),
+        tuple(rows),
+        (
+            Claim("the configuration with the lowest validation error is chosen", lowest),
+            Claim("the test data are opened exactly once", set(openings) == {1}),
+            Claim(f"what was used to choose flatters: {best:.3g} on average where chosen, {test:.3g} on test data",
+                  best < test),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N1.69")
+def grid_of_five(count: int = 240, epochs: int = 4, values: int = 4) -> Result:
+    """Go through all 4^5 = 1024 combinations of five hyperparameters: as one stack of 1024 networks.
+
+    A row gives, for one value of one hyperparameter, the best and the mean validation loss over all others.
+
+    Notes: N1.69 (§1.5).
+
+    Args:
+        count: examples of two moons, split 4:1:1.
+        epochs: of each training.
+        values: how many values each hyperparameter has; fewer for a quick look.
+    """
+    every: dict[str, list[Any]] = {
+        "learning_rate": [1e-3, 3e-3, 1e-2, 3e-2],
+        "beta1": [0.0, 0.5, 0.9, 0.99],
+        "penalty": [0.0, 1e-4, 1e-3, 1e-2],
+        "dropout": [0.0, 0.1, 0.2, 0.4],
+        "scale": [0.5, 1.0, 1.5, 2.0],
+    }
+    space = {name: each[-values:] for name, each in every.items()}
+    problem = Problem.make(
+        "fnn", moons(count, noise=0.2).split(), recipe=Recipe(Adam(), epochs, 40), options={"hidden": 8}
+    )
+    grid = Grid().propose(Space.of(space), ())
+    losses = validation_losses(problem, grid)
+    shapes = {problem.members(each)[0].shape for each in grid}
+    best = min(range(len(grid)), key=lambda place: losses[place])
+    rows = []
+    for name, choices in space.items():
+        for value in choices:
+            there = [loss for each, loss in zip(grid, losses, strict=True) if each[name] == value]
+            rows.append((name, value, len(there), min(there), sum(there) / len(there), grid[best][name] == value))
+    size = values**5
+    return Result(
+        f"all {size} combinations of five hyperparameters with {values} values each: validation losses",
+        ("hyperparameter", "value", "combinations", "best", "mean", "in the best"),
+        tuple(rows),
+        (
+            Claim(f"five hyperparameters with {values} values are {size} combinations",
+                  len({key(each) for each in grid}) == size),
+            Claim("all of them have one shape, so that they train as one stack", len(shapes) == 1),
+            Claim("every one of them was trained", all(map(math.isfinite, losses))),
+            Claim("the choice matters: the worst has twice the loss of the best", max(losses) > 2 * min(losses)),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N1.70")
+def one_at_a_time(seeds: int = 6, count: int = 300, epochs: int = 10) -> Result:
+    r"""Change one hyperparameter at a time where they do not interact, where they do, and in training.
+
+    A bowl $\sum_i (x_i - 3)^2$ over five hyperparameters has no interaction. A valley $10 (a - b)^2 + 8 - a - b$ falls
+    along its diagonal only, and no single change goes downhill. Learning rate and momentum interact in the same way:
+    the larger the momentum, the smaller the best learning rate.
+
+    Notes: N1.70 (§1.5).
+
+    Args:
+        seeds: data sets and first weights for training.
+        count: examples of two moons, split 4:1:1.
+        epochs: of each training.
+    """
+    five = Space.of({name: [1, 2, 3, 4] for name in "abcde"})
+    two = Space.of({name: [1, 2, 3, 4] for name in "ab"})
+    rates = Space.of({"learning_rate": [0.03, 0.1, 0.3, 1.0, 3.0], "momentum": [0.0, 0.9, 0.97]})
+
+    def bowl(values: Values) -> float:
+        return float(sum((value - 3) ** 2 for value in values.values()))
+
+    def valley(values: Values) -> float:
+        a, b = values["a"], values["b"]
+        return float(10 * (a - b) ** 2 + 8 - a - b)
+
+    rows = [_compare("bowl", five, bowl), _compare("valley", two, valley)]
+    for seed in range(seeds):
+        split = moons(count, noise=0.2, seed=seed).split(seed=seed)
+        recipe = Recipe(MiniBatch(0.1), epochs, 50)
+        problem = Problem.make("fnn", split, recipe=recipe, options={"hidden": 16, "activation": "tanh"}, seed=seed)
+        grid = Grid().propose(rates, ())
+        losses = dict(zip(map(key, grid), validation_losses(problem, grid), strict=True))
+        rows.append(_compare(f"rate, momentum {seed}", rates, lambda values, losses=losses: losses[key(values)]))  # type: ignore[misc]
+    trained = rows[2:]
+    missed = sum(row[4] > row[3] for row in trained)
+    return Result(
+        "one hyperparameter at a time against the full grid",
+        ("case", "grid runs", "one-at-a-time runs", "grid best", "one-at-a-time best"),
+        tuple(rows),
+        (
+            Claim("five names with four values: 1 + 5 * 3 = 16 runs instead of 1024", rows[0][1:3] == (1024, 16)),
+            Claim("without interaction it finds the best of the grid", rows[0][3] == rows[0][4] == 0),
+            Claim("where two must change together it stays where it began", rows[1][3:] == (0.0, 6.0)),
+            Claim(f"of {seeds} trainings it misses the best pair in most: {missed}", 2 * missed > seeds),
+            Claim("it never does better than the grid", all(row[4] >= row[3] for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N1.71")
+def good_defaults(names: Sequence[str] = ("moons", "spirals", "blobs", "iris", "wine"), epochs: int = 20) -> Result:
+    """Vary Adam's betas and epsilon in 64 ways, then the learning rate in five, to see which of them must be chosen.
+
+    Notes: N1.71 (§1.5).
+
+    Args:
+        names: data sets.
+        epochs: of each training.
+    """
+    constants = {"beta1": [0.0, 0.5, 0.9, 0.99], "beta2": [0.9, 0.99, 0.999, 0.9999], "eps": [1e-12, 1e-8, 1e-4, 1e-2]}
+    rates = {"learning_rate": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]}
+    makers = {"moons": lambda: moons(300, noise=0.2), "spirals": lambda: spirals(300), "blobs": lambda: blobs(300)}
+    rows = []
+    for name in names:
+        split = (makers[name]() if name in makers else load(name)).split(seed=0)  # type: ignore[attr-defined]
+        problem = Problem.make("fnn", split, recipe=Recipe(Adam(), epochs, 32), options={"hidden": 32})
+        grid = Grid().propose(Space.of(constants), ())
+        losses = validation_losses(problem, grid)
+        default = losses[grid.index({"beta1": 0.9, "beta2": 0.999, "eps": 1e-8})]
+        of_rates = validation_losses(problem, Grid().propose(Space.of(rates), ()))
+        middle = sorted(losses)[len(losses) // 2]
+        rows.append((name, default, min(losses), middle, max(losses), min(of_rates), max(of_rates)))
+    return Result(
+        "validation loss of an FNN with 32 hidden units: 64 choices of Adam's constants, and 5 of its learning rate",
+        ("data", "defaults", "best of 64", "median of 64", "worst of 64", "best rate", "worst rate"),
+        tuple(rows),
+        (
+            Claim("with the defaults the loss is within a tenth of the median of all choices, or better",
+                  all(row[1] < 1.1 * row[3] for row in rows)),
+            Claim("the worst choice of constants is less harmful than the worst learning rate",
+                  all(row[4] < row[6] for row in rows)),
+            Claim("the best choice of constants gains less than the best learning rate",
+                  all(row[2] > row[5] for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+@experiment("N2.24")
+def depth_and_width(
+    seeds: int = 3, depths: tuple[int, ...] = (2, 3, 4), widths: tuple[int, ...] = (2, 4, 8, 16, 32), epochs: int = 30
+) -> Result:
+    """Choose depth and width of a network for two spirals by experiment: train all, compare on validation data.
+
+    Notes: N2.24 (§2.1).
+
+    Args:
+        seeds: data sets and first weights.
+        depths: numbers of layers after the input.
+        widths: units of each hidden layer.
+        epochs: of each training.
+    """
+    grid = Grid().propose(Space.of({"depth": list(depths), "width": list(widths)}), ())
+    found = []
+    for seed in range(seeds):
+        split = spirals(400, seed=seed).split(seed=seed)
+        problem = Problem.make("fnn", split, recipe=Recipe(Adam(1e-2), epochs, 50), options={"hidden": 32}, seed=seed)
+        found.append(validation_losses(problem, grid))
+    means = [sum(column) / seeds for column in zip(*found, strict=True)]
+    table = {(each["depth"], each["width"]): loss for each, loss in zip(grid, means, strict=True)}
+    rows = [(depth, *(table[depth, width] for width in widths)) for depth in depths]
+    chosen = [grid[min(range(len(grid)), key=lambda place: losses[place])] for losses in found]
+    small = (depths[0], widths[0])
+    return Result(
+        f"mean validation loss on two spirals over depth and width, {seeds} seeds",
+        ("depth", *(f"width {width}" for width in widths)),
+        tuple(rows),
+        (
+            Claim("no chosen network is the smallest", all((c["depth"], c["width"]) != small for c in chosen)),
+            Claim("at the largest width every layer more helps",
+                  all(table[a, widths[-1]] > table[b, widths[-1]] for a, b in pairwise(depths))),
+            Claim("at the largest depth every doubling of the width helps, once it is not tiny",
+                  all(table[depths[-1], a] > table[depths[-1], b] for a, b in pairwise(widths[1:]))),
+            Claim("depth does not replace width: a deep narrow network does worse than a shallow wide one",
+                  table[depths[-1], widths[0]] > table[depths[0], widths[-1]]),
+        ),
+    )  # fmt: skip
+
+
+def validation_losses(problem: Problem, grid: Sequence[Values]) -> list[float]:
+    """Train configurations, those of one shape as one, and return the smallest validation loss of each.
+
+    >>> problem = Problem.make("fnn", moons(60), recipe=Recipe(Adam(), 2), options={"hidden": 4})
+    >>> losses = validation_losses(problem, [{"learning_rate": rate} for rate in (1e-6, 1e-2)])
+    >>> losses[1] < losses[0]
+    True
+    """
+    groups: dict[Any, list[int]] = {}
+    for place, values in enumerate(grid):
+        groups.setdefault(problem.members(values)[0].shape, []).append(place)
+    losses = [math.inf] * len(grid)
+    for places in groups.values():
+        found = train_population([problem.members(grid[place])[0] for place in places], problem.split)
+        for place, result in zip(places, found, strict=True):
+            if result.state == "finished":
+                losses[place] = min(row["validation_loss"] for row in result.rows)
+    return losses
+
+
+def play(sampler: Sampler, space: Space, error: Callable[[Values], float]) -> list[Done]:
+    """Let a sampler propose configurations of known error until it has enough.
+
+    >>> len(play(OneAtATime(), Space.of({"a": [1, 2, 3], "b": [1, 2, 3]}), lambda values: values["a"] * values["b"]))
+    5
+    """
+    done: list[Done] = []
+    while proposed := sampler.propose(space, done):
+        done += [Done(values, error(values)) for values in proposed]
+    return done
+
+
+def _compare(name: str, space: Space, error: Callable[[Values], float]) -> tuple[str, int, int, float, float]:
+    grid, single = play(Grid(), space, error), play(OneAtATime(), space, error)
+    return name, len(grid), len(single), min(each.error for each in grid), min(each.error for each in single)

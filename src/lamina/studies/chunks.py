@@ -1,0 +1,333 @@
+"""Members that are trained together: their step, their histories, the best weights of each, and how each ended."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from lamina._errors import RunError
+from lamina._types import Tensor
+from lamina.data.dataset import all_targets
+from lamina.data.preprocess import Preprocess
+from lamina.data.source import Source
+from lamina.data.splits import Split
+from lamina.layers import Dropout
+from lamina.studies.losses import Losses
+from lamina.studies.members import Member, MemberResult, build_networks, finite, lacks_dropout, training_data
+from lamina.studies.stacked import notes, stack_modules
+from lamina.studies.step import PopulationStep
+from lamina.training.capture import Recording
+from lamina.training.captured import make_captured
+from lamina.training.fit import objective_for
+from lamina.training.objective import Objective
+from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
+from lamina.training.runtime import Runtime
+from lamina.training.step import EagerStep
+from lamina.training.stopping import Row, Rule, rules
+
+RETIRE = {"cpu": 0.25, "cuda": 0.5}
+"""The share of frozen members from which on it pays to drop them from the stack."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """What all chunks of a population read.
+
+    Args:
+        split: the data.
+        preprocess: fitted on the training part.
+        train: prepared training examples on the device.
+        validation: prepared validation examples, or None.
+        runtime: device and flags.
+        recording: the CUDA graphs of all chunks, in one pool of memory; None executes updates eagerly.
+    """
+
+    split: Split
+    preprocess: Preprocess
+    train: Source
+    validation: Source | None
+    runtime: Runtime
+    recording: Recording | None = None
+
+    @classmethod
+    def of(cls, split: Split, preprocess: Preprocess, recipe: Recipe, runtime: Runtime) -> "Data":
+        """Bring the data to the device."""
+        train = preprocess.source(split.train, runtime.device, augment=recipe.augment)
+        validation = preprocess.source(split.validation, runtime.device) if len(split.validation) else None
+        recording = Recording() if train.device.type == "cuda" and runtime.step != "eager" else None
+        return cls(split, preprocess, train, validation, runtime, recording)
+
+
+def can_stack(recipe: Recipe) -> bool:
+    """Say whether a recipe has an update for populations: line search and foreign optimizers do not."""
+    record = recipe.optimizer
+    return isinstance(record, SGD | MiniBatch | Adam) or (isinstance(record, GD) and not record.line_search)
+
+
+def make_population_step(
+    members: Sequence[Member], data: Data, shared_order: bool = True, check: bool = True
+) -> PopulationStep:
+    """Stack members and bring them and the data together.
+
+    Args:
+        members: of one shape.
+        data: what they read.
+        shared_order: whether all take the batches of the first one's seed.
+        check: compare the stack with the networks by themselves on two examples.
+    """
+    recipe, networks = members[0].recipe, build_networks(members)
+    if check:
+        check_rules([networks[0], networks[-1]], data.train, recipe)
+    objective = objective_for(networks[0], data.split.train, data.preprocess, recipe)
+    labels, weights = _labels(members, data, objective, networks[0])
+    network = stacked_network(networks).to(data.runtime.device, recipe.dtype)
+    return PopulationStep(
+        network,
+        data.train,
+        data.validation,
+        Losses(objective.kind, None if weights is None else weights.to(data.runtime.device)),
+        [member.recipe for member in members],
+        finish=data.preprocess.finisher(data.runtime.device),
+        labels=labels,
+        shared_order=shared_order,
+        recording=data.recording,
+    )
+
+
+@torch.no_grad()
+def check_rules(networks: Sequence[nn.Module], train: Source, recipe: Recipe) -> None:
+    """Raise unless a stack of these networks gives what each gives by itself, in evaluation, on a few examples."""
+    alone = [copy.deepcopy(network).to(train.device, recipe.dtype).eval() for network in networks]
+    inputs = train.batch(torch.arange(min(2, len(train))))[0].to(recipe.dtype)
+    outputs = stack_modules(alone).eval()(inputs.unsqueeze(1))
+    rough = 1e-8 if recipe.precision == "float64" else 1e-3 if recipe.precision == "float32" else 5e-2
+    for k, network in enumerate(alone):
+        expected = network(inputs)
+        error = float((outputs[:, k] - expected).norm() / expected.norm().clamp(min=1e-30))
+        if expected.isfinite().all() and not error <= rough:
+            raise RunError(
+                f"the stacked form of {type(network).__name__} differs from the network by itself by {error:.1e} of "
+                f"its output (allowed {rough:.0e}): its rule in `studies.stacked` does not fit it; train with chunk=1."
+            )
+
+
+def stacked_network(networks: Sequence[nn.Module]) -> nn.Module:
+    """Stack networks of one form, each object once."""
+    different = list({id(network): network for network in networks}.values())
+    places = {id(network): place for place, network in enumerate(different)}
+    index = torch.tensor([places[id(network)] for network in networks])
+    return stack_modules(different, None if len(different) == len(networks) else index)
+
+
+def _labels(
+    members: Sequence[Member], data: Data, objective: Objective, network: nn.Module
+) -> tuple[Tensor | None, Tensor | None]:
+    """Give the labels [members, examples] of members with label noise, and the class weights [members or 1, class]."""
+    weights = None if objective.weights is None else objective.weights[None]
+    if not any(member.label_noise for member in members):
+        return None, weights
+    sets = [training_data(member, data.split.train) for member in members]
+    small = torch.uint8 if data.split.train.spec.outputs <= 256 else torch.int64
+    labels = torch.stack([all_targets(each).to(small) for each in sets]).to(data.runtime.device)
+    if weights is not None:
+        own = [objective_for(network, each, data.preprocess, members[0].recipe).weights for each in sets]
+        weights = torch.stack([w for w in own if w is not None])
+    return labels, weights
+
+
+def make_single_step(member: Member, data: Data) -> EagerStep:
+    """Make the step of one member by itself."""
+    model = member.build().to(data.runtime.device, member.recipe.dtype)
+    seen = training_data(member, data.split.train)
+    train = data.train
+    if seen is not data.split.train:
+        train = data.preprocess.source(seen, data.runtime.device, augment=member.recipe.augment)
+    objective = objective_for(model, seen, data.preprocess, member.recipe)
+    make = EagerStep if data.recording is None else make_captured
+    return make(model, train, data.validation, objective, member.recipe)
+
+
+class Chunk:
+    """Some members of a population on their way through the epochs.
+
+    Args:
+        places: their numbers in the whole population.
+        members: the members.
+        data: what they read.
+        shared_order: whether all take the batches of the first one's seed.
+        note: a sentence about why they are computed as they are.
+    """
+
+    def __init__(
+        self, places: Sequence[int], members: Sequence[Member], data: Data, shared_order: bool, note: str = ""
+    ) -> None:
+        self.single, self.note = len(members) == 1, note
+        self.step: Any = (
+            make_single_step(members[0], data) if self.single else make_population_step(members, data, shared_order)
+        )
+        self.rows: list[list[Row]] = [[] for _ in members]
+        self.members, self.places = list(members), list(places)
+        self._rules: list[tuple[Rule, ...]] = [rules(member.recipe.stopping) for member in members]
+        self._ended: dict[int, tuple[str, int | None]] = {}
+        self._best_row = [-1] * len(members)
+        self._stack = list(range(len(members)))  # which member is in which row of the stack
+        self._best: dict[str, Tensor] = {}
+        self._kept: dict[int, dict[str, Tensor]] = {}
+        network = self.network
+        self._extra = {
+            f"{name}.{part}" for name, m in network.named_modules() if isinstance(m, Dropout) for part in m._buffers
+        }
+
+    @property
+    def network(self) -> nn.Module:
+        """The stacked network, or the only one."""
+        network: nn.Module = self.step.model if self.single else self.step.network
+        return network
+
+    @property
+    def running(self) -> list[int]:
+        """The members that have not ended."""
+        return [k for k in range(len(self.members)) if k not in self._ended]
+
+    def epoch(self, epoch: int, last: float) -> Iterator[int]:
+        """Make the updates of an epoch, or those up to the step `last`; yield the number of each batch."""
+        self.step.begin(epoch)
+        for batch in range(self.step.batches):
+            if self.step.step >= last:
+                return
+            self.step()
+            yield batch + 1
+
+    def check(self, epoch: int) -> dict[int, Row]:
+        """Look at all members: record a row of each that runs, keep its best weights, ask its rules.
+
+        Returns:
+            The new rows by place in the whole population.
+        """
+        values = self.step.totals()
+        bad = self.step.first_bad_step()
+        values |= self.step.evaluate()
+        if self.single:
+            values, bad = _listed(values), [bad]
+        found: dict[int, Row] = {}
+        improved = []
+        for position, k in enumerate(self._stack):
+            if k in self._ended:
+                continue
+            if bad[position] is not None:
+                self._ended[k] = "diverged", bad[position]
+                continue
+            row = {"epoch": epoch, "step": self.step.step, **self._row(k, position, values)}
+            self.rows[k].append(row)
+            found[self.places[k]] = row
+            if self._is_best(k):
+                self._best_row[k] = len(self.rows[k]) - 1
+                improved.append(position)
+            reason = next((r for rule in self._rules[k] if (r := rule(self.rows[k])) is not None), None)
+            if reason is not None:
+                self._ended[k] = reason.name, None
+        self._keep(improved)
+        self._tidy()
+        return found
+
+    def _row(self, k: int, position: int, values: dict[str, Any]) -> Row:
+        """Take one member's values; norms only if its own rules ask for them."""
+        stopping = self.members[k].recipe.stopping
+        measured = stopping.gradient_norm is not None or stopping.relative_step is not None
+        row: Row = {}
+        for name, value in values.items():
+            if name == "gradients":
+                row[name] = {layer: norms[position] for layer, norms in value.items()}
+            elif measured or name not in ("gradient_norm", "relative_step"):
+                row[name] = value[position]
+        return row
+
+    def _is_best(self, k: int) -> bool:
+        def value(row: Row) -> float:
+            return finite(row.get("validation_loss", row["loss"]))
+
+        best = self._best_row[k]
+        return best < 0 or value(self.rows[k][-1]) < value(self.rows[k][best])
+
+    @torch.no_grad()
+    def _keep(self, positions: list[int]) -> None:
+        """Copy the weights of those members that have become better."""
+        if not positions:
+            return
+        live = {name.removeprefix("model/"): t for name, t in self.step.state().items() if name.startswith("model/")}
+        if self.single:
+            live = {name: t[None] for name, t in live.items()}
+        if not self._best or len(positions) == len(self._stack):
+            self._best = {name: t.detach().clone() for name, t in live.items()}
+            return
+        index = torch.tensor(positions, device=next(iter(live.values())).device)
+        for name, best in self._best.items():
+            best.index_copy_(0, index, live[name].index_select(0, index))
+
+    def drop(self, places: Sequence[int]) -> None:
+        """End members that somebody else judged, such as those that successive halving leaves out."""
+        mine = {place: k for k, place in enumerate(self.places)}
+        for place in places:
+            if place in mine and mine[place] not in self._ended:
+                self._ended[mine[place]] = "dropped", None
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Freeze members that have ended; when they are many, take them out of the stack."""
+        gone = [position for position, k in enumerate(self._stack) if k in self._ended]
+        if self.single or not gone or len(gone) == len(self._stack):
+            return
+        if len(gone) < RETIRE[self.step.device.type] * len(self._stack):
+            self.step.freeze(gone)
+            return
+        for position in gone:
+            self._kept[self._stack[position]] = self._weights(position)
+        stay = self.step.retire(gone)
+        keep = torch.tensor(stay, device=self.step.device)
+        self._best = {name: t.index_select(0, keep) for name, t in self._best.items()}
+        self._stack = [self._stack[position] for position in stay]
+
+    def _weights(self, position: int) -> dict[str, Tensor]:
+        k = self._stack[position]
+        if self._best_row[k] < 0:
+            return {}
+        names = list(self._best)
+        if lacks_dropout(self.members[k]):
+            own = self.members[k].build().state_dict()
+            names = [name for name in names if name in own or name not in self._extra]
+        return {name: self._best[name][position].cpu().clone() for name in names}
+
+    def results(self) -> dict[int, MemberResult]:
+        """Give what became of each member, by place."""
+        at = {k: position for position, k in enumerate(self._stack)}
+        # One transfer a tensor, not one a member.
+        self._best = {name: t.cpu() for name, t in self._best.items()}
+        said = tuple(note for note in (self.note, self.step.reason) if note)
+        said += () if self.single else notes(self.network)
+        found = {}
+        for k, place in enumerate(self.places):
+            reason, bad = self._ended.get(k, ("epochs", None))
+            weights = self._kept[k] if k in self._kept else self._weights(at[k])
+            state = "diverged" if reason == "diverged" else "finished"
+            found[place] = MemberResult(tuple(self.rows[k]), self._best_row[k], state, bad, weights, said, reason)
+        return found
+
+
+def _listed(values: dict[str, Any]) -> dict[str, Any]:
+    """Write the values of one network as lists with one entry."""
+    return {
+        name: {layer: [norm] for layer, norm in value.items()} if name == "gradients" else [value]
+        for name, value in values.items()
+    }
+
+
+def with_shared_seed(members: Sequence[Member]) -> list[Member]:
+    """Give all members the order and the augmentation of the first."""
+    seed = members[0].recipe.seed
+    return [
+        member if member.recipe.seed == seed else replace(member, recipe=replace(member.recipe, seed=seed))
+        for member in members
+    ]

@@ -1,0 +1,126 @@
+"""The end of a study: the best configuration is trained again, and looks at the test split, once.
+
+It is trained on the training part alone, with the same recipe and the first seed; the validation part again chooses
+the moment whose weights are kept. So the network that is tested is the one whose validation error was compared.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from lamina._errors import RunError
+from lamina.data.splits import Split
+from lamina.studies.members import Member, training_data
+from lamina.studies.problem import Problem
+from lamina.studies.study import Study
+from lamina.training.evaluate import Evaluation
+from lamina.training.fit import fit, resume
+from lamina.training.folder import RunFolder
+from lamina.training.loop import Observer
+from lamina.training.run import Run
+from lamina.training.runtime import Runtime
+
+
+def refit(study: Study, problem: Problem, *, runtime: Runtime | None = None, observers: Sequence[Observer] = ()) -> Run:
+    """Train the best configuration again, into `best/`; what was begun before is gone on with.
+
+    Args:
+        study: where everything was tried.
+        problem: what it was tried on.
+        runtime: device, threads and flags.
+        observers: called after each step and each check.
+    """
+    best = study.best
+    begun = [event for event in study.state.refits if event["trial"] == best.number]
+    member = problem.members(best.values)[0]
+    split = _noisy(problem.split, member)
+    if begun:
+        folder = study.folder / begun[-1]["folder"]
+        if (folder / "config.toml").is_file():
+            run = _continued(folder, split, observers)
+            if run is not None:
+                return run
+        shutil.rmtree(folder, ignore_errors=True)  # killed before it had anything
+    else:
+        folder = _next(study.folder / "best")
+        study.note(event="refit", trial=best.number, folder=folder.name)
+    run = fit(member.build(), split, member.recipe, folder=folder, observers=observers, runtime=runtime)
+    return _checked(run)
+
+
+def evaluate(
+    study: Study,
+    problem: Problem,
+    *,
+    again: bool = False,
+    runtime: Runtime | None = None,
+    observers: Sequence[Observer] = (),
+) -> Evaluation:
+    """Open the test split for the best configuration, once in the life of a study, and write that down.
+
+    Notes: N1.67 (§1.5).
+
+    Args:
+        study: where everything was tried.
+        problem: what it was tried on.
+        again: look another time although that makes the test error less honest; the record counts.
+        runtime: device, threads and flags of the refit.
+        observers: of the refit.
+
+    Raises:
+        RunError: the test split was opened for this study before.
+    """
+    before = study.refresh().state.tests
+    if before and not again:
+        raise RunError(
+            f"the test split was opened for this study already, for configuration {before[-1]['trial']}: a second look "
+            "would be a choice by the test split. Read the result in study.test, or force it with --again."
+        )
+    run = refit(study, problem, runtime=runtime, observers=observers)
+    result = run.evaluate(again=bool(before))
+    study.note(
+        event="test",
+        trial=study.best.number,
+        folder=run.folder.name,
+        examples=result.examples,
+        metrics=result.metrics,
+        openings=len(before) + 1,
+    )
+    return result
+
+
+def _continued(folder: Path, split: Split, observers: Sequence[Observer]) -> Run | None:
+    """Go on with a run, or load it if it ended; None if it had not really begun."""
+    home = RunFolder.open(folder)
+    state = home.json("status")["state"] if home.has("status.json") else None
+    if state is None or not home.has("environment.json"):
+        return None
+    if state in ("running", "interrupted"):
+        run = resume(folder, data=split, observers=observers)
+    else:
+        run = replace(Run.load(folder), split=split)
+    return _checked(run)
+
+
+def _checked(run: Run) -> Run:
+    if run.reason.name == "interrupted":
+        raise KeyboardInterrupt  # `fit` has saved everything; the search ends as it does in a trial
+    if run.reason.failed:
+        raise RunError(f"the best configuration, trained again in {run.folder}, failed: {run.reason.sentence}.")
+    return run
+
+
+def _next(base: Path) -> Path:
+    """Find a name that is not taken."""
+    number = 1
+    while (path := base if number == 1 else base.with_name(f"{base.name}-{number}")).exists():
+        number += 1
+    return path
+
+
+def _noisy(split: Split, member: Member) -> Split:
+    """Give the split with the training labels that the member saw."""
+    if not member.label_noise:
+        return split
+    return replace(split, train=training_data(member, split.train), origin=None)

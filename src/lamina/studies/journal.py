@@ -1,0 +1,147 @@
+r"""The memory of a study: one file, one JSON line an event, only ever appended to.
+
+Several processes may write to it. Each takes the file's lock, reads what the others have written, decides, appends and
+lets go. A line is the system's as soon as it is appended: a process that is killed loses nothing of it. It is on the
+disk (`fsync`) when the lock is let go; only results that follow each other within `SYNC_SECONDS` share one `fsync`.
+
+A crash may cut the last line short. A reader passes over what has no line end; the next writer cuts it off.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lamina._errors import RunError
+from lamina.training.files import cannot_write, finite
+
+Event = dict[str, Any]
+SYNC_SECONDS = 0.02
+
+
+class Journal:
+    """Read and append events.
+
+    Args:
+        path: the file; made with the first event.
+        alone: nobody else is meant to write to it, so that a file system without locks will do.
+    """
+
+    def __init__(self, path: Path, *, alone: bool = False) -> None:
+        self.path, self.alone = path, alone
+        self._read_to = 0
+        self._lines = 0
+        self._handle: int | None = None
+        self._synced = 0.0
+        self._held = False
+
+    def new(self) -> list[Event]:
+        """Return the events since the last call, without those that are not complete."""
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self._read_to)
+                content = file.read()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be read ({error}): restore it from a copy.") from error
+        complete = content[: content.rfind(b"\n") + 1]
+        self._read_to += len(complete)
+        return [self._event(line) for line in complete.splitlines()]
+
+    def _event(self, line: bytes) -> Event:
+        self._lines += 1
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict) or "event" not in event:
+            raise RunError(
+                f"{self.path} is damaged in line {self._lines}: restore it from a copy, or delete that line; what it "
+                "told of is then tried again."
+            )
+        return event
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other writers out; cut off a last line that a crash left incomplete."""
+        handle = self._open()
+        self._lock(handle)
+        self._held = True
+        try:
+            self._repair(handle)
+            yield
+        finally:
+            self._held = False
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)
+
+    def append(self, *events: Event, sync: bool = True) -> None:
+        """Append events as one piece; needs the lock.
+
+        Args:
+            *events: what happened.
+            sync: wait for the disk; otherwise only if it was not waited for within `SYNC_SECONDS`.
+        """
+        assert self._held, "append without the lock"
+        handle = self._open()
+        content = b"".join((json.dumps(finite(event)) + "\n").encode() for event in events)
+        try:
+            written = os.write(handle, content)
+            if written < len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if sync or time.monotonic() - self._synced > SYNC_SECONDS:
+                os.fsync(handle)
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise RunError(cannot_write(self.path, error)) from error
+
+    def sync(self) -> None:
+        """Wait until everything is on the disk."""
+        if self._handle is not None:
+            os.fsync(self._handle)
+
+    def close(self) -> None:
+        """Wait for the disk and let the file go; it opens again when needed."""
+        if self._handle is not None:
+            self.sync()
+            os.close(self._handle)
+            self._handle = None
+
+    def _open(self) -> int:
+        if self._handle is None:
+            try:
+                self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            except OSError as error:
+                raise RunError(cannot_write(self.path, error)) from error
+        return self._handle
+
+    def _lock(self, handle: int) -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
+            if self.alone:
+                return
+            raise RunError(
+                f"{self.path} cannot be locked ({error.strerror}), so processes cannot share it: "
+                "use one process, or parts (--part 1/4), which share nothing."
+            ) from error
+
+    def _repair(self, handle: int) -> None:
+        size = os.fstat(handle).st_size
+        if size == 0 or os.pread(handle, 1, size - 1) == b"\n":
+            return
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            found = os.pread(handle, end - start, start).rfind(b"\n")
+            if found >= 0:
+                os.ftruncate(handle, start + found + 1)
+                return
+            end = start
+        os.ftruncate(handle, 0)

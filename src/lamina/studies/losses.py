@@ -1,0 +1,68 @@
+"""The loss and the score of every member of a population, as `training.objective.Objective` computes them for one."""
+
+from dataclasses import dataclass
+
+from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
+
+from lamina._types import Float, Num, Tensor
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What each member minimizes, a mean over the batch, and what is reported, a sum over it.
+
+    Args:
+        kind: "nll", "bce" or "mse", as in `Objective`.
+        weights: a weight for each class, [members or 1, class]; None weighs all alike.
+
+    >>> import torch
+    >>> outputs = torch.zeros(4, 2, 10)
+    >>> Losses("nll").losses(outputs, torch.zeros(4, 1, dtype=torch.int64)).shape
+    torch.Size([2])
+    """
+
+    kind: str
+    weights: Tensor | None = None
+
+    def select(self, keep: Tensor) -> "Losses":
+        """Keep some members."""
+        own = self.weights is not None and len(self.weights) > 1
+        return Losses(self.kind, self.weights[keep.to(self.weights.device)] if own else self.weights)  # type: ignore[union-attr, index]
+
+    def losses(
+        self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
+    ) -> Float[Tensor, " members"]:
+        """Return the mean loss of each member."""
+        batch, members = outputs.shape[:2]
+        if self.kind == "mse":
+            return _errors(outputs, targets).square().sum((0, 2)) / (2 * batch)
+        targets = targets.reshape(batch, -1)
+        if self.kind == "bce":
+            logits = outputs.reshape(batch, members)
+            labels = targets.to(outputs.dtype).expand(batch, members)
+            each = binary_cross_entropy_with_logits(logits, labels, reduction="none")
+        else:
+            # Members and classes before the batch, as a dense last layer leaves them in memory.
+            places = targets.mT[:, None].expand(members, 1, batch)
+            each = -log_softmax(outputs.reshape(batch, members, -1).permute(1, 2, 0), 1).gather(1, places)[:, 0].mT
+        if self.weights is not None:
+            table = self.weights.to(outputs).expand(members, -1)
+            each = each * table.gather(1, targets.mT.expand(members, batch)).mT
+        return each.sum(0) / batch
+
+    def scores(
+        self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
+    ) -> Num[Tensor, " members"]:
+        """Return each member's number of right answers, or sum of squared errors."""
+        batch, members = outputs.shape[:2]
+        if self.kind == "mse":
+            return _errors(outputs, targets).square().sum((0, 2))
+        flat = outputs.reshape(batch, members, -1).permute(1, 2, 0)
+        guesses = (flat[:, 0] >= 0).long() if self.kind == "bce" else flat.max(1).indices
+        return (guesses == targets.reshape(batch, -1).mT).sum(1)
+
+
+def _errors(outputs: Tensor, targets: Tensor) -> Tensor:
+    batch, members = outputs.shape[:2]
+    wanted = targets.reshape(batch, targets.shape[1], -1).to(outputs.dtype)
+    return outputs.reshape(batch, members, -1) - wanted

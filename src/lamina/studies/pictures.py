@@ -1,0 +1,182 @@
+"""Stacked rules of layers for pictures: K networks' maps are K times as many channels, [batch, members, channel, ...].
+
+Where all members read the same pictures, their convolutions are one convolution with K times as many filters; else one
+in groups, a group a member.
+"""
+
+import torch
+from torch import nn
+
+from lamina._types import Tensor
+from lamina.functional.activations import relu
+from lamina.layers import (
+    Detector,
+    OriginalBlock,
+    OriginalBottleneck,
+    PartialConv2d,
+    PreActBlock,
+    PreActBottleneck,
+    Subsampling,
+    TrueConv2d,
+    ZeroPadShortcut,
+)
+from lamina.studies.maps import ACTIVATIONS, Form, convolved
+
+Pair = int | tuple[int, ...] | str
+
+
+def stacked_conv2d(
+    inputs: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    dilation: Pair = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Correlate each member's maps with its kernels.
+
+    Args:
+        inputs: maps [batch, members or 1, channel, height, width].
+        weight: kernels [members, filters, channel, rows, columns].
+        bias: [members, filters], or None.
+        stride: as in `torch.nn.functional.conv2d`, like the rest.
+        padding: zeros around the maps.
+        dilation: the distance of neighbors in a kernel.
+        groups: in how many groups each member works.
+
+    >>> weight = torch.tensor([1.0, 10.0]).reshape(2, 1, 1, 1, 1)
+    >>> stacked_conv2d(torch.tensor([[[[[1.0, 2.0]]]]]), weight, None).flatten().tolist()
+    [1.0, 2.0, 10.0, 20.0]
+    """
+    members = len(weight)
+    if inputs.shape[1] == 1 and groups == 1:
+        maps, parts = inputs[:, 0], 1
+    else:
+        maps, parts = inputs.expand(-1, members, -1, -1, -1).flatten(1, 2), members * groups
+    kernels, shift = weight.flatten(0, 1), None if bias is None else bias.flatten()
+    if maps.device.type == "cpu":  # in groups it is several times as fast on the CPU
+        maps = maps.contiguous(memory_format=torch.channels_last)
+    outputs = nn.functional.conv2d(maps, kernels, shift, stride, padding, dilation, parts)  # type: ignore[arg-type]
+    return outputs.unflatten(1, (members, -1))
+
+
+def sequential(net: nn.Sequential, inputs: Tensor) -> Tensor:
+    """Apply layers one after another; on CUDA a small convolution and what follows it are one kernel."""
+    parts = list(net)
+    while parts:
+        layer, *parts = parts
+        form, used = _fused(layer, parts, inputs) if type(layer) is nn.Conv2d else (None, 0)
+        if form is None:
+            inputs = layer(inputs)
+        else:
+            inputs, parts = convolved(inputs, layer.weight, layer.bias, form), parts[used:]  # type: ignore[arg-type]
+    return inputs
+
+
+def _fused(layer: nn.Conv2d, behind: list[nn.Module], inputs: Tensor) -> tuple[Form | None, int]:
+    """Give the form of a convolution with the activation and the pooling behind it, and how many layers these are."""
+    square = layer.kernel_size[0] == layer.kernel_size[1] and layer.stride[0] == layer.stride[1]
+    plain = layer.groups == 1 and layer.dilation == (1, 1) and square and isinstance(layer.padding, tuple)
+    here = inputs.is_cuda and inputs.dtype == torch.float32 and not torch.is_autocast_enabled("cuda")
+    wanted = inputs.requires_grad and torch.is_grad_enabled()
+    spread = inputs.shape[1] == 1 and wanted and len(layer.weight) > 1  # their gradient would be a sum over members
+    if not (plain and here) or spread or layer.padding[0] != layer.padding[1]:
+        return None, 0
+    activation, pool, largest, used = "identity", 1, False, 0
+    if behind and isinstance(behind[0], Detector) and behind[0].activation in ACTIVATIONS:
+        activation, used = behind[0].activation, 1
+    if len(behind) > used and (side := _window(behind[used])):
+        pool, largest, used = side, isinstance(behind[used], nn.MaxPool2d), used + 1
+    channels, height, width = inputs.shape[2:]
+    rows, columns = layer.kernel_size
+    form = Form(
+        channels,
+        height,
+        width,
+        layer.out_channels,
+        rows,
+        columns,
+        layer.stride[0],
+        int(layer.padding[0]),
+        activation,
+        pool,
+        largest,
+        wanted,
+        not torch.backends.cudnn.allow_tf32,
+    )
+    return (form, used) if form.definitions() is not None else (None, 0)
+
+
+def _window(layer: nn.Module) -> int:
+    """Give the side of square windows that lie side by side; 0 for any other pooling."""
+    if not isinstance(layer, nn.AvgPool2d | nn.MaxPool2d) or layer.ceil_mode:
+        return 0
+    size, stride, padding = layer.kernel_size, layer.stride, layer.padding
+    odd = getattr(layer, "divisor_override", None) or getattr(layer, "dilation", 1) != 1
+    odd = odd or getattr(layer, "return_indices", False)
+    return size if isinstance(size, int) and size == stride and padding == 0 and not odd else 0
+
+
+def conv2d(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
+    """Apply K convolutional layers."""
+    form, _ = _fused(layer, [], inputs)
+    if form is not None:
+        return convolved(inputs, layer.weight, layer.bias, form)
+    rest = layer.stride, layer.padding, layer.dilation, layer.groups
+    return stacked_conv2d(inputs, layer.weight, layer.bias, *rest)
+
+
+def true_conv2d(layer: TrueConv2d, inputs: Tensor) -> Tensor:
+    """Apply K true convolutions, their kernels flipped."""
+    return stacked_conv2d(inputs, layer.weight.flip(-2, -1), layer.bias, layer.stride, layer.padding)
+
+
+def partial_conv2d(layer: PartialConv2d, inputs: Tensor) -> Tensor:
+    """Apply K convolutions with one table of connections."""
+    kernels = torch.cat([layer.weight, torch.zeros_like(layer.weight[:, :1])], 1)[:, layer.index]
+    return stacked_conv2d(inputs, kernels, layer.bias)
+
+
+def each_map(layer: nn.Module, inputs: Tensor) -> Tensor:
+    """Apply what works on each map by itself, such as pooling, to all maps of all members."""
+    outputs: Tensor = type(layer).forward(layer, inputs.flatten(1, 2))
+    return outputs.unflatten(1, (inputs.shape[1], -1))
+
+
+def subsampling(layer: Subsampling, inputs: Tensor) -> Tensor:
+    """Add up windows, scale and shift by each member's numbers, and squash."""
+    total = nn.functional.avg_pool2d(inputs.flatten(1, 2), layer.size, divisor_override=1)
+    total = total.unflatten(1, (inputs.shape[1], -1))
+    return layer.detector(layer.weight[:, :, None, None] * total + layer.bias[:, :, None, None])
+
+
+def zero_pad_shortcut(layer: ZeroPadShortcut, inputs: Tensor) -> Tensor:
+    """Keep every s-th row and column and append channels of zeros."""
+    return nn.functional.pad(inputs[..., :: layer.stride, :: layer.stride], (0, 0, 0, 0, 0, layer.extra))
+
+
+def original_block(block: OriginalBlock, y: Tensor) -> Tensor:
+    """Compute ReLU(shortcut + branch)."""
+    branch = block.bn2(block.conv2(relu(block.bn1(block.conv1(y)))))
+    return relu(block.downsample(y) + branch)
+
+
+def preact_block(block: PreActBlock, y: Tensor) -> Tensor:
+    """Compute shortcut + branch."""
+    active = relu(block.bn1(y))
+    branch = block.conv2(relu(block.bn2(block.conv1(active))))
+    return block.downsample(active if isinstance(block.downsample, nn.Conv2d) else y) + branch
+
+
+def original_bottleneck(block: OriginalBottleneck, y: Tensor) -> Tensor:
+    """Compute ReLU(shortcut + branch) with three convolutions."""
+    narrow = relu(block.bn2(block.conv2(relu(block.bn1(block.conv1(y))))))
+    return relu(block.downsample(y) + block.bn3(block.conv3(narrow)))
+
+
+def preact_bottleneck(block: PreActBottleneck, y: Tensor) -> Tensor:
+    """Compute shortcut + branch with three convolutions."""
+    active = relu(block.bn1(y))
+    branch = block.conv3(relu(block.bn3(block.conv2(relu(block.bn2(block.conv1(active)))))))
+    return block.downsample(active if isinstance(block.downsample, nn.Conv2d) else y) + branch

@@ -1,0 +1,206 @@
+"""Train K networks of one shape as one; the specification is K separate runs.
+
+Parameters are stacked along a first axis, hyperparameters are vectors, and one update changes all members. A member's
+history equals that of a run by itself with the same configuration, seed and batch order.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import nn
+
+from lamina._errors import ArgumentError, at_least
+from lamina._types import Tensor
+from lamina.data.preprocess import Preprocess
+from lamina.data.splits import Split
+from lamina.studies.chunks import Chunk, Data, can_stack, stacked_network, with_shared_seed
+from lamina.studies.members import Member, MemberResult, check_same_shape
+from lamina.studies.memory import plan
+from lamina.studies.stacked import notes
+from lamina.studies.step import PopulationStep
+from lamina.training.loop import Event, Observer
+from lamina.training.runtime import Runtime
+from lamina.training.stopping import Row
+
+__all__ = ["Member", "MemberResult", "Population", "PopulationStep", "train_population"]
+
+
+class Population:
+    """K networks of one form, computed as one.
+
+    Args:
+        models: the networks; the same object may stand for several members. They are copied.
+
+    >>> import torch
+    >>> from lamina.architectures.build import build
+    >>> nets = [build("fnn", inputs=3, outputs=2, hidden=(5,), seed=seed) for seed in range(4)]
+    >>> population, inputs = Population(nets), torch.ones(6, 3)
+    >>> population(inputs).shape, torch.allclose(population(inputs)[:, 1], nets[1](inputs))
+    (torch.Size([6, 4, 2]), True)
+    """
+
+    def __init__(self, models: Sequence[nn.Module]) -> None:
+        _check_same_form(models)
+        self.network = stacked_network(models)
+        self.size = len(models)
+        self._template = copy.deepcopy(models[0])
+
+    def __len__(self) -> int:
+        return self.size
+
+    def forward(self, *inputs: Tensor, own: bool = False) -> Any:
+        """Compute all members.
+
+        Args:
+            inputs: what one network takes, [batch, ...], the same for all members.
+            own: each member has inputs of its own, [batch, members, ...].
+
+        Returns:
+            Outputs [batch, members, ...].
+        """
+        return self.network(*(inputs if own else [tensor.unsqueeze(1) for tensor in inputs]))
+
+    __call__ = forward
+
+    def stack(self) -> dict[str, Tensor]:
+        """Return the live tensors by name, with the members along the first axis."""
+        tensors: dict[str, Tensor] = self.network.state_dict()
+        return tensors
+
+    def member(self, number: int) -> nn.Module:
+        """Copy one member into a network of its own."""
+        if not 0 <= number < self.size:
+            raise ArgumentError(f"`number` must be in [0, {self.size - 1}], got {number}.")
+        network = copy.deepcopy(self._template)
+        tensors = {name: t[number].detach().clone() for name, t in self.stack().items()}
+        first = next(iter(tensors.values()))
+        network.to(first.device, next(self.network.parameters()).dtype).load_state_dict(tensors)
+        return network.train(self.network.training)
+
+    def notes(self) -> tuple[str, ...]:
+        """List the parts that no rule computes, as sentences."""
+        return notes(self.network)
+
+
+def _check_same_form(models: Sequence[nn.Module]) -> None:
+    """Raise unless all networks have the same modules and tensors of the same shapes."""
+    if not models:
+        raise ArgumentError("`models` must hold at least one network, got none.")
+
+    def form(model: nn.Module) -> dict[str, Any]:
+        parts: dict[str, Any] = {name: type(module).__name__ for name, module in model.named_modules()}
+        return parts | {name: tuple(t.shape) for name, t in model.state_dict(keep_vars=True).items()}
+
+    first = form(models[0])
+    checked = {id(models[0])}
+    for number, model in enumerate(models):
+        if id(model) in checked:
+            continue
+        checked.add(id(model))
+        other = form(model)
+        for name in first | other:
+            if first.get(name) != other.get(name):
+                raise ArgumentError(
+                    f"`models` must have one form, but {name or 'the network'!r} is {first.get(name)} in model 0 and "
+                    f"{other.get(name)} in model {number}: make a population of each form."
+                )
+
+
+def train_population(
+    members: Sequence[Member],
+    split: Split,
+    *,
+    runtime: Runtime | None = None,
+    observers: Sequence[Observer] = (),
+    chunk: int | None = None,
+    shared_order: bool = True,
+    on_row: Callable[[int, Sequence[Row | None]], Sequence[int] | None] | None = None,
+) -> list[MemberResult]:
+    """Train all members at once and return what became of each, in their order.
+
+    The population is cut into chunks that fit into memory; they take turns, epoch by epoch. The specification is K
+    separate runs by `fit` with the same batches.
+
+    Args:
+        members: the networks and their recipes, of one shape (see `Member.shape`).
+        split: the data.
+        runtime: device, threads and flags.
+        observers: called after each update of a chunk (`row` is None) and after each check.
+        chunk: how many members are computed at once at most; None decides by memory.
+        shared_order: whether all members take the batches (and random changes) of the first recipe's seed, which is
+            faster; else each takes those of its own.
+        on_row: called after each check with the epoch and the new row of every member, None for those that have ended;
+            it may return the numbers of members to drop.
+
+    Returns:
+        One result a member.
+    """
+    check_same_shape(members)
+    if chunk is not None:
+        at_least("chunk", chunk, 1)
+    recipe = members[0].recipe
+    members = with_shared_seed(members) if shared_order else list(members)
+    with (runtime or Runtime()).applied(recipe.precision) as used:
+        preprocess = Preprocess.fit(split.train, _input_shape(members[0].config, split))
+        data = Data.of(split, preprocess, recipe, used)
+        size, note = 1, ""
+        if can_stack(recipe):
+            size = chunk or plan(members, data.train)
+        else:
+            note = "the members run one by one: the recipe's optimizer has no update for populations"
+        places = [range(start, min(start + size, len(members))) for start in range(0, len(members), size)]
+        chunks = [Chunk(part, [members[k] for k in part], data, shared_order, note) for part in places]
+        try:
+            _run(chunks, len(members), recipe.epochs, recipe.check_every, recipe.stopping.max_steps, observers, on_row)
+        finally:
+            data.train.close()
+    found: dict[int, MemberResult] = {}
+    for each in chunks:
+        found |= each.results()
+    return [found[place] for place in range(len(members))]
+
+
+def _run(
+    chunks: Sequence[Chunk],
+    members: int,
+    epochs: int,
+    check_every: int,
+    max_steps: int | None,
+    observers: Sequence[Observer],
+    on_row: Callable[[int, Sequence[Row | None]], Sequence[int] | None] | None,
+) -> None:
+    """Train chunk after chunk, epoch by epoch, as `training.loop.loop` trains one network."""
+    last = math.inf if max_steps is None else max_steps
+    for epoch in range(epochs):
+        running = [chunk for chunk in chunks if chunk.running]
+        if not running:
+            return
+        for chunk in running:
+            for batch in chunk.epoch(epoch, last):
+                for observer in observers:
+                    observer(Event(epoch, batch, chunk.step.step, None))
+        steps = running[0].step.step
+        done = epoch + (steps == (epoch + 1) * running[0].step.batches)
+        if done % check_every and done < epochs and steps < last:
+            continue
+        rows: list[Row | None] = [None] * members
+        for chunk in running:
+            for place, row in chunk.check(done).items():
+                rows[place] = row
+        count = sum(row is not None for row in rows)
+        for observer in observers:
+            observer(Event(done, 0, steps, {"epoch": done, "step": steps, "members": count}))
+        dropped = on_row(done, rows) if on_row is not None else None
+        for chunk in running if dropped else ():
+            chunk.drop(dropped or ())
+        if steps >= last:
+            return
+
+
+def _input_shape(config: Any, split: Split) -> Any:
+    """Give the shape of one prepared example: the network's, or that of whole sequences for a recurrent one."""
+    shape = getattr(config, "inputs", None)
+    stored = split.train.spec.inputs
+    return None if isinstance(shape, int) and len(stored) == 2 and stored[1] == shape else shape

@@ -1,0 +1,361 @@
+"""A study: a space, a sampler and a journal; any number of workers try what is not tried yet, each trial once."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from lamina._errors import ArgumentError, RunError, choice
+from lamina.studies.claims import Worker, working
+from lamina.studies.folder import Part, StudyFolder
+from lamina.studies.journal import Event, Journal
+from lamina.studies.records import DIVERGED, FINISHED, Outcome, Result, Trial
+from lamina.studies.samplers import Done, Grid, Sampler, describe_sampler, make_sampler
+from lamina.studies.space import Space, Values, untuple
+
+LONGEST_WAIT = 0.5
+_QUICK, _SLOW, _MOST = 0.05, 0.2, 256
+
+Recorded = Iterator[list[tuple[Trial, Outcome]]]
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """How trials are tried: which of those that are free make a unit, and what comes of them."""
+
+    def pick(self, free: Sequence[Trial], share: int) -> list[Trial]:
+        """Choose what to claim, at most `share` trials."""
+        ...
+
+    def __call__(self, trials: list[Trial]) -> Recorded:
+        """Try them and give outcomes as they are known."""
+        ...
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a worker is doing right now: so many trials at once, in this epoch of so many."""
+
+    trials: int
+    epoch: int = 0
+    epochs: int = 0
+
+
+Watch = Callable[["Study", Moment | None], None]
+
+
+@dataclass
+class State:
+    """What the journals say."""
+
+    results: dict[int, Result] = field(default_factory=dict)
+    claims: dict[int, Worker] = field(default_factory=dict)
+    proposed: list[Values] = field(default_factory=list)
+    refits: list[Event] = field(default_factory=list)
+    tests: list[Event] = field(default_factory=list)
+
+    def take(self, event: Event) -> None:
+        """Learn one more event."""
+        kind = event["event"]
+        if kind == "result":
+            known = {name: event[name] for name in Outcome.__dataclass_fields__ if name in event}
+            known |= {name: tuple(known[name]) for name in ("curve", "spread") if name in known}
+            # Parts that were copied together may tell of a trial twice: the first line counts.
+            number = event["trial"]
+            self.results.setdefault(number, Result(number, untuple(event["values"]), Outcome(**known)))
+        elif kind == "claim":
+            worker = Worker(**event["worker"])
+            self.claims |= dict.fromkeys(event["trials"], worker)
+        elif kind == "stage":
+            self.proposed += [untuple(values) for values in event["configurations"]]
+        elif kind == "refit":
+            self.refits.append(event)
+        elif kind == "test":
+            self.tests.append(event)
+
+
+class Study:
+    """Many configurations, tried by any number of workers, remembered in a folder.
+
+    Args:
+        home: the folder, with its description.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     study = Study.create(f"{place}/parabola", {"x": [-2, -1, 0, 1, 2]})
+    ...     best = study.run(lambda values: (values["x"] - 1) ** 2).best
+    >>> best.values, best.outcome.value
+    ({'x': 1}, 0.0)
+    """
+
+    def __init__(self, home: StudyFolder) -> None:
+        self.home = home
+        self.description = home.description()
+        self.space = Space.read(self.description["space"])
+        self.sampler: Sampler = make_sampler(self.description["sampler"])
+        self.direction: str = self.description["direction"]
+        self.metric: str = self.description["metric"]
+        self.state = State()
+        self._journals: dict[Path, Journal] = {}
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        space: "Space | dict[str, Any]",
+        sampler: Sampler | None = None,
+        *,
+        direction: str = "minimize",
+        metric: str = "value",
+        join: bool = False,
+        **more: Any,
+    ) -> "Study":
+        """Make a study in a new folder.
+
+        Args:
+            folder: where; another study of this name gets the next number.
+            space: what varies.
+            sampler: what is tried; the full grid by default.
+            direction: "minimize" or "maximize".
+            metric: what the numbers are called.
+            join: enter the folder if it holds exactly this study.
+            **more: further plain values for `study.toml`.
+        """
+        choice("direction", direction, ("minimize", "maximize"))
+        space, sampler = Space.of(space), sampler or Grid()
+        sampler.propose(space, ())  # what cannot be proposed is refused before anything is written
+        description = {
+            "space": space.words(),
+            "metric": metric,
+            "direction": direction,
+            "sampler": describe_sampler(sampler),
+            **more,
+        }
+        return cls(StudyFolder.create(folder, description, join=join))
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "Study":
+        """Open a study, finished or not."""
+        return cls(StudyFolder.open(folder)).refresh()
+
+    @property
+    def folder(self) -> Path:
+        """Where it is kept."""
+        return self.home.path
+
+    def refresh(self) -> "Study":
+        """Read what was written to the journals since the last time, by anybody."""
+        for path in self.home.journals():
+            for event in self._journal(path).new():
+                self.state.take(event)
+        return self
+
+    def _journal(self, path: Path) -> Journal:
+        if path not in self._journals:
+            self._journals[path] = Journal(path, alone=path.name != "journal.jsonl")
+        return self._journals[path]
+
+    @cached_property
+    def _static(self) -> list[Values]:
+        return self.sampler.propose(self.space, ())
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All configurations that are known so far, in the order of their numbers."""
+        return [Trial(number, values) for number, values in enumerate(self._known)]
+
+    @property
+    def _known(self) -> list[Values]:
+        return self._static if self.sampler.static else self.state.proposed
+
+    @property
+    def total(self) -> int | None:
+        """How many configurations there will be; None when that depends on results."""
+        return self.sampler.total(self.space)
+
+    @property
+    def results(self) -> list[Result]:
+        """What is done, in the order of the numbers."""
+        return [self.state.results[number] for number in sorted(self.state.results)]
+
+    def leaders(self, count: int | None = None) -> list[Result]:
+        """Give the best results, the best one first."""
+        return sorted(self.state.results.values(), key=lambda result: result.rank(self.direction))[:count]
+
+    @property
+    def best(self) -> Result:
+        """The best result; of equal ones that with the smaller validation loss, then with the smaller number."""
+        first = self.leaders(1)
+        if not first or not math.isfinite(first[0].error(self.direction)):
+            if self.complete:
+                raise RunError(f"every configuration of {self.folder} diverged: try smaller learning rates.")
+            raise RunError(f"{self.folder} has no finished configuration yet: go on with  {self.resume_command}")
+        return first[0]
+
+    @property
+    def test(self) -> Event | None:
+        """What the test split said about the best configuration, the last time it was opened; None before."""
+        return self.state.tests[-1] if self.state.tests else None
+
+    @property
+    def resume_command(self) -> str:
+        """The command that goes on with it."""
+        return f"lamina search --resume {self.folder}"
+
+    @property
+    def complete(self) -> bool:
+        """Say whether everything was tried."""
+        if any(number not in self.state.results for number in range(len(self._known))):
+            return False
+        return self.sampler.static or not self.sampler.propose(self.space, self._done())
+
+    def _done(self) -> list[Done]:
+        return [Done(result.values, *result.rank(self.direction)[1:3]) for result in self.results]
+
+    def run(
+        self,
+        objective: "Callable[[Values], float | Outcome] | Evaluator",
+        *,
+        part: Part | None = None,
+        processes: int = 1,
+        release: bool = False,
+        watch: Watch = lambda study, moment: None,
+        go_on: Callable[[], bool] = lambda: True,
+    ) -> "Study":
+        """Try what is not tried yet, together with whoever else is at it, until nothing is left.
+
+        Args:
+            objective: a function from a configuration to its value, or an `Evaluator` that tries several at once.
+            part: do only this part, in a journal of its own.
+            processes: how many workers there are, so that each takes its share only.
+            release: take over what workers on other machines have claimed.
+            watch: told about every result.
+            go_on: asked before each claim.
+
+        Returns:
+            The study itself.
+        """
+        if part is not None and not self.sampler.static:
+            raise ArgumentError(
+                f"`part` needs a search whose trials are known beforehand, but {self.sampler.name!r} decides by "
+                "results: use processes, or a grid or random search."
+            )
+        evaluator = objective if isinstance(objective, Evaluator) else OneByOne(objective)
+        journal = self._journal(self.home.journal(part))
+        wait = LONGEST_WAIT / 32
+        try:
+            with working() as worker:
+                while go_on():
+                    unit = self._claim(journal, worker, evaluator, part, processes, release)
+                    if unit is None:
+                        break
+                    if not unit:
+                        time.sleep(wait)
+                        wait = min(LONGEST_WAIT, 2 * wait)
+                        watch(self, None)
+                        continue
+                    wait = LONGEST_WAIT / 32
+                    for outcomes in evaluator(unit):
+                        self._record(journal, outcomes)
+                        watch(self, None)
+        finally:
+            journal.close()
+        return self
+
+    def _claim(
+        self, journal: Journal, worker: Worker, evaluator: Evaluator, part: Part | None, processes: int, release: bool
+    ) -> list[Trial] | None:
+        """Claim some trials; none when others have claimed all that are left, None when all are done."""
+        with journal.locked():
+            self.refresh()
+            mine = [t for t in self.trials if part is None or part.has(t.number)]
+            left = [trial for trial in mine if trial.number not in self.state.results]
+            if not left and not self.sampler.static:
+                values = self.sampler.propose(self.space, self._done())
+                if values:
+                    journal.append({"event": "stage", "first": len(mine), "configurations": values})
+                    left = self.refresh().trials[len(mine) :]
+                    mine += left
+            if not left:
+                return None
+            free = self._free(left, release)
+            if not free:
+                return []
+            unit = evaluator.pick(free, -(-len(mine) // processes))
+            numbers = [trial.number for trial in unit]
+            journal.append(
+                {"event": "claim", "trials": numbers, "worker": worker.as_dict(), "at": round(time.time(), 3)}
+            )
+            return unit
+
+    def _free(self, left: list[Trial], release: bool) -> list[Trial]:
+        """Find trials that no living worker has claimed."""
+        held = {self.state.claims[trial.number] for trial in left if trial.number in self.state.claims}
+        alive = {worker: worker.alive for worker in held}
+        far = [trial for trial in left if alive.get(self.state.claims.get(trial.number), False) is None]  # type: ignore[arg-type]
+        free = [trial for trial in left if alive.get(self.state.claims.get(trial.number), False) is False]  # type: ignore[arg-type]
+        if release:
+            return sorted(free + far, key=lambda trial: trial.number)
+        if far and len(far) == len(left):
+            raise RunError(
+                f"{len(far)} configurations are claimed by a worker on another machine: wait for it, or, if it is no "
+                f"more, take them over with  {self.resume_command} --release"
+            )
+        return free
+
+    def _record(self, journal: Journal, outcomes: list[tuple[Trial, Outcome]]) -> None:
+        """Write results, each once: what another worker has recorded meanwhile is left as it is."""
+        with journal.locked():
+            self.refresh()
+            events = [
+                {"event": "result", "trial": trial.number, "values": trial.values, **outcome.as_dict()}
+                for trial, outcome in outcomes
+                if trial.number not in self.state.results
+            ]
+            if events:
+                journal.append(*events, sync=len(events) > 1)
+            self.refresh()
+
+    def note(self, **event: Any) -> None:
+        """Write any other event."""
+        journal = self._journal(self.home.journal())
+        with journal.locked():
+            journal.append({**event, "at": round(time.time(), 3)})
+        self.refresh()
+        journal.close()
+
+
+class OneByOne:
+    """Try one configuration after another with a function; many quick ones are claimed at once.
+
+    Args:
+        function: from a configuration to its value, or to an `Outcome`.
+    """
+
+    def __init__(self, function: Callable[[Values], float | Outcome]) -> None:
+        self.function, self.size = function, 1
+
+    def pick(self, free: Sequence[Trial], share: int) -> list[Trial]:
+        """Take the next few."""
+        return list(free[: min(self.size, share)])
+
+    def __call__(self, trials: list[Trial]) -> Recorded:
+        """Try each and give its outcome at once."""
+        begun = time.monotonic()
+        for trial in trials:
+            start = time.monotonic()
+            found = self.function(dict(trial.values))
+            if not isinstance(found, Outcome):
+                value = float(found)
+                good = math.isfinite(value)
+                seconds = round(time.monotonic() - start, 6)
+                found = Outcome(value if good else None, FINISHED if good else DIVERGED, seconds=seconds)
+            yield [(trial, found)]
+        took = time.monotonic() - begun
+        if took < _QUICK:
+            self.size = min(_MOST, 2 * self.size)
+        elif took > _SLOW:
+            self.size = max(1, self.size // 2)

@@ -1,0 +1,243 @@
+"""`lamina search` as it is typed: words, samplers, exit codes, what is printed, what is left."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lamina.cli import main
+from lamina.cli.leaders import Live, Plain, leaders, table
+from lamina.studies.records import Outcome
+from lamina.studies.study import Moment, Study
+
+
+@pytest.fixture
+def typed(monkeypatch, tmp_path, capsys):
+    """Type a command in this process, in an empty folder; return exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lamina", *map(str, words)])
+        capsys.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as error:
+            code = int(error.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+QUICK = ("--data", "iris", "--epochs", "2", "--threads", "1")
+
+
+def test_a_grid_as_in_the_manual(typed):
+    code, out, err = typed(
+        "search",
+        "fnn",
+        *QUICK,
+        "--grid",
+        "learning_rate=1e-4,3e-2",
+        "penalty=0,1e-5",
+        "width=4,8",
+        "--set",
+        "dropout=0",
+    )
+    assert code == 0 and err == ""
+    lines = out.splitlines()
+    assert lines[0].startswith("iris: 102 training, 24 validation and 24 test examples")
+    assert lines[1].endswith("; changed: dropout=0, epochs=2")
+    assert lines[2] == "grid: 8 configurations by validation accuracy, in studies/fnn-iris"
+    assert lines[3].startswith("4/8 configurations  best 0.") and lines[4].startswith("8/8 configurations  best 0.")
+    assert lines[5].startswith("best: learning_rate=0.03 penalty=") and "(validation accuracy 0." in lines[5]
+    assert lines[6].startswith("test: loss ") and lines[6].endswith("on 24 test examples")
+    assert (
+        lines[7] == "report: studies/fnn-iris/report.html"
+        and Path("studies/fnn-iris/report.html").stat().st_size > 20_000
+    )
+    assert Path("studies/fnn-iris/best/weights.safetensors").is_file()
+    study = Study.open("studies/fnn-iris")
+    assert {tuple(r.values) for r in study.results} == {("learning_rate", "penalty", "width")}
+
+
+def test_json_and_resume_of_what_is_done(typed):
+    words = (
+        "search",
+        "fnn",
+        "learning_rate=1e-3,1e-2",
+        *QUICK,
+        "--folder",
+        "a",
+        "--metric",
+        "loss",
+        "--seeds",
+        "2",
+        "--json",
+    )
+    code, out, _ = typed(*words)
+    first = json.loads(out)
+    assert code == 0 and first["configurations"] == 2 and first["best"] == {"learning_rate": 0.01}
+    assert set(first) == {"study", "configurations", "best", "validation_loss", "test", "report"}
+    code, out, _ = typed("search", "--resume", "a", "--json")
+    assert code == 0 and json.loads(out) == first  # the test split was not opened again
+    code, out, _ = typed("search", "--resume", "a", "--again")
+    assert code == 0 and Study.open("a").test["openings"] == 2
+    code, out, _ = typed("report", "a", "--json")
+    assert code == 0 and json.loads(out)["report"] == "a/report.html"
+    code, out, _ = typed("report", "a", "-o", "-")
+    assert code == 0 and out == Path("a/report.html").read_text()
+    code, _, err = typed("report", "a", "--format", "md")
+    assert code == 2 and "the report of a study is a page: use --format html" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "count"),
+    [
+        (("--random", "3", "learning_rate=1e-4..1e-1:log", "dropout=0..0.5"), "random", 3),
+        (("--one-at-a-time", "learning_rate=1e-3,1e-2", "penalty=0,1e-3"), "one-at-a-time", 3),
+        (("--tpe", "3", "learning_rate=1e-4..1e-1:log"), "tpe", 3),
+        (("--halving", "learning_rate=1e-5,1e-4,1e-3,1e-2"), "grid", 4),
+        (("optimizer=adam,minibatch", "momentum=0,0.9 if optimizer=minibatch"), "grid", 3),
+    ],
+)
+def test_every_way_to_choose(typed, words, name, count):
+    code, out, err = typed("search", "fnn", *QUICK, "--epochs", "3", *words, "--json")
+    assert code == 0, err
+    assert json.loads(out)["configurations"] == count
+    study = Study.open(json.loads(out)["study"])
+    assert study.sampler.name == name and study.complete
+    if "--halving" in words:
+        assert sorted(r.outcome.epochs for r in study.results) == [1, 1, 3, 3]
+
+
+def test_parts_are_typed_with_the_same_words(typed):
+    words = ("search", "fnn", "learning_rate=1e-3,1e-2,3e-2", *QUICK, "--folder", "p")
+    code, out, _ = typed(*words, "--part", "1/2")
+    assert code == 0 and out.splitlines()[-1] == "part 1/2 is done. When all are:  lamina search --resume p"
+    code, out, _ = typed(*words, "--part", "2/2", "--json")
+    assert code == 0 and json.loads(out) == {"study": "p", "part": "2/2", "configurations": 3}
+    code, out, _ = typed("search", "--resume", "p")
+    assert code == 0 and "test: loss" in out
+    code, _, err = typed(*words[:-2], "--folder", "p", "--part", "1/2", "--set", "hidden=3")
+    assert code == 2 and "p holds another study: parts of one study must be started with the same words" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "takes one architecture and what varies, got nothing"),
+        (("fnn",), "takes one architecture and what varies, got fnn: as in  lamina search fnn learning_rate=1e-4,1e-3"),
+        (("fnn", "lenet5", "dropout=0"), "takes one architecture and what varies, got fnn lenet5 dropout=0"),
+        (("fnm", "dropout=0"), "Did you mean 'fnn'?"),
+        (("fnn", "dropuot=0"), "did you mean 'dropout'?"),
+        (("fnn", "dropout="), "`dropout`: a list must have at least 1 value, got none"),
+        (("fnn", "dropout=0..0.5"), "a grid cannot go through the range 0.0..0.5"),
+        (("fnn", "dropout=0", "--grid", "--random", "3"), "a search has one way to choose, got --grid and --random"),
+        (("fnn", "dropout=0", "--part", "3/2"), "`part` must be from 1/2 to 2/2, got 3/2"),
+        (("--resume", "nowhere"), "nowhere is not a folder: give the folder of a study"),
+        (("--resume", "nowhere", "fnn"), "`--resume` takes the folder of a study and nothing that would change it"),
+        (("fnn", "dropout=0", "--metric", "mse"), "`metric` must be one of 'accuracy', 'loss', got 'mse'"),
+        (("fnn", "dropout=0", "--tpe", "3", "--halving"), "halving drops configurations of a stack"),
+        (("fnn", "dropout=0", "--processes", "0"), "`processes` must be at least 1, got 0"),
+        (("lenet5", "dropout=0", "--data", "iris"), "lenet5 reads pictures"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(typed, words, sentence):
+    code, _, err = typed("search", *words)
+    assert code == 2 and sentence in err and err.startswith("lamina: ") and err.count("\n") == 1
+
+
+def test_a_search_in_which_everything_diverges_exits_with_1(typed):
+    words = ("--set", "optimizer=minibatch", "learning_rate=1e15,1e16")
+    code, _, err = typed("search", "fnn", "--data", "moons", "--epochs", "2", *words)
+    assert code == 1 and "every configuration of studies/fnn-moons diverged: try smaller learning rates." in err
+
+
+def test_ctrl_c_leaves_a_study_that_goes_on(typed, tmp_path):
+    words = ["search", "fnn", "learning_rate=1e-3,1e-2,3e-2,1e-1", "width=4,8", *QUICK, "--folder", "s"]
+    # The second stack never ends by itself.
+    slow = "import time, lamina.studies.trainer as t\nold, calls = t.train_population, []\n"
+    slow += "def late(*a, **k):\n    calls.append(1)\n    return old(*a, **k) if len(calls) == 1 else time.sleep(600)\n"
+    slow += "t.train_population = late\n"
+    code = slow + f"import sys; sys.argv = ['lamina', *{words!r}]\nfrom lamina.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    journal = tmp_path / "s/journal.jsonl"
+    while process.poll() is None and not (journal.exists() and '"result"' in journal.read_text()):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert "lamina: interrupted after 4 configurations; they are saved.\nGo on with:  lamina search --resume s\n" in err
+    code, out, _ = typed("search", "--resume", "s", "--json")
+    assert code == 0 and json.loads(out)["configurations"] == 8
+
+
+# What is shown while it goes
+
+
+@pytest.fixture
+def study(tmp_path):
+    made = Study.create(
+        tmp_path / "s", {"learning_rate": [0.1, 0.01, 0.001, 1e-4], "hidden": [8, (8, 8)]}, metric="validation_loss"
+    )
+    errors = iter([0.5, 0.25, 0.125, 0.75])
+    return made.run(lambda v: Outcome(next(errors), epochs=3), go_on=lambda: len(made.state.results) < 3)
+
+
+def text_of(drawn) -> str:
+    from rich.console import Console
+
+    out = io.StringIO()
+    Console(file=out, width=100).print(drawn)
+    return out.getvalue()
+
+
+def test_the_table_shows_leaders_progress_and_time_left(study):
+    shown = text_of(table(study, Moment(4, 1, 2), seconds=10.0, done=3))
+    head, *rows = [line for line in shown.splitlines() if line.strip()]
+    # 3 of 8 are done and 4 half done: 5 units took 10 s, 3 are left.
+    assert head.strip() == "3 of 8 configurations  ·  4 at once, epoch 1 of 2  ·  0:06 left"
+    assert rows[0].split() == ["loss", "learning", "rate", "hidden", "epochs"]
+    assert [row.split() for row in rows[2:]] == [
+        ["1", "0.1250", "0.01", "8", "3"],
+        ["2", "0.2500", "0.1", "8x8", "3"],
+        ["3", "0.5000", "0.1", "8", "3"],
+    ]
+    assert "left" not in text_of(table(study, None, seconds=10.0, done=0))
+    study.run(lambda v: 1.0)
+    assert "8 of 8 configurations  ·  the best one again, epoch 2 of 3\n" in text_of(
+        table(study, Moment(1, 2, 3), 10.0, 8)
+    )
+
+
+def test_a_terminal_gets_a_live_table_and_a_pipe_a_few_lines(study, monkeypatch, capsys):
+    with leaders() as watch:
+        assert isinstance(watch, Plain)
+        for _ in range(3):
+            watch(study, None)
+        watch(study, Moment(4, 1, 2))
+    assert capsys.readouterr().out == "3/8 configurations  best 0.1250\n"
+    with leaders(quiet=True) as watch:
+        watch(study, None)
+    assert capsys.readouterr().out == ""
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with leaders() as watch:
+        assert isinstance(watch, Live)
+        watch(study, Moment(4, 1, 2))
+        watch(study, None)  # too soon to draw again
+    assert "3 of 8 configurations" in terminal.getvalue()

@@ -1,0 +1,204 @@
+"""The journal: nothing complete is ever lost, nothing incomplete is ever read; claims die with their worker."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lamina._errors import RunError
+from lamina.studies import claims
+from lamina.studies import journal as journals
+from lamina.studies.claims import Worker, birth, this_machine, working
+from lamina.studies.journal import Journal
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "journal.jsonl"
+
+
+def write(path, *events):
+    journal = Journal(path)
+    with journal.locked():
+        journal.append(*events)
+    journal.close()
+
+
+def test_events_come_back_once_and_in_order(path):
+    journal = Journal(path)
+    assert journal.new() == []
+    write(path, {"event": "a", "n": 1}, {"event": "b", "n": [1, 2.5, None]})
+    assert journal.new() == [{"event": "a", "n": 1}, {"event": "b", "n": [1, 2.5, None]}]
+    assert journal.new() == []
+    write(path, {"event": "c", "value": float("nan")})
+    assert journal.new() == [{"event": "c", "value": None}]
+
+
+@pytest.mark.parametrize("cut", [1, 7, 19])
+def test_a_last_line_that_was_cut_short_is_passed_over_and_then_cut_off(path, cut):
+    write(path, {"event": "a"}, {"event": "b", "n": 12345})
+    whole = path.read_bytes()
+    torn = whole[:-cut]
+    path.write_bytes(torn)
+    reader = Journal(path)
+    assert reader.new() == [{"event": "a"}]  # reading changes nothing
+    assert path.read_bytes() == torn
+    write(path, {"event": "c"})
+    assert reader.new() == [{"event": "c"}]
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["a", "c"]
+
+
+def test_a_file_that_holds_only_a_torn_line_begins_anew(path):
+    path.write_bytes(b'{"event": "a", "text": "' + b"x" * 200_000)  # longer than one look back
+    assert Journal(path).new() == []
+    write(path, {"event": "b"})
+    assert path.read_bytes() == b'{"event": "b"}\n'
+    path.write_bytes(b'{"event": "b"}\n' + b"y" * 200_000)
+    write(path, {"event": "c"})
+    assert path.read_bytes() == b'{"event": "b"}\n{"event": "c"}\n'
+
+
+def test_damage_inside_is_named_with_its_line(path):
+    write(path, {"event": "a"}, {"event": "b"})
+    path.write_bytes(path.read_bytes().replace(b'"b"', b'"b'))
+    with pytest.raises(RunError, match=r"journal.jsonl is damaged in line 2: restore it .* or delete that line"):
+        Journal(path).new()
+    path.write_text("[1, 2]\n")
+    with pytest.raises(RunError, match="damaged in line 1"):
+        Journal(path).new()
+
+
+def test_what_cannot_be_written_or_read_is_a_sentence(tmp_path):
+    with pytest.raises(RunError, match=r"cannot write .*its folder is gone"), Journal(tmp_path / "no/journal").locked():
+        pass
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(RunError, match="cannot be read"):
+        Journal(tmp_path / "folder").new()
+
+
+def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
+    write(path, {"event": "a"})
+    journal = Journal(path)
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda handle, content: real(handle, content[:5]))
+    with (
+        pytest.raises(RunError, match="the disk is full: free some space. What was saved before is intact"),
+        journal.locked(),
+    ):
+        journal.append({"event": "b"})
+    monkeypatch.undo()
+    write(path, {"event": "c"})
+    assert [event["event"] for event in Journal(path).new()] == ["a", "c"]
+
+
+def test_a_file_system_without_locks_is_for_one_writer(path, monkeypatch):
+    def refuse(handle, kind):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(journals.fcntl, "flock", refuse)
+    with (
+        pytest.raises(RunError, match=r"cannot be locked \(No locks available\).*use one process, or parts"),
+        Journal(path).locked(),
+    ):
+        pass
+    alone = Journal(path, alone=True)
+    with alone.locked():
+        alone.append({"event": "a"})
+    assert alone.new() == [{"event": "a"}]
+
+
+def test_quick_results_share_a_sync_and_slow_ones_do_not(path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(handle))
+    clock = [100.0]
+    monkeypatch.setattr(journals.time, "monotonic", lambda: clock[0])
+    journal = Journal(path)
+    with journal.locked():
+        journal.append({"event": "claim"})
+        for _ in range(10):
+            clock[0] += 0.001
+            journal.append({"event": "result"}, sync=False)
+        assert len(synced) == 1
+        clock[0] += 0.05
+        journal.append({"event": "result"}, sync=False)
+        assert len(synced) == 2
+    journal.close()
+    assert len(synced) == 3
+
+
+APPEND = """
+import sys
+from pathlib import Path
+from lamina.studies.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+for i in range(200):
+    with journal.locked():
+        journal.append({"event": sys.argv[2], "n": i, "text": "x" * 300}, sync=False)
+"""
+
+
+def test_processes_do_not_cut_into_each_other(path):
+    workers = [subprocess.Popen([sys.executable, "-c", APPEND, path, name]) for name in "abc"]
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
+    events = Journal(path).new()
+    assert len(events) == 600
+    for name in "abc":
+        assert [event["n"] for event in events if event["event"] == name] == list(range(200))
+
+
+# Workers
+
+
+def test_a_worker_lives_as_long_as_its_block():
+    with working() as worker:
+        assert worker.alive and worker.pid == os.getpid()
+        assert Worker(**worker.as_dict()) == worker
+        with working() as other:
+            assert other != worker and other.alive
+        assert not other.alive and worker.alive
+    assert not worker.alive
+
+
+def test_a_killed_process_is_dead_even_before_it_is_fetched():
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    born = birth(process.pid)
+    worker = Worker(process.pid, born, *this_machine(), "x")
+    assert born is not None and worker.alive
+    process.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while worker.alive and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert worker.alive is False  # a zombie until it is waited for
+    process.wait()
+    assert worker.alive is False
+
+
+def test_a_number_that_is_used_again_is_another_process():
+    with working() as worker:
+        before = Worker(worker.pid, str(int(worker.born) - 1), worker.node, worker.boot, worker.token)
+        assert before.alive is False
+
+
+def test_other_machines_cannot_be_judged_and_other_starts_are_dead():
+    with working() as worker:
+        assert Worker(worker.pid, worker.born, "elsewhere", worker.boot, worker.token).alive is None
+        assert Worker(worker.pid, worker.born, worker.node, "earlier", worker.token).alive is False
+
+
+def test_without_proc_the_system_is_asked(monkeypatch):
+    real = claims.Path
+
+    def nowhere(name):
+        return real("/nowhere" + str(name))
+
+    monkeypatch.setattr(claims, "Path", nowhere)
+    try:
+        subprocess.run(["ps", "--version"], capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("there is no ps here")
+    assert birth(os.getpid()) == birth(os.getpid()) is not None
+    assert birth(2**22 + 1) is None

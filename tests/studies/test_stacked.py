@@ -1,0 +1,321 @@
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from conformance.cases import ARCHITECTURES, LAYERS
+from conformance.checks import floats, squares
+from lamina import layers
+from lamina.architectures.build import build
+from lamina.architectures.table import TABLE as NAMES
+from lamina.data.arrays import from_arrays
+from lamina.data.preprocess import Preprocess
+from lamina.data.splits import Sealed, Split
+from lamina.studies.chunks import Data, stacked_network
+from lamina.studies.losses import Losses
+from lamina.studies.stacked import Mapped, has_rule, notes, select_members, stack_modules
+from lamina.studies.step import PopulationStep
+from lamina.training.fit import objective_for
+from lamina.training.loop import Progress, loop
+from lamina.training.recipe import Adam, Recipe
+from lamina.training.runtime import Runtime
+from lamina.training.step import EagerStep
+from studies.separate import assert_same_history
+
+LARGE = ("resnet34", "resnet50", "resnet164", "resnet1001", "resnet18-cifar", "alexnet-2012", "alexnet-torchvision")
+CASES = [
+    pytest.param(case, marks=pytest.mark.slow) if case.name.startswith(LARGE) else case
+    for case in (*ARCHITECTURES, *LAYERS)
+]
+K = 3
+
+
+def of_member(outputs, k, batch):
+    """Take one member's part of an output; states have the batch second."""
+    return [leaf.select(1 if leaf.shape[0] == batch else 2, k) for leaf in floats(outputs)]
+
+
+def assert_equals_separate(modules, inputs, own=False, trains=True):
+    """Outputs, gradients and buffers of the stack are those of separate modules."""
+    stacked, batch = stack_modules(modules), inputs[0].shape[0]
+    outputs = stacked(*(inputs if own else [x.unsqueeze(1) for x in inputs]))
+    separate = [module(*([x[:, k] for x in inputs] if own else inputs)) for k, module in enumerate(modules)]
+    if trains:
+        sum(squares(of_member(outputs, k, batch)) for k in range(len(modules))).backward()
+    for k, module in enumerate(modules):
+        for ours, theirs in zip(of_member(outputs, k, batch), floats(separate[k]), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
+        if trains:
+            squares(separate[k]).backward()
+            for (name, ours), (other, theirs) in zip(
+                stacked.named_parameters(), module.named_parameters(), strict=True
+            ):
+                assert name == other
+                torch.testing.assert_close(ours.grad[k], theirs.grad, rtol=1e-8, atol=1e-11)
+        for (name, ours), (other, theirs) in zip(
+            stacked.state_dict().items(), module.state_dict().items(), strict=True
+        ):
+            assert name == other
+            torch.testing.assert_close(ours[k], theirs, rtol=1e-10, atol=1e-12)
+    return stacked
+
+
+@pytest.mark.parametrize("training", (True, False), ids=("training", "evaluation"))
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_rule_equals_separate_modules(case, training):
+    modules = [case.module(seed).train(training) for seed in range(K)]
+    stacked = assert_equals_separate(modules, case.arguments(), trains=case.trains)
+    assert notes(stacked) == ()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_members_may_have_their_own_inputs(case):
+    modules = [case.module(seed).train() for seed in range(K)]
+    shared = case.arguments()
+    turned = [torch.stack([x.roll(k, 0) for k in range(K)], 1) for x in shared]
+    assert_equals_separate(modules, turned, own=True, trains=case.trains)
+
+
+def test_the_table_covers_every_architecture():
+    assert {case.name.split(" ")[0] for case in ARCHITECTURES} == set(NAMES)
+
+
+def dataset(case, outputs):
+    """Make 20 examples of a case's shape, with classes, or real targets where the network gives more than a vector."""
+    g = torch.Generator().manual_seed(1)
+    shape = case.arguments()[0].shape[1:]
+    inputs = torch.randn(20, *shape, generator=g)
+    if outputs.ndim > 2:
+        return from_arrays(inputs, torch.randn(20, *outputs.shape[1:], generator=g), kind="vector")
+    return from_arrays(inputs, torch.arange(20) % max(2, outputs.shape[1]), kind="vector" if inputs.ndim < 4 else None,
+                       classes=[str(i) for i in range(max(2, outputs.shape[1]))])  # fmt: skip
+
+
+TRAINABLE = [case for case in ARCHITECTURES if case.trains and len(case.inputs) == 1]
+
+
+def assert_twenty_updates(case, device, tolerance, recording=None):
+    """Twenty updates of a population give the histories of separate runs on the CPU."""
+    data = dataset(case, case.module()(*case.arguments()))
+    split = Split(data, data, Sealed(data), "all for training")
+    recipes = [Recipe(Adam(lr), epochs=4, batch_size=4, precision="float64") for lr in (1e-4, 1e-3, 3e-3)]
+    networks = [case.module(seed) for seed in range(K)]
+    for norm in [part.bn3 for network in networks for part in network.modules() if hasattr(part, "bn3")]:
+        # As it starts, a ResNet50 turns one unit in the last place of one weight into 1e-9 of its gradients.
+        norm.weight.data.mul_(0.25)
+    there, here = (Data.of(split, Preprocess.fit(data), recipes[0], Runtime(name)) for name in (device, "cpu"))
+    objective = objective_for(networks[0], data, here.preprocess, recipes[0])
+    step = PopulationStep(stacked_network(networks).to(device), there.train, there.validation, Losses(objective.kind),
+                          recipes, finish=there.preprocess.finisher(device), recording=recording)  # fmt: skip
+    rows = [[] for _ in range(K)]
+    for epoch in range(4):
+        step.begin(epoch)
+        for _ in range(step.batches):
+            step()
+        values = step.totals() | step.evaluate() | {"step": [step.step] * K}
+        gradients = values.pop("gradients")
+        for k in range(K):
+            mine = {name: value[k] for name, value in values.items()}
+            rows[k].append(mine | {"gradients": {name: norms[k] for name, norms in gradients.items()}})
+    assert step.step == 20 and step.first_bad_step() == [None] * K
+    for k, network in enumerate(networks):
+        at = Progress()
+        loop(EagerStep(network, here.train, here.validation, objective, recipes[k]), 4, at=at)
+        assert_same_history(rows[k], [{name: row[name] for name in rows[k][0]} for row in at.rows], tolerance)
+    return step
+
+
+QUICK = ("perceptron", "fnn", "lenet5", "lenet5-1998", "dense-resnet", "neural-ode", "cifar-resnet", "many-to-one",
+         "many-to-many", "one-to-many")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", [case if case.name in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in TRAINABLE], ids=str
+)
+def test_twenty_updates_of_every_architecture_equal_separate_runs(case):
+    assert_twenty_updates(case, "cpu", 1e-10)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("case", TRAINABLE, ids=str)
+def test_twenty_captured_updates_of_every_architecture_equal_separate_runs(case):
+    from lamina.training.capture import Recording
+
+    assert assert_twenty_updates(case, "cuda", 1e-6, Recording()).reason == ""
+
+
+def test_twenty_updates_of_sequence_to_sequence_equal_separate_runs():
+    case = next(case for case in ARCHITECTURES if case.name == "seq2seq")
+    networks, inputs = [case.module(seed) for seed in range(K)], case.arguments()
+    stacked = stack_modules(networks)
+    together = torch.optim.Adam(stacked.parameters(), 1e-2)
+    alone = [torch.optim.Adam(network.parameters(), 1e-2) for network in networks]
+    for _ in range(20):
+        together.zero_grad()
+        outputs = stacked(*[x.unsqueeze(1) for x in inputs])
+        sum(squares(outputs[:, k]) for k in range(K)).backward()
+        together.step()
+        for k, (network, optimizer) in enumerate(zip(networks, alone, strict=True)):
+            optimizer.zero_grad()
+            value = squares(network(*inputs))
+            torch.testing.assert_close(squares(outputs[:, k]), value, rtol=1e-10, atol=1e-10)
+            value.backward()
+            optimizer.step()
+
+
+@pytest.mark.parametrize("mode", ("notes", "feedback"))
+@pytest.mark.parametrize("cell", ("rnn", "gru", "lstm"))
+def test_variants_of_sequence_to_sequence(cell, mode):
+    options = {"bidirectional": True, "layers": 2} if mode == "feedback" else {}
+    nets = [
+        build("seq2seq", inputs=7, outputs=6, hidden=4, cell=cell, mode=mode, seed=k, **options).double()
+        for k in range(K)
+    ]
+    g = torch.Generator().manual_seed(0)
+    inputs = torch.randint(7, (3, 5), generator=g), torch.randint(6, (3, 4), generator=g)
+    assert_equals_separate(nets, inputs)
+    if mode == "feedback":
+        more = {"context": True, "tied": True, "padding": 0, "input_dropout": 0.3, "output_dropout": 0.2}
+        nets = [
+            build("seq2seq", inputs=7, outputs=6, hidden=4, cell=cell, seed=k, **options, **more).double()
+            for k in range(K)
+        ]
+        assert_equals_separate(nets, inputs)
+
+
+@pytest.mark.parametrize("own", (True, False))
+@pytest.mark.parametrize("name", ("many-to-one", "many-to-many"))
+def test_padded_words_and_dropout_around_cells(name, own):
+    more = {"embedding": 3, "padding": 0, "input_dropout": 0.3, "output_dropout": 0.2, "bidirectional": True}
+    nets = [build(name, inputs=5, outputs=2, hidden=4, seed=k, **more).double() for k in range(K)]
+    words = torch.tensor([[1, 2, 3, 4], [3, 2, 0, 0], [4, 0, 0, 0]])
+    inputs = torch.stack([words.roll(k, 0) for k in range(K)], 1) if own else words
+    assert_equals_separate(nets, (inputs,), own=own)
+
+
+@pytest.mark.parametrize("feedback", (True, False))
+def test_one_to_many_with_and_without_feedback(feedback):
+    nets = [
+        build("one-to-many", inputs=3, outputs=3, hidden=4, steps=4, feedback=feedback, seed=k).double()
+        for k in range(K)
+    ]
+    assert_equals_separate(nets, (torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)),))
+
+
+@pytest.mark.parametrize("reset", ("before", "after"))
+def test_lengths_and_resets_of_gated_units(reset):
+    modules = [layers.gru(3, 4, bidirectional=True, reset=reset, seed=k).double() for k in range(K)]
+    inputs = torch.randn(4, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    stacked = stack_modules(modules)
+    lengths = [6, 2, 4, 1]
+    outputs, state = stacked(inputs.unsqueeze(1), lengths=lengths)
+    for k, module in enumerate(modules):
+        expected, last = module(inputs, lengths=lengths)
+        torch.testing.assert_close(outputs[:, k], expected)
+        torch.testing.assert_close(state[:, :, k], last)
+    single = stacked.cells[0](inputs[:, :1])
+    torch.testing.assert_close(single[:, 1], modules[1].cells[0](inputs[:, 0]))
+
+
+def test_residual_layers_with_projection_outer_weight_and_learned_steps():
+    inputs = (torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)),)
+    for options in ({"projection": "zero-pad"}, {"outer": True, "step_size": "learned"}, {"dropout": 0.4}):
+        nets = [build("dense-resnet", inputs=3, outputs=2, hidden=(5, 5), seed=k, **options).double() for k in range(K)]
+        assert_equals_separate(nets, inputs)
+    for options in ({"knots": 3, "width": 4}, {"width": 4, "projection": "zero-pad", "method": "rk4"}):
+        nets = [build("neural-ode", inputs=3, outputs=2, seed=k, **options).double() for k in range(K)]
+        assert_equals_separate(nets, inputs)
+    for block in (layers.DenseOriginalBlock, layers.DensePreActBlock):
+        assert_equals_separate([block(3, seed=k).double() for k in range(K)], inputs)
+
+
+class Odd(nn.Module):
+    """A network of somebody else: its own forward, a tied weight."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.first, self.norm = layers.linear(4, 4, seed=seed), nn.LayerNorm(4)
+        self.second = layers.linear(4, 4, seed=seed + 100)
+        self.second.weight = self.first.weight
+
+    def forward(self, inputs):
+        return self.second(torch.tanh(self.norm(self.first(inputs))))
+
+
+class Counting(nn.Module):
+    """Something that `vmap` cannot batch: a branch on a value."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.part = layers.linear(4, 2, seed=seed)
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, inputs):
+        self.calls.add_(1)
+        return self.part(inputs) if self.calls > 0 else inputs
+
+
+class Stackable(nn.Module):
+    stackable = True
+
+    def __init__(self, seed):
+        super().__init__()
+        self.part = layers.linear(4, 2, seed=seed)
+
+    def forward(self, inputs):
+        return 2 * self.part(inputs)
+
+
+@pytest.fixture
+def vectors():
+    return torch.randn(6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+def test_other_modules_are_mapped_and_tied_weights_stay_tied(vectors):
+    modules = [nn.Sequential(layers.linear(4, 4, seed=k), Odd(k)).double() for k in range(K)]
+    stacked = assert_equals_separate(modules, (vectors,))
+    assert notes(stacked) == ("1 (Odd) is computed by vmap",)
+    assert isinstance(stacked[1], Mapped) and stacked[1].first.weight is stacked[1].second.weight
+    select_members(stacked, torch.tensor([2]))
+    assert stacked[1].first.weight is stacked[1].second.weight
+    torch.testing.assert_close(stacked(vectors.unsqueeze(1))[:, 0], modules[2](vectors))
+
+
+def test_what_vmap_cannot_do_runs_one_by_one_and_says_so(vectors):
+    modules = [Counting(k).double() for k in range(K)]
+    stacked = assert_equals_separate(modules, (vectors,))
+    assert len(notes(stacked)) == 1 and "the network (Counting) runs one by one, since vmap" in notes(stacked)[0]
+    stacked(vectors.unsqueeze(1))
+    assert stacked.calls.tolist() == [2] * K
+
+
+def test_a_module_can_declare_itself_stackable(vectors):
+    modules = [Stackable(k).double() for k in range(K)]
+    assert notes(assert_equals_separate(modules, (vectors,))) == ()
+
+
+def test_rules_hold_under_conditions_only(vectors):
+    average = [nn.BatchNorm1d(4, momentum=None).double() for _ in range(K)]
+    assert not has_rule(average[0])
+    assert "one by one" in notes(assert_equals_separate(average, (vectors,)))[0]
+    mirrored = [nn.Conv2d(1, 2, 3, padding=1, padding_mode="reflect").double() for _ in range(K)]
+    assert "vmap" in notes(assert_equals_separate(mirrored, (vectors.reshape(6, 1, 2, 2),)))[0]
+
+
+def test_frozen_parts_stay_frozen():
+    from lamina.training.freezing import freeze
+
+    nets = [freeze(build("fnn", inputs=4, outputs=2, hidden=(5, 5), batch_norm=True, seed=k), 1) for k in range(K)]
+    stacked = stack_modules(nets).train()
+    assert not stacked.layers[0].norm.training and stacked.layers[1].norm.training
+    assert [p.requires_grad for p in stacked.parameters()] == [p.requires_grad for p in nets[0].parameters()]
+
+
+def test_stacking_copies(vectors):
+    modules = [layers.linear(4, 2, seed=k).double() for k in range(K)]
+    before = copy.deepcopy(modules[0].state_dict())
+    stacked = stack_modules(modules)
+    with torch.no_grad():
+        stacked.weight.zero_()
+    assert torch.equal(modules[0].weight, before["weight"])
