@@ -61,6 +61,90 @@ def accuracy() -> str:
     return "\n".join([*lines, "", f"{record['threads']} CPU threads, {record['machine']}; `benchmarks/accuracy.py`."])
 
 
+def recorded(name: str) -> dict | None:
+    """Read what a benchmark wrote, if it was run."""
+    path = ROOT / f"benchmarks/records/{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def kmeans() -> str:
+    """Compare k-means with scikit-learn, on CPU and GPU."""
+    lines = ["| k-means | who | seconds | faster than scikit-learn |", "| --- | --- | ---: | ---: |"]
+    notes = []
+    for record in filter(None, map(recorded, ("kmeans", "kmeans-cuda"))):
+        where = f"{record['threads']} CPU threads"
+        where += f", {record['device']}" if record["device"] != "cpu" else ""
+        for r in record["rows"]:
+            cells = f"{r['seconds']:.3f} ± {r['seconds_spread']:.3f} | {r['faster']:.2f} ± {r['spread']:.2f}"
+            lines.append(f"| {r['case']} | {r['who']} ({where}) | {cells} |")
+        first = f", first call {record['first_call_seconds']:.1f} s" if record["first_call_seconds"] else ""
+        notes.append(f"{where}: median of {record['rows'][0]['n']} rounds, products in {record['products']}{first}")
+    if not notes:
+        return ""
+    size = "{points:,} points, {features} coordinates, k = {clusters}, {restarts} restarts, {updates} updates at most"
+    same = "the same first centroids on both sides, no tolerance, float32"
+    note = f"{size.format(**record)}; {same}; {'; '.join(notes)}; `benchmarks/kmeans.py`."
+    return "\n".join([*lines, "", note])
+
+
+def activations() -> str:
+    """Show what activations cost beside ReLU."""
+    if (record := recorded("activations")) is None:
+        return ""
+    columns = list(dict.fromkeys((r["size"], r["part"]) for r in record["rows"]))
+    found = {(r["activation"], r["size"], r["part"]): r for r in record["rows"]}
+    heads = [f"{part}, {size}" for size, part in columns]
+    lines = [f"| time beside ReLU | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
+    for name in dict.fromkeys(r["activation"] for r in record["rows"]):
+        cells = [found.get((name, *column)) for column in columns]
+        shown = [f"{c['of_relu']:.2f} ± {c['spread']:.2f}" if c else "–" for c in cells]
+        lines.append(f"| `{name}` | {' | '.join(shown)} |")
+    note = (
+        f"Reported, not promised (N1.13): {record['dtype']}, {record['threads']} CPU threads, "
+        f"median of {record['rows'][0]['n']} rounds; `benchmarks/activations.py`."
+    )
+    return "\n".join([*lines, "", note])
+
+
+def small_networks() -> str:
+    """Show the time of one update of a small network, on CPU and GPU."""
+    blocks = []
+    for record in filter(None, map(recorded, ("small_networks", "small_networks-cuda"))):
+        adam = "fused" if record["device"] == "cpu" else "default"
+        found = {(r["network"], r["who"], r["precision"]): r for r in record["rows"]}
+        head = f"one update on {record.get('gpu', str(record.get('threads')) + ' CPU threads')}"
+        lines = [f"| {head} | FNN 784-128-10 | LeNet-5 |", "| --- | ---: | ---: |"]
+        for who, precision in dict.fromkeys((r["who"], r["precision"]) for r in record["rows"]):
+            cells = [found.get((kind, who, precision)) for kind in ("fnn", "lenet5")]
+            shown = [f"{c['microseconds']:,.0f} µs, {c[f'times_{adam}']:.2f} x" if c else "–" for c in cells]
+            lines.append(f"| {who}, {precision} | {shown[0]} | {shown[1]} |")
+        setups = [r["setup_seconds"] for r in record["rows"] if "step alone" in r["who"] and "eager" not in r["who"]]
+        note = (
+            f"Batch {record['batch']}, Adam; x: times as fast as plain PyTorch with {adam} Adam and the same TF32 "
+            f"policy; making our step took up to {max(setups, default=0):.1f} s; median of {record['rows'][0]['n']} "
+            f"rounds; torch {record['packages']['torch']}; `benchmarks/small_networks.py`."
+        )
+        blocks.append("\n".join([*lines, "", note]))
+    return "\n\n".join(blocks)
+
+
+def time_to_99() -> str:
+    """Show how long MNIST to 99 % takes from process start, and where the time goes."""
+    if (record := recorded("time_to_99-cuda")) is None:
+        return ""
+    rows, seconds = record["rows"], sorted(r["seconds"] for r in record["rows"])
+    lines = ["| MNIST to 99 %, process start to end | |", "| --- | ---: |"]
+    lines.append(f"| median of {len(rows)} seeds | {seconds[len(seconds) // 2]:.1f} s |")
+    lines.append(f"| test accuracy, lowest and highest | {_span([r['accuracy'] for r in rows])} |")
+    lines += [f"| of which: {part} | {time:.2f} s |" for part, time in record["parts"]]
+    note = f"`lamina {record['command'].removeprefix('lamina ')}`; {record['precision']}; `benchmarks/time_to_99.py`."
+    return "\n".join([*lines, "", note])
+
+
+def _span(values: list[float]) -> str:
+    return f"{min(values):.2%} to {max(values):.2%}"
+
+
 def filled(text: str) -> str:
     """Put each table between its marks."""
     for name, make in TABLES:
@@ -74,6 +158,10 @@ TABLES = (
     ("imports", imports),
     ("fit_overhead", fit_overhead),
     ("accuracy", accuracy),
+    ("kmeans", kmeans),
+    ("activations", activations),
+    ("small_networks", small_networks),
+    ("time_to_99", time_to_99),
 )
 
 

@@ -206,6 +206,11 @@ BAD = {
     "wrong loss": (("train", "fnn", "--set", "loss=mse"), "`loss` 'mse' does not fit a classification task"),
     "augmented table": (("train", "fnn", "--data", "iris", "--set", "flip=true"), "`augment` changes pictures"),
     "device": (("train", "fnn", "--device", "cuda:7"), "`device` 'cuda:7' is not available"),
+    "kind of step": (("train", "fnn", "--step", "quick"), "`step` must be one of .*got 'quick'"),
+    "step of another device": (
+        ("train", "fnn", "--step", "captured"),
+        "a captured step needs device='cuda', got 'cpu': use step='auto' or 'eager'",
+    ),
     "run that is none": (("resume", "nowhere"), "nowhere is not a folder: give the folder of a run"),
     "evaluate nothing": (("evaluate", "nowhere"), "nowhere is not a folder"),
     "predict nothing": (("predict", "nowhere", "x.png"), "nowhere is not a folder"),

@@ -77,6 +77,19 @@ def test_resident_pictures_stay_bytes_of_the_size_of_the_network():
     assert flat.batch(indices)[0].equal(resident.batch(indices)[0].flatten(1))
 
 
+def test_finished_pictures_give_the_same_batches_and_changing_ones_stay_bytes():
+    data, indices = load("digits"), torch.tensor([3, 1, 1796])
+    resident, streamed = sources(data, 144)
+    done = resident.finished()
+    assert done.inputs.dtype == torch.float32 and done.inputs.shape == (1797, 144)
+    assert resident.inputs.dtype == torch.uint8 and streamed.finished() is streamed
+    for key in (None, (0, 7)):
+        for found, expected in zip(done.batch(indices, key), resident.batch(indices, key), strict=True):
+            assert found.equal(expected)
+    changing = Preprocess.fit(data, (1, 8, 8)).source(data, augment=Augment(translate=1))
+    assert changing.finished() is changing
+
+
 def test_batch_is_apply_of_the_stored_examples():
     data = load("digits")
     prepare = Preprocess.fit(data, (3, 10, 10))

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import OPTIMIZERS, soft_threshold
+from lamina.training.fused import FusedAdam
 from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
 from lamina.training.step import batch_size, make_optimizer, steps_per_epoch
@@ -174,4 +175,4 @@ def test_the_first_step_that_is_not_finite_is_latched(step_of):
 def test_any_torch_optimizer_may_be_passed(step_of):
     step = step_of(Recipe(optimizer=lambda p: torch.optim.Adagrad(p, lr=0.5)))
     assert isinstance(step.optimizer, torch.optim.Adagrad) and step.rates[0] == 0.5
-    assert isinstance(make_optimizer(Recipe(), step.params), torch.optim.Adam)
+    assert isinstance(make_optimizer(Recipe(), step.params), FusedAdam)

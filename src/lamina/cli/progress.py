@@ -76,6 +76,7 @@ def numbers(row: dict[str, Any]) -> str:
         ("loss", "loss"),
         ("validation_loss", "validation"),
         ("validation_accuracy", "accuracy"),
+        ("validation_token_accuracy", "words right"),
         ("validation_mse", "mse"),
     ):
         value = row.get(name)

@@ -19,9 +19,13 @@ RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a ru
 def train(
     architecture: Annotated[str, typer.Argument(metavar="ARCH", help="A name from `lamina list`.")],
     data: Annotated[
-        str, typer.Option(help="A name from `lamina data list`, a folder of images, or a table.")
+        str, typer.Option(help="A name from `lamina data list`, a folder of images, a table, or a file of texts.")
     ] = "digits",
     target: Annotated[str | None, typer.Option(help="The target column of a table.")] = None,
+    read: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="How to read the data: kind, text, window, horizon, reverse, ..."),
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="How many epochs; a sensible number by default.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of recipe or network.")
@@ -33,7 +37,10 @@ def train(
     ] = None,
     freeze: Annotated[str | None, typer.Option(help="With --weights: train only what comes after this stage.")] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    threads: Annotated[int, typer.Option(help="CPU threads; all by default.")] = 0,
+    threads: Annotated[int, typer.Option(help="CPU threads; by default as many as the work can use.")] = 0,
+    step: Annotated[
+        str, typer.Option(help="How an update runs: auto, eager, compiled (on the CPU) or captured (on CUDA).")
+    ] = "auto",
     as_json: Json = False,
 ) -> None:
     """Train a network, open the test split once at the end, and leave a run folder with a report."""
@@ -41,12 +48,11 @@ def train(
     from lamina.training.fit import fit
     from lamina.training.prepare import prepare
     from lamina.training.runtime import Runtime
-    from lamina.training.step import steps_per_epoch
 
     if freeze is not None and weights is None:
         raise ArgumentError("`--freeze` keeps loaded weights as they are: give them with --weights.")
     said = _Warnings()
-    options: dict[str, Any] = {"target": target} if target is not None else {}
+    options: dict[str, Any] = settings(read or [], "--read") | ({"target": target} if target is not None else {})
     with said:
         job = prepare(
             architecture, data, data_options=options, options=settings(set_ or []), epochs=epochs, seed=seed, out=out
@@ -60,16 +66,16 @@ def train(
     if not as_json:
         print(*notes, sep="\n")
     said.show()
-    batches = steps_per_epoch(job.recipe, len(job.split.train))
-    with said, progress(job.recipe.epochs, batches, quiet=as_json) as watch:
+    with said, progress(job.recipe.epochs, job.batches, quiet=as_json) as watch:
         run = fit(
             model,
             job.split,
             job.recipe,
             folder=job.folder,
             observers=(watch,),
-            runtime=Runtime(device=device, threads=threads),
+            runtime=Runtime(device=device, threads=threads, step=step),
             start={"weights": str(weights), **({"freeze": freeze} if freeze else {})} if weights else None,
+            preprocess=job.preprocess,
         )
     said.show()
     _finish(run, as_json)
@@ -135,23 +141,47 @@ def evaluate(
 def predict(
     run: RunPath,
     inputs: Annotated[
-        list[Path], typer.Argument(metavar="INPUT...", help="Pictures, a folder of pictures, or tables.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="INPUT...", help="Pictures, a folder of pictures, tables, texts, or files of texts."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write a CSV file instead of printing.")] = None,
     top: Annotated[int, typer.Option(help="How many classes to show.")] = 5,
+    beams: Annotated[int, typer.Option(help="Translations: how many beginnings to keep.")] = 1,
+    length_penalty: Annotated[float, typer.Option(help="Translations: 0 favors short ones, 1 does not.")] = 1.0,
+    copy: Annotated[bool, typer.Option(help="Translations: copy unknown words of the text.")] = True,
+    prompt: Annotated[str | None, typer.Option(help="Language models: how the text begins.")] = None,
+    length: Annotated[int, typer.Option(help="Language models: how many characters to write.")] = 200,
+    temperature: Annotated[float, typer.Option(help="Language models: 0 for the most probable, 1 as learned.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Language models: choose among so many.")] = None,
+    seed: Annotated[int, typer.Option(help="Language models: which draw.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Predict pictures or rows of a table with a trained network."""
+    """Predict with a trained network: pictures, rows of a table, texts, what comes next."""
     from lamina.training.run import Run
 
     trained = Run.load(run)
-    found = trained.predict([str(path) for path in inputs])
+    if trained.preprocess.spec.task == "language":
+        prompts = [*(inputs or []), *([] if prompt is None else [prompt])] or [""]
+        texts = [trained.write(p, length, temperature=temperature, top_k=top_k, seed=seed) for p in prompts]
+        print(json.dumps(texts) if as_json else "\n".join(texts))
+        return
+    if prompt is not None:
+        raise ArgumentError(
+            f"`--prompt` is for language models, but the run was trained for {trained.preprocess.spec.task}: give "
+            "the input alone."
+        )
+    if not inputs:
+        raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
+    found = trained.predict(list(inputs), beams=beams, length_penalty=length_penalty, copy_unknown=copy)
     if output is not None:
         with open(output, "w", newline="", encoding="utf-8") as file:
             _write(csv.writer(file), found)
         print(f"{len(found)} predictions written to {output}")
     elif as_json:
         print(json.dumps(_plain(found, top)))
+    elif found.texts:
+        for name, text in zip(found.names, found.texts, strict=True):
+            print(text if len(found) == 1 else f"{name}: {text}")
     elif found.classes:
         for name, ranking in zip(found.names, found.top(top), strict=True):
             print(name + ": " + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
@@ -161,7 +191,10 @@ def predict(
 
 
 def _write(table: Any, found: Any) -> None:
-    if found.classes:
+    if found.texts:
+        table.writerow(["name", "text", "value"])
+        table.writerows([*row] for row in zip(found.names, found.texts, found.values[:, 0].tolist(), strict=True))
+    elif found.classes:
         table.writerow(["name", "label", "probability", *(f"p({label})" for label in found.classes)])
         for name, label, row in zip(found.names, found.labels, found.values.tolist(), strict=True):
             table.writerow([name, label, max(row), *row])
@@ -171,6 +204,9 @@ def _write(table: Any, found: Any) -> None:
 
 
 def _plain(found: Any, top: int) -> list[dict[str, Any]]:
+    if found.texts:
+        rows = zip(found.names, found.texts, found.values[:, 0].tolist(), strict=True)
+        return [{"name": name, "text": text, "value": value} for name, text, value in rows]
     if found.classes:
         return [
             {"name": name, "label": ranking[0][0], "top": dict(ranking)}

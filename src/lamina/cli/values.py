@@ -6,7 +6,7 @@ from typing import Any
 from lamina._errors import ArgumentError
 
 
-def settings(words: list[str]) -> dict[str, Any]:
+def settings(words: list[str], option: str = "--set") -> dict[str, Any]:
     """Read `--set` words: numbers, true and false, names, and lists with commas.
 
     >>> settings(["learning_rate=1e-3", "hidden=300,100", "nesterov=true", "activation=relu"])
@@ -16,7 +16,8 @@ def settings(words: list[str]) -> dict[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
-            raise ArgumentError(f"`--set` takes key=value, got {word!r}: for example --set learning_rate=1e-3")
+            example = "learning_rate=1e-3" if option == "--set" else "window=24"
+            raise ArgumentError(f"`{option}` takes key=value, got {word!r}: for example {option} {example}")
         found[name.strip().replace("-", "_")] = parse(value.strip())
     return found
 

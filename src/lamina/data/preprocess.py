@@ -142,7 +142,7 @@ class Preprocess:
         gaps = [f"{name} missing" for name, missing in zip(spec.features, self.missing, strict=True) if missing]
         return (*numbers, *values, *gaps)
 
-    def apply(self, inputs: Num[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
+    def apply(self, inputs: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
         """Prepare stored examples; a category that the training part does not have is refused."""
         return self.finisher(inputs.device)(self.keep(inputs))
 

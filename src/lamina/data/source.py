@@ -1,5 +1,6 @@
 """Batches ready for a network: from data that lie prepared on the device, or streamed a little ahead of their use."""
 
+import copy
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ Key = tuple[int | Tensor, int | Tensor]
 """(seed, step): what random changes of a batch are a function of."""
 
 _PART = 2**24  # bytes that are prepared at a time
+_FLOATS = 2**29  # bytes that normalized pictures may take
 
 
 @runtime_checkable
@@ -57,9 +59,9 @@ class Source:
     """Batches of a dataset, prepared, on a device.
 
     Up to `budget` bytes everything is prepared once and stays on the device (`inputs`, `targets`): pictures as bytes
-    of the network's size, normalized batch by batch; rows and vectors finished. Beyond that both are None and batches
-    are read when they are asked for, or ahead of that by a background thread after `prefetch`. Both ways give equal
-    batches.
+    of the network's size, normalized batch by batch with the factors and shifts of `affine`; rows and vectors finished.
+    Beyond that both are None and batches are read when they are asked for, or ahead of that by a background thread
+    after `prefetch`. Both ways give equal batches.
 
     Args:
         dataset: what to read.
@@ -87,8 +89,11 @@ class Source:
     ) -> None:
         if augment not in (None, Augment()) and preparing.spec.kind != "image":
             raise DataError(f"`augment` changes pictures, got data of kind {preparing.spec.kind!r}: leave it out.")
-        self._dataset, self._preparing, self._augment = dataset, preparing, augment
+        self._dataset, self._preparing = dataset, preparing
         self.device = torch.device(device)
+        self.augment = augment
+        affine = getattr(preparing, "affine", None)
+        self.affine: tuple[Tensor, Tensor] | None = affine(device) if affine else None
         self._finish = preparing.finisher(device)
         self._ahead: _Ahead | None = None
         self.inputs: Tensor | None = None
@@ -127,6 +132,17 @@ class Source:
         kept, targets = ready or self._ready(indices.cpu(), key, None)
         kept, targets = (part.to(self.device, non_blocking=True) for part in (kept, targets))
         return self._finish(kept if self._changes_early else self._changed(kept, key)), targets
+
+    def finished(self) -> "Source":
+        """Give the source with its pictures normalized once for all, if they are resident, unchanging and not too many.
+
+        A CPU takes as long for normalizing a small batch as for a layer of a small network.
+        """
+        if self.inputs is None or self.augment not in (None, Augment()) or 4 * self.inputs.numel() > _FLOATS:
+            return self
+        done = copy.copy(self)
+        done.inputs, done._finish = self._finish(self.inputs), lambda inputs: inputs
+        return done
 
     def prefetch(
         self, order: Sequence[Int[Tensor, " _"]], keys: Sequence[Key | None] | None = None, ahead: int = 2
@@ -168,7 +184,7 @@ class Source:
         return self._preparing.keep(inputs, lenient=True), self._preparing.targets(targets)
 
     def _changed(self, kept: Tensor, key: Key | None) -> Tensor:
-        return kept if key is None or self._augment is None else augment(kept, self._augment, *key)
+        return kept if key is None or self.augment is None else augment(kept, self.augment, *key)
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from lamina._types import Float, Int, Num, Tensor
 from lamina.data.batching import bucketed_order, sorted_order
 from lamina.data.dataset import Dataset, Described, Spec
 from lamina.data.ragged import Ragged
-from lamina.data.source import Key
+from lamina.data.source import Key, Source
 from lamina.data.text import answers_of, running_text_of, texts_of
 from lamina.data.vocabulary import END, Vocabulary, Wording
 
@@ -227,7 +227,7 @@ class TokenDataset(Described):
         return self.inputs.padded(indices), answers.padded(indices) if isinstance(answers, Ragged) else answers[indices]
 
 
-class TokenSource:
+class TokenSource(Source):
     """Batches of tokens on a device; all tokens lie there, and nothing waits for a GPU.
 
     Args:
@@ -247,6 +247,8 @@ class TokenSource:
         at_least("multiple", multiple, 1)
         self.device, self.multiple, self.lengths = torch.device(device), multiple, dataset.lengths
         self._inputs, self._answers = dataset.inputs.to(device), dataset.answers.to(device)
+        self.inputs, self.targets = self._inputs.values, None  # all of it is there; `batch` makes rows of it
+        self.affine = self.augment = None
 
     def __len__(self) -> int:
         return len(self._inputs)
@@ -273,3 +275,6 @@ class TokenSource:
         if isinstance(self._answers, Ragged):
             return inputs, self._answers.padded(there, widths[1])
         return inputs, self._answers[there]
+
+    def close(self) -> None:
+        """Do nothing: nothing is read ahead."""

@@ -10,10 +10,14 @@ from lamina.architectures.build import configure
 from lamina.architectures.table import TABLE, Entry
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
+from lamina.data.tokens import TextPreprocess
+from lamina.data.vocabulary import Wording
 from lamina.report.formatting import plain
 from lamina.report.record import Record
+from lamina.training.preparation import read_preparation
 from lamina.training.recipe import OPTIMIZERS, Recipe, as_dict
-from lamina.training.recommended import network_options, recommend
+from lamina.training.recommended import SEQUENCES, network_options, recommend
+from lamina.training.recommended_sequences import sequence_options
 
 _FLAT = {
     ("optimizer", "name"): "optimizer",
@@ -107,8 +111,11 @@ def train(record: Record) -> tuple[list[str], list[str]]:
 
 def predict(record: Record) -> list[str]:
     """Build the command that predicts new examples."""
-    image = record.preprocess is not None and record.preprocess["spec"]["kind"] == "image"
-    return ["lamina", "predict", record.name, "photo.png" if image else "rows.csv"]
+    spec = {} if record.preprocess is None else record.preprocess["spec"]
+    if spec.get("task") == "language":
+        return ["lamina", "predict", record.name, "--prompt", "The"]
+    examples = {"image": "photo.png", "text": "Any text", "pairs": "Any text"}
+    return ["lamina", "predict", record.name, examples.get(str(spec.get("kind")), "rows.csv")]
 
 
 def resume(record: Record) -> list[str]:
@@ -163,6 +170,8 @@ def _network_options(record: Record, found: Entry) -> dict[str, Any] | None:
         usual |= {key: None for key in ("inputs", "outputs")}
     else:
         spec = Spec.from_dict(record.preprocess["spec"])
+        if found.name in SEQUENCES:
+            return _sequence_options(record, found, stored)
         natural = tuple(record.preprocess["inputs"]) if spec.kind == "table" else spec.inputs
         try:
             usual = asdict(configure(found.name, **network_options(found.name, spec, natural, {})))
@@ -170,6 +179,21 @@ def _network_options(record: Record, found: Entry) -> dict[str, Any] | None:
             return None
     stored |= {key: None for key in usual if key not in stored}  # TOML has no word for None
     return {key: value for key, value in stored.items() if _comparable(value) != _comparable(usual.get(key))}
+
+
+def _sequence_options(record: Record, found: Entry, stored: dict[str, Any]) -> dict[str, Any] | None:
+    """Give the same for a recurrent network, with the options of its dictionary."""
+    prepared = read_preparation(record.preprocess or {})
+    try:
+        usual = asdict(configure(found.name, **sequence_options(found.name, prepared, {})))
+    except LaminaError:
+        return None
+    said: dict[str, Any] = {}
+    if isinstance(prepared, TextPreprocess):
+        natural = Wording("character" if prepared.spec.task == "language" else "word")
+        said = {k: v for k, v in asdict(prepared.vocabulary.wording).items() if v != getattr(natural, k)}
+        said |= {} if prepared.longest is None else {"longest": prepared.longest}
+    return said | {key: stored.get(key) for key in usual if _comparable(stored.get(key)) != _comparable(usual[key])}
 
 
 def _recipe_options(record: Record, flat: dict[str, Any]) -> dict[str, Any]:

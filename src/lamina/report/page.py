@@ -94,7 +94,14 @@ def curves(record: Record) -> Markup | None:
         return None
     axis, xs = record.clock
     best = None if record.best is None else xs[record.best]
-    score, titles = record.metric, {"accuracy": "Accuracy", "mse": "Mean squared error"}
+    score, titles = (
+        record.metric,
+        {
+            "accuracy": "Accuracy",
+            "mse": "Mean squared error",
+            "token_accuracy": "Words right",
+        },
+    )
     drawn = [
         _curve(record, "Loss", {"loss": "training", "validation_loss": "validation"}, best),
         _curve(record, titles[score], {score: "training", f"validation_{score}": "validation"}, best),

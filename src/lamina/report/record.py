@@ -13,6 +13,7 @@ from lamina.report.checks import blame, check_evaluation, check_numbers, check_p
 from lamina.report.formatting import base_name, finite, scrub
 from lamina.report.tensors import Weight, trained_weights
 from lamina.training.folder import RunFolder
+from lamina.training.sequence_objective import TOKEN_TASKS
 
 Row = dict[str, Any]
 
@@ -72,7 +73,20 @@ class Record:
     @property
     def metric(self) -> str:
         """The score in the history beside the loss."""
+        if self.task in TOKEN_TASKS:
+            return "token_accuracy"
         return "accuracy" if self.task == "classification" else "mse"
+
+    @property
+    def headline(self) -> str:
+        """The metric of the test split to look at first."""
+        first = {
+            "classification": "accuracy",
+            "translation": "exact",
+            "language": "perplexity",
+            "tagging": "token_accuracy",
+        }
+        return first.get(self.task, "r2")
 
     @property
     def best(self) -> int | None:

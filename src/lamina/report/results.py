@@ -89,6 +89,8 @@ def _worst(record: Record) -> Markup | None:
     sure = "largest errors first"
     if record.task == "classification":
         sure = "the class → the guess, most confident first"
+    elif record.task == "translation":
+        sure = "most confident first"
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
         shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
     else:

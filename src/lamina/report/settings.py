@@ -28,6 +28,10 @@ def preprocess(record: Record) -> Table | None:
     if fitted is None:
         return None
     spec = fitted["spec"]
+    if "vocabulary" in fitted:
+        return _pairs(
+            [*_dictionaries(fitted), *(("note", record.clean(str(n))) for n in spec.get("notes", ()))], "what"
+        )
     rows = [
         ("examples", str(spec["kind"])),
         ("stored shape", shape(spec["inputs"])),
@@ -53,6 +57,17 @@ def preprocess(record: Record) -> Table | None:
         )
     rows += [("note", record.clean(str(note))) for note in spec.get("notes", ())]
     return _pairs(rows, "what")
+
+
+def _dictionaries(fitted: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say how texts become words, and how many there are."""
+    rows = [("examples", str(fitted["spec"]["kind"]))]
+    for key, name in (("vocabulary", "dictionary"), ("answer_vocabulary", "dictionary of the answers")):
+        if fitted[key] is not None:
+            wording = fitted[key]["wording"]
+            folded = ", without capital letters" if wording["fold"] else ""
+            rows.append((name, f"{number(len(fitted[key]['words']))} entries, level {wording['level']}{folded}"))
+    return [*rows, *([("longest text", f"{fitted['longest']} entries")] if fitted["longest"] else [])]
 
 
 def columns(record: Record) -> Table | None:

@@ -99,7 +99,7 @@ def headline(record: Record) -> Headline:
     """Choose the number to look at first: a test score, else the best validation score, else how it failed."""
     if record.evaluation is not None:
         values = record.evaluation["metrics"]
-        key = "accuracy" if record.task == "classification" else "r2"
+        key = record.headline
         return Headline(metric(key, values.get(key)), f"test {metric_name(key)}", _interval(record, key))
     row = record.rows[record.best] if record.best is not None else None
     for key in (record.metric, "loss"):
@@ -115,7 +115,7 @@ def facts(record: Record) -> list[tuple[str, str]]:
     """List the other numbers of the first screen."""
     rows: list[tuple[str, str]] = []
     if record.evaluation is not None:
-        first = "accuracy" if record.task == "classification" else "r2"
+        first = record.headline
         values: dict[str, Any] = record.evaluation["metrics"]
         rows += [(f"test {metric_name(k)}", metric(k, v)) for k, v in values.items() if k != first]
     if record.best is not None:

@@ -18,6 +18,14 @@ _METRICS = {
     "mse": "MSE",
     "mae": "mean |error|",
     "r2": "R²",
+    "token_accuracy": "words right",
+    "exact": "exactly right",
+    "perplexity": "perplexity",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "rmse": "root of MSE",
+    "mase": "MASE",
+    "naive_mae": "mean |error| of the naive forecast",
 }
 WORST = 12
 """So many of the worst mistakes are listed as rows; as pictures all are shown."""
@@ -61,7 +69,7 @@ def metric(key: str, value: Any) -> str:
     >>> metric("accuracy", 0.5), metric("loss", 0.5), metric("learning_rate", 0.5)
     ('50.0%', '0.5000', '0.5')
     """
-    return percent(value) if key == "accuracy" else number(value, padded=key in _METRICS)
+    return percent(value) if key in ("accuracy", "token_accuracy", "exact") else number(value, padded=key in _METRICS)
 
 
 def wilson(share: float, examples: int) -> tuple[float, float]:
@@ -164,6 +172,9 @@ def worst(record: Record) -> Table | None:
     if not rows:
         return None
     rows = rows[:WORST]
+    if record.task == "translation":
+        texts = [(number(r["index"]), *(str(r[key]) for key in ("text", "target", "output"))) for r in rows]
+        return Table(("example", "text", "wanted", "written"), tuple(texts), (0,))
     names = list(dict.fromkeys(name for row in rows for name in row.get("values") or {}))
     values = [tuple(_cell((row.get("values") or {}).get(name)) for name in names) for row in rows]
     if record.task == "classification":

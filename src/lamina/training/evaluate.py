@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from lamina._types import Tensor
+from lamina.data.text import text_of
 from lamina.functional.activations import probabilities
 from lamina.functional.metrics import accuracy, auc, calibration, confusion, f1_scores, r2
 from lamina.training.folder import RunFolder
+from lamina.training.judging import SHOWN as SHOWN_TEXT
+from lamina.training.judging import forecast_metrics, judge_words
+from lamina.training.sequence_objective import TOKEN_TASKS
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
@@ -25,7 +29,9 @@ class Evaluation:
 
     Args:
         examples: how many there were.
-        metrics: loss, accuracy, macro F1 and AUC; or loss, mean squared error, mean absolute error and R^2.
+        metrics: loss, accuracy, macro F1 and AUC; or loss, mean squared error, mean absolute error and R^2, for a
+            series also the errors against the naive forecast; or of words loss, perplexity and accuracy, for
+            translations the share of exact ones, BLEU and chrF.
         openings: how often the test split was opened for this run; more than 1 means that it was looked at again.
         confusion: how often each class (row) was taken for each (column).
         per_class: precision, recall and F1 of each class.
@@ -62,11 +68,15 @@ def evaluate(run: "Run", *, again: bool = False) -> Evaluation:
 
     split = run.split or reload(home.config()["data"])
     test = split.open_test()
-    inputs, targets = test.take(torch.arange(len(test)))
-    outputs = run.outputs(inputs)
-    judge = _classes if run.preprocess.spec.task == "classification" else _numbers
-    result = judge(run, inputs, targets, outputs, 1 + (before or {}).get("openings", 0))
-    home.write_json("evaluation", {**asdict(result), "weights": weights})
+    openings = 1 + (before or {}).get("openings", 0)
+    if run.preprocess.spec.task in TOKEN_TASKS:
+        examples, metrics, worst = judge_words(run, test)
+        result = Evaluation(examples, metrics, openings, worst=worst)
+    else:
+        inputs, targets = test.take(torch.arange(len(test)))
+        judge = _classes if run.preprocess.spec.task == "classification" else _numbers
+        result = judge(run, inputs, targets, run.outputs(inputs), openings)
+    home.write_json("evaluation", {**vars(result), "weights": weights})
     return Evaluation(**home.json("evaluation"))
 
 
@@ -107,7 +117,8 @@ def _classes(run: "Run", inputs: Tensor, labels: Tensor, outputs: Tensor, openin
         }
         for i in order
     ]
-    predictions = [[int(a), int(b), round(float(c), 6)] for a, b, c in zip(labels, guesses, certain, strict=True)]
+    columns = labels.tolist(), guesses.tolist(), certain.tolist()
+    predictions = [[a, b, round(c, 6)] for a, b, c in zip(*columns, strict=True)]
     return Evaluation(
         len(labels),
         metrics,
@@ -130,13 +141,15 @@ def _numbers(run: "Run", inputs: Tensor, targets: Tensor, outputs: Tensor, openi
         "mse": float((errors**2).mean()),
         "mae": float(errors.abs().mean()),
         "r2": r2(given, wanted),
+        **forecast_metrics(run, inputs, targets, given),
     }
     order = errors.square().sum(1).argsort(descending=True, stable=True)[:WORST].tolist()
     worst = [
         {"index": i, "target": wanted[i, 0].item(), "output": given[i, 0].item(), **_shown(run, inputs[i])}
         for i in order
     ]
-    predictions = [[round(float(a), 6), round(float(b), 6)] for a, b in zip(wanted[:, 0], given[:, 0], strict=True)]
+    columns = wanted[:, 0].tolist(), given[:, 0].tolist()
+    predictions = [[round(a, 6), round(b, 6)] for a, b in zip(*columns, strict=True)]
     return Evaluation(len(targets), metrics, openings, worst=worst, predictions=predictions)
 
 
@@ -145,6 +158,15 @@ def _shown(run: "Run", example: Tensor) -> dict[str, Any]:
     spec = run.preprocess.spec
     if spec.kind == "image":
         return {"picture": thumbnail(example)}
+    if spec.kind == "text":
+        return {"values": {"text": text_of(example)[:SHOWN_TEXT]}}
+    if spec.kind == "tokens":
+        words = [spec.symbols[i] if i < len(spec.symbols) else str(i) for i in example.tolist()]
+        return {"values": {"tokens": " ".join(words)[:SHOWN_TEXT]}}
+    if spec.kind == "series":
+        return {
+            "values": {f"last {name}": round(float(x), 6) for name, x in zip(spec.features, example[-1], strict=False)}
+        }
     names = spec.features or tuple(f"x{j + 1}" for j in range(example.numel()))
     return {
         "values": {

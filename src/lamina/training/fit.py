@@ -7,34 +7,49 @@ from dataclasses import asdict, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
-from lamina._errors import RunError, ShapeError
+from lamina._errors import ArgumentError, RunError, ShapeError
 from lamina._types import Tensor
 from lamina.architectures.table import TABLE
 from lamina.data.dataset import Dataset, all_targets
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
+from lamina.data.tokens import TextPreprocess
+from lamina.layers.memory_format import to_channels_last
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
 from lamina.training.captured import make_captured
+from lamina.training.compiled import make_compiled
 from lamina.training.diagnosis import copy_state, diagnose
 from lamina.training.files import digest
 from lamina.training.folder import RunFolder, slug
 from lamina.training.freezing import freeze, frozen
+from lamina.training.kernels import few_channels
 from lamina.training.loop import Diverged, Event, Observer, Progress, every, loop, stop_on_signal
 from lamina.training.objective import Objective, choose
+from lamina.training.preparation import (
+    Preparation,
+    fit_preparation,
+    of_words,
+    read_preparation,
+    reads_sequences,
+    step_for_words,
+    with_threads_for_words,
+)
 from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
 from lamina.training.step import EagerStep
 from lamina.training.stopping import rules
+from lamina.training.tuning import tuned_step, with_threads
 
 CHECKPOINT_SECONDS = 30.0
+MAKERS = {"eager": EagerStep, "compiled": make_compiled, "captured": make_captured, "tuned": tuned_step}
 
 
 def fit(
@@ -46,6 +61,7 @@ def fit(
     observers: Sequence[Observer] = (),
     runtime: Runtime | None = None,
     start: dict[str, Any] | None = None,
+    preprocess: Preparation | None = None,
 ) -> Run:
     """Train a network on data and return the run.
 
@@ -63,14 +79,15 @@ def fit(
         observers: called after each step and each check.
         runtime: device, threads and flags.
         start: where the first weights came from, for the record: {"weights": ..., "freeze": ...}.
+        preprocess: how inputs are prepared, fitted to the training part already; for texts whose dictionary is not
+            the usual one.
 
     Returns:
         The run, with the best weights in `run.model`.
     """
     recipe = recipe or Recipe()
     split = data if isinstance(data, Split) else data.split(seed=recipe.seed)  # type: ignore[attr-defined]
-    shape = getattr(getattr(model, "config", None), "inputs", None)
-    preprocess = Preprocess.fit(split.train, shape)
+    preprocess = preprocess or fit_preparation(split.train, model)
     home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
     origin["fingerprint"] = fingerprint(split)
@@ -85,7 +102,11 @@ def fit(
         }
     )
     home.write_json("preprocess", preprocess.as_dict())
-    with (runtime or Runtime()).applied(recipe.precision) as used:
+    if of_words(split.train.spec):
+        runtime = with_threads_for_words(runtime or Runtime(), model, split.train, recipe)
+    else:
+        runtime = with_threads(runtime or Runtime(), model, split.train, cast(Preprocess, preprocess), recipe)
+    with runtime.applied(recipe.precision) as used:
         return _train(model, split, preprocess, recipe, used, home, observers, Progress(), None)
 
 
@@ -117,7 +138,7 @@ def resume(
     runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime)})
     model = model or rebuild(config["architecture"])
     split = data or reload(config["data"])
-    preprocess = Preprocess.from_dict(home.json("preprocess"))
+    preprocess = read_preparation(home.json("preprocess"))
     saved = checkpoint.load(home.checkpoints)
     for reason in saved.skipped if saved else ():
         print(f"note: a damaged checkpoint was passed over ({reason})")
@@ -136,7 +157,7 @@ def resume(
 def _train(
     model: nn.Module,
     split: Split,
-    preprocess: Preprocess,
+    preprocess: Preparation,
     recipe: Recipe,
     runtime: Runtime,
     home: RunFolder,
@@ -181,19 +202,31 @@ def _train(
     return Run(home.path, model.eval(), preprocess, step.objective, tuple(progress.rows), reason, split)
 
 
-def make_step(model: nn.Module, split: Split, preprocess: Preprocess, recipe: Recipe, runtime: Runtime) -> EagerStep:
+def make_step(model: nn.Module, split: Split, preprocess: Preparation, recipe: Recipe, runtime: Runtime) -> EagerStep:
     """Bring network and data together on a device, and check that they fit."""
+    if isinstance(preprocess, TextPreprocess) or of_words(split.train.spec):
+        return step_for_words(model, split, preprocess, recipe, runtime)
     model.to(runtime.device, recipe.dtype)
+    if runtime.device == "cpu" or not few_channels(model):
+        to_channels_last(model)
     train = preprocess.source(split.train, runtime.device, augment=recipe.augment)
     validation = preprocess.source(split.validation, runtime.device) if len(split.validation) else None
+    if runtime.device == "cpu":
+        train, validation = train.finished(), validation and validation.finished()
     objective = objective_for(model, split.train, preprocess, recipe)
-    if runtime.step == "captured" or (runtime.step == "auto" and train.device.type == "cuda"):
-        return make_captured(model, train, validation, objective, recipe)
-    return EagerStep(model, train, validation, objective, recipe)
+    # A compiler unrolls a loop over time: it takes long and gains nothing over the fused layers.
+    automatic = "captured" if train.device.type == "cuda" else "eager" if reads_sequences(model) else "tuned"
+    make = MAKERS[automatic if runtime.step == "auto" else runtime.step]
+    return make(model, train, validation, objective, recipe)
 
 
 def objective_for(model: nn.Module, train: Dataset, preprocess: Preprocess, recipe: Recipe) -> Objective:
     """Look at what the network gives for one example and choose the loss of the task."""
+    if recipe.label_smoothing:
+        raise ArgumentError(
+            f"`label_smoothing` is for texts and tokens, got {recipe.label_smoothing} for data of kind "
+            f"{train.spec.kind!r}: leave it out."
+        )
     spec = train.spec
     device = next(model.parameters()).device
     was_training = model.training

@@ -26,7 +26,8 @@ OUT = 8  # kOut
 TENSORS = 64  # kTensors
 SHARED_MEMORY = 48 * 1024
 CLASSES = 64  # judge walks through them one by one
-PRODUCT_WORK = 2**26  # multiplications up to which our product is the faster one
+PRODUCT_WORK = 2**25  # multiplications up to which our product is the faster one
+ROUNDED_WORK = 2**24  # the same where torch may round factors and use its tensor cores
 CONVOLUTION_WORK = 2**28
 CHANNELS = 32
 ADAM_SIZE = 2**22  # parameters up to which our update is the faster one
@@ -322,7 +323,8 @@ def fits_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> bo
     """
     if input.ndim != 2 or not _plain(input, weight, bias):
         return False
-    return 0 < len(input) * weight.numel() <= PRODUCT_WORK
+    rounded = torch.backends.cuda.matmul.allow_tf32 or torch.is_autocast_enabled(input.device.type)
+    return 0 < len(input) * weight.numel() <= (ROUNDED_WORK if rounded else PRODUCT_WORK)
 
 
 def fits_convolution(

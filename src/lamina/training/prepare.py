@@ -6,14 +6,30 @@ from typing import Any
 
 from torch import nn
 
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, DataError
 from lamina.architectures.build import build, configure, find
-from lamina.data.load import load
+from lamina.data.cells import SUFFIXES as TABLES
+from lamina.data.load import NAMED, SETS, load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
+from lamina.data.text import running_text_of
+from lamina.data.text_files import form_of
+from lamina.data.tokens import TextPreprocess
 from lamina.training.folder import slug
+from lamina.training.preparation import Preparation, of_texts
 from lamina.training.recipe import Recipe, option_names, with_options
-from lamina.training.recommended import network_options, recommend
+from lamina.training.recommended import SEQUENCES, network_options, recommend
+from lamina.training.recommended_sequences import (
+    WORDING,
+    check_fit,
+    fit_words,
+    known_options,
+    recommend_sequence,
+    sequence_options,
+)
+from lamina.training.sequence_step import readers
+from lamina.training.step import steps_per_epoch
+from lamina.training.streams import StreamSource
 
 
 @dataclass(frozen=True)
@@ -26,6 +42,8 @@ class Prepared:
         recipe: how to train.
         folder: where to keep the run.
         notes: what was decided, for people.
+        preprocess: the dictionaries of texts; None where the usual preparation is fitted.
+        batches: how many updates make an epoch.
     """
 
     model: nn.Module
@@ -33,6 +51,8 @@ class Prepared:
     recipe: Recipe
     folder: Path
     notes: tuple[str, ...]
+    preprocess: Preparation | None = None
+    batches: int = 0
 
 
 def prepare(
@@ -59,25 +79,73 @@ def prepare(
     find(name)
     given = dict(options or {})
     recipe_options = {key: given.pop(key) for key in list(given) if key in option_names()}
-    dataset = load(data, **(data_options or {}))
-    split: Split = dataset.split(seed=seed)  # type: ignore[attr-defined]
+    dataset = _load(name, data, dict(data_options or {}))
+    check_fit(name, dataset.spec)
+    split: Split = dataset.split(seed=seed)
     spec = split.train.spec
-    natural = Preprocess.fit(split.train).inputs
-    sizes = network_options(name, spec, natural, given)
-    choice = recommend(name, spec, len(split.train), sizes)
+    sequences = name in SEQUENCES
+    prepared: Preparation
+    wording = {key: given.pop(key) for key in list(given) if of_texts(spec) and key in WORDING}
+    if of_texts(spec):
+        prepared = fit_words(split.train, wording)
+    else:
+        prepared = Preprocess.fit(split.train)
+    if isinstance(prepared, TextPreprocess) or sequences:
+        known_options(name, given, option_names())
+        sizes = sequence_options(name, prepared, given)
+        characters = len(running_text_of(split.train)) if spec.task == "language" else 0
+        choice = recommend_sequence(name, spec, len(split.train), characters)
+    else:
+        sizes = network_options(name, spec, prepared.inputs, given)
+        choice = recommend(name, spec, len(split.train), sizes)
     # Options that only another optimizer has need its name first; the order of words does not matter.
     recipe = with_options(choice.recipe, **recipe_options, seed=seed)
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
-    _known(name, given)
+    if not sequences:
+        _known(name, given)
     model = build(name, seed=seed, **sizes)
     asked = {"epochs": epochs} if epochs is not None else {}
-    changed = [f"{key}={value}" for key, value in {**given, **recipe_options, **asked}.items()]
+    changed = [f"{key}={value}" for key, value in {**wording, **given, **recipe_options, **asked}.items()]
     notes = [split.note, f"recipe: {choice.sentence}" + (f"; changed: {', '.join(changed)}" if changed else "")]
     if spec.kind == "image" and isinstance(sizes["inputs"], tuple) and sizes["inputs"] != spec.inputs:
         notes.append(f"pictures of {_by(spec.inputs)} are scaled to {_by(sizes['inputs'])}")
     folder = Path(out) if out else Path("runs") / slug(f"{name}-{Path(data).stem or data}")
-    return Prepared(model, split, recipe, folder, tuple(notes))
+    batches = steps_per_epoch(recipe, len(split.train))
+    if isinstance(prepared, TextPreprocess):
+        notes.insert(1, _dictionary(prepared))
+        if spec.task == "language":
+            batches = StreamSource(prepared.stream(split.train), readers(recipe), recipe.window).windows
+        return Prepared(model, split, recipe, folder, tuple(notes), prepared, batches)
+    return Prepared(model, split, recipe, folder, tuple(notes), None, batches)
+
+
+def _load(name: str, data: str, options: dict[str, Any]) -> Any:
+    """Load the data; for a network that reads sequences a table of numbers is a series."""
+    path = Path(data).expanduser()
+    table = name in ("many-to-one", "many-to-many") and data not in (*SETS, *NAMED) and path.suffix.lower() in TABLES
+    if not table or form_of(path, list(options), options.get("kind")) not in ("table", "series"):
+        return load(data, **options)
+    if name == "many-to-many":
+        options.setdefault("each_step", True)
+    try:
+        return load(data, **{"kind": "series", **options})
+    except DataError as error:
+        if "kind" in options or "holds text" not in str(error):
+            raise
+        raise DataError(f"{error} Texts with labels are read with --read kind=text.") from None
+
+
+def _dictionary(prepared: TextPreprocess) -> str:
+    """Say how many words there are."""
+    level = prepared.vocabulary.wording.level
+    units = {"word": "words", "character": "characters", "subword": "pieces of words"}[level]
+    if prepared.answer_vocabulary is None:
+        return f"dictionary: {len(prepared.vocabulary.words):,} {units} of the training texts"
+    return (
+        f"dictionaries: {len(prepared.vocabulary.words):,} {units} to read, "
+        f"{len(prepared.answer_vocabulary.words):,} to write"
+    )
 
 
 def _known(name: str, given: dict[str, Any]) -> None:

@@ -183,6 +183,11 @@ class Recipe:
         loss: "nll", "bce" or "mse"; None chooses by the task.
         class_weights: None, or "balanced": each class weighs as much as the others.
         check_every: epochs between two looks at the validation data.
+        label_smoothing: how much of a target all classes or words share, for texts and tokens; checks are judged
+            without it.
+        teacher_forcing: the share of true words that a decoder reads at the last step, falling evenly from 1; the
+            others are its own.
+        window: steps of a running text between two updates, through which the gradient goes back.
         precision: "float32", "tf32" (on CUDA products round their factors to 10 bits), "bfloat16" (products in
             bfloat16) or "float64"; parameters are float32 in the first three.
     """
@@ -199,6 +204,9 @@ class Recipe:
     loss: str | None = None
     class_weights: str | None = None
     check_every: int = 1
+    label_smoothing: float = 0.0
+    teacher_forcing: float = 1.0
+    window: int = 100
     precision: str = "float32"
     seed: int = 0
 
@@ -206,6 +214,9 @@ class Recipe:
         at_least("epochs", self.epochs, 1)
         at_least("batch_size", self.batch_size, 1)
         at_least("check_every", self.check_every, 1)
+        between("label_smoothing", self.label_smoothing, 0, 1, open_high=True)
+        between("teacher_forcing", self.teacher_forcing, 0, 1)
+        at_least("window", self.window, 1)
         choice("sampling", self.sampling, ("epoch", "without-replacement", "with-replacement"))
         choice("loss", self.loss, (None, "nll", "bce", "mse"))
         choice("class_weights", self.class_weights, (None, "balanced"))

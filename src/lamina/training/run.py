@@ -2,24 +2,32 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
-from lamina._errors import DataError, RunError, ShapeError
+from lamina._errors import ArgumentError, DataError, RunError, ShapeError
 from lamina._types import Float, Num, Tensor
 from lamina.data.cells import SUFFIXES as TABLES
+from lamina.data.dataset import Spec
 from lamina.data.pictures import SUFFIXES as PICTURES
 from lamina.data.pictures import read_image
 from lamina.data.preprocess import Preprocess
+from lamina.data.series import load_series
 from lamina.data.splits import Split
 from lamina.data.tables import read_rows
+from lamina.data.text import text_of
+from lamina.data.tokens import TextPreprocess
 from lamina.functional.activations import probabilities
 from lamina.training.evaluate import Evaluation, evaluate
 from lamina.training.folder import RunFolder
 from lamina.training.objective import Objective
+from lamina.training.preparation import Preparation, first_outputs, of_words, read_preparation
+from lamina.training.sequence_objective import sequence_objective
+from lamina.training.sequence_step import as_read
 from lamina.training.stopping import Row, StopReason
+from lamina.training.texts import continue_text, text_outputs, texts_from, translate
 
 
 @dataclass(frozen=True)
@@ -29,12 +37,15 @@ class Predictions:
     Args:
         names: what each example is called.
         classes: the names of the classes, none for real outputs.
-        values: probabilities of the classes, or real outputs in the units of the training targets.
+        values: probabilities of the classes, or real outputs in the units of the training targets; of translations
+            the mean logarithm of the probability of a word, of labels at every step their mean probability.
+        texts: what was written, for translations and labels at every step.
     """
 
     names: tuple[str, ...]
     classes: tuple[str, ...]
     values: Float[Tensor, "batch label"]
+    texts: tuple[str, ...] = ()
 
     def top(self, count: int = 5) -> list[list[tuple[str, float]]]:
         """List, for each example, the most likely classes with their probabilities."""
@@ -69,7 +80,7 @@ class Run:
 
     folder: Path
     model: nn.Module
-    preprocess: Preprocess
+    preprocess: Preparation
     objective: Objective
     rows: tuple[Row, ...]
     reason: StopReason
@@ -98,11 +109,10 @@ class Run:
             network.load_state_dict(weights)
         except RuntimeError as error:
             raise RunError(f"{home.weights} does not hold the weights of this architecture: {error}") from error
-        preprocess = Preprocess.from_dict(home.json("preprocess"))
+        preprocess = read_preparation(home.json("preprocess"))
         reason = StopReason(status["state"], status.get("sentence", "the run has not ended"))
-        loss = config["recipe"].get("loss")
-        kind = loss or _natural_loss(preprocess, network)
-        return cls(home.path, network.eval(), preprocess, Objective(kind), tuple(home.rows()), reason)
+        objective = _objective(preprocess, network, config["recipe"].get("loss"))
+        return cls(home.path, network.eval(), preprocess, objective, tuple(home.rows()), reason)
 
     @property
     def history(self) -> dict[str, list[Any]]:
@@ -123,28 +133,74 @@ class Run:
     @torch.no_grad()
     def outputs(self, inputs: Num[Tensor, "batch ..."], batch_size: int = 256) -> Float[Tensor, "batch ..."]:
         """Return what the network gives for stored examples, before any softmax."""
+        if isinstance(self.preprocess, TextPreprocess):
+            return text_outputs(self.model, self.preprocess, [text_of(row) for row in inputs])
         parameter = next(self.model.parameters())
         parts = [
-            self.model(self.preprocess.apply(part).to(parameter.device, parameter.dtype)).cpu()
+            self.model(as_read(self.preprocess.apply(part), parameter.dtype).to(parameter.device)).cpu()
             for part in inputs.split(batch_size)
         ]
         return torch.cat(parts)
 
-    def predict(self, what: Any) -> Predictions:
-        """Predict pictures, rows of a table, or arrays.
+    def predict(
+        self, what: Any, *, beams: int = 1, length_penalty: float = 1.0, copy_unknown: bool = True
+    ) -> Predictions:
+        """Predict pictures, rows of a table, texts, what comes after a series, or arrays.
 
         Args:
-            what: a path of a picture or table, a list of such paths, or an array or tensor of stored examples.
+            what: a path of a picture, a table or a file of texts, a text, a list of these, or an array or tensor of
+                stored examples. Of the table of a series the last rows are read, and what comes next is predicted.
+            beams: for translations, how many beginnings are kept.
+            length_penalty: for translations, 0 compares probabilities of whole ones, 1 means over their words.
+            copy_unknown: for translations, put unknown words of the text in the places of unknown words.
 
         Returns:
-            Probabilities of the classes, or real outputs in the units of the training targets.
+            Probabilities of the classes, real outputs in the units of the training targets, or what was written.
         """
-        names, inputs = self._read(what)
-        outputs = self.outputs(inputs)
         spec = self.preprocess.spec
+        if spec.task == "language":
+            raise ArgumentError("the run is a language model, which goes on with a text: use `write`.")
+        if isinstance(self.preprocess, TextPreprocess):
+            texts = texts_from(what)
+            if spec.task == "translation":
+                options = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy_unknown}
+                written, worth = translate(self.model, self.preprocess, texts, **options)  # type: ignore[arg-type]
+                return Predictions(tuple(texts), (), worth[:, None], tuple(written))
+            names, outputs = tuple(texts), text_outputs(self.model, self.preprocess, texts)
+        else:
+            names, inputs = self._read(what)
+            outputs = self.outputs(inputs)
         if spec.task == "classification":
             return Predictions(names, spec.classes, probabilities(outputs))
+        if spec.task == "tagging":
+            sure, labels = outputs.softmax(-1).max(-1)
+            tags = tuple(" ".join(spec.classes[i] for i in row) for row in labels.tolist())
+            return Predictions(names, (), sure.mean(1, keepdim=True), tags)
         return Predictions(names, (), self.preprocess.untargets(outputs).reshape(len(outputs), -1))
+
+    def write(
+        self, prompt: str = "", steps: int = 200, *, temperature: float = 1.0, top_k: int | None = None, seed: int = 0
+    ) -> str:
+        """Write on after a prompt, with a network that was trained on a running text.
+
+        Args:
+            prompt: how the text begins; without one it begins as after the end of a line.
+            steps: how many characters (or words) to write.
+            temperature: below 1 what is probable becomes more probable; 0 always takes the most probable.
+            top_k: among how many to choose at each step; all by default.
+            seed: which draw.
+
+        Returns:
+            The prompt and what was written.
+        """
+        if self.preprocess.spec.task != "language" or not isinstance(self.preprocess, TextPreprocess):
+            raise ArgumentError(
+                f"only a language model writes on, but the run was trained for {self.preprocess.spec.task}: use "
+                "`predict`."
+            )
+        return continue_text(
+            self.model, self.preprocess, prompt, steps, temperature=temperature, top_k=top_k, seed=seed
+        )
 
     def _read(self, what: Any) -> tuple[tuple[str, ...], Tensor]:
         if isinstance(what, list | tuple) and what and all(isinstance(p, str | Path) for p in what):
@@ -174,16 +230,41 @@ class Run:
             shape = (channels, height, width)
             images = [read_image(file, shape, self.preprocess.spec.resize or "fit") for file in files]
             return tuple(file.name for file in files), torch.stack(images)
+        if kind == "tokens":
+            raise DataError(f"the run was trained on tokens of {self.preprocess.spec.source}: give an array of them.")
         if suffix not in TABLES:
             raise DataError(f"{path.name} is not a table ({', '.join(TABLES)}), but the run was trained on a {kind}.")
+        if kind == "series":
+            return (path.name,), last_window(path, self.preprocess.spec)[None]
         rows = read_rows(path, self.preprocess.spec)
         return tuple(map(str, range(1, len(rows) + 1))), rows
 
 
-def _natural_loss(preprocess: Preprocess, network: nn.Module) -> str:
-    if preprocess.spec.task != "classification":
-        return "mse"
+def last_window(path: Path, spec: Spec) -> Float[Tensor, "time feature"]:
+    """Read the last moments of a series, as many as a network was trained to look back."""
+    data = load_series(path, window=1)
+    if data.spec.features != spec.features:
+        raise DataError(
+            f"{path.name} must have the columns {', '.join(spec.features)} of the training series, got "
+            f"{', '.join(data.spec.features)}."
+        )
+    if len(data.values) < spec.inputs[0]:
+        raise DataError(
+            f"{path.name} has {len(data.values)} moments, but the network looks back {spec.inputs[0]}: give more."
+        )
+    return data.values[-spec.inputs[0] :]
+
+
+def _objective(preprocess: Preparation, network: nn.Module, loss: str | None) -> Objective:
+    """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
+    spec = preprocess.spec
+    if of_words(spec):
+        outputs = first_outputs(network, preprocess)
+        return sequence_objective(spec.task, outputs, outputs.shape[-1], loss=loss)
+    if loss is not None or spec.task != "classification":
+        return Objective(loss or "mse")
+    parameter = next(network.parameters())
+    example = torch.zeros(1, *cast(Preprocess, preprocess).inputs, dtype=parameter.dtype, device=parameter.device)
     with torch.no_grad():
-        parameter = next(network.parameters())
-        outputs = network.eval()(torch.zeros(1, *preprocess.inputs, dtype=parameter.dtype, device=parameter.device))
-    return "bce" if outputs.numel() == 1 else "nll"
+        outputs = network.eval()(example)
+    return Objective("bce" if outputs.numel() == 1 else "nll")

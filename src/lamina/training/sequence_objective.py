@@ -1,0 +1,160 @@
+"""What is minimized when a network answers with words or labels at every step: a mean over the steps that count."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from lamina._errors import ArgumentError, ShapeError
+from lamina._types import Tensor
+from lamina.data.text import IGNORE
+from lamina.data.vocabulary import PAD
+from lamina.training.objective import Objective, choose
+
+TOKEN_TASKS = ("translation", "language", "tagging")
+"""Tasks with an answer at every step."""
+
+
+@dataclass(frozen=True)
+class TokenObjective(Objective):
+    r"""The cross entropy of words, a mean over the steps that count, and the number of right ones.
+
+    $$L = -\frac1n \sum_{i, t:\, k_t^{(i)} \ne \text{ignore}} \ln p_{k_t}^{<t>(i)}$$
+    with the softmax p of the outputs, the right words k and n the number of steps that count. The notes add over time;
+    the sum divided by n has the same direction and does not grow with the length of the sentences. With smoothing
+    $\varepsilon$ the target is not a unit vector: the right word has $1 - \varepsilon + \varepsilon / V$ and each of
+    the V - 1 others $\varepsilon / V$.
+
+    Notes: N5.16 (§5).
+    Corrects: E65, padded steps do not count, and the mean over the samples is written.
+
+    Args:
+        kind: "nll".
+        weights: not used here.
+        ignore: the target of steps that do not count: PAD for texts, IGNORE for labels.
+        smoothing: how much of a target all words share.
+        teacher: whether the network reads the targets too, each one step late.
+
+    >>> objective = TokenObjective("nll", ignore=0)
+    >>> outputs, targets = torch.zeros(1, 3, 4), torch.tensor([[2, 3, 0]])
+    >>> round(objective.loss(outputs, targets).exp().item(), 4), objective.count(targets).item()
+    (4.0, 2)
+    """
+
+    ignore: int = PAD
+    smoothing: float = 0.0
+    teacher: bool = False
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean loss of the steps that count; 0 if there are none."""
+        total = cross_entropy(
+            outputs.flatten(0, -2),
+            targets.flatten(),
+            ignore_index=self.ignore,
+            reduction="sum",
+            label_smoothing=self.smoothing,
+        )
+        return total / self.count(targets).clamp(min=1)
+
+    def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the number of right words."""
+        return ((outputs.argmax(-1) == targets) & (targets != self.ignore)).sum()
+
+    def count(self, targets: Tensor) -> Tensor:
+        """Return how many steps count, on the device of the targets."""
+        return (targets != self.ignore).sum()
+
+    @property
+    def metric(self) -> str:
+        """Name the score: the share of right words."""
+        return "token_accuracy"
+
+
+@dataclass(frozen=True)
+class LabelObjective(Objective):
+    """The cross entropy of one label a text, with smoothed targets.
+
+    >>> LabelObjective("nll", smoothing=0.1).loss(torch.zeros(2, 3), torch.tensor([0, 2])).exp().item()
+    3.0
+    """
+
+    smoothing: float = 0.0
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean loss of a batch."""
+        weights = None if self.weights is None else self.weights.to(outputs)
+        total = cross_entropy(outputs, targets, weights, reduction="sum", label_smoothing=self.smoothing)
+        return total / len(targets)
+
+
+def count_of(objective: Objective, targets: Tensor) -> Tensor:
+    """Return over how many things the loss of a batch is a mean: words that count, or examples; on the device.
+
+    >>> count_of(Objective("mse"), torch.zeros(5, 2)).item()
+    5
+    """
+    if isinstance(objective, TokenObjective):
+        return objective.count(targets)
+    return torch.full((), len(targets), dtype=torch.int64, device=targets.device)
+
+
+def without_smoothing(objective: Objective) -> Objective:
+    """Return the objective by which checks are judged.
+
+    >>> without_smoothing(TokenObjective("nll", smoothing=0.1)).smoothing
+    0.0
+    """
+    return replace(objective, smoothing=0.0) if isinstance(objective, (TokenObjective, LabelObjective)) else objective
+
+
+def sequence_objective(
+    task: str,
+    outputs: Tensor,
+    wanted: int,
+    *,
+    loss: str | None = None,
+    class_weights: str | None = None,
+    smoothing: float = 0.0,
+    labels: Tensor | None = None,
+) -> Objective:
+    """Choose the objective of a task on texts or tokens, and check that the network fits it.
+
+    Args:
+        task: of the data.
+        outputs: what the network gives for one example.
+        wanted: how many outputs are needed: classes, labels or words.
+        loss: the name asked for, or None.
+        class_weights: None or "balanced".
+        smoothing: of labels or words.
+        labels: the training targets, for the weights.
+    """
+    axes = 3 if task in TOKEN_TASKS else 2
+    if outputs.ndim != axes:
+        fits = "many-to-one" if axes == 2 else "seq2seq" if task == "translation" else "many-to-many"
+        what = "one answer a step" if axes == 3 else "one answer a text"
+        raise ShapeError(
+            f"a {task} task asks for {what}, but the network gives outputs of shape {list(outputs.shape)} for one "
+            f"example: use {fits}."
+        )
+    given = outputs.shape[-1]
+    if given != wanted and not (task == "classification" and wanted == 2 and given == 1):
+        what = {"translation": "words", "language": "words", "regression": "outputs"}.get(task, "classes")
+        raise ShapeError(
+            f"the network gives {given} outputs, but the data have {wanted} {what}: build it with outputs={wanted}."
+        )
+    if task in TOKEN_TASKS:
+        if loss not in (None, "nll"):
+            raise ArgumentError(f"`loss` {loss!r} does not fit a {task} task: use 'nll' or leave it out.")
+        if class_weights is not None:
+            raise ArgumentError(f"`class_weights` are for classification, but the task is {task}: leave them out.")
+        ignore = IGNORE if task == "tagging" else PAD
+        return TokenObjective("nll", None, ignore, smoothing, task == "translation")
+    chosen = choose(task, given, loss, class_weights, torch.zeros(0, dtype=torch.int64) if labels is None else labels)
+    if not smoothing:
+        return chosen
+    if chosen.kind != "nll":
+        raise ArgumentError(
+            f"`label_smoothing` needs at least 2 outputs that are classes, got {smoothing} with the loss "
+            f"{chosen.kind!r}: leave it out."
+        )
+    return LabelObjective("nll", chosen.weights, smoothing)

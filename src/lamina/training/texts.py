@@ -1,0 +1,211 @@
+"""Use a network that reads words: labels and numbers for texts, translations, more of a running text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from lamina._errors import ArgumentError, DataError
+from lamina._types import Float, Int, Tensor
+from lamina.architectures.decoding import beam_search, sample
+from lamina.data.batching import sorted_order
+from lamina.data.cells import SUFFIXES as TABLES
+from lamina.data.cells import Format, decoded, read_bytes, read_cells, shown
+from lamina.data.ragged import lengths_of
+from lamina.data.tokens import TextPreprocess
+from lamina.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary
+from lamina.data.words import split_words
+from lamina.training.sequence_step import as_state, no_state
+
+BATCH = 100
+_MARK = SPECIAL[UNKNOWN]
+
+
+def texts_from(what: Any) -> list[str]:
+    """Give the texts that are meant: a text, the texts of a file, or a list of both.
+
+    Args:
+        what: a text; a file, of which every line is a text (of a table with tabs its first column, of a .csv or
+            .parquet file the column with most words); or a list of these.
+
+    >>> texts_from(["The sun is shining today", ""])
+    ['The sun is shining today', '']
+    """
+    if isinstance(what, list | tuple) and all(isinstance(part, str | Path) for part in what):
+        return [text for part in what for text in texts_from(part)]
+    if not isinstance(what, str | Path):
+        raise DataError(
+            f"the run was trained on texts, got {type(what).__name__}: give a text, a file or a list of them."
+        )
+    path = Path(what)
+    if _is_file(path):
+        return _texts_of_file(path)
+    if isinstance(what, Path) or (path.suffix.lower() in TABLES and len(str(what).split()) == 1):
+        raise DataError(f"{path} does not exist: check the name.")
+    return [str(what)]
+
+
+@torch.no_grad()
+def text_outputs(model: nn.Module, preprocess: TextPreprocess, texts: Sequence[str]) -> Float[Tensor, "batch ..."]:
+    """Return what a network gives for texts, before any softmax; texts of alike lengths go together."""
+    device, places, found = next(model.parameters()).device, [], []
+    for batch, tokens in _batches(preprocess, texts):
+        places.append(batch)
+        found.append(model(tokens.to(device)).cpu())
+    return torch.cat(found)[torch.cat(places).argsort()]
+
+
+def translate(
+    model: nn.Module,
+    preprocess: TextPreprocess,
+    texts: Sequence[str],
+    *,
+    beams: int = 1,
+    length_penalty: float = 1.0,
+    copy_unknown: bool = True,
+) -> tuple[list[str], Float[Tensor, " batch"]]:
+    """Translate texts; each translation ends by itself, or after twice as many words as its text and 20 more.
+
+    Args:
+        model: an encoder-decoder.
+        preprocess: with the dictionaries of both sides.
+        texts: any texts, also empty ones.
+        beams: how many beginnings are kept; 1 writes the most probable word at each step.
+        length_penalty: 0 compares probabilities of whole translations, 1 means over their words.
+        copy_unknown: put the k-th unknown word of the text in the place of the k-th unknown word of the translation.
+
+    Returns:
+        The translations and the mean logarithm of the probability of their words (with `length_penalty` 1).
+    """
+    network, device = cast(Any, model), next(model.parameters()).device
+    written, worth = [""] * len(texts), torch.zeros(len(texts))
+    for batch, tokens in _batches(preprocess, texts):
+        tokens = tokens.to(device)
+        with torch.no_grad():
+            state = network.encode(tokens)
+        start = torch.full((len(tokens),), START, device=device)
+        words, value = beam_search(
+            network.write,
+            state,
+            start,
+            END,
+            2 * tokens.shape[1] + 20,
+            beams=beams,
+            length_penalty=length_penalty,
+            never=(PAD, START),
+        )
+        worth[batch] = value.cpu().float()
+        for place, text in zip(batch.tolist(), preprocess.write(words), strict=True):
+            written[place] = copied(text, unknown_words(preprocess.vocabulary, texts[place])) if copy_unknown else text
+    return written, worth
+
+
+def continue_text(
+    model: nn.Module,
+    preprocess: TextPreprocess,
+    prompt: str = "",
+    steps: int = 200,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    seed: int = 0,
+) -> str:
+    """Write on after a prompt, as a language model does.
+
+    Args:
+        model: a network with `read` and `write`, as `ManyToMany`.
+        preprocess: with its dictionary.
+        prompt: how the text begins; without one it begins as after the end of a line.
+        steps: how many characters or words to write.
+        temperature: below 1 what is probable becomes more probable; 0 always takes the most probable.
+        top_k: among how many to choose at each step; all by default.
+        seed: which draw.
+
+    Returns:
+        The prompt and what was written.
+    """
+    network, vocabulary = cast(Any, model), preprocess.vocabulary
+    device = next(model.parameters()).device
+    tokens = _prompt(vocabulary, prompt).to(device)[None]
+    state = as_state(no_state(model, 1))
+    if tokens.shape[1] > 1:
+        with torch.no_grad():
+            state = network.read(tokens[:, :-1], state)[1]
+    never = tuple(range(len(SPECIAL)))
+    words = sample(
+        network.write, state, tokens[:, -1], None, steps, temperature=temperature, top_k=top_k, seed=seed, never=never
+    )
+    more = vocabulary.decode(words[0].cpu(), display=False)
+    gap = " " if prompt and not prompt[-1].isspace() and vocabulary.wording.level == "word" else ""
+    return prompt + gap + more
+
+
+def unknown_words(vocabulary: Vocabulary, text: str) -> list[str]:
+    """Give the words of a text that are not in a dictionary, as they are written.
+
+    >>> unknown_words(Vocabulary.fit(["the sun"]), "The Rigi, the sun")
+    ['Rigi', ',']
+    """
+    keys = vocabulary.split(text)
+    words = split_words(text)
+    forms = words if vocabulary.wording.level == "word" and len(words) == len(keys) else keys
+    return [form for form, key in zip(forms, keys, strict=True) if key not in vocabulary]
+
+
+def copied(text: str, words: Sequence[str]) -> str:
+    """Replace the k-th unknown word of a translation by the k-th of these words; what is left over stays.
+
+    >>> copied("<unk> sieht <unk>", ["Anna"])
+    'Anna sieht <unk>'
+    """
+    first, *rest = text.split(_MARK)
+    fill = [*words[: len(rest)], *[_MARK] * (len(rest) - len(words))]
+    return first + "".join(word + part for word, part in zip(fill, rest, strict=True))
+
+
+def _batches(preprocess: TextPreprocess, texts: Sequence[str]) -> list[tuple[Tensor, Int[Tensor, "batch time"]]]:
+    """Give batches of alike lengths with their places."""
+    if not texts:
+        raise DataError("there is no text to read, got an empty list: give at least 1 text.")
+    tokens = preprocess.read(texts)
+    lengths = lengths_of(tokens)
+    return [(batch, tokens[batch, : int(lengths[batch].max())]) for batch in sorted_order(lengths, BATCH)]
+
+
+def _prompt(vocabulary: Vocabulary, prompt: str) -> Tensor:
+    """Encode a prompt; an empty one is the end of a line, or what the dictionary has instead."""
+    tokens = vocabulary.encode(prompt)
+    if len(tokens):
+        return tokens
+    if not vocabulary.words:
+        raise ArgumentError("the dictionary is empty: give a `prompt`.")
+    begin = next((word for word in ("\n", ".", " ") if word in vocabulary), vocabulary.words[0])
+    return torch.tensor([vocabulary.index[begin]])
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long for a name, or with a null character: a text
+        return False
+
+
+def _texts_of_file(path: Path) -> list[str]:
+    if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
+        lines = decoded(read_bytes(path), "utf-8", shown(path)).split("\n")
+        texts = [line.split("\t")[0].strip() for line in lines if line.strip()]
+    else:
+        import polars as pl
+
+        frame = read_cells(path, Format())
+        strings = [name for name in frame.columns if frame[name].dtype == pl.String]
+        columns = [name for name in strings if frame[name].str.contains(r"[^\d\s.,;:+-]").any()]
+        if not columns:
+            raise DataError(f"{path} has no column of text: the run was trained on texts.")
+        name = max(columns, key=lambda name: frame[name].str.count_matches(r"\S+").sum() or 0)
+        texts = frame[name].fill_null("").to_list()
+    if not texts:
+        raise DataError(f"{path} holds no text.")
+    return texts

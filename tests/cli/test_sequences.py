@@ -1,0 +1,176 @@
+"""Texts, pairs, running text and series as they are typed: train, predict, and what bad input gets."""
+
+import json
+import math
+import sys
+
+import pytest
+
+from lamina._errors import ArgumentError, DataError
+from lamina.cli import main
+from lamina.cli.values import settings
+from lamina.data.dataset import Spec
+from lamina.training.prepare import prepare
+from lamina.training.recommended_sequences import FITTING, check_fit, recommend_sequence
+
+
+@pytest.fixture
+def typed(monkeypatch, tmp_path, capsys):
+    """Type a command in this process, in an empty folder; return exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lamina", *map(str, words)])
+        capsys.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as error:
+            code = int(error.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """One small file of each kind."""
+    words = [("good", "fine"), ("bad", "dull"), ("good", "great"), ("bad", "poor")]
+    reviews = [f"{label},the film number {i} was {word}" for i in range(12) for label, word in words]
+    (tmp_path / "reviews.csv").write_text("label,review\n" + "\n".join(reviews) + "\n")
+    numbers, nouns = ("one", "two", "three", "four"), ("dogs", "cats", "birds", "cows", "fish")
+    pairs = [f"{a} {b}\t{b.upper()} {a.upper()}" for a in numbers for b in nouns]
+    (tmp_path / "pairs.tsv").write_text("\n".join(pairs) + "\n")
+    (tmp_path / "text.txt").write_text("to be or not to be\n" * 60)
+    rows = [f"{day},{math.sin(day / 3):.4f},{math.cos(day / 3):.4f}" for day in range(150)]
+    (tmp_path / "series.csv").write_text("day,height,speed\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+def test_texts_with_labels(typed, files):
+    small = ("--set", "hidden=8", "--set", "embedding=8", "--set", "min_count=2")
+    code, out, _ = typed("train", "many-to-one", "--data", "reviews.csv", "--epochs", "3", *small, "--out", "run")
+    lines = out.splitlines()
+    assert code == 0 and lines[1].startswith("dictionary: ") and "words of the training texts" in lines[1]
+    assert "changed: min_count=2, hidden=8" in lines[2] and lines[-2].startswith("test: loss ")
+    code, out, _ = typed("predict", "run", "the film was great", "")
+    assert code == 0 and [line.split(": ")[0] for line in out.splitlines()] == ["the film was great", ""]
+    assert "good" in out and "%" in out
+    assert json.loads(typed("predict", "run", "a fine film", "--json")[1])[0]["label"] in ("good", "bad")
+    code, out, _ = typed("predict", "run", "reviews.csv", "-o", "found.csv")
+    assert code == 0 and (files / "found.csv").read_text().startswith("name,label,probability,p(bad),p(good)\n")
+    code, _, err = typed("predict", "run")
+    assert code == 2 and "`INPUT` is missing" in err
+    code, _, err = typed("predict", "run", "x", "--prompt", "y")
+    assert code == 2 and "`--prompt` is for language models, but the run was trained for classification" in err
+    report = (files / "run/report.html").read_text()
+    assert "--set min_count=2" in report.replace("\n", " ") or "min_count=2" in report
+
+
+def test_pairs_of_texts(typed, files):
+    small = ("--set", "hidden=16", "--set", "embedding=8", "--set", "teacher_forcing=0.8")
+    code, out, err = typed("train", "seq2seq", "--data", "pairs.tsv", "--epochs", "2", *small, "--out", "run")
+    assert code == 0, err
+    assert "dictionaries: 9 words to read, 9 to write" in out and "exact" in out.splitlines()[-2]
+    code, out, _ = typed("predict", "run", "two dogs", "--beams", "3", "--length-penalty", "0.5")
+    assert code == 0 and len(out.splitlines()) == 1
+    code, out, _ = typed("predict", "run", "two dogs", "one cat", "--no-copy")
+    assert code == 0 and out.startswith("two dogs: ")
+    row = json.loads(typed("predict", "run", "two dogs", "--json")[1])[0]
+    assert row["name"] == "two dogs" and row["value"] <= 0
+    typed("predict", "run", "pairs.tsv", "-o", "found.csv")
+    assert len((files / "found.csv").read_text().splitlines()) == 21
+
+
+def test_a_running_text(typed, files):
+    small = ("--set", "hidden=16", "--set", "embedding=8", "--set", "window=10", "--set", "batch_size=4")
+    code, out, err = typed("train", "many-to-many", "--data", "text.txt", "--epochs", "2", *small, "--out", "run")
+    assert code == 0, err
+    assert "characters of the training texts" in out and "perplexity" in out.splitlines()[-2]
+    code, out, _ = typed("predict", "run", "--prompt", "to ", "--length", "12", "--temperature", "0")
+    assert code == 0 and out.startswith("to ") and len(out.rstrip("\n")) <= 15
+    first, second = (typed("predict", "run", "to", "--top-k", "3", "--seed", "1")[1] for _ in range(2))
+    assert first == second and len(typed("predict", "run", "--json")[1]) > 200
+
+
+def test_a_series(typed, files):
+    small = ("--epochs", "2", "--set", "hidden=8", "--target", "height", "--read", "window=6", "--read", "horizon=2")
+    code, out, err = typed("train", "many-to-one", "--data", "series.csv", *small, "--out", "run")
+    assert code == 0, err
+    assert "mase" in out.splitlines()[-2]
+    code, out, _ = typed("predict", "run", "series.csv")
+    assert code == 0 and out.startswith("series.csv: ") and len(out.split(": ")[1].split(", ")) == 2
+    code, _, err = typed("train", "many-to-many", "--data", "series.csv", "--epochs", "1", "--out", "each")
+    assert code == 0, err
+
+
+def test_tokens(typed):
+    code, out, err = typed("train", "many-to-one", "--data", "agreement", "--read", "count=200", "--epochs", "2")
+    assert code == 0 and "accuracy" in out.splitlines()[-2], err
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "sentence"),
+    [
+        ("fnn", "pairs.tsv", "fnn does not read pairs of texts: use seq2seq"),
+        ("many-to-one", "pairs.tsv", "many-to-one does not read pairs of texts: use seq2seq"),
+        ("seq2seq", "agreement", "seq2seq does not read rows of tokens with a label each: use many-to-one"),
+        ("many-to-many", "wave", "many-to-many does not read a series with values to forecast: use many-to-one"),
+        ("seq2seq", "text.txt", "seq2seq does not read a running text: use many-to-many"),
+        ("lenet5", "reviews.csv", "lenet5 does not read texts with labels: use many-to-one"),
+        ("seq2seq", "digits", "seq2seq reads sequences, but the data are of kind 'image'"),
+    ],
+)
+def test_an_architecture_that_does_not_fit_names_one_that_does(typed, files, name, data, sentence):
+    code, _, err = typed("train", name, "--data", data)
+    assert code == 2 and sentence in err and len(err.splitlines()) == 1
+
+
+def test_bad_input_gets_one_sentence(typed, files):
+    def refused(*words: str) -> str:
+        code, _, err = typed("train", *words)
+        assert code == 2 and len(err.splitlines()) == 1, err
+        return err
+
+    assert "`--read` takes key=value, got 'window': for example --read window=24" in refused(
+        "many-to-one", "--data", "series.csv", "--read", "window"
+    )
+    assert "those of texts are level, fold, punctuation" in refused(
+        "many-to-one", "--data", "reviews.csv", "--set", "hiden=3"
+    )
+    (files / "mixed.csv").write_text("id,review,label\n" + "".join(f"{i},a text {i},x\n" for i in range(20)))
+    assert "Texts with labels are read with --read kind=text" in refused("many-to-one", "--data", "mixed.csv")
+    (files / "short.txt").write_text("To be\n")
+    assert "a text of 6 characters is too short to split" in refused("many-to-many", "--data", "short.txt")
+
+
+def test_words_are_prepared_as_asked(files, monkeypatch):
+    monkeypatch.chdir(files)
+    job = prepare("many-to-one", "reviews.csv", options={"level": "character", "size": 5, "longest": 9, "hidden": 4})
+    assert len(job.preprocess.vocabulary.words) == 5 and job.preprocess.longest == 9
+    assert job.model.config.inputs == 9 and job.model.config.padding == 0 and job.model.config.hidden == 4
+    assert job.batches == 2
+    job = prepare("many-to-many", "text.txt", options={"batch_size": 4, "window": 10})
+    assert job.batches == math.ceil((760 - 1) // 4 / 10) and job.preprocess.vocabulary.wording.level == "character"
+    with pytest.raises(ArgumentError, match="many-to-one has no option 'windw'"):
+        prepare("many-to-one", "reviews.csv", options={"windw": 4})
+    with pytest.raises(DataError, match="kind"):
+        prepare("many-to-one", "reviews.csv", data_options={"kinds": "text"})
+
+
+def test_every_kind_has_a_recipe_and_a_network():
+    for (kind, task), name in FITTING.items():
+        shape = (4, 1) if kind == "series" else (4,)
+        extra = {"target_shape": (4, 1)} if task == "structured" else {}
+        spec = Spec(kind, task, shape, 4 if task == "structured" else 2, **extra)
+        check_fit(name, spec)
+        found = recommend_sequence(name, spec, 1000, 50_000)
+        assert f"{found.recipe.epochs} epochs" in found.sentence and found.recipe.clip.limit == 1
+    assert recommend_sequence("many-to-many", Spec("text", "language", (9,), 1), 1, 40).recipe.batch_size == 1
+
+
+def test_settings_name_the_option_that_was_wrong():
+    assert settings(["window=5"], "--read") == {"window": 5}
+    with pytest.raises(ArgumentError, match="`--set` takes key=value, got 'x': for example --set learning_rate=1e-3"):
+        settings(["x"])

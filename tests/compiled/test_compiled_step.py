@@ -1,0 +1,159 @@
+"""The compiled update against the eager one, with JAXTYPING_DISABLE=1 (see Makefile)."""
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+import torch
+
+import lamina
+from lamina.data.augment import Augment
+from lamina.data.dataset import Subset
+from lamina.data.preprocess import Preprocess
+from lamina.training.compiled import CompiledStep, make_compiled
+from lamina.training.fit import fit, objective_for, resume
+from lamina.training.loop import Event
+from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
+from lamina.training.runtime import Runtime
+from lamina.training.step import EagerStep
+
+if not os.environ.get("JAXTYPING_DISABLE"):
+    pytest.skip("the shape checker breaks torch.compile: set JAXTYPING_DISABLE=1", allow_module_level=True)
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor's own
+
+NETWORKS = {
+    "plain": lambda: lamina.build("fnn", inputs=64, outputs=10, hidden=(12,), seed=1),
+    "fnn": lambda: lamina.build("fnn", inputs=64, outputs=10, hidden=(12,), dropout=0.3, batch_norm=True, seed=1),
+    "lenet5": lambda: lamina.build("lenet5", inputs=(1, 8, 8), outputs=10, dropout=0.2, seed=1),
+    "dense-resnet": lambda: lamina.build("dense-resnet", inputs=64, outputs=10, seed=1),
+    "resnet18-cifar": lambda: lamina.build("resnet18-cifar", inputs=(1, 8, 8), outputs=10, width=0.0625, seed=1),
+}
+RECIPES = {
+    "gd": Recipe(GD(0.1)),
+    "sgd": Recipe(SGD(0.01), stopping=Stopping(max_steps=20)),
+    "momentum": Recipe(MiniBatch(0.1, momentum=0.9)),
+    "nesterov": Recipe(MiniBatch(0.1, momentum=0.9, nesterov=True), schedule=Schedule("cosine")),
+    "adam": Recipe(Adam(0.01), schedule=Schedule("one-cycle", warmup=0.5), augment=Augment(translate=1, cutout=2)),
+    "penalty": Recipe(Adam(0.01), penalty=Penalty(0.01), clip=Clip(0.1)),
+    "proximal": Recipe(MiniBatch(0.1), penalty=Penalty(0.01, norm=1), class_weights="balanced"),
+    "measured": Recipe(MiniBatch(0.1), stopping=Stopping(gradient_norm=1e-9, max_steps=18)),
+}
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    yield
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(False)
+
+
+def history(kind, network, recipe, backend="aot_eager"):
+    recipe = replace(recipe, precision="float64", epochs=3, batch_size=10, seed=5)
+    part = Subset(lamina.load("digits"), torch.arange(68))  # the last batch is shorter
+    net = network().double()
+    preprocess = Preprocess.fit(part, net.config.inputs)
+    train, validation = preprocess.source(part, augment=recipe.augment), preprocess.source(part)
+    step = kind(net, train, validation, objective_for(net, part, preprocess, recipe), recipe)
+    step.backend = backend
+    rows = []
+    for epoch in range(3):
+        step.begin(epoch)
+        for _ in range(step.batches):
+            if step.step != recipe.stopping.max_steps:
+                step()
+        row = step.totals() | step.evaluate()
+        rows.append([*row.pop("gradients").values(), *row.values()])
+    return torch.tensor(rows, dtype=torch.float64), step
+
+
+def equal(network, recipe, backend):
+    (expected, eager), (found, step) = (history(kind, network, recipe, backend) for kind in (EagerStep, CompiledStep))
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    theirs = eager.state()
+    for name, value in step.state().items():
+        assert value.shape == theirs[name].shape
+        if not value.is_floating_point() or name.endswith("/step"):
+            assert torch.equal(value, theirs[name]), name
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    monkeypatch.setattr(CompiledStep, "backend", "aot_eager")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_compiled_equals_eager(traced, name):
+    network = {"adam": "lenet5", "sgd": "plain"}.get(name, "fnn")
+    equal(NETWORKS[network], RECIPES[name], "aot_eager")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_compiled_by_inductor_equals_eager(name):
+    equal(NETWORKS[name], Recipe(Adam(0.01), schedule=Schedule("cosine")), "inductor")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_compiled_by_inductor_equals_eager(name):
+    equal(NETWORKS["plain" if name == "sgd" else "fnn"], replace(RECIPES[name], augment=None), "inductor")
+
+
+@pytest.mark.slow
+def test_many_updates_can_be_compiled_in_one_process(traced):
+    for _ in range(10):  # torch allows 8 for one code
+        _, step = history(CompiledStep, NETWORKS["plain"], RECIPES["momentum"])
+        assert step.step == 21
+
+
+class Stop(Exception):
+    pass
+
+
+def test_a_compiled_run_records_its_kind_and_resumes_bit_for_bit(traced, tmp_path, monkeypatch):
+    monkeypatch.setattr(lamina.training.fit, "CHECKPOINT_SECONDS", 0.0)
+    data = Subset(lamina.load("digits"), torch.arange(90))
+    recipe = Recipe(Adam(0.01), epochs=3, batch_size=8)
+    split = data.split(seed=0)
+    whole = fit(NETWORKS["fnn"](), split, recipe, folder=tmp_path / "whole", runtime=Runtime(step="compiled"))
+    assert json.loads((tmp_path / "whole/environment.json").read_text())["step"] == "compiled"
+
+    def kill(event: Event) -> None:
+        if event.step == 11:
+            raise Stop
+
+    with pytest.raises(Stop):
+        fit(
+            NETWORKS["fnn"](),
+            split,
+            recipe,
+            folder=tmp_path / "killed",
+            runtime=Runtime(step="compiled"),
+            observers=(kill,),
+        )
+    again = resume(tmp_path / "killed", data=split)
+    assert again.rows == whole.rows
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+
+
+def test_a_network_that_cannot_be_compiled_runs_eagerly_from_where_it_was(traced):
+    class Asking(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.affine = torch.nn.Linear(64, 10)
+
+        def forward(self, inputs):
+            outputs = self.affine(inputs.flatten(1))
+            return outputs if float(outputs.detach().sum()) > 1e9 else outputs * 1
+
+    part = Subset(lamina.load("digits"), torch.arange(40))
+    net = Asking()
+    before = net.affine.weight.detach().clone()
+    preprocess = Preprocess.fit(part)
+    source, recipe = preprocess.source(part), Recipe(batch_size=8)
+    step = make_compiled(net, source, None, objective_for(net, part, preprocess, recipe), recipe)
+    assert type(step) is EagerStep and "cannot be compiled" in step.reason
+    assert torch.equal(net.affine.weight, before)
