@@ -182,10 +182,14 @@ def test_kernels_repeat_and_can_be_recorded(generator):
         torch.zeros(32).cuda(),
     )
     u.requires_grad_()
+
+    def update():  # no graph of this stream may outlive the call
+        return [*torch.autograd.grad(batch_norm_relu(u, w, b).sum(), u), batch_norm_relu(u, w, b).detach()]
+
     with recorded_kernels():
-        first = [*torch.autograd.grad(batch_norm_relu(u, w, b).sum(), u), batch_norm_relu(u, w, b)]
+        first = update()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            again = [*torch.autograd.grad(batch_norm_relu(u, w, b).sum(), u), batch_norm_relu(u, w, b)]
+            again = update()
     graph.replay()
     assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))

@@ -17,7 +17,7 @@ from lamina.data.text import IGNORE, PairDataset, RunningText, TextDataset
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import START
 from lamina.functional.clipping import clip
-from lamina.training import sequence_step
+from lamina.training import captured_sequence, sequence_step
 from lamina.training.captured_sequence import CapturedLanguageStep, CapturedSequenceStep, make_sequence_step
 from lamina.training.order import epoch_order
 from lamina.training.preparation import step_for_words
@@ -309,6 +309,62 @@ def test_windows_for_a_check_leave_most_steps_a_past():
     assert StreamSource.to_check(torch.arange(10), 64, 100).rows == 1
     with pytest.raises(ArgumentError, match="`window` must be at least 1, got 0"):
         StreamSource(torch.arange(10), 1, 0)
+
+
+class Replayed:
+    """Stands in for a recording where there is no GPU: warms up, puts everything back, and does the work again."""
+
+    def record(self, body, tensors):
+        kept = [(tensor, tensor.clone()) for tensor in tensors]
+        body()
+        body()
+        with torch.no_grad():
+            for tensor, value in kept:
+                tensor.copy_(value)
+        return body
+
+
+@pytest.mark.parametrize("kind", ["translation", "language", "few"])
+def test_a_replayed_update_equals_the_eager_one_without_a_gpu(kind, monkeypatch):
+    monkeypatch.setattr(captured_sequence, "Recording", Replayed)
+    monkeypatch.setattr(captured_sequence, "GRAPHS", 2 if kind == "few" else 64)
+    running = kind == "language"
+    recipe = Recipe(Adam(0.01), epochs=2, batch_size=4, window=10, teacher_forcing=0.5, clip=Clip(0.5))
+    name, split = ("many-to-many", text()) if running else ("seq2seq", pairs())
+    options = {"cell": "lstm", "input_dropout": 0.2, **({} if running else {"padding": 0})}
+    eager, _ = made(split, name, recipe, **options)
+    other, _ = made(split, name, recipe, **options)
+    parts = other.model, other.train, other.validation, other.objective, recipe
+    captured = (CapturedLanguageStep if running else CapturedSequenceStep)(*parts)
+    assert captured.kind == "captured" and captured.step == 0 and int(captured.count) == 0
+    for step in (eager, captured):
+        run_epochs(step, 2)
+    for (key, mine), theirs in zip(eager.state().items(), captured.state().values(), strict=True):
+        torch.testing.assert_close(mine, theirs.to(mine.dtype), rtol=1e-4, atol=1e-5, msg=key)
+    assert (len(captured._graphs) == 2) == (kind in ("few", "language")) and captured.reason == ""
+    assert captured.totals()["learning_rate"] == pytest.approx(eager.totals()["learning_rate"])
+    captured.by_hand()
+    captured.begin(1)
+    captured()
+    assert captured.step == eager.step + 1
+
+
+def test_a_shape_that_cannot_be_recorded_is_run_and_named(monkeypatch):
+    class Once(Replayed):
+        times = 0
+
+        def record(self, body, tensors):
+            Once.times += 1
+            if Once.times > 1:
+                raise RuntimeError("operation not permitted\nwhen stream is capturing")
+            return super().record(body, tensors)
+
+    monkeypatch.setattr(captured_sequence, "Recording", Once)
+    split = pairs()
+    step, _ = made(split, "seq2seq", Recipe(batch_size=4), padding=0)
+    captured = CapturedSequenceStep(step.model, step.train, None, step.objective, step.recipe)
+    run_epochs(captured, 1)
+    assert captured.step == captured.batches and "cannot be captured (operation not permitted)" in captured.reason
 
 
 @cuda
