@@ -1,0 +1,123 @@
+"""Two directions: what they see, and a task that needs them (§5.1 of the notes)."""
+
+from functools import partial
+
+import torch
+
+from lamina._types import Float, Tensor
+from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
+from lamina.data.sequences import next_input
+from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
+from lamina.layers.recurrent import Recurrent
+
+
+@experiment("N5.18", "N5.19")
+def seen_from_the_middle(
+    seeds: int = 5, time: int = 21, hidden: int = 16, draws: int = 20, scale: float = 0.6
+) -> Result:
+    r"""Measure how strongly the output in the middle of a sequence depends on the inputs at all times.
+
+    The sensitivity to the input at time t is $\lVert \partial \lVert y^{<m>} \rVert^2 / \partial u^{<t>} \rVert$,
+    summed over random inputs of three components and divided by its largest value; means over the seeds.
+
+    Notes: N5.18, N5.19 (§5.1).
+    Corrects: E66, the output in the middle is the concatenation [h; g].
+
+    Args:
+        seeds: random weights.
+        time: the number of steps, an odd one.
+        hidden: the number n_h of components of a state.
+        draws: random sequences for each network.
+        scale: the factor of the weights' standard deviation.
+    """
+    middle = time // 2
+    found = {
+        directions: torch.stack(
+            [_relative(Recurrent("rnn", 3, hidden, bidirectional=directions == 2, scale=scale, seed=seed), time, draws)
+             for seed in range(seeds)]
+        )
+        for directions in (1, 2)
+    }  # fmt: skip
+    one, two = found[1], found[2]
+    rows = tuple((t + 1, one[:, t].mean().item(), two[:, t].mean().item()) for t in range(time))
+    mean = two.mean(0)
+    return Result(
+        f"relative sensitivity of the output at time {middle + 1}, plain cell, n_h = {hidden}, {seeds} seeds",
+        ("time", "forward", "both directions"),
+        rows,
+        (
+            Claim("forward, the output does not depend on later inputs at all, exactly",
+                  bool((one[:, middle + 1 :] == 0).all() and (one[:, : middle + 1] > 0).all())),
+            Claim("in both directions it depends on all inputs", bool((two > 0).all())),
+            Claim("it is most sensitive at its own time, with every seed", bool((two.argmax(1) == middle).all())),
+            Claim("on average less and less with every step away from it",
+                  bool((mean[: middle].diff() > 0).all() and (mean[middle:].diff() < 0).all())),
+        ),
+    )  # fmt: skip
+
+
+def _relative(network: Recurrent, time: int, draws: int) -> Float[Tensor, " time"]:
+    """Compute the sensitivity of the middle output to every input, relative to the largest."""
+    inputs = torch.randn(draws, time, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    inputs.requires_grad_()
+    outputs, _ = network.double()(inputs)
+    (slopes,) = torch.autograd.grad(outputs[:, time // 2].square().sum(), inputs)
+    total = slopes.norm(dim=2).sum(0)
+    return total / total.max()
+
+
+@experiment("N5.20")
+def next_input_task(
+    seeds: int = 3,
+    length: int = 12,
+    symbols: int = 4,
+    steps: int = 300,
+    hidden: int = 16,
+    cells: tuple[str, ...] = ("rnn", "gru", "lstm"),
+) -> Result:
+    r"""Ask at every step for the next input, of networks with one direction and with two.
+
+    The inputs are random, so that nothing about the next one is known before it is read: a forward network is right
+    in 1/`symbols` of all cases, whatever it does. Adam with learning rate 0.01 on new batches of 64; accuracy is that
+    of 1000 new sequences.
+
+    Notes: N5.20 (§5.1).
+
+    Args:
+        seeds: starting points.
+        length: the number of steps.
+        symbols: how many different inputs there are.
+        steps: updates at most; a run ends when all its members are right.
+        hidden: the number n_h of components of a state.
+        cells: which cells.
+    """
+    g = torch.Generator().manual_seed(length)
+    rows = []
+    for cell in cells:
+        for both in (False, True):
+            config = ManyToManyConfig(
+                symbols, symbols, hidden=hidden, cell=cell, embedding="one-hot", bidirectional=both
+            )
+            members = [ManyToMany(config, seed=seed) for seed in range(seeds)]
+            check = Check(partial(_sequences, 1000, length, symbols, g), accuracies, goal=0.999)
+            draw = partial(_sequences, 64, length, symbols, g)
+            trial = train_members(members, draw, cross_entropies, steps=steps, learning_rate=0.01, check=check)
+            updates, last = trial.scores[-1]
+            rows.append((cell, 2 if both else 1, *mean_and_spread(last), min(last), max(last), updates))
+    chance = 1 / symbols
+    return Result(
+        f"name the next input, {symbols} symbols, n_h = {hidden}, at most {steps} Adam steps, {seeds} seeds",
+        ("cell", "directions", "accuracy", "spread", "least", "largest", "steps"),
+        tuple(rows),
+        (
+            Claim(f"one direction guesses: all accuracies are within 0.03 of {chance:g}",
+                  all(abs(x - chance) < 0.03 for row in rows if row[1] == 1 for x in row[4:6])),
+            Claim("two directions solve it, with every seed", all(row[4] > 0.99 for row in rows if row[1] == 2)),
+        ),
+    )  # fmt: skip
+
+
+def _sequences(count: int, length: int, symbols: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    data = next_input(count, length, symbols, seed=generator)
+    return data.inputs, data.targets

@@ -1,0 +1,114 @@
+"""What gradient clipping cures and what it does not (§5.2 of the notes)."""
+
+import math
+from functools import partial
+from typing import cast
+
+import torch
+from torch import nn
+
+from lamina._types import Tensor
+from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
+from lamina.data.sequences import FILLERS, adding, agreement
+from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.sequence_runs import accuracies, cross_entropies, squared_errors, train_members
+from lamina.layers.recurrent import Recurrent
+
+
+@experiment("N5.28")
+def clipping_and_memory(
+    seeds: int = 3, steps: int = 300, hidden: int = 16, length: int = 40, gap: int = 60, bound: float = 1.0
+) -> Result:
+    r"""Train an RNN whose gradients explode and one whose gradients vanish, each with clipping and without.
+
+    The first adds two marked numbers of a sequence with ReLU cells whose recurrent weights are twice an orthogonal
+    matrix; its numbers are mean squared errors, and 1/6 is that of the constant answer 1. The second chooses was or
+    were after a gap with tanh cells whose recurrent weights are half an orthogonal matrix; its numbers are cross
+    entropies, ln 2 for guessing. Stochastic gradient descent with learning rate 0.01 and 0.1 on new batches of 64.
+    "end" is the mean of the last tenth of the updates; a run has diverged when a loss is not finite.
+
+    Notes: N5.28 (§5.2).
+
+    Args:
+        seeds: starting points.
+        steps: the number of updates.
+        hidden: the number n_h of components of a state.
+        length: the number of steps of the first task.
+        gap: how many words stand between noun and verb in the second.
+        bound: the largest norm of a gradient with clipping.
+    """
+    bounds = torch.tensor([math.inf] * seeds + [bound] * seeds)
+    g = torch.Generator().manual_seed(length)
+    wild = [_member(2, 1, hidden, "relu", 2.0, seed) for seed in range(seeds)] * 2
+    exploding = train_members(
+        wild,
+        partial(_sums, 64, length, g),
+        squared_errors,
+        steps=steps,
+        learning_rate=0.01,
+        optimizer="sgd",
+        bound=bounds,
+    )
+    calm = [_member(3 + len(FILLERS), 2, hidden, "tanh", 0.5, seed) for seed in range(seeds)] * 2
+    vanishing = train_members(
+        calm,
+        partial(_sentences, 64, gap, g),
+        cross_entropies,
+        steps=steps,
+        learning_rate=0.1,
+        optimizer="sgd",
+        bound=bounds,
+    )
+    read, wanted = _sentences(1000, gap, g)
+    with torch.no_grad():
+        right = accuracies(torch.stack([network(read) for network in vanishing.networks], 1), wanted).tolist()
+    rows = []
+    for name, trial in (("exploding", exploding), ("vanishing", vanishing)):
+        for place, clipped in enumerate((False, True)):
+            losses = trial.losses[:, place * seeds : (place + 1) * seeds]
+            ends = losses[-max(steps // 10, 1) :].mean(0)
+            bad = int((~losses.isfinite().all(0)).sum())
+            rows.append((name, clipped, losses[0].mean().item(), *mean_and_spread(ends.tolist()), bad))
+    return Result(
+        f"losses of a plain RNN, n_h = {hidden}, {steps} gradient steps, {seeds} seeds, clipped at {bound:g}",
+        ("gradients", "clipped", "start", "end", "spread", "diverged"),
+        tuple(rows),
+        (
+            Claim("exploding, without clipping: every run diverges", rows[0][5] == seeds),
+            Claim("exploding, with clipping: none does", rows[1][5] == 0),
+            Claim("vanishing: no run learns, with clipping or without; accuracies are within 0.1 of one half",
+                  all(abs(x - 0.5) < 0.1 for x in right)),
+            Claim("vanishing: clipping changes no weight, no gradient is that long",
+                  all(map(_same, vanishing.networks[:seeds], vanishing.networks[seeds:]))),
+        ),
+    )  # fmt: skip
+
+
+def _member(inputs: int, outputs: int, hidden: int, activation: str, factor: float, seed: int) -> ManyToOne:
+    """Make a plain network whose recurrent weights are an orthogonal matrix times a factor."""
+    network = ManyToOne(
+        ManyToOneConfig(
+            inputs, outputs, hidden=hidden, cell="rnn", embedding=None if inputs == 2 else "one-hot", output_bias=True
+        ),
+        seed=seed,
+    )
+    network.recurrent = Recurrent("rnn", inputs, hidden, activation=activation, seed=seed)
+    with torch.no_grad():
+        orthogonal, _ = torch.linalg.qr(torch.randn(hidden, hidden, generator=torch.Generator().manual_seed(seed)))
+        cast(Tensor, network.recurrent.cells[0].weight)[:, :hidden] = factor * orthogonal
+    return network
+
+
+def _same(one: nn.Module, other: nn.Module) -> bool:
+    """Say whether two networks have the same weights, to the last bit."""
+    return all(torch.equal(p, q) for p, q in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def _sums(count: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    data = adding(count, length, seed=generator)
+    return data.inputs, data.targets
+
+
+def _sentences(count: int, gap: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    data = agreement(count, gap, seed=generator)
+    return data.inputs, data.targets

@@ -1,0 +1,137 @@
+"""How long a state remembers its first input: gradients that vanish, explode or stay (§5.2 of the notes)."""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import torch
+
+from lamina._types import Float, Tensor
+from lamina.experiments.result import Claim, Result, experiment
+from lamina.functional.initialization import memory_bias
+from lamina.functional.recurrent import State, Step, gru_step, hidden, lstm_step, rnn_step
+
+HIDDEN, FEATURES = 16, 4
+
+
+@experiment("N5.26", "N5.31")
+def first_input_over_time(seeds: int = 5, time: int = 30, bias: float = 6.0) -> Result:
+    r"""Follow the norm of the derivative of the state at time t by the first input, for several cells.
+
+    $$s^{<t>} = \Bigl\lVert \frac{\partial h^{<t>}}{\partial u^{<1>}} \Bigr\rVert_F, \qquad t = 1, \dots, T$$
+    Plain cells have random recurrent weights with a given spectral radius, or 1.3 times an orthogonal matrix and no
+    activation: that one grows by exactly 1.3 in each step. Gated cells have weights of torch's size. The first input
+    is standard normal, the later ones a tenth of that. Numbers are geometric means over the seeds; the last column is
+    the factor of one step on average.
+
+    Notes: N5.26, N5.31 (§5.2).
+    Corrects: E67, gates keep the gradient only when they start open.
+
+    Args:
+        seeds: random weights and inputs.
+        time: the number T of steps, at least 8.
+        bias: how far the memory of the gated cells is opened.
+    """
+    kinds: dict[str, Callable[[torch.Generator], tuple[Step, State]]] = {
+        "tanh, radius 0.5": lambda g: _plain(0.5, g),
+        "tanh, radius 0.9": lambda g: _plain(0.9, g),
+        "tanh, radius 2.5": lambda g: _plain(2.5, g),
+        "linear, 1.3 orthogonal": _growing,
+        "gru, bias 0": lambda g: _gated("gru", 0.0, g),
+        f"gru, bias {bias:g}": lambda g: _gated("gru", bias, g),
+        "lstm, bias 0": lambda g: _gated("lstm", 0.0, g),
+        f"lstm, bias {bias:g}": lambda g: _gated("lstm", bias, g),
+    }
+    found: dict[str, list[list[float]]] = {}
+    for name, make in kinds.items():
+        generators = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
+        found[name] = [sensitivities(*make(g), time, g) for g in generators]
+    means = {name: [_mean(column) for column in zip(*curves, strict=True)] for name, curves in found.items()}
+    rows = tuple(
+        (name, *curve[:7], curve[-1], (curve[-1] / curve[0]) ** (1 / (time - 1))) for name, curve in means.items()
+    )
+    exact = [curve[t] / curve[0] / 1.3**t for curve in found["linear, 1.3 orthogonal"] for t in range(time)]
+    vanishing = found["tanh, radius 0.5"]
+    opened = [curve for cell in ("gru", "lstm") for curve in found[f"{cell}, bias {bias:g}"]]
+    closed = [curve for cell in ("gru", "lstm") for curve in found[f"{cell}, bias 0"]]
+    return Result(
+        f"norm of the derivative of h<t> by u<1>, n_h = {HIDDEN}, {seeds} seeds",
+        ("cell", *(f"t={t}" for t in range(1, 8)), f"t={time}", "a step"),
+        rows,
+        (
+            Claim("with spectral radius 0.5 it vanishes: it falls on average with every step and is below a "
+                  f"millionth after {time}, with every seed",
+                  all(a > b for a, b in pairwise(means["tanh, radius 0.5"]))
+                  and all(curve[-1] < 1e-6 * curve[0] for curve in vanishing)),
+            Claim("with radius 2.5 it explodes: it grows more than tenfold on average",
+                  means["tanh, radius 2.5"][-1] > 10 * means["tanh, radius 2.5"][0]),
+            Claim("the linear network grows as 1.3^(t-1), to rounding", all(abs(x - 1) < 1e-12 for x in exact)),
+            Claim("gated cells with an open memory keep a tenth or more, with every seed",
+                  all(curve[-1] > 0.1 * curve[0] for curve in opened)),
+            Claim("gated cells with zero biases lose it like the plain one: below a thousandth, with every seed",
+                  all(curve[-1] < 1e-3 * curve[0] for curve in closed)),
+        ),
+    )  # fmt: skip
+
+
+def sensitivities(step: Step, state: State, time: int, generator: torch.Generator) -> list[float]:
+    r"""Compute the norms of the derivatives of the states h at times 1 to `time` by the first input.
+
+    Args:
+        step: a cell, (inputs, state) to the next state.
+        state: before the first step.
+        time: how many steps.
+        generator: draws the inputs.
+
+    >>> halve = lambda u, h: 0.5 * h + u
+    >>> sensitivities(halve, torch.zeros(4, dtype=torch.float64), 3, torch.Generator().manual_seed(0))
+    [2.0, 1.0, 0.5]
+    """
+    inputs = torch.randn(time, FEATURES, generator=generator, dtype=torch.float64)
+    later = 0.1 * inputs[1:]
+
+    def states(first: Tensor) -> Float[Tensor, "time hidden"]:
+        now, each = step(first, state), []
+        for u in later:
+            each.append(hidden(now))
+            now = step(u, now)
+        return torch.stack([*each, hidden(now)])
+
+    jacobian = torch.func.jacrev(states)(inputs[0])  # [time, hidden, feature]
+    norms: list[float] = jacobian.flatten(1).norm(dim=1).tolist()
+    return norms
+
+
+def _plain(radius: float, generator: torch.Generator) -> tuple[Step, State]:
+    """Make a tanh cell whose recurrent weights have a given spectral radius."""
+    weight = torch.randn(HIDDEN, HIDDEN, generator=generator, dtype=torch.float64)
+    weight = weight * radius / torch.linalg.eigvals(weight).abs().max()
+    return _rnn(weight, torch.tanh, generator)
+
+
+def _growing(generator: torch.Generator) -> tuple[Step, State]:
+    """Make a linear cell with 1.3 times an orthogonal matrix."""
+    weight = torch.randn(HIDDEN, HIDDEN, generator=generator, dtype=torch.float64)
+    return _rnn(1.3 * torch.linalg.qr(weight)[0], lambda z: z, generator)
+
+
+def _rnn(recurrent: Tensor, activation: Callable[[Tensor], Tensor], generator: torch.Generator) -> tuple[Step, State]:
+    inward = 0.3 * torch.randn(HIDDEN, FEATURES, generator=generator, dtype=torch.float64)
+    weight, zero = torch.cat([recurrent, inward], 1), recurrent.new_zeros(HIDDEN)
+    return lambda u, h: rnn_step(u, hidden(h), weight, zero, activation), zero
+
+
+def _gated(cell: str, bias: float, generator: torch.Generator) -> tuple[Step, State]:
+    """Make a gated cell with weights uniform in plus and minus 1/sqrt(n_h), as torch draws them."""
+    rows = (3 if cell == "gru" else 4) * HIDDEN
+    weight = 2 * torch.rand(rows, HIDDEN + FEATURES, generator=generator, dtype=torch.float64) - 1
+    weight, b = weight / math.sqrt(HIDDEN), memory_bias(cell, HIDDEN, bias).double()
+    zero = weight.new_zeros(HIDDEN)
+    if cell == "gru":
+        return lambda u, h: gru_step(u, hidden(h), weight, b), zero
+    return lambda u, s: lstm_step(u, (s[0], s[1]), weight, b), (zero, zero)
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    """Compute the geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))

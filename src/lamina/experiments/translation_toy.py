@@ -1,0 +1,97 @@
+"""Translation by a recurrent network: twelve sentences learned by heart, Ex. 5.1 among them (§5.3 of the notes)."""
+
+import torch
+from torch import nn
+
+from lamina.architectures.seq2seq import EncoderDecoder, EncoderDecoderConfig, teacher_inputs
+from lamina.data.phrasebook import EXAMPLE
+from lamina.data.text import IGNORE
+from lamina.data.vocabulary import END, PAD, START, Vocabulary
+from lamina.experiments.result import Claim, Result, experiment
+from lamina.experiments.sequence_runs import cross_entropies, train_members
+
+PAIRS = (
+    EXAMPLE,
+    ("The sun is shining", "Die Sonne scheint"),
+    ("Is the sun shining today", "Scheint heute die Sonne"),
+    ("The moon is shining", "Der Mond scheint"),
+    ("It is raining today", "Heute regnet es"),
+    ("Today it is not raining", "Heute regnet es nicht"),
+    ("The cat is sleeping", "Die Katze schläft"),
+    ("The cats are sleeping in the garden", "Die Katzen schlafen im Garten"),
+    ("The cat was in the garden yesterday", "Die Katze war gestern im Garten"),
+    ("I see the sun", "Ich sehe die Sonne"),
+    ("We saw the old house", "Wir sahen das alte Haus"),
+    ("Thank you", "Danke"),
+)
+"""The toy set: English and German."""
+
+VARIANTS: dict[str, dict[str, str]] = {
+    "rnn": {"cell": "rnn"},
+    "gru": {"cell": "gru"},
+    "lstm": {"cell": "lstm"},
+    "gru, Fig. 35": {"cell": "gru", "mode": "notes"},
+}
+"""The networks by name: encoder and decoder, and one cell that reads nothing while it writes."""
+
+
+@experiment("N5.49", "N5.03")
+def learned_by_heart(
+    seeds: int = 3, steps: int = 300, hidden: int = 48, variants: tuple[str, ...] = tuple(VARIANTS), most: int = 20
+) -> Result:
+    r"""Train networks on twelve pairs of sentences until they know them, and let them translate.
+
+    Words are numbers in a dictionary of small letters; every sentence ends with a token of its own. A translation is
+    written word by word, the most probable one each time, until the network writes that token; it counts as right
+    when all its words are, and the end. Adam with learning rate 0.01 on all pairs.
+
+    Notes: N5.03, N5.49 (§5, Ex. 5.1; §5.3).
+    Corrects: E63, the decoder reads what it wrote before; the last row is the network as drawn. E71, small letters.
+
+    Args:
+        seeds: starting points.
+        steps: the number of updates.
+        hidden: the number n_h of components of a state.
+        variants: names of `VARIANTS`.
+        most: how many words a translation could have; nobody should need them.
+    """
+    english, german = (Vocabulary.fit(texts) for texts in zip(*PAIRS, strict=True))
+    everything = torch.arange(len(PAIRS))
+    source = english.encode_all((a for a, _ in PAIRS), end=True).padded(everything)
+    targets = german.encode_all((b for _, b in PAIRS), end=True).padded(everything)
+    asked = torch.where(targets == PAD, IGNORE, targets)
+    batch = (source, teacher_inputs(targets, START), asked)
+    rows = []
+    for name in variants:
+        config = EncoderDecoderConfig(
+            len(english),
+            len(german),
+            hidden=hidden,
+            embedding=24,
+            padding=PAD,
+            **VARIANTS[name],  # type: ignore[arg-type]
+        )
+        members = [EncoderDecoder(config, seed=seed) for seed in range(seeds)]
+        trial = train_members(members, lambda: batch, cross_entropies, steps=steps, learning_rate=0.01)
+        answers = [_translations(network, source, german, most) for network in trial.networks]
+        right = [sum(a == german.normalize(b) for a, (_, b) in zip(each, PAIRS, strict=True)) for each in answers]
+        examples = {each[0] for each in answers}
+        rows.append((name, trial.losses[-1].max().item(), min(right), len(PAIRS), " | ".join(sorted(examples))))
+    wanted = german.normalize(EXAMPLE[1])
+    return Result(
+        f"{len(PAIRS)} sentences learned by heart, n_h = {hidden}, {steps} Adam steps, {seeds} seeds",
+        ("network", "largest loss", "right at least", "of", f"{EXAMPLE[0].lower()}"),
+        tuple(rows),
+        (
+            Claim("every sentence is translated word by word and ends by itself, with every seed",
+                  all(row[2] == row[3] for row in rows)),
+            Claim(f"Ex. 5.1 becomes: {wanted}", all(row[4] == wanted for row in rows)),
+        ),
+    )  # fmt: skip
+
+
+def _translations(network: nn.Module, source: torch.Tensor, german: Vocabulary, most: int) -> list[str]:
+    """Translate sentences; what does not end by itself gets three dots."""
+    assert isinstance(network, EncoderDecoder)
+    written = network.eval().generate(source, START, END, most)
+    return [german.decode(row) + ("" if (row == END).any() else " ...") for row in written]
