@@ -10,9 +10,9 @@ import pytest
 from lamina._catalogue import items
 
 ROOT = Path(__file__).resolve().parent.parent
-DONE_ISSUES = {1}
+DONE_ISSUES = {1, 2, 3, 4, 5}
 # These may only be lowered. Pages come with issue 7.
-PENDING_AT_MOST = {"code": 107, "test": 107, "page": 313}
+PENDING_AT_MOST = {"code": 32, "test": 23, "page": 313}
 
 
 def test_all_rows_of_the_notes_are_there():

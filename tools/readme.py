@@ -141,6 +141,73 @@ def time_to_99() -> str:
     return "\n".join([*lines, "", note])
 
 
+def gru() -> str:
+    """Show forward and backward of the notes' GRU against torch's other GRU."""
+    blocks = []
+    for record in filter(None, map(recorded, ("gru", "gru-cuda"))):
+        found = {(r["time"], r["batch"], r["hidden"], r["precision"], r["who"], r["how"]): r for r in record["rows"]}
+        hows = list(dict.fromkeys(r["how"] for r in record["rows"] if r["who"] == "lamina"))
+        where = record["device"] if "cuda" in record["benchmark"] else f"{record['threads']} CPU threads"
+        lines = [f"| (T, B, H), {where} | precision | {' | '.join(f'{h}, of nn.GRU' for h in hows)} |"]
+        lines.append("| --- | --- |" + " ---: |" * len(hows))
+        for size in dict.fromkeys(key[:4] for key in found):
+            cells = [found.get((*size, "lamina", how)) for how in hows]
+            shown = [f"{c['milliseconds']:.2f} ms, {c['ratio']:.2f} ± {c['spread']:.2f}" if c else "–" for c in cells]
+            lines.append(f"| ({size[0]}, {size[1]}, {size[2]}) | {size[3]} | {' | '.join(shown)} |")
+        note = (
+            "The notes' GRU, forward and backward, against nn.GRU in the same form and precision; `benchmarks/gru.py`."
+        )
+        blocks.append("\n".join([*lines, "", note]))
+    return "\n\n".join(blocks)
+
+
+def resnet() -> str:
+    """Show training pictures a second of ResNets."""
+    if (record := recorded("resnet")) is None:
+        return ""
+    lines = [f"| pictures/s in training, {record['gpu']} | batch | plain PyTorch | Lamina | first update |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    found = {(r["network"], r["batch"], r["who"]): r for r in record["rows"]}
+    for network, batch in dict.fromkeys(key[:2] for key in found):
+        plain, ours = (found[network, batch, who] for who in ("plain PyTorch", "Lamina"))
+        lines.append(
+            f"| {network} | {batch} | {plain['pictures_per_s']:,.0f} | {ours['pictures_per_s']:,.0f}, "
+            f"{ours['ratio']:.2f} x | {ours['first_update_s']:.1f} s |"
+        )
+    note = f"{record['dtype']}, channels-last on both sides; `benchmarks/resnet.py`."
+    return "\n".join([*lines, "", note])
+
+
+def population() -> str:
+    """Show how much faster many networks train together than one after another."""
+    blocks = []
+    for record in filter(None, map(recorded, ("population", "population-cuda"))):
+        lines = [f"| networks at once, {record['device']} | | one update of all | against one after another |"]
+        lines.append("| --- | ---: | ---: | ---: |")
+        for r in record["rows"]:
+            if r["who"] != "alone":
+                who = "" if r["who"] == "population" else f" ({r['who']})"
+                lines.append(
+                    f"| {r['what']}{who} | {r['members']} | {r['milliseconds']:.2f} ms | "
+                    f"{r['speedup']:.0f} ± {r['spread']:.0f} x |"
+                )
+        note = (
+            f"{record['dtype']}; the other side is plain PyTorch with fused Adam, extrapolated from measured updates; "
+            "`benchmarks/population.py`."
+        )
+        blocks.append("\n".join([*lines, "", note]))
+    return "\n\n".join(blocks)
+
+
+def search_overhead() -> str:
+    """Show what a search costs beside the training."""
+    if (record := recorded("search_overhead")) is None:
+        return ""
+    lines = ["| search | ms a trivial trial | trials |", "| --- | ---: | ---: |"]
+    lines += [f"| {r['who']} | {r['milliseconds']:.2f} ± {r['spread']:.2f} | {r['trials']} |" for r in record["rows"]]
+    return "\n".join([*lines, "", "`benchmarks/search_overhead.py`."])
+
+
 def _span(values: list[float]) -> str:
     return f"{min(values):.2%} to {max(values):.2%}"
 
@@ -162,6 +229,10 @@ TABLES = (
     ("activations", activations),
     ("small_networks", small_networks),
     ("time_to_99", time_to_99),
+    ("gru", gru),
+    ("resnet", resnet),
+    ("population", population),
+    ("search_overhead", search_overhead),
 )
 
 
