@@ -137,7 +137,7 @@ def time_to_99() -> str:
     lines.append(f"| median of {len(rows)} seeds | {seconds[len(seconds) // 2]:.1f} s |")
     lines.append(f"| test accuracy, lowest and highest | {_span([r['accuracy'] for r in rows])} |")
     lines += [f"| of which: {part} | {time:.2f} s |" for part, time in record["parts"]]
-    note = f"`lamina {record['command'].removeprefix('lamina ')}`; {record['precision']}; `benchmarks/time_to_99.py`."
+    note = f"`{record['command']}`; {record['precision']}; `benchmarks/time_to_99.py`."
     return "\n".join([*lines, "", note])
 
 
