@@ -59,7 +59,8 @@ class CapturedStep(EagerStep):
         self._places = torch.arange(self.batch_size, device=device)
         self._layers = kernels.SmallLayers(self._kernels) if self._kernels else nullcontext()
         # Cast together: autocast would launch two small kernels a layer.
-        self._weights = HalfWeights(model) if self._half else nullcontext()
+        by_ours = self._kernels is not None and kernels.small(model, self.batch_size)
+        self._weights = HalfWeights(model) if self._half and not by_ours else nullcontext()
         self._takes, self._judges = self._takes_pictures(), self._judges_labels()
         self.model.train()
         recording, own = Recording(), [*self.state().values(), self.cursor, self.count, self._device_rate]

@@ -370,6 +370,20 @@ def few_channels(model: torch.nn.Module) -> bool:
     return all(max(layer.in_channels, layer.out_channels) <= CHANNELS for layer in layers)
 
 
+def small(model: torch.nn.Module, rows: int) -> bool:
+    """Say whether all dense and convolutional layers of a network run by our kernels, whatever the precision.
+
+    Args:
+        model: a network.
+        rows: how many examples a batch has.
+
+    >>> small(torch.nn.Linear(784, 128), 128), small(torch.nn.Linear(784, 128), 1024)
+    (True, False)
+    """
+    dense = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
+    return few_channels(model) and all(rows * layer.weight.numel() <= ROUNDED_WORK for layer in dense)
+
+
 @functools.cache
 def load(device: int) -> Kernels | None:
     """Compile the kernels for a device; None, with a warning, where the compiler is not there or refuses.
