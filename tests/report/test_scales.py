@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamina.report.scales import demands_log, exact, fit
@@ -62,6 +62,8 @@ def test_log_scale_only_where_the_range_demands_it(values, wanted):
 
 
 @given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=20))
+@example([2.2250738585072014e-308])
+@example([-1e-299, 1e-303])
 def test_every_value_lies_inside_and_order_is_kept(values):
     scale = fit(values, 0, 100)
     places = [scale(v) for v in sorted(values)]

@@ -70,7 +70,12 @@ def exact(low: float, high: float, start: float, end: float, *, whole: bool = Fa
     return Scale(low, high, start, end, _ticks(low, high, step))
 
 
+_NOTHING = 1e-300  # what is smaller counts as 0: powers of ten below it are no numbers
+
+
 def _linear(low: float, high: float, start: float, end: float, count: int) -> Scale:
+    if max(abs(low), abs(high)) < _NOTHING:
+        low = high = 0.0
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         low, high = min(low, 0.0), max(high, 0.0) or float(low == 0)
     elif 0 < low < 0.4 * high:
