@@ -10,30 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lamina.cli import main
 from lamina.cli.leaders import Live, Plain, leaders, table
 from lamina.studies.records import Outcome
 from lamina.studies.study import Moment, Study
-
-
-@pytest.fixture
-def typed(monkeypatch, tmp_path, capsys):
-    """Type a command in this process, in an empty folder; return exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["lamina", *map(str, words)])
-        capsys.readouterr()
-        try:
-            main()
-            code = 0
-        except SystemExit as error:
-            code = int(error.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
 
 QUICK = ("--data", "iris", "--epochs", "2", "--threads", "1")
 

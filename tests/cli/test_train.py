@@ -14,30 +14,10 @@ import torch
 from PIL import Image
 
 import lamina
-from lamina.cli import main
 
 
 def lamina_(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "lamina", *words], capture_output=True, text=True, cwd=cwd)
-
-
-@pytest.fixture
-def typed(monkeypatch, tmp_path, capsys):
-    """Type a command in this process, in an empty folder; return exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["lamina", *map(str, words)])
-        capsys.readouterr()
-        try:
-            main()
-            code = 0
-        except SystemExit as error:
-            code = int(error.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")
