@@ -10,8 +10,8 @@ def prefers_channels_last(model: nn.Module) -> bool:
     """Say whether a network trains faster with the channels of a pixel side by side.
 
     True for networks with two-dimensional convolutions in float32 or shorter numbers: on CUDA the tensor cores read
-    this layout and the fused normalizations need it; on the CPU it took 0.87 to 0.91 of the time for LeNet-5 and
-    ResNets. The libraries have no such convolutions for float64.
+    this layout and the fused normalizations need it; on the CPU it is a little faster for LeNet-5 and ResNets. The
+    libraries have no such convolutions for float64.
 
     >>> prefers_channels_last(nn.Conv2d(1, 6, 5)), prefers_channels_last(nn.Linear(2, 2))
     (True, False)

@@ -12,7 +12,6 @@ from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import Wording
-from lamina.report.formatting import plain
 from lamina.report.record import Record
 from lamina.training.preparation import read_preparation
 from lamina.training.recipe import OPTIMIZERS, Recipe, as_dict
@@ -89,9 +88,8 @@ def train(record: Record) -> tuple[list[str], list[str]]:
     options = dict(origin.get("options", {}))
     if "target" in options:
         words += ["--target", str(options.pop("target"))]
-    if options:
-        said = ", ".join(f"{key}={plain(value)}" for key, value in options.items())
-        remarks.append(f"The data were loaded with {said}, which only Python can say: lamina.load({record.data!r}, …).")
+    for key, value in options.items():
+        words += ["--read", f"{key}={_word(value)}"]
     recipe = flat_recipe(config["recipe"])
     seed = int(recipe.pop("seed", 0))
     if int(origin.get("seed", seed)) != seed:
