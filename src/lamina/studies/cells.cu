@@ -6,12 +6,7 @@
 // Values lie as [member][row][batch], the batch together; a gated cell stacks its rows as in `functional.recurrent`.
 // Where a sequence is over (`valid` is 0), the state stays as it is and so does the gradient that comes from behind.
 
-#if DOUBLE
-typedef double Real;
-#else
-typedef float Real;
-#endif
-typedef long long Int;
+#include "numbers.cu"
 
 struct View {
   Real* at;
@@ -27,33 +22,11 @@ struct Step {
 };
 
 #ifdef __CUDACC__
-#define INLINE __device__ __forceinline__
-INLINE float exp_of(float x) { return expf(x); }
-INLINE double exp_of(double x) { return exp(x); }
 INLINE float tanh_of(float x) { return tanhf(x); }
 INLINE double tanh_of(double x) { return tanh(x); }
 INLINE float sigmoid_of(float x) { return 1 / (1 + expf(-x)); }
 INLINE double sigmoid_of(double x) { return 1 / (1 + exp(-x)); }
 #else
-#include <math.h>
-#include <string.h>
-#define INLINE static inline __attribute__((always_inline))
-// e^x for x <= 0 without a call, so that loops become vector code: x = n log 2 + r, a polynomial for e^r.
-INLINE float exp_of(float x) {
-  x = x < -87.0f ? -87.0f : x;
-  const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f, r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float y = 1.9875691500e-4f;
-  y = y * r + 1.3981999507e-3f;
-  y = y * r + 8.3334519073e-3f;
-  y = y * r + 4.1665795894e-2f;
-  y = y * r + 1.6666665459e-1f;
-  y = y * r + 5.0000001201e-1f;
-  y = y * r * r + r + 1.0f;
-  const int bits = ((int)n + 127) << 23;
-  float power;
-  memcpy(&power, &bits, sizeof power);
-  return y * power;
-}
 INLINE float sigmoid_of(float x) {
   const float e = exp_of(x < 0 ? x : -x);
   return (x < 0 ? e : 1.0f) / (1.0f + e);
@@ -69,7 +42,6 @@ INLINE float tanh_of(float x) {
   y = y * s * x + x;
   return a < 0.625f ? y : x < 0 ? -far : far;
 }
-INLINE double exp_of(double x) { return exp(x); }
 INLINE double tanh_of(double x) { return tanh(x); }
 INLINE double sigmoid_of(double x) { return 1 / (1 + exp(-x)); }
 #endif

@@ -6,23 +6,12 @@
 // The tensor has three axes, listed from the one whose entries lie closest together. `place` gives what a step along an
 // axis adds to the index that the hash reads, `who` what it adds to the number of the member.
 
-#if DOUBLE
-typedef double Real;
-#else
-typedef float Real;
-#endif
-typedef long long Int;
+#include "numbers.cu"
 typedef unsigned int Word;
 
 struct Axes {
   Int size[3], stride[3], place[3], who[3];
 };
-
-#ifdef __CUDACC__
-#define INLINE __device__ __forceinline__
-#else
-#define INLINE static inline __attribute__((always_inline))
-#endif
 
 INLINE Word mix(Word x) {
   x = (x ^ (x >> 16)) * 0x7FEB352Du;

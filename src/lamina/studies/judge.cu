@@ -6,12 +6,7 @@
 //
 // Logits are read with any strides; the gradient is written as [member][class][batch].
 
-#if DOUBLE
-typedef double Real;
-#else
-typedef float Real;
-#endif
-typedef long long Int;
+#include "numbers.cu"
 
 struct Counters {
   double* loss_sum;
@@ -21,14 +16,6 @@ struct Counters {
   const unsigned char* active;
   unsigned char* alive;
 };
-
-#ifdef __CUDACC__
-#define INLINE __device__ __forceinline__
-#else
-#include <math.h>
-#include <string.h>
-#define INLINE static inline __attribute__((always_inline))
-#endif
 
 INLINE void count(Int k, double loss, double score, Int batch, const Counters& c) {
   c.loss_sum[k] += loss;
@@ -56,8 +43,6 @@ INLINE double sum_of_block(double value, double* shared) {
   return sum;
 }
 
-INLINE float exp_of(float x) { return expf(x); }
-INLINE double exp_of(double x) { return exp(x); }
 INLINE float log_of(float x) { return logf(x); }
 INLINE double log_of(double x) { return log(x); }
 
@@ -89,23 +74,6 @@ extern "C" __global__ void judge(const Real* z, const Int* targets, const Real* 
 
 #else
 
-// e^x for x <= 0 without a call, so that loops become vector code: x = n log 2 + r, a polynomial for e^r.
-INLINE float exp_of(float x) {
-  x = x < -87.0f ? -87.0f : x;
-  const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f, r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float y = 1.9875691500e-4f;
-  y = y * r + 1.3981999507e-3f;
-  y = y * r + 8.3334519073e-3f;
-  y = y * r + 4.1665795894e-2f;
-  y = y * r + 1.6666665459e-1f;
-  y = y * r + 5.0000001201e-1f;
-  y = y * r * r + r + 1.0f;
-  const int bits = ((int)n + 127) << 23;
-  float power;
-  memcpy(&power, &bits, sizeof power);
-  return y * power;
-}
-INLINE double exp_of(double x) { return exp(x); }
 INLINE float log_of(float x) { return logf(x); }
 INLINE double log_of(double x) { return log(x); }
 

@@ -86,8 +86,10 @@ def _processor() -> str:
 
 
 def source(name: str) -> str:
-    """Read a text of this package that is compiled for the CPU or for CUDA."""
-    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    """Read a text of this package that is compiled for the CPU or for CUDA, with what it shares with others."""
+    home = importlib.resources.files(__package__)
+    shared, text = (home.joinpath(file).read_text(encoding="utf-8") for file in ("numbers.cu", name))
+    return text.replace('#include "numbers.cu"\n', shared)
 
 
 @functools.cache

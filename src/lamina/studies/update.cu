@@ -9,12 +9,7 @@
 //
 // Tensors lie as [member][entry]. `numbers` is a table [row][member]; its rows are the fields of Numbers.
 
-#if DOUBLE
-typedef double Real;
-#else
-typedef float Real;
-#endif
-typedef long long Int;
+#include "numbers.cu"
 
 struct Numbers {
   Real rate;       // learning rate; divided by the correction of the first moment for Adam
@@ -28,16 +23,8 @@ struct Numbers {
   Real limit;      // of values
 };
 
-#ifdef __CUDACC__
-#define INLINE __device__ __forceinline__
 INLINE float root_of(float x) { return sqrtf(x); }
 INLINE double root_of(double x) { return sqrt(x); }
-#else
-#include <math.h>
-#define INLINE static inline __attribute__((always_inline))
-INLINE float root_of(float x) { return sqrtf(x); }
-INLINE double root_of(double x) { return sqrt(x); }
-#endif
 
 INLINE Numbers numbers_of(const Real* table, Int member, Int members) {
   Numbers n;
