@@ -10,6 +10,7 @@ from lamina import __version__
 from lamina._errors import LaminaError
 from lamina.cli import train as train_verbs
 from lamina.cli.data import data_app
+from lamina.cli.draw import draw
 from lamina.cli.report import report
 from lamina.cli.search import search
 
@@ -94,6 +95,7 @@ app.command()(train_verbs.evaluate)
 app.command()(train_verbs.predict)
 app.command()(search)
 app.command()(report)
+app.command()(draw)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from lamina.architectures.build import configure
 from lamina.architectures.table import TABLE, Entry
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
+from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import Wording
 from lamina.report.record import Record
@@ -187,9 +188,10 @@ def _sequence_options(record: Record, found: Entry, stored: dict[str, Any]) -> d
     except LaminaError:
         return None
     said: dict[str, Any] = {}
-    if isinstance(prepared, TextPreprocess):
-        natural = Wording("character" if prepared.spec.task == "language" else "word")
+    if isinstance(prepared, TextPreprocess | DescriptionPreprocess):
+        natural = Wording("character" if prepared.spec.task in ("language", "description") else "word")
         said = {k: v for k, v in asdict(prepared.vocabulary.wording).items() if v != getattr(natural, k)}
+    if isinstance(prepared, TextPreprocess):
         said |= {} if prepared.longest is None else {"longest": prepared.longest}
     return said | {key: stored.get(key) for key in usual if _comparable(stored.get(key)) != _comparable(usual[key])}
 
@@ -199,7 +201,8 @@ def _recipe_options(record: Record, flat: dict[str, Any]) -> dict[str, Any]:
     name = record.config["recipe"]["optimizer"]["name"]
     usual = flat_recipe(as_dict(Recipe(optimizer=OPTIMIZERS[name]())))
     flat = {key: value for key, value in flat.items() if key not in _NO_CHANGES}
-    return {"optimizer": name} | {key: flat[key] for key in flat if key in _SAID or flat[key] != usual.get(key)}
+    said = (*_SAID, "label_smoothing") if record.task == "translation" else _SAID
+    return {"optimizer": name} | {key: flat[key] for key in flat if key in said or flat[key] != usual.get(key)}
 
 
 def _augment_options(record: Record, found: Entry) -> dict[str, Any]:

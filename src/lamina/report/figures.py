@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lamina.drawing.scales import Scale, demands_log, exact, fit
 from lamina.report.formatting import number, percent
 from lamina.report.markup import Markup, join, tag
-from lamina.report.scales import Scale, demands_log, exact, fit
 
 Values = Sequence[float | None]
 Point = tuple[float, float]

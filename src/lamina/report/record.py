@@ -83,6 +83,7 @@ class Record:
         first = {
             "classification": "accuracy",
             "translation": "exact",
+            "description": "exact",
             "language": "perplexity",
             "tagging": "token_accuracy",
         }

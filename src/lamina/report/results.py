@@ -89,7 +89,7 @@ def _worst(record: Record) -> Markup | None:
     sure = "largest errors first"
     if record.task == "classification":
         sure = "the class → the guess, most confident first"
-    elif record.task == "translation":
+    elif record.task in ("translation", "description"):
         sure = "most confident first"
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
         shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
@@ -104,6 +104,9 @@ def _mistake(record: Record, row: dict[str, Any]) -> Markup:
         alt = f"{label} taken for {guess}"
         sure = percent(row["confidence"])
         words = [tag("b", label), " → ", tag("span", guess, class_="wrong"), tag("br"), sure]
+    elif record.task == "description":
+        alt = f"{row['target']}, written {row['output']}"
+        words = [tag("b", str(row["target"])), " → ", tag("span", str(row["output"]), class_="wrong")]
     else:
         alt = f"target {number(row['target'])}, prediction {number(row['output'])}"
         words = [alt]

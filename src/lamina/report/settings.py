@@ -28,7 +28,7 @@ def preprocess(record: Record) -> Table | None:
     if fitted is None:
         return None
     spec = fitted["spec"]
-    if "vocabulary" in fitted:
+    if "vocabulary" in fitted and "steps" not in fitted:
         return _pairs(
             [*_dictionaries(fitted), *(("note", record.clean(str(n))) for n in spec.get("notes", ()))], "what"
         )
@@ -55,6 +55,8 @@ def preprocess(record: Record) -> Table | None:
                 _numbers(fitted["target_std"]) if few else f"{len(fitted['target_std'])} numbers",
             )
         )
+    if "steps" in fitted:
+        rows += [_dictionary("dictionary", fitted["vocabulary"]), ("longest text", f"{fitted['steps']} entries")]
     rows += [("note", record.clean(str(note))) for note in spec.get("notes", ())]
     return _pairs(rows, "what")
 
@@ -64,10 +66,14 @@ def _dictionaries(fitted: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("examples", str(fitted["spec"]["kind"]))]
     for key, name in (("vocabulary", "dictionary"), ("answer_vocabulary", "dictionary of the answers")):
         if fitted[key] is not None:
-            wording = fitted[key]["wording"]
-            folded = ", without capital letters" if wording["fold"] else ""
-            rows.append((name, f"{number(len(fitted[key]['words']))} entries, level {wording['level']}{folded}"))
+            rows.append(_dictionary(name, fitted[key]))
     return [*rows, *([("longest text", f"{fitted['longest']} entries")] if fitted["longest"] else [])]
+
+
+def _dictionary(name: str, vocabulary: dict[str, Any]) -> tuple[str, str]:
+    wording = vocabulary["wording"]
+    folded = ", without capital letters" if wording["fold"] else ""
+    return name, f"{number(len(vocabulary['words']))} entries, level {wording['level']}{folded}"
 
 
 def columns(record: Record) -> Table | None:

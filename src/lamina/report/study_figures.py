@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from lamina.drawing.scales import Scale, exact, fit
 from lamina.report.figures import (
     BOTTOM,
     HEIGHT,
@@ -21,7 +22,6 @@ from lamina.report.figures import (
 )
 from lamina.report.formatting import number
 from lamina.report.markup import Markup, join, tag
-from lamina.report.scales import Scale, exact, fit
 from lamina.report.study_record import Axis, StudyRecord, Tried, levels
 from lamina.report.tables import metric
 

@@ -177,6 +177,10 @@ def worst(record: Record) -> Table | None:
         return Table(("example", "text", "wanted", "written"), tuple(texts), (0,))
     names = list(dict.fromkeys(name for row in rows for name in row.get("values") or {}))
     values = [tuple(_cell((row.get("values") or {}).get(name)) for name in names) for row in rows]
+    if record.task == "description":
+        texts = [(number(r["index"]), str(r["target"]), str(r["output"])) for r in rows]
+        joined = tuple((*text, *more) for text, more in zip(texts, values, strict=True))
+        return Table(("example", "wanted", "written", *names), joined, (0,))
     if record.task == "classification":
         head: tuple[str, ...] = ("example", "is", "taken for", "sure")
         texts = [(number(r["index"]), str(r["label"]), str(r["guess"]), percent(r["confidence"])) for r in rows]

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lamina._errors import ArgumentError
+
 LOG_FROM = 50.0
 """The ratio of the largest to the smallest value from which a logarithmic scale shows more."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -29,6 +31,20 @@ class Scale:
         """Return the place of a value."""
         low, high, value = (math.log10(v) for v in (self.low, self.high, value)) if self.log else self._plain(value)
         return self.start + (self.end - self.start) * (value - low) / (high - low)
+
+    def places(self, values: Iterable[float]) -> list[float]:
+        """Return the places of many values, faster than one by one.
+
+        >>> exact(0, 10, 0, 100).places([1, 5])
+        [10.0, 50.0]
+        """
+        if self.log:
+            low, high = math.log10(self.low), math.log10(self.high)
+            values = map(math.log10, values)
+        else:
+            low, high = self.low, self.high
+        factor, start = (self.end - self.start) / (high - low), self.start
+        return [start + (value - low) * factor for value in values]
 
     def _plain(self, value: float) -> tuple[float, float, float]:
         return self.low, self.high, value
@@ -57,12 +73,20 @@ def fit(values: Iterable[float], start: float, end: float, *, log: bool = False,
     return _log(low, high, start, end) if log else _linear(low, high, start, end, count)
 
 
-def exact(low: float, high: float, start: float, end: float, *, whole: bool = False, count: int = 6) -> Scale:
+def exact(
+    low: float, high: float, start: float, end: float, *, whole: bool = False, count: int = 6, log: bool = False
+) -> Scale:
     """Keep the ends as they are and put round ticks between them; `whole` allows no fractions.
+
+    A logarithmic scale needs positive ends; it has powers of ten and, over less than two decades, 2 and 5 times them.
 
     >>> [label for _, label in exact(1, 10, 0, 1, whole=True).ticks]
     ['2', '4', '6', '8', '10']
+    >>> [label for _, label in exact(0.5, 20, 0, 1, log=True).ticks]
+    ['0.5', '1', '2', '5', '10', '20']
     """
+    if log:
+        return _exact_log(low, high, start, end, count)
     if high <= low:
         low, high = low - 0.5, high + 0.5
     step = _step(high - low, count)
@@ -93,6 +117,25 @@ def _log(low: float, high: float, start: float, end: float) -> Scale:
     first, last = max(first, -323), min(last, 308)
     ticks = tuple((10.0**power, _power(power)) for power in range(first, last + 1, every))
     return Scale(10.0**first, 10.0**last, start, end, ticks, True)
+
+
+def _exact_log(low: float, high: float, start: float, end: float, count: int) -> Scale:
+    if not 0 < low:
+        raise ArgumentError(f"a logarithmic axis needs positive ends, got {low:g} and {high:g}: use a linear one.")
+    if high <= low:
+        low, high = low / 2, high * 2
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    factors = (1, 2, 5) if high < 100 * low else (1,)
+    every = max(1, math.ceil((last - first) / count)) if factors == (1,) else 1
+    inside = [
+        (factor * 10.0**power, f"{factor * 10.0**power:g}" if -4 <= power <= 4 else f"{factor}·{_power(power)}")
+        if factor > 1
+        else (10.0**power, _power(power))
+        for power in range(first, last + 1, every)
+        for factor in factors
+    ]
+    ticks = tuple((v, label) for v, label in inside if low * (1 - 1e-9) <= v <= high * (1 + 1e-9))
+    return Scale(low, high, start, end, ticks, True)
 
 
 def _step(span: float, count: int) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lamina.report.scales import demands_log, exact, fit
+from lamina.drawing.scales import demands_log, exact, fit
 
 
 def test_linear_scale_has_round_ends_and_even_places():

@@ -1,0 +1,67 @@
+"""Writing a scene to a file, by its suffix."""
+
+from pathlib import Path
+
+from lamina._errors import ArgumentError
+from lamina.drawing.raster import raster
+from lamina.drawing.scene import Scene
+from lamina.drawing.svg import svg
+from lamina.drawing.tikz import tikz
+
+SUFFIXES = (".svg", ".tex", ".pdf", ".png")
+
+
+def suffix_of(path: str | Path) -> str:
+    """Give the suffix of a drawing's file, or refuse it.
+
+    >>> suffix_of("net.SVG")
+    '.svg'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ArgumentError(
+            f"`path` must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}: name the file net.svg, say."
+        )
+    return suffix
+
+
+def rendered(scene: Scene, suffix: str, theme: str = "light") -> bytes:
+    """Give a scene as the bytes of a file: ".svg", ".tex", ".pdf" or ".png".
+
+    >>> from lamina.drawing.scene import Circle, Scene
+    >>> rendered(Scene(20, 20, (Circle((10, 10), 8),), "a disc"), ".tex")[:8]
+    b'% a disc'
+    """
+    if suffix == ".svg":
+        return svg(scene, theme).encode()
+    if theme == "page":
+        raise ArgumentError(
+            f"`theme` 'page' must be written as .svg, got {suffix}: a page styles an SVG; use 'light' or 'dark'."
+        )
+    if suffix == ".tex":
+        return tikz(scene, theme=theme).encode()
+    return raster(scene, suffix_of("scene" + suffix)[1:], theme)
+
+
+def save(scene: Scene, path: str | Path, theme: str = "light") -> Path:
+    """Write a scene to a file whose suffix says how: .svg, .tex (TikZ), .pdf or .png.
+
+    Args:
+        scene: what to draw.
+        path: the file; its folder is made.
+        theme: "light", "dark", or "page" (an SVG that takes its colors from the page around it).
+
+    Returns:
+        The path.
+
+    >>> import tempfile
+    >>> from lamina.drawing.scene import Circle, Scene
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Scene(20, 20, (Circle((10, 10), 8),), "a disc"), f"{folder}/disc.svg").name
+    'disc.svg'
+    """
+    path = Path(path)
+    data = rendered(scene, suffix_of(path), theme)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path

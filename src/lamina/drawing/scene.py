@@ -1,0 +1,350 @@
+"""A scene: plain shapes and texts on a sheet, before any file format.
+
+Lengths are points, x grows to the right and y grows downward from the top left corner. Shapes are painted in their
+order. Everything is frozen and holds numbers and words only, so that a scene can be compared, moved and tested; the
+back ends (`svg`, `tikz`, `raster`) all draw the same scene.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from lamina._errors import ArgumentError, choice
+from lamina.drawing.text import MIDDLE, layout
+
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+Pixels = Sequence[Sequence[float | Sequence[float]]]
+Anchor = Literal["start", "middle", "end"]
+Arrow = Literal["none", "end", "both"]
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """How a line is drawn: its color (a role of `colors`, a mixture or "#rrggbb"), width, dashes and opacity."""
+
+    color: str = "ink"
+    width: float = 1.0
+    dash: tuple[float, ...] = ()
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A disc with its border. `opacity` is that of the filling, `title` a tooltip."""
+
+    center: Point
+    radius: float
+    fill: str | None = "paper"
+    stroke: Stroke | None = Stroke()
+    opacity: float = 1.0
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """A rectangle from its top left corner; `radius` rounds its corners."""
+
+    corner: Point
+    size: Point
+    fill: str | None = "paper"
+    stroke: Stroke | None = Stroke()
+    radius: float = 0.0
+    opacity: float = 1.0
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Polygon:
+    """A closed polygon."""
+
+    points: tuple[Point, ...]
+    fill: str | None = "paper"
+    stroke: Stroke | None = Stroke()
+    opacity: float = 1.0
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Path:
+    """An open line through points, with arrow heads at will.
+
+    With `curve`, the points are a start and then triples: two control points and the end of each cubic Bezier piece.
+    """
+
+    points: tuple[Point, ...]
+    stroke: Stroke = Stroke()
+    arrow: Arrow = "none"
+    curve: bool = False
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        choice("arrow", self.arrow, ("none", "end", "both"))
+        if len(self.points) < 2 or (self.curve and len(self.points) % 3 != 1):
+            raise ArgumentError(
+                "`points` must be at least 2, or with `curve` a start and three points for each piece "
+                f"(4, 7, 10, ...), got {len(self.points)}."
+            )
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words and formulas (see `drawing.text`); `at` lies on the middle of their height, at the anchor's side.
+
+    `angle` turns the text about `at` in degrees, counterclockwise as it is read.
+    """
+
+    at: Point
+    content: str
+    size: float = 12.0
+    color: str = "ink"
+    anchor: Anchor = "start"
+    angle: float = 0.0
+    bold: bool = False
+
+    def __post_init__(self) -> None:
+        choice("anchor", self.anchor, ("start", "middle", "end"))
+        layout(self.content, self.size, self.bold)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A raster image of rows of gray values 0..255 or of red, green, blue triples, drawn with sharp pixels."""
+
+    corner: Point
+    size: Point
+    pixels: Pixels
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        lengths = {len(row) for row in self.pixels}
+        if len(lengths) != 1 or not lengths.pop():
+            raise ArgumentError(
+                f"`pixels` must be rows of one length, got lengths {sorted({len(r) for r in self.pixels})}."
+            )
+
+
+Shape = Circle | Rectangle | Polygon | Path | Text | Picture
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A sheet of `width` by `height` points with shapes; `title` and `description` are read aloud by screen readers."""
+
+    width: float
+    height: float
+    shapes: tuple[Shape, ...]
+    title: str
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "height"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise ArgumentError(f"`{name}` must be a positive number of points, got {value!r}.")
+
+    def moved(self, dx: float, dy: float) -> "Scene":
+        """Move every shape; the sheet stays."""
+        return replace(self, shapes=tuple(changed(shape, 1.0, dx, dy) for shape in self.shapes))
+
+    def scaled(self, factor: float) -> "Scene":
+        """Scale the sheet with its shapes, lines and letters."""
+        if not (math.isfinite(factor) and factor > 0):
+            raise ArgumentError(f"`factor` must be a positive number, got {factor!r}.")
+        shapes = tuple(changed(shape, factor, 0.0, 0.0) for shape in self.shapes)
+        return replace(self, width=self.width * factor, height=self.height * factor, shapes=shapes)
+
+
+def changed(shape: Shape, factor: float, dx: float, dy: float) -> Shape:
+    """Scale a shape by `factor` and then move it.
+
+    >>> changed(Circle((1, 2), 3), 2.0, 10, 0).center
+    (12.0, 4.0)
+    """
+    to = (factor, dx, dy)
+    match shape:
+        case Circle():
+            center, stroke = _at(shape.center, to), _line(shape.stroke, factor)
+            return replace(shape, center=center, radius=factor * shape.radius, stroke=stroke)
+        case Rectangle():
+            size, radius = (factor * shape.size[0], factor * shape.size[1]), factor * shape.radius
+            stroke = _line(shape.stroke, factor)
+            return replace(shape, corner=_at(shape.corner, to), size=size, radius=radius, stroke=stroke)
+        case Polygon():
+            points = tuple(_at(point, to) for point in shape.points)
+            return replace(shape, points=points, stroke=_line(shape.stroke, factor))
+        case Path():
+            points = tuple(_at(point, to) for point in shape.points)
+            return replace(shape, points=points, stroke=_line(shape.stroke, factor) or shape.stroke)
+        case Text():
+            return replace(shape, at=_at(shape.at, to), size=factor * shape.size)
+        case Picture():
+            size = (factor * shape.size[0], factor * shape.size[1])
+            return replace(shape, corner=_at(shape.corner, to), size=size)
+
+
+def _at(point: Point, to: tuple[float, float, float]) -> Point:
+    factor, dx, dy = to
+    return factor * point[0] + dx, factor * point[1] + dy
+
+
+def _line(stroke: Stroke | None, factor: float) -> Stroke | None:
+    if stroke is None or factor == 1.0:
+        return stroke
+    return replace(stroke, width=factor * stroke.width, dash=tuple(factor * d for d in stroke.dash))
+
+
+def text_box(text: Text) -> Box:
+    """Measure the box of a text: left, top, right, bottom.
+
+    >>> [round(v, 1) for v in text_box(Text((0, 0), "input", 10.0, anchor="middle"))]
+    [-12.9, -4.1, 12.9, 6.0]
+    """
+    runs = layout(text.content, text.size, text.bold)
+    width = max((run.x + run.width for run in runs), default=0.0)
+    left = {"start": 0.0, "middle": -width / 2, "end": -width}[text.anchor]
+    base = MIDDLE * text.size
+    top = base - max((run.extent[0] for run in runs), default=0.0)
+    bottom = base + max((run.extent[1] for run in runs), default=0.0)
+    turn = math.radians(text.angle)
+    cos, sin = math.cos(turn), math.sin(turn)
+    corners = [(x * cos + y * sin, y * cos - x * sin) for x in (left, left + width) for y in (top, bottom)]
+    xs, ys = [text.at[0] + x for x, _ in corners], [text.at[1] + y for _, y in corners]
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def box(shape: Shape) -> Box:
+    """Give the box of a shape: left, top, right, bottom, with its border and arrow heads.
+
+    >>> box(Rectangle((1, 1), (4, 2), stroke=None))
+    (1, 1, 5, 3)
+    """
+    if isinstance(shape, Text):
+        return text_box(shape)
+    if isinstance(shape, Circle):
+        (x, y), half = shape.center, shape.radius + (shape.stroke.width / 2 if shape.stroke else 0.0)
+        return x - half, y - half, x + half, y + half
+    if isinstance(shape, Rectangle | Picture):
+        (x, y), (w, h) = shape.corner, shape.size
+        points: Sequence[Point] = ((x, y), (x + w, y + h))
+    else:
+        points = outline(shape) if isinstance(shape, Path) else shape.points
+    stroke = None if isinstance(shape, Picture) else shape.stroke
+    edge = stroke.width / 2 if stroke else 0
+    if isinstance(shape, Path) and shape.arrow != "none":
+        edge = max(edge, head_size(shape.stroke)[1] / 2)
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return min(xs) - edge, min(ys) - edge, max(xs) + edge, max(ys) + edge
+
+
+def outline(path: Path, steps: int = 16) -> list[Point]:
+    """Follow a path as straight pieces; curves become `steps` pieces each."""
+    if not path.curve:
+        return list(path.points)
+    found = [path.points[0]]
+    for place in range(0, len(path.points) - 1, 3):
+        a, b, c, d = path.points[place : place + 4]
+        for step in range(1, steps + 1):
+            t = step / steps
+            weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+            pairs = tuple(zip(weights, (a, b, c, d), strict=True))
+            found.append((sum(w * p[0] for w, p in pairs), sum(w * p[1] for w, p in pairs)))
+    return found
+
+
+def head_size(stroke: Stroke) -> Point:
+    """Give the length and the width of an arrow head for a line."""
+    return 3.6 + 2.4 * stroke.width, 2.6 + 2.0 * stroke.width
+
+
+def _unit(start: Point, end: Point) -> Point:
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = math.hypot(dx, dy) or 1.0
+    return dx / length, dy / length
+
+
+def _head(points: Sequence[Point], stroke: Stroke) -> tuple[Point, tuple[Point, Point, Point]]:
+    """Put a head on the last of `points`: where the line now ends, and the triangle."""
+    tip = points[-1]
+    before = next((p for p in reversed(points) if p != tip), tip)
+    (ux, uy), (length, width) = _unit(before, tip), head_size(stroke)
+    x, y = tip[0] - length * ux, tip[1] - length * uy
+    left, right = (x - uy * width / 2, y + ux * width / 2), (x + uy * width / 2, y - ux * width / 2)
+    return (x + 0.2 * length * ux, y + 0.2 * length * uy), (tip, left, right)
+
+
+def arrow_parts(path: Path) -> tuple[tuple[Point, ...], tuple[tuple[Point, Point, Point], ...]]:
+    """Split a path into its line, shortened, and the triangles of its heads.
+
+    >>> line, heads = arrow_parts(Path(((0, 0), (20, 0)), arrow="end"))
+    >>> line[1], heads[0][0]
+    ((15.2, 0.0), (20, 0))
+    """
+    points, heads = list(path.points), []
+    if path.arrow != "none":
+        end, head = _head(path.points, path.stroke)
+        points[-1] = end
+        heads.append(head)
+    if path.arrow == "both":
+        start, head = _head(path.points[::-1], path.stroke)
+        points[0] = start
+        heads.append(head)
+    return tuple(points), tuple(heads)
+
+
+def fitted(shapes: Iterable[Shape], *, title: str, description: str = "", margin: float = 8.0) -> Scene:
+    """Make the scene whose sheet fits tightly around shapes.
+
+    >>> scene = fitted([Circle((0, 0), 10, stroke=None)], title="a disc", margin=5)
+    >>> scene.width, scene.shapes[0].center
+    (30.0, (15.0, 15.0))
+    """
+    shapes = tuple(shapes)
+    if not shapes:
+        raise ArgumentError("`shapes` must hold at least 1 shape, got 0: an empty scene has no size.")
+    boxes = [box(shape) for shape in shapes]
+    left, top = min(b[0] for b in boxes) - margin, min(b[1] for b in boxes) - margin
+    right, bottom = max(b[2] for b in boxes) + margin, max(b[3] for b in boxes) + margin
+    return Scene(right - left, bottom - top, shapes, title, description).moved(-left, -top)
+
+
+def beside(*scenes: Scene, gap: float = 24.0, align: str = "middle", title: str = "", description: str = "") -> Scene:
+    """Put scenes next to each other, from left to right.
+
+    >>> one = fitted([Circle((0, 0), 10, stroke=None)], title="a disc", margin=0)
+    >>> beside(one, one, gap=4).width
+    44.0
+    """
+    choice("align", align, ("top", "middle", "bottom"))
+    height, share = max(s.height for s in scenes), {"top": 0.0, "middle": 0.5, "bottom": 1.0}[align]
+    x, shapes = 0.0, list[Shape]()
+    for scene in scenes:
+        shapes.extend(scene.moved(x, share * (height - scene.height)).shapes)
+        x += scene.width + gap
+    return Scene(x - gap, height, tuple(shapes), title or _joined(scenes), description or _descriptions(scenes))
+
+
+def stacked(*scenes: Scene, gap: float = 16.0, align: str = "middle", title: str = "", description: str = "") -> Scene:
+    """Put scenes below each other, from top to bottom.
+
+    >>> one = fitted([Circle((0, 0), 10, stroke=None)], title="a disc", margin=0)
+    >>> stacked(one, one, gap=4).height
+    44.0
+    """
+    choice("align", align, ("left", "middle", "right"))
+    width, share = max(s.width for s in scenes), {"left": 0.0, "middle": 0.5, "right": 1.0}[align]
+    y, shapes = 0.0, list[Shape]()
+    for scene in scenes:
+        shapes.extend(scene.moved(share * (width - scene.width), y).shapes)
+        y += scene.height + gap
+    return Scene(width, y - gap, tuple(shapes), title or _joined(scenes), description or _descriptions(scenes))
+
+
+def _joined(scenes: Sequence[Scene]) -> str:
+    return "; ".join(dict.fromkeys(s.title for s in scenes if s.title))
+
+
+def _descriptions(scenes: Sequence[Scene]) -> str:
+    return " ".join(dict.fromkeys(s.description for s in scenes if s.description))

@@ -1,0 +1,189 @@
+"""A scene as SVG: real text, no scripts, no references to other files, the same bytes every time."""
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Iterable
+from dataclasses import replace
+from xml.sax.saxutils import escape, quoteattr
+
+from lamina._errors import ArgumentError, choice
+from lamina.drawing.colors import THEMES, css, resolve
+from lamina.drawing.scene import (
+    Circle,
+    Path,
+    Picture,
+    Pixels,
+    Point,
+    Polygon,
+    Rectangle,
+    Scene,
+    Shape,
+    Stroke,
+    Text,
+    arrow_parts,
+)
+from lamina.drawing.text import MIDDLE, layout
+
+FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
+Attributes = dict[str, str]
+
+
+def number(value: float) -> str:
+    """Write a length shortly: two decimals at most.
+
+    >>> number(3.0), number(-0.001), number(2.345)
+    ('3', '0', '2.35')
+    """
+    if not math.isfinite(value):
+        raise ArgumentError(f"A shape must lie at finite coordinates, got {value!r}: check the numbers of the scene.")
+    text = f"{value + 1e-9:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def svg(scene: Scene, theme: str = "light") -> str:
+    """Write a scene as an SVG document.
+
+    Args:
+        scene: what to draw.
+        theme: "light" and "dark" fix the colors and paint the paper; "page" leaves the paper out and takes the colors
+            from the page's variables `--lamina-input`, `--lamina-ink`, ... (see `colors.variables`).
+
+    >>> from lamina.drawing.scene import Circle, Scene
+    >>> svg(Scene(20, 20, (Circle((10, 10), 8, stroke=None),), "a disc")).splitlines()[3]
+    '<circle cx="10" cy="10" r="8" fill="#ffffff"/>'
+    """
+    choice("theme", theme, THEMES)
+    width, height = number(scene.width), number(scene.height)
+    names = escape(scene.title), escape(scene.description)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+        f' role="img" font-family="{FONTS}">',
+        f"<title>{names[0]}</title>" + (f"<desc>{names[1]}</desc>" if scene.description else ""),
+    ]
+    if theme != "page":
+        lines.append(f'<rect width="{width}" height="{height}" fill="{resolve("paper", theme)}"/>')
+    for shape in scene.shapes:
+        lines.extend(_drawn(shape, theme))
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _drawn(shape: Shape, theme: str) -> Iterable[str]:
+    match shape:
+        case Circle():
+            place = {"cx": number(shape.center[0]), "cy": number(shape.center[1]), "r": number(shape.radius)}
+            yield _tag("circle", place | _painted(shape, theme), shape.title)
+        case Rectangle():
+            place = _corner(shape) | ({"rx": number(shape.radius)} if shape.radius else {})
+            yield _tag("rect", place | _painted(shape, theme), shape.title)
+        case Polygon():
+            yield _tag("polygon", {"points": _points(shape.points)} | _painted(shape, theme), shape.title)
+        case Path():
+            yield from _path(shape, theme)
+        case Text():
+            yield _text(shape, theme)
+        case Picture():
+            place = _corner(shape) | {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
+            data = base64.b64encode(png(shape.pixels)).decode()
+            yield _tag("image", place | {"href": f"data:image/png;base64,{data}"}, shape.title)
+
+
+def _tag(name: str, attributes: Attributes, title: str = "", inner: str = "") -> str:
+    listed = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
+    inside = (f"<title>{escape(title)}</title>" if title else "") + inner
+    return f"<{name}{listed}>{inside}</{name}>" if inside else f"<{name}{listed}/>"
+
+
+def _corner(shape: Rectangle | Picture) -> Attributes:
+    (x, y), (w, h) = shape.corner, shape.size
+    return {"x": number(x), "y": number(y), "width": number(w), "height": number(h)}
+
+
+def _points(points: Iterable[Point]) -> str:
+    return " ".join(f"{number(x)},{number(y)}" for x, y in points)
+
+
+def _colored(theme: str, **colors: str) -> Attributes:
+    """Name colors as attributes, or as a style where the page decides about them."""
+    if theme == "page":
+        return {"style": ";".join(f"{key}:{css(color)}" for key, color in colors.items())}
+    return {key: resolve(color, theme) for key, color in colors.items()}
+
+
+def _line(stroke: Stroke) -> Attributes:
+    found = {"stroke-width": number(stroke.width)}
+    if stroke.dash:
+        found["stroke-dasharray"] = " ".join(map(number, stroke.dash))
+    if stroke.opacity != 1:
+        found["stroke-opacity"] = number(stroke.opacity)
+    return found
+
+
+def _painted(shape: Circle | Rectangle | Polygon, theme: str) -> Attributes:
+    colors = ({"fill": shape.fill} if shape.fill else {}) | ({"stroke": shape.stroke.color} if shape.stroke else {})
+    found = ({} if shape.fill else {"fill": "none"}) | (_colored(theme, **colors) if colors else {})
+    if shape.fill and shape.opacity != 1:
+        found["fill-opacity"] = number(shape.opacity)
+    return found | (_line(shape.stroke) | {"stroke-linejoin": "round"} if shape.stroke else {})
+
+
+def _path(path: Path, theme: str) -> Iterable[str]:
+    line, heads = arrow_parts(path)
+    if path.curve:
+        pieces = [f"C{_points(line[place : place + 3])}" for place in range(1, len(line), 3)]
+        drawn = f"M{_points(line[:1])}" + "".join(pieces)
+        body = _tag("path", {"d": drawn, "fill": "none"} | _stroked(path.stroke, theme), path.title)
+    else:
+        body = _tag("polyline", {"points": _points(line), "fill": "none"} | _stroked(path.stroke, theme), path.title)
+    yield body
+    for head in heads:
+        faint = {"fill-opacity": number(path.stroke.opacity)} if path.stroke.opacity != 1 else {}
+        yield _tag("polygon", {"points": _points(head)} | _colored(theme, fill=path.stroke.color) | faint)
+
+
+def _stroked(stroke: Stroke, theme: str) -> Attributes:
+    return _colored(theme, stroke=stroke.color) | _line(stroke) | {"stroke-linejoin": "round"}
+
+
+def _text(text: Text, theme: str) -> str:
+    (x, y), runs = text.at, layout(text.content, text.size, text.bold)
+    base = y + MIDDLE * text.size
+    common = {"font-size": number(text.size)} | _colored(theme, fill=text.color)
+    common |= {"font-weight": "bold"} if text.bold else {}
+    common |= {"transform": f"rotate({number(-text.angle)} {number(x)} {number(y)})"} if text.angle else {}
+    if len(runs) == 1:
+        anchor = {} if text.anchor == "start" else {"text-anchor": text.anchor}
+        slant = {"font-style": "italic"} if runs[0].italic else {}
+        place = {"x": number(x), "y": number(base)} | anchor | common | slant
+        return _tag("text", place, inner=escape(runs[0].text))
+    # Each run has its own place: an anchor in the middle would hold for the first run alone.
+    width = max((run.x + run.width for run in runs), default=0.0)
+    left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
+    spans = []
+    for run in runs:
+        words = run.text.lstrip(" ")
+        place = {"x": number(left + run.x + run.width - replace(run, text=words).width), "y": number(base - run.rise)}
+        place |= {"font-size": number(run.size)} if run.size != text.size else {}
+        place |= {"font-style": "italic"} if run.italic else {}
+        spans.append(_tag("tspan", place, inner=escape(words)))
+    return _tag("text", common, inner="".join(spans))
+
+
+def png(pixels: Pixels) -> bytes:
+    r"""Write rows of gray values or colors as a PNG file, with nothing but the standard library.
+
+    >>> png([[0, 255]])[:4]
+    b'\x89PNG'
+    """
+    rows = [[(v, v, v) if isinstance(v, int | float) else tuple(v) for v in row] for row in pixels]
+    raw = b"".join(
+        b"\0" + bytes(min(255, max(0, round(channel))) for value in row for channel in value) for row in rows
+    )
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 2, 0, 0, 0)
+    signature = b"\x89PNG\r\n\x1a\n"
+    return signature + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(raw, 9)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
