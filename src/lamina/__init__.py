@@ -24,7 +24,11 @@ _HOME = {
     "Halving": "lamina.studies.halving",
     "TPE": "lamina.studies.tpe",
     "Range": "lamina.studies.space",
-    **dict.fromkeys(("architectures", "classical", "data", "functional", "layers", "studies", "training"), ""),
+    "summary": "lamina.inspection.summary",
+    "receptive_field": "lamina.inspection.receptive_field",
+    **dict.fromkeys(
+        ("architectures", "classical", "data", "functional", "inspection", "layers", "studies", "training"), ""
+    ),
 }
 __all__ = ["__version__", *_HOME]
 
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from lamina import classical as classical
     from lamina import data as data
     from lamina import functional as functional
+    from lamina import inspection as inspection
     from lamina import layers as layers
     from lamina import studies as studies
     from lamina import training as training
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
     from lamina.architectures.build import build as build
     from lamina.data.augment import Augment as Augment
     from lamina.data.load import load as load
+    from lamina.inspection.receptive_field import receptive_field as receptive_field
+    from lamina.inspection.summary import summary as summary
     from lamina.studies.halving import Halving as Halving
     from lamina.studies.samplers import Grid as Grid
     from lamina.studies.samplers import OneAtATime as OneAtATime

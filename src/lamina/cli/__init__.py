@@ -11,6 +11,7 @@ from lamina._errors import LaminaError
 from lamina.cli import train as train_verbs
 from lamina.cli.data import data_app
 from lamina.cli.draw import draw
+from lamina.cli.inspect import inspect
 from lamina.cli.report import report
 from lamina.cli.search import search
 
@@ -96,6 +97,7 @@ app.command()(train_verbs.predict)
 app.command()(search)
 app.command()(report)
 app.command()(draw)
+app.command()(inspect)
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ from lamina.training.kernels import Kernels
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.step import EagerStep
+from lamina.training.watching import Watcher
 
 
 class CapturedStep(EagerStep):
@@ -63,13 +64,24 @@ class CapturedStep(EagerStep):
         self._weights = HalfWeights(model) if self._half and not by_ours else nullcontext()
         self._takes, self._judges = self._takes_pictures(), self._judges_labels()
         self.model.train()
-        recording, own = Recording(), [*self.state().values(), self.cursor, self.count, self._device_rate]
-        self._replays: dict[int, Callable[[], None]] = {}
-        self._grads: dict[int, list[Tensor | None]] = {}
-        for size in sorted(sizes):
-            self._replays[size] = recording.record(partial(self._body, size), own)
-            self._grads[size] = [p.grad for p in self.params]
-        self._last = 0
+        self._recording, self._sizes = Recording(), sorted(sizes)
+        self._replays: dict[tuple[int, bool], Callable[[], None]] = {}
+        self._grads: dict[tuple[int, bool], list[Tensor | None]] = {}
+        self._last = (0, False)
+        self._record(watched=False)
+
+    def _record(self, watched: bool) -> None:
+        """Record the update of each size of a batch, as it is or with watchers looking."""
+        own = [*self.state().values(), self.cursor, self.count, self._device_rate]
+        for size in self._sizes:
+            self._replays[size, watched] = self._recording.record(partial(self._body, size, watched), own)
+            self._grads[size, watched] = [p.grad for p in self.params]
+        self._last = (0, False)  # whose gradients are those to look at is open again
+
+    def watch(self, watcher: Watcher) -> None:
+        """Record the update once more, with the watcher looking."""
+        super().watch(watcher)
+        self._record(watched=True)
 
     def _make_optimizer(self) -> Fused | torch.optim.Optimizer:
         """Make an optimizer whose learning rate and step count lie on the device."""
@@ -114,25 +126,33 @@ class CapturedStep(EagerStep):
     def __call__(self) -> None:
         """Make one update with the next batch."""
         size = min(self.batch_size, len(self.order) - self._cursor)
-        replay = self._replays.get(size)
+        key = size, self._watched()
+        replay = self._replays.get(key)
         if replay is None:
-            self._body(size)
+            self._body(*key)
         else:
             replay()
-            if size != self._last:  # the gradients of this graph are those to look at
-                self._last = size
-                for p, grad in zip(self.params, self._grads[size], strict=True):
+            if key != self._last:  # the gradients of this graph are those to look at
+                self._last = key
+                for p, grad in zip(self.params, self._grads[key], strict=True):
                     p.grad = grad
+        if key[1]:
+            self._keep()
         self._cursor += size
         self._seen += size
         self.step += 1
 
     def by_hand(self) -> None:
-        """From now on run every operation by itself, so that hooks see it."""
+        """From now on run every operation by itself, so that hooks see it, and no watcher."""
+        super().by_hand()
         self._replays.clear()
 
-    def _body(self, size: int) -> None:
+    def _body(self, size: int, watched: bool = False) -> None:
         """Make one update of `size` examples; what is recorded."""
+        with self._looking() if watched else nullcontext():
+            self._make(size)
+
+    def _make(self, size: int) -> None:
         if self._judges and self._kernels is not None:
             self._judged_update(self._kernels, *self._batch(size))
             return

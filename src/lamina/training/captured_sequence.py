@@ -5,6 +5,7 @@ Batches are copied into fixed tensors that a graph reads. `TokenSource(multiple=
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -24,7 +25,8 @@ from lamina.training.streams import StreamSource
 GRAPHS = 64
 """So many shapes are recorded at most."""
 
-Shape = tuple[torch.Size, torch.Size]
+Shape = tuple[torch.Size, torch.Size, bool]
+"""Of inputs and targets, and whether watchers look."""
 
 
 @dataclass
@@ -53,7 +55,7 @@ class _Captured(SequenceStep):
         self._last: _Graph | None = None
         self._recorded = True
         self.begin(0)
-        self._record(*self._take(0))  # what cannot be recorded is known before the first update
+        self._record(*self._take(0), watched=False)  # what cannot be recorded is known before the first update
 
     def _make_optimizer(self) -> Fused | torch.optim.Optimizer:
         return CapturedStep._make_optimizer(cast(CapturedStep, self))
@@ -66,11 +68,12 @@ class _Captured(SequenceStep):
     def __call__(self) -> None:
         """Make one update with the next batch."""
         inputs, targets = self._take(self._cursor)
-        graph = self._graphs.get((inputs.shape, targets.shape))
+        watched = self._watched()
+        graph = self._graphs.get((inputs.shape, targets.shape, watched))
         if graph is None and self._recorded and len(self._graphs) < GRAPHS:
-            graph = self._try(inputs, targets)
+            graph = self._try(inputs, targets, watched)
         if graph is None or not self._recorded:
-            self._body(inputs, targets)
+            self._body(inputs, targets, watched)
         else:
             graph.inputs.copy_(inputs)
             graph.targets.copy_(targets)
@@ -79,35 +82,39 @@ class _Captured(SequenceStep):
                 self._last = graph
                 for p, grad in zip(self.params, graph.grads, strict=True):
                     p.grad = grad
+        if watched:
+            self._keep()
         self._cursor += 1
         self.step += 1
 
     def by_hand(self) -> None:
-        """From now on run every operation by itself, so that hooks see it."""
+        """From now on run every operation by itself, so that hooks see it, and no watcher."""
+        super().by_hand()
         self._recorded = False
 
-    def _try(self, inputs: Tensor, targets: Tensor) -> _Graph | None:
+    def _try(self, inputs: Tensor, targets: Tensor, watched: bool) -> _Graph | None:
         try:
-            return self._record(inputs, targets)
+            return self._record(inputs, targets, watched)
         except RuntimeError as error:
             self.reason = f"a batch of shape {list(inputs.shape)} cannot be captured ({str(error).splitlines()[0]})"
             self._recorded = False
             return None
 
-    def _record(self, inputs: Tensor, targets: Tensor) -> _Graph:
+    def _record(self, inputs: Tensor, targets: Tensor, watched: bool) -> _Graph:
         """Record the update of a batch of this shape; nothing is changed by that."""
         own = [*self.state().values(), self.count, self._device_rate]
         fixed = inputs.clone(), targets.clone()
-        replay = self._recording.record(partial(self._body, *fixed), own)
+        replay = self._recording.record(partial(self._body, *fixed, watched), own)
         graph = _Graph(*fixed, replay, [p.grad for p in self.params])
-        self._graphs[inputs.shape, targets.shape] = graph
+        self._graphs[inputs.shape, targets.shape, watched] = graph
         return graph
 
-    def _body(self, inputs: Tensor, targets: Tensor) -> None:
+    def _body(self, inputs: Tensor, targets: Tensor, watched: bool = False) -> None:
         """Make one update; what is recorded."""
         now = self.count.clamp(max=len(self.table) - 1).view(1)
         torch.index_select(self.table, 0, now, out=self._device_rate.view(1))
-        self._update(inputs, targets)
+        with self._looking() if watched else nullcontext():
+            self._update(inputs, targets)
         self.count.add_(1)
 
     def _now(self) -> int | Tensor:

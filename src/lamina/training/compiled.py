@@ -40,7 +40,7 @@ class CompiledStep(EagerStep):
     """The update of `EagerStep` through `torch.compile`; results agree within rounding.
 
     The last update before a look at the run is made eagerly: it may have fewer examples, and it leaves the gradients
-    that the look shows.
+    that the look shows. So is one that a watcher looks into.
     """
 
     kind = "compiled"
@@ -71,7 +71,7 @@ class CompiledStep(EagerStep):
     def __call__(self) -> None:
         """Make one update with the next batch."""
         end = self._cursor + self.batch_size
-        if end >= len(self.order) or self.step + 1 == self.recipe.stopping.max_steps:
+        if end >= len(self.order) or self.step + 1 == self.recipe.stopping.max_steps or self._watched():
             super().__call__()
             return
         self._count.fill_(self.step)

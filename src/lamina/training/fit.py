@@ -47,6 +47,7 @@ from lamina.training.runtime import Runtime, environment
 from lamina.training.step import EagerStep
 from lamina.training.stopping import rules
 from lamina.training.tuning import tuned_step, with_threads
+from lamina.training.watching import WatchedRows, Watcher
 
 CHECKPOINT_SECONDS = 30.0
 MAKERS = {"eager": EagerStep, "compiled": make_compiled, "captured": make_captured, "tuned": tuned_step}
@@ -76,7 +77,8 @@ def fit(
         data: a dataset, or its split.
         recipe: how to train; Adam for 10 epochs by default.
         folder: where the run is kept; `runs/<network>-<data>` by default.
-        observers: called after each step and each check.
+        observers: called after each step and each check; a `Watcher`, such as `inspection.GradientFlowObserver`, also
+            looks into the updates that it asks for.
         runtime: device, threads and flags.
         start: where the first weights came from, for the record: {"weights": ..., "freeze": ...}.
         preprocess: how inputs are prepared, fitted to the training part already; for texts whose dictionary is not
@@ -171,7 +173,11 @@ def _train(
         home.write_json("environment", environment(replace(runtime, step=step.kind), step.reason))
     else:
         step.restore(saved.tensors, saved.plain["step"])
-    save = partial(_save, home, step)
+    watchers = [observer for observer in observers if isinstance(observer, Watcher)]
+    for watcher in watchers:
+        step.watch(watcher)
+    watched = WatchedRows(home, watchers, step.step)
+    save = partial(_save, home, step, watched)
     recorder = _Recorder(home, step, progress)
     home.write_json("status", {"state": "running"})
     try:
@@ -180,7 +186,7 @@ def _train(
                 step,
                 recipe.epochs,
                 rules(recipe.stopping),
-                (recorder, *observers),
+                (recorder, *observers, *([watched] if watchers else [])),
                 progress,
                 recipe.check_every,
                 recipe.stopping.max_steps,
@@ -188,6 +194,7 @@ def _train(
                 stop,
             )
     except Diverged as error:
+        watched.flush()
         reason = diagnose(step, recorder.at, recorder.snapshot, recorder.step_then, error.step)
     else:
         save(progress)
@@ -249,10 +256,11 @@ def objective_for(model: nn.Module, train: Dataset, preprocess: Preprocess, reci
     return replace(chosen, weights=weights)
 
 
-def _save(home: RunFolder, step: EagerStep, at: Progress) -> None:
+def _save(home: RunFolder, step: EagerStep, watched: WatchedRows, at: Progress) -> None:
     """Write a checkpoint of everything that a resume needs."""
     tensors = {**step.state(), **{f"best/{name}": t for name, t in at.best.items()}}
     plain = {"epoch": at.epoch, "batch": at.batch, "step": step.step, "rows": at.rows, "best_row": at.best_row}
+    watched.flush()
     checkpoint.save(home.checkpoints, step.step, tensors, plain)
 
 

@@ -70,7 +70,8 @@ class SequenceStep(EagerStep):
         self.rate = self.rates[min(self.step, len(self.rates) - 1)]
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate
-        self._update(inputs, targets)
+        with self._seen_by_watchers():
+            self._update(inputs, targets)
         self.step += 1
 
     def _lay_out(self, epoch: int) -> None:

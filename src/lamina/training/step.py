@@ -5,8 +5,8 @@ is a copy of them and a resume copies them back. Nothing in it waits for the dev
 are no longer finite stay tensors until `totals` is asked for. `captured` replays the same update without Python.
 """
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -23,6 +23,7 @@ from lamina.training.objective import Objective
 from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.schedules import rates
+from lamina.training.watching import Watcher
 
 EVALUATION_BATCH = 1000
 SHOWN_LAYERS = 64
@@ -86,6 +87,7 @@ class EagerStep:
         self._penalized = recipe.penalty.strength > 0 and not self._proximal
         self._dtype = recipe.dtype
         self.order = torch.empty(0, dtype=torch.int64)
+        self.watchers: list[Watcher] = []
 
     def begin(self, epoch: int, batch: int = 0) -> None:
         """Lay out the order of an epoch; sums start anew unless the epoch is entered in the middle."""
@@ -110,12 +112,46 @@ class EagerStep:
         self.rate = self.rates[min(self.step, len(self.rates) - 1)]
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate
-        self._update(inputs, targets)
+        with self._seen_by_watchers():
+            self._update(inputs, targets)
         self._seen += len(indices)
         self.step += 1
 
+    def watch(self, watcher: Watcher) -> None:
+        """Let an observer look into the updates that it asks for; to be said before the first one."""
+        watcher.attach(self.model)
+        self.watchers.append(watcher)
+
+    def _watched(self) -> bool:
+        """Say whether somebody looks into the next update."""
+        return bool(self.watchers) and any(watcher.due(self.step) for watcher in self.watchers)
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Make an update with all watchers looking."""
+        with ExitStack() as stack:
+            for watcher in self.watchers:
+                stack.enter_context(watcher.looking())
+            yield
+
+    def _keep(self) -> None:
+        """Let those keep what they saw who wanted to see this update, the next to be counted."""
+        for watcher in self.watchers:
+            if watcher.due(self.step):
+                watcher.keep(self.step + 1)
+
+    @contextmanager
+    def _seen_by_watchers(self) -> Iterator[None]:
+        """Make an update, with watchers looking if one asks for it."""
+        watched = self._watched()
+        with self._looking() if watched else nullcontext():
+            yield
+        if watched:
+            self._keep()
+
     def by_hand(self) -> None:
-        """From now on run every operation by itself, so that hooks see it; this kind of step always does."""
+        """From now on run every operation by itself, so that hooks see it, and no watcher; for a diagnosis."""
+        self.watchers.clear()
 
     def _make_optimizer(self) -> Fused | torch.optim.Optimizer:
         return make_optimizer(self.recipe, self.params)

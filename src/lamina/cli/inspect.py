@@ -1,0 +1,197 @@
+"""`lamina inspect`: the layers of a network, what they cost, what they see, and how gradients pass through them."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lamina._errors import ArgumentError
+from lamina.cli.values import parse, settings
+
+LINES = 80
+"""How long a table may get before layers inside of others are left out."""
+
+BATCH = 32
+"""How many examples gradients are measured on when nobody says."""
+
+
+def inspect(
+    what: Annotated[str, typer.Argument(metavar="ARCH|RUN", help="A name from `lamina list`, or the folder of a run.")],
+    inputs: Annotated[
+        str | None, typer.Option(metavar="SHAPE", help="Of one example, such as 1,28,28; 20,8 for 20 steps of 8.")
+    ] = None,
+    outputs: Annotated[int | None, typer.Option(help="The number of outputs or classes.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of the network.")
+    ] = None,
+    batch: Annotated[int, typer.Option(help="For how many examples to count; gradients are measured on 32.")] = 1,
+    depth: Annotated[int | None, typer.Option(help="How many levels of layers to show; as many as fit.")] = None,
+    field: Annotated[bool, typer.Option("--field", help="Show what each layer sees.")] = False,
+    gradients: Annotated[bool, typer.Option("--gradients", help="Show signals and gradients of each layer.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the weights, and of random inputs for the gradients.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Look inside a network: layers, shapes, parameters, costs, receptive fields, gradients."""
+    from lamina.inspection.receptive_field import receptive_field
+    from lamina.inspection.summary import summary
+
+    network, run, shape = _open(what, _shape(inputs), outputs, settings(set_ or []), seed)
+    table = summary(network, shape, batch)
+    fields = receptive_field(network, shape) if field else None
+    flow, note = _flow(network, run, shape, batch if batch > 1 else BATCH, seed) if gradients else (None, "")
+    if as_json:
+        print(json.dumps(_plain(table, fields, flow)))
+        return
+    shown = depth if depth is not None else table.depth_for(LINES) if sys.stdout.isatty() else None
+    _show_summary(table, shown)
+    if fields is not None:
+        _show_fields(fields, {"", *(row.name for row in table.shown(shown))})
+    if flow is not None:
+        _show_flow(flow, note)
+
+
+def _shape(text: str | None) -> Any:
+    if text is None:
+        return None
+    shape = parse(text)
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    if not sizes or not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes):
+        raise ArgumentError(f"`--inputs` must be positive numbers with commas, such as 1,28,28, got {text!r}.")
+    return shape
+
+
+def _open(what: str, shape: Any, outputs: int | None, options: dict[str, Any], seed: int) -> tuple[Any, Any, Any]:
+    """Return the network, its run if it has one, and the shape of an example if that is not the network's own."""
+    if Path(what).is_dir() or "/" in what:
+        from lamina.training.run import Run
+
+        if outputs is not None or options:
+            raise ArgumentError("`--outputs` and `--set` build a new network: leave them out for the folder of a run.")
+        run = Run.load(what)
+        return run.model, run, shape
+    from lamina.architectures.build import build, configure
+
+    if hasattr(configure(what), "cell") and isinstance(shape, tuple):  # steps and features of a sequence
+        words = options.get("embedding", configure(what).embedding) is not None
+        size = None if words and len(shape) == 1 else shape[-1]
+        return build(what, inputs=size, outputs=outputs, seed=seed, **options), None, shape
+    return build(what, inputs=shape, outputs=outputs, seed=seed, **options), None, None
+
+
+def _flow(network: Any, run: Any, shape: Any, batch: int, seed: int) -> tuple[Any, str]:
+    """Measure gradients on training data of a run, or on random inputs."""
+    from lamina.inspection.example import random_batch
+    from lamina.inspection.gradient_flow import gradient_flow
+
+    if hasattr(getattr(network, "config", None), "mode"):
+        raise ArgumentError("`--gradients` needs a network that reads one sequence, got seq2seq: leave it out.")
+    if run is None or run.preprocess.spec.task in ("language",):
+        values, labels = random_batch(network, shape, batch, seed)
+        return gradient_flow(network, values, labels), f"gradients of {batch} random inputs with random labels"
+    import torch
+
+    from lamina.training.fit import reload
+    from lamina.training.folder import RunFolder
+    from lamina.training.sequence_step import as_read
+
+    split = run.split or reload(RunFolder(run.folder).config()["data"])
+    source = run.preprocess.source(split.train)
+    values, labels = source.batch(torch.arange(min(batch, len(split.train))))
+    values = as_read(values, next(network.parameters()).dtype)
+    return gradient_flow(network, values, labels, run.objective.loss), f"gradients of {len(values)} training examples"
+
+
+def _show_summary(table: Any, shown: int | None) -> None:
+    from lamina.cli.tables import show
+    from lamina.inspection.summary import HEAD
+
+    rows = table.cells(shown, bars=sys.stdout.isatty())
+    show(HEAD, rows, right=(2, 3, 4, 5, 6))
+    hidden = len(table.cells()) - len(rows)
+    if hidden:
+        print(f"{hidden} layers inside of these are not shown: --depth {(shown or 1) + 1} shows more.")
+    print(f"{table.kind}: {table.total()}")
+
+
+def _show_fields(fields: Any, names: set[str]) -> None:
+    from lamina.cli.tables import show
+    from lamina.inspection.receptive_field import HEAD
+
+    print()
+    show(HEAD, fields.rows(names), right=(2, 3, 4, 5))
+    print("one unit: the first and the last input that the unit in the middle sees")
+    if fields.guessed:
+        print(f"taken to see everything, since no rule is known: {', '.join(fields.guessed)}")
+
+
+def _show_flow(flow: Any, note: str) -> None:
+    from lamina.cli.tables import show
+
+    terminal = sys.stdout.isatty()
+    largest = max((layer.state_gradient for layer in flow.layers), default=0.0)
+    rows = [
+        (
+            layer.name,
+            layer.kind,
+            _number(layer.mean_square),
+            _number(layer.state_gradient),
+            *((_decades(layer.state_gradient, largest),) if terminal else ()),
+            _number(layer.weight_gradient),
+            _number(layer.update_ratio),
+            _percent(layer.dead),
+            _percent(layer.saturated),
+        )
+        for layer in flow.layers
+    ]
+    bars = ("decades",) if terminal else ()
+    head = ("layer", "kind", "square", "dL/dy", *bars, "dL/dW", "update")
+    numbers = [i for i in range(2, len(head) + 2) if not (terminal and i == 4)]
+    print()
+    show((*head, "dead", "saturated"), rows, right=numbers)
+    print("square: mean of the squared states y; update: a step of size 0.01 relative to the weights")
+    print(f"{note}; dL/dy of the first state is {flow.state_ratio:.2g} of the last")
+    for sentence in flow.warnings:
+        print(f"warning: {sentence}")
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.1e}"
+
+
+def _percent(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.0%}"
+
+
+def _decades(value: float, largest: float) -> str:
+    """Draw a bar that loses a tenth with each factor of ten below the largest value."""
+    from lamina.inspection.bars import bar
+
+    if not (0 < value <= largest < math.inf):
+        return ""
+    return bar(max(0.0, 1 + math.log10(value / largest) / 10), 8)
+
+
+def _plain(table: Any, fields: Any, flow: Any) -> dict[str, Any]:
+    """Return what was found as plain values; numbers that are not finite become null."""
+    found: dict[str, Any] = {"summary": table.as_dict()}
+    if fields is not None:
+        found["fields"] = [
+            {"name": layer.name, "kind": layer.kind, "size": layer.size, "jump": layer.jump, "start": layer.start,
+             "everything": layer.whole, "middle": layer.window()}
+            for layer in fields
+        ]  # fmt: skip
+    if flow is not None:
+        layers = [{**vars(layer), "update_ratio": layer.update_ratio} for layer in flow.layers]
+        found["gradients"] = {"layers": layers, "ratio": flow.state_ratio, "warnings": flow.warnings}
+    return _finite(found)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,29 @@
+"""Looking inside networks: what every layer costs, what it sees, and how signals and gradients pass through it."""
+
+from lamina.inspection.activations import feature_maps, kernels
+from lamina.inspection.flow_observer import GradientFlowObserver
+from lamina.inspection.gradient_field import autograd_field, effective_field, field_hull
+from lamina.inspection.gradient_flow import Flow, gradient_flow
+from lamina.inspection.jacobian import jacobians
+from lamina.inspection.receptive_field import ReceptiveField, ReceptiveFields, receptive_field
+from lamina.inspection.sensitivity import gates, sensitivity
+from lamina.inspection.summary import Summary, summary
+
+__all__ = [
+    "Flow",
+    "GradientFlowObserver",
+    "ReceptiveField",
+    "ReceptiveFields",
+    "Summary",
+    "autograd_field",
+    "effective_field",
+    "feature_maps",
+    "field_hull",
+    "gates",
+    "gradient_flow",
+    "jacobians",
+    "kernels",
+    "receptive_field",
+    "sensitivity",
+    "summary",
+]

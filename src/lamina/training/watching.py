@@ -1,0 +1,86 @@
+"""Observers that look into updates: what they measure becomes part of an update before that is recorded.
+
+Most observers are called after a step. A `Watcher` is there while it is made, in the steps that it asks for, and keeps
+what it measures on the device; the numbers are read where the run waits for the device anyway: at checks and when a
+checkpoint is written.
+"""
+
+import json
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, runtime_checkable
+
+from torch import nn
+
+from lamina.training.files import append_line, finite, write
+from lamina.training.folder import RunFolder
+from lamina.training.loop import Event
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """An observer that is there while an update is made."""
+
+    file: str
+    """The name of the file in the run's folder that gets the rows."""
+
+    rows: list[dict[str, Any]]
+    """What was read so far, each with its "step"."""
+
+    def __call__(self, event: Event) -> None:
+        """Hear about a step or a check, as all observers do."""
+        ...
+
+    def attach(self, model: nn.Module) -> None:
+        """Get to know the network."""
+        ...
+
+    def due(self, step: int) -> bool:
+        """Say whether to look at the update that follows after `step` updates."""
+        ...
+
+    def looking(self) -> AbstractContextManager[None]:
+        """Measure the update that is made inside, without a question to the host, into tensors that stay."""
+        ...
+
+    def keep(self, step: int) -> None:
+        """Keep what was measured in update number `step`, without a question to the host."""
+        ...
+
+    def read(self) -> None:
+        """Bring what was kept to the host."""
+        ...
+
+
+class WatchedRows:
+    """The last observer: writes what the watchers found into the folder of the run.
+
+    Args:
+        home: the folder.
+        watchers: whose rows.
+        step: where the run begins; later rows, which a killed run left, are taken away.
+    """
+
+    def __init__(self, home: RunFolder, watchers: Sequence[Watcher], step: int) -> None:
+        self._places = [(watcher, home.path / watcher.file) for watcher in watchers]
+        self._written = [len(watcher.rows) for watcher in watchers]
+        for _, path in self._places:
+            if path.is_file():
+                text = path.read_text(encoding="utf-8")
+                lines = text[: text.rfind("\n") + 1].splitlines()
+                kept = [line for line in lines if json.loads(line)["step"] <= step]
+                write(path, "".join(line + "\n" for line in kept).encode())
+
+    def flush(self) -> None:
+        """Read what the watchers kept and append it."""
+        for place, (watcher, path) in enumerate(self._places):
+            watcher.read()
+            new = watcher.rows[self._written[place] :]
+            if new:
+                append_line(path, "\n".join(json.dumps(finite(row)) for row in new))
+            self._written[place] = len(watcher.rows)
+
+    def __call__(self, event: Event) -> None:
+        """Write at each check."""
+        if event.row is not None:
+            self.flush()
