@@ -1,6 +1,5 @@
 import math
 
-import jaxtyping
 import pytest
 import torch
 
@@ -13,12 +12,6 @@ from lamina.experiments.activations import (
 )
 from lamina.experiments.result import REGISTRY, ClaimError
 from lamina.functional.activations import get_activation
-
-
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Switch the shape checker off, which costs more than a small update."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def test_registered():

@@ -4,7 +4,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch
 
@@ -27,12 +26,6 @@ SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "mnist_fnn.py"
 needs_mnist = pytest.mark.skipif(
     not os.environ.get("LAMINA_DATA") or find("mnist") is None, reason="needs MNIST under LAMINA_DATA"
 )
-
-
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Switch the shape checker off, which costs more than a small update."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def test_registered():

@@ -3,7 +3,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch
 
@@ -21,12 +20,6 @@ from lamina.experiments.result import REGISTRY, ClaimError
 from lamina.functional.dense import parameter_count
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "deep_networks.py"
-
-
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Switch the shape checker off, which costs more than a small update."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def test_registered():

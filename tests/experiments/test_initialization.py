@@ -1,6 +1,5 @@
 import math
 
-import jaxtyping
 import pytest
 import torch
 
@@ -15,12 +14,6 @@ from lamina.experiments.initialization import (
     xavier_rule,
 )
 from lamina.experiments.result import REGISTRY, ClaimError
-
-
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Switch the shape checker off, which costs more than a small update."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def test_registered():

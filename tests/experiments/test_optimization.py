@@ -1,18 +1,11 @@
 import math
 
-import jaxtyping
 import pytest
 
 from lamina.experiments import optimization
 from lamina.experiments.optimization import conditioning, line_search, stationary_points
 from lamina.experiments.result import REGISTRY, ClaimError
 from lamina.training import step
-
-
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Switch the shape checker off, which costs more than a small update."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def test_registered():

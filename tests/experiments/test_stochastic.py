@@ -2,19 +2,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch
 
 from lamina.experiments import stochastic
 from lamina.experiments.result import REGISTRY, ClaimError
 from lamina.experiments.stochastic import adam_on_batches, cost_of_a_step, learning_rates, noise_ball, sampling
-
-
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Switch the shape checker off, which costs more than drawing an index."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def test_registered():

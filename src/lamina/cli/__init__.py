@@ -11,6 +11,8 @@ from lamina._errors import LaminaError
 from lamina.cli import train as train_verbs
 from lamina.cli.data import data_app
 from lamina.cli.draw import draw
+from lamina.cli.experiment import experiment
+from lamina.cli.figures import figures
 from lamina.cli.inspect import inspect
 from lamina.cli.report import report
 from lamina.cli.search import search
@@ -98,6 +100,8 @@ app.command()(search)
 app.command()(report)
 app.command()(draw)
 app.command()(inspect)
+app.command()(figures)
+app.command()(experiment)
 
 
 def main() -> None:

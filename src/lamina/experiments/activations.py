@@ -12,9 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.data.synthetic import moons
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
-from lamina.experiments.short_run import short_run
-from lamina.experiments.trained import train_together
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.trained import parts, train, train_together
 from lamina.functional.activations import get_activation
 from lamina.functional.dense import affine
 from lamina.functional.losses import negative_log_likelihood
@@ -100,6 +99,7 @@ def activation_cost(numbers: int = 10_000, repeats: int = 25) -> Result:
                 all(len(counted[name]) > len(counted["relu"]) for name in with_exp),
             ),
         ),
+        Plot("activation", ("operations", "exp"), "bars", y_label="operations a number"),
     )
 
 
@@ -147,6 +147,7 @@ def tanh_against_sigmoid(
             ),
             Claim(f"{faster[0]} reaches {enough:.0%} in fewer steps than {slower[0]}", faster[6] < slower[6]),
         ),
+        Plot("activation", ("accuracy", "lowest"), "bars", y_label="accuracy"),
     )
 
 
@@ -154,8 +155,8 @@ def _learn_moons(activation: str, seed: int, steps: int) -> list[tuple[int, floa
     """Return pairs (step, accuracy)."""
     network = FNN(FNNConfig(2, 2, hidden=(32, 32), activation=activation), seed=seed)
     recipe = Recipe(Adam(1e-3), epochs=steps, batch_size=512, check_every=10, seed=seed)
-    rows, _ = short_run(network, moons(512, seed=2 * seed), moons(1000, seed=2 * seed + 1), recipe)
-    return [(row["step"], row["validation_accuracy"]) for row in rows]
+    trained = train(network, parts(moons(512, seed=2 * seed), moons(1000, seed=2 * seed + 1)), recipe, watch=True)
+    return [(row["step"], row["validation_accuracy"]) for row in trained.rows]
 
 
 @experiment("N1.17")
@@ -212,6 +213,7 @@ def dead_units(
             Claim(f"with {dead[0]} no unit ever recovers", dead[3] == 0),
             Claim(f"with {leaky[0]} units recover, and the network learns", leaky[3] >= 1 and leaky[4] > dead[4] + 0.2),
         ),
+        Plot("activation", ("alive after",), "bars", y_label="units alive after training"),
     )
 
 

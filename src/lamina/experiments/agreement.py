@@ -8,7 +8,7 @@ import torch
 from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, agreement
-from lamina.experiments.result import Claim, Result, experiment
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
 
 
@@ -70,6 +70,7 @@ def accuracy_against_gap(
             Claim("gated cells that start with their memory open are right, with every seed",
                   all(row[4] > 0.99 for row in far if row[2] is not None)),
         ),
+        Plot("gap", ("accuracy",), by=("cell", "memory bias")),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import torch
 from lamina._types import Float, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
 from lamina.data.sequences import next_input
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
 from lamina.layers.recurrent import Recurrent
 
@@ -54,6 +54,7 @@ def seen_from_the_middle(
             Claim("on average less and less with every step away from it",
                   bool((mean[: middle].diff() > 0).all() and (mean[middle:].diff() < 0).all())),
         ),
+        Plot("time", ("forward", "both directions"), y_label="relative sensitivity"),
     )  # fmt: skip
 
 
@@ -115,6 +116,7 @@ def next_input_task(
                   all(abs(x - chance) < 0.03 for row in rows if row[1] == 1 for x in row[4:6])),
             Claim("two directions solve it, with every seed", all(row[4] > 0.99 for row in rows if row[1] == 2)),
         ),
+        Plot("cell", ("accuracy",), "bars", by=("directions",)),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.synthetic import spam, spam_logit
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.trained import Trained, train
 from lamina.functional.activations import probabilities
 from lamina.functional.losses import binary_cross_entropy, negative_log_likelihood
@@ -212,6 +212,7 @@ def fnn_on_digits(seeds: int = 3, data: str = "digits") -> Result:
             Claim("probabilities sum to 1, to 1e-12", max(sums) < 1e-12),
             Claim("the network has 109,386 parameters", parameters == 109_386),
         ),
+        Plot("digit", ("right",), "bars", y_label="share of right answers"),
     )  # fmt: skip
 
 
@@ -267,6 +268,7 @@ def spam_filter(seeds: int = 3, count: int = 6000, epochs: int = 10) -> Result:
             Claim("one neuron is enough here: its loss is within 0.03 of the exact one",
                   models[0][4] < exact[4] + 0.03),
         ),
+        Plot("model", ("accuracy", "AUC"), "bars", y_label="accuracy, AUC"),
     )  # fmt: skip
 
 
@@ -317,6 +319,7 @@ def lenet_against_fnn(seeds: int = 2, data: str = "digits") -> Result:
         ("network", "parameters", "accuracy", "spread", "least", "largest"),
         tuple(rows),
         tuple(claims),
+        Plot("network", ("accuracy",), "bars"),
     )
 
 

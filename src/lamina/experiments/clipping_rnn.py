@@ -10,7 +10,7 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, adding, agreement
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.sequence_runs import accuracies, cross_entropies, squared_errors, train_members
 from lamina.layers.recurrent import Recurrent
 
@@ -81,6 +81,7 @@ def clipping_and_memory(
             Claim("vanishing: clipping changes no weight, no gradient is that long",
                   all(map(_same, vanishing.networks[:seeds], vanishing.networks[seeds:]))),
         ),
+        Plot("gradients", ("start", "end"), "bars", y_label="loss"),
     )  # fmt: skip
 
 

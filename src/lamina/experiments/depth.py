@@ -19,14 +19,13 @@ from lamina.architectures.constructions import (
     shallow_tent_map,
     tent_map,
 )
+from lamina.architectures.dense_resnet import DenseResNet
 from lamina.architectures.fnn import FNN
-from lamina.data.dataset import Subset
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
-from lamina.data.splits import Sealed, Split
 from lamina.data.synthetic import curve, moons
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
-from lamina.experiments.trained import train, train_together
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.trained import parts, train, train_together
 from lamina.functional.dense import parameter_count
 from lamina.functional.losses import mse_half, negative_log_likelihood
 from lamina.training.recipe import Adam, Recipe
@@ -77,6 +76,7 @@ def widening(
             Claim(f"a width exists at which every error is at most {tolerance:g}: {enough}", enough is not None),
             Claim("a few units are not enough", rows[0][2] > tolerance),
         ),
+        Plot("width", ("error", "least", "largest"), log_x=True, log_y=True, y_label="largest error"),
     )
 
 
@@ -127,6 +127,7 @@ def existence_only(
             Claim("and it is the wrong function: with every seed its error elsewhere is twice that with many points",
                   all(a > 2 * b for a, b in zip(wrong, better, strict=True))),
         ),
+        Plot("fit", ("error",), "bars", log_y=True),
     )  # fmt: skip
 
 
@@ -183,6 +184,7 @@ def parity_sizes(bits: tuple[int, ...] = (2, 4, 8)) -> Result:
             Claim("the tree takes 3(n-1) units in 2 log2(n) layers",
                   all((row[4], row[5]) == (3 * (row[0] - 1), 2 * int(math.log2(row[0]))) for row in rows)),
         ),
+        Plot("n", ("hidden units", "units of the tree"), log_x=True, log_y=True, y_label="units"),
     )  # fmt: skip
 
 
@@ -226,6 +228,7 @@ def linear_piece_counts(layers: tuple[int, ...] = (1, 2, 3, 4, 5, 6), seeds: int
             Claim("one layer that does the same has between 2^k - 1 and 2^k units",
                   all(2 ** row[0] - 1 <= row[4] <= 2 ** row[0] and row[5] == row[2] for row in rows)),
         ),
+        Plot("k", ("pieces of k layers", "most in a random layer"), log_y=True, y_label="linear pieces"),
     )  # fmt: skip
 
 
@@ -274,6 +277,7 @@ def composition(
             Claim("a composition of layers is the map itself, with far fewer parameters",
                   exact < 1e-6 and 10 * rows[2][1] < rows[1][1]),
         ),
+        Plot("network", ("error",), "bars"),
     )  # fmt: skip
 
 
@@ -319,16 +323,17 @@ def deep_and_shallow(
             Claim("every network learns: it is right more often than the most frequent class",
                   all(row[3] > row[5] + 0.1 for row in rows)),
         ),
+        Plot("network", ("accuracy",), "bars", by=("data",)),
     )  # fmt: skip
 
 
 def _test_accuracy(name: str, hidden: tuple[int, ...], epochs: int, seed: int) -> tuple[float, float]:
     """Return the share of right answers on the test part, and that of always naming the most frequent class."""
-    parts = load(name).split(seed=seed)  # type: ignore[attr-defined]
-    spec = parts.train.spec
+    split = load(name).split(seed=seed)  # type: ignore[attr-defined]
+    spec = split.train.spec
     network = build("fnn", inputs=math.prod(spec.inputs), outputs=spec.outputs, hidden=hidden, seed=seed)
     recipe = Recipe(optimizer=Adam(3e-3), epochs=epochs, batch_size=32, seed=seed)
-    trained, test = train(network, parts, recipe), parts.open_test()
+    trained, test = train(network, split, recipe), split.open_test()
     labels = trained.outputs(test)[1]
     return trained.accuracy(test), labels.bincount().max().item() / len(labels)
 
@@ -389,6 +394,7 @@ def deep_training(
             Claim(f"only with {_named(rows[1])} the first layer gets less than 1e-9 of the last one's gradient",
                   all((row[3] < 1e-9) == (row is rows[1]) for row in rows)),
         ),
+        Plot("activation", ("accuracy",), "bars", by=("L",)),
     )  # fmt: skip
 
 
@@ -396,8 +402,19 @@ def _named(row: tuple[Any, ...]) -> str:
     return f"{row[1]} with L = {row[0]}"
 
 
+def weight_matrices(network: FNN | DenseResNet) -> list[Tensor]:
+    """List the weight matrices of a plain network, or those of the branches of a residual one.
+
+    >>> [tuple(W.shape) for W in weight_matrices(build("dense-resnet", inputs=2, outputs=1, hidden=(3, 3)))]
+    [(3, 2), (3, 3)]
+    """
+    if isinstance(network, FNN):
+        return list(network.weights)
+    return [cast(nn.Linear, layer.affine).weight for layer in network.layers]
+
+
 def learn_moons(networks: Sequence[nn.Module], count: int, steps: int) -> tuple[list[float], float]:
-    """Train feedforward networks on two moons, each on points of its own, with Adam and all points in every step.
+    """Train plain or residual networks on two moons, each on points of its own, with Adam and all points in every step.
 
     Args:
         networks: with 2 inputs and 2 outputs; their weights are changed.
@@ -415,11 +432,11 @@ def learn_moons(networks: Sequence[nn.Module], count: int, steps: int) -> tuple[
     shares, logs = [], []
     for seed, network in enumerate(networks):
         points = moons(count, seed=seed)
-        parts = Split(points, Subset(points, torch.arange(0)), Sealed(moons(1000, seed=1000 + seed)), "two moons")
-        weights = cast(FNN, network).weights
+        split = parts(points, test=moons(1000, seed=1000 + seed))
+        weights = weight_matrices(cast(FNN | DenseResNet, network))
         loss = negative_log_likelihood(network(Preprocess.fit(points).apply(points.inputs)), points.targets)
         first, last = torch.autograd.grad(loss, (weights[0], weights[-1]))
         logs.append((first.double().norm() / last.double().norm()).log().item())
-        trained = train(network, parts, Recipe(optimizer=Adam(1e-3), epochs=steps, batch_size=count))
-        shares.append(trained.accuracy(parts.open_test()))
+        trained = train(network, split, Recipe(optimizer=Adam(1e-3), epochs=steps, batch_size=count))
+        shares.append(trained.accuracy(split.open_test()))
     return shares, math.exp(sum(logs) / len(logs))

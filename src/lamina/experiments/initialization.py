@@ -11,10 +11,11 @@ from torch import nn
 
 from lamina._types import Tensor
 from lamina.architectures.build import build
+from lamina.architectures.dense_resnet import DenseResNet
 from lamina.architectures.fnn import FNN, fnn_from_weights
 from lamina.data.synthetic import curve
-from lamina.experiments.depth import learn_moons
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.depth import learn_moons, weight_matrices
+from lamina.experiments.result import Claim, Plot, Result, experiment, geometric_mean, mean_and_spread
 from lamina.experiments.trained import train_together
 from lamina.functional.activations import get_activation
 from lamina.functional.initialization import draw, gaussian, glorot, xavier
@@ -70,6 +71,7 @@ def starting_points(seeds: int = 8, steps: int = 500, hidden: tuple[int, ...] = 
             Claim("and the network converges to the best constant only",
                   all(abs(row[4] - constant) < 1e-3 * constant for row in zero)),
         ),
+        Plot("activation", ("last loss",), "bars", by=("start",)),
     )  # fmt: skip
 
 
@@ -128,6 +130,7 @@ def symmetry(seeds: int = 3, steps: int = 300) -> Result:
             Claim("random weights with zero biases: the gradients of the neurons differ", random[1] > 1e-3),
             Claim("the neurons stay different, and W0 keeps its full rank 3", random[3] > 0.1 and random[5] == "3"),
         ),
+        Plot("start", ("gradient rows apart", "neurons apart at the end"), "bars", y_label="largest distance"),
     )  # fmt: skip
 
 
@@ -169,20 +172,29 @@ def flow(activation: str, std: float, depth: int, width: int, samples: int, seed
         "fnn", inputs=width, outputs=width, hidden=(width,) * (depth - 1), activation=activation,
         last_activation=activation, initialization="gaussian", scale=std, seed=seed,
     )).double()  # fmt: skip
-    return _flow(network, samples, seed)
+    return network_flow(network, samples, seed)
 
 
-def _flow(network: FNN, samples: int, seed: int) -> Flow:
-    generator, width = as_generator(1000 + seed), network.config.widths[0]
-    u, s = (torch.randn(samples, width, generator=generator, dtype=F64) for _ in range(2))
+def network_flow(network: FNN | DenseResNet, samples: int, seed: int, scale: float = 1.0) -> Flow:
+    """Send normal inputs through a network and the gradient of half the mean squared error to normal targets back.
+
+    The output of a residual network is its last state; the read-out is left out.
+
+    Args:
+        network: plain or residual, in float64.
+        samples: how many inputs.
+        seed: which inputs and targets.
+        scale: the standard deviation of the inputs.
+    """
+    generator = as_generator(1000 + seed)
+    n_in, n_out = network.config.widths[0], network.config.widths[-1 if isinstance(network, FNN) else -2]
+    u = scale * torch.randn(samples, n_in, generator=generator, dtype=F64)
+    s = torch.randn(samples, n_out, generator=generator, dtype=F64)
     features = network.features(u.requires_grad_())
-    gradients = torch.autograd.grad(mse_half(features[-1], s), [*network.weights, *features])
-    norms, depth = [gradient.norm().item() for gradient in gradients], len(network.weights)
+    weights = weight_matrices(network)
+    gradients = torch.autograd.grad(mse_half(features[-1], s), [*weights, *features])
+    norms, depth = [gradient.norm().item() for gradient in gradients], len(weights)
     return Flow(norms[:depth], norms[depth:], [y.detach() for y in features])
-
-
-def _geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 @experiment("N2.30")
@@ -209,7 +221,7 @@ def small_weights(seeds: int = 5, depth: int = 20, width: int = 64, trained: int
     for start, std in (("0.01", 0.01), ("Xavier", 1 / math.sqrt(width))):
         runs = [flow("tanh", std, depth, width, 128, seed) for seed in range(seeds)]
         numbers = [[run.states[0] / run.states[-1], run.weights[0], run.weights[-1]] for run in runs]
-        state, first, last = (_geometric_mean(column) for column in zip(*numbers, strict=True))
+        state, first, last = (geometric_mean(column) for column in zip(*numbers, strict=True))
         options = {"initialization": "xavier"} if start == "Xavier" else {"initialization": "gaussian", "scale": std}
         networks = [
             build("fnn", inputs=2, outputs=2, hidden=(32,) * (depth - 1), activation="tanh", seed=seed, **options)
@@ -230,6 +242,7 @@ def small_weights(seeds: int = 5, depth: int = 20, width: int = 64, trained: int
             Claim("with Xavier's weights neither happens",
                   good[2] > 1e-3 and good[3] > 1e-3 and min(accuracies[1]) > 0.9),
         ),
+        Plot("std", ("state gradient", "first weights", "last weights"), "bars", log_y=True, y_label="gradient"),
     )  # fmt: skip
 
 
@@ -251,7 +264,7 @@ def large_weights(seeds: int = 10, widths: tuple[int, ...] = (10, 25, 100, 256),
     rows: list[tuple[Any, ...]] = []
     for n in widths:
         squares = [
-            _geometric_mean([flow(name, std, 20, n, 32, seed).features[-1].square().mean().item()
+            geometric_mean([flow(name, std, 20, n, 32, seed).features[-1].square().mean().item()
                              for seed in range(seeds)])
             for name in ("identity", "relu")
         ]  # fmt: skip
@@ -271,6 +284,7 @@ def large_weights(seeds: int = 10, widths: tuple[int, ...] = (10, 25, 100, 256),
                   and all(1e-18 < row[3] < 1e-14 for row in rows if row[0] == 10)),
             Claim("deep and wide enough, nine in ten first gradients are NaN in float32", rows[-1][4] > 0.9),
         ),
+        Plot("width", ("linear", "ReLU"), log_x=True, log_y=True, y_label="mean square after 20 layers"),
     )  # fmt: skip
 
 
@@ -313,7 +327,7 @@ def saturation(
         for seed in range(seeds):
             g = as_generator(seed)
             weights = [gaussian((n, n), std, g).to(F64), xavier((n, n), g).to(F64)]
-            runs.append(_flow(fnn_from_weights(weights, [torch.zeros(n, dtype=F64)] * 2, "tanh"), 32, seed))
+            runs.append(network_flow(fnn_from_weights(weights, [torch.zeros(n, dtype=F64)] * 2, "tanh"), 32, seed))
         rows.append(_saturated(2, n, std, runs, layer=1))
     narrow, wide, *shallow = rows
     return Result(
@@ -327,6 +341,7 @@ def saturation(
                   all(b[5] < a[5] for a, b in pairwise(shallow)) and 5 * shallow[-1][5] < shallow[0][5]),
             Claim("20 layers: the first gradient exceeds the last in spite of saturation", wide[5] > 100 * wide[6]),
         ),
+        Plot("std", ("saturated", "mean derivative"), "points", by=("L", "width"), log_x=True, y_label="share"),
     )  # fmt: skip
 
 
@@ -334,7 +349,7 @@ def _saturated(depth: int, width: int, std: float, runs: list[Flow], layer: int)
     y = torch.stack([run.features[layer] for run in runs])
     slopes = get_activation("tanh").derivative(y.atanh()).mean().item()
     share = (y.abs() > 0.99).double().mean().item()
-    return (depth, width, std, share, slopes, *(_geometric_mean([run.weights[i] for run in runs]) for i in (0, -1)))
+    return (depth, width, std, share, slopes, *(geometric_mean([run.weights[i] for run in runs]) for i in (0, -1)))
 
 
 @experiment("N2.33")
@@ -374,6 +389,7 @@ def xavier_rule(shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (
             Claim("the rules agree for as many outputs as inputs and for nothing else",
                   all((abs(row[2] / row[4] - 1) < 1e-12) == (row[0] == row[1]) for row in rows)),
         ),
+        Plot("inputs", ("xavier", "glorot"), "points", log_x=True, log_y=True, y_label="standard deviation"),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
 from lamina.data.text import IGNORE
-from lamina.experiments.result import Claim, Result, experiment
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.sequence_runs import accuracies, cross_entropies, train_members
 
 
@@ -54,6 +54,7 @@ def unseen_lengths(
                   all(row[5] > 0.99 for row in rows)),
             Claim("a feedforward network for one length refuses another", _refuses(longest)),
         ),
+        Plot("length", ("accuracy",), by=("cell",)),
     )  # fmt: skip
 
 

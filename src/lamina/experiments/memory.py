@@ -11,7 +11,7 @@ from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig, ManyToOne, ManyToOneConfig
 from lamina.data.sequences import adding, copying
 from lamina.data.text import IGNORE
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.sequence_runs import Draw, Measure, cross_entropies, squared_errors, train_members
 
 MEMORY, SYMBOLS = 2, 4
@@ -79,6 +79,7 @@ def memory_tasks(seeds: int = 3, tasks: tuple[Task, ...] = (ADDING, COPY), hidde
         ("task", "lag", "cell", "memory bias", "loss", "spread", "least", "largest"),
         tuple(rows),
         tuple(claims),
+        Plot("cell", ("loss",), "bars", by=("task", "lag", "memory bias")),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lamina.architectures.build import build
 from lamina.data.synthetic import moons
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.trained import train
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 
@@ -69,4 +69,5 @@ def batch_norm_training(
             Claim(f"std sqrt(n) is below sqrt(2) for {stds[0]:g} and above it for {stds[1]:g}",
                   stds[0] * math.sqrt(width) < math.sqrt(2) < stds[1] * math.sqrt(width)),
         ),
+        Plot("method", ("accuracy",), "bars", by=("std", "batch norm")),
     )  # fmt: skip

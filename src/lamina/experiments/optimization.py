@@ -10,8 +10,8 @@ from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.classical.backpropagation import name_parameters
 from lamina.data.dataset import ArrayDataset
 from lamina.data.synthetic import moons, truth_table
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
-from lamina.experiments.short_run import make_step, train_step
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.trained import make_step, parts, train_step
 from lamina.functional.activations import tanh
 from lamina.functional.initialization import gaussian
 from lamina.functional.losses import binary_cross_entropy
@@ -79,6 +79,7 @@ def conditioning(
                 2 * adam[-1] < turned_adam[-1] < 0.5 * gd[-1],
             ),
         ),
+        Plot("condition", tuple(needed), log_x=True, log_y=True, y_label="steps"),
     )
 
 
@@ -137,13 +138,14 @@ def line_search(seeds: int = 3, steps: int = 60, firsts: tuple[float, ...] = (1e
             Claim("and the smallest one gets nowhere", fixed[0][3] > 2 * max(found)),
             Claim("a line search costs more than one loss a step", min(row[6] for row in searched) > 1.5),
         ),
+        Plot("first step", ("last loss",), "bars", by=("line search",)),
     )
 
 
 def _descent(seed: int, steps: int, optimizer: GD) -> tuple[float, float, float, float]:
     """Return the share of steps that lowered the loss, the last loss, the largest rate, and losses computed a step."""
     network = FNN(FNNConfig(2, 2, hidden=16, activation="tanh"), seed=seed)
-    step = make_step(network, moons(256, seed=seed), None, Recipe(optimizer, epochs=steps + 1, seed=seed))
+    step = make_step(network, parts(moons(256, seed=seed)), Recipe(optimizer, epochs=steps + 1, seed=seed))
     calls = 0
 
     def count(*_: object) -> None:
@@ -195,6 +197,7 @@ def stationary_points(seeds: int = 10, steps: int = 1000) -> Result:
             Claim("with convexity all starts end alike", convex[4] == 1 and convex[3] - convex[2] < 1e-3),
             Claim("SGD with a constant step does not come to rest", noisy[5] > 0.01 > 20 * convex[5]),
         ),
+        Plot("problem", ("smallest loss", "largest loss"), "bars", by=("method",), y_label="last loss"),
     )
 
 

@@ -9,7 +9,7 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import order_only
-from lamina.experiments.result import Claim, Result, experiment
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
 from lamina.functional.encoding import one_hot
 
@@ -51,6 +51,7 @@ def order_counts(seeds: int = 5, length: int = 10, steps: int = 1000, hidden: in
             Claim("who counts words is right in exactly half of all cases", all(x == 0.5 for x in rows[0][1:4])),
             Claim("recurrent networks of every kind solve it, with every seed", all(row[2] > 0.98 for row in rows[1:])),
         ),
+        Plot("network", ("accuracy",), "bars"),
     )
 
 

@@ -15,8 +15,8 @@ from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.perceptron import Perceptron, PerceptronConfig
 from lamina.classical import estimation, linear_regression, polynomial
 from lamina.data.synthetic import curve, linear
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
-from lamina.experiments.short_run import make_step, short_run, train_step
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.trained import make_step, parts, train, train_step
 from lamina.functional.random import as_generator
 from lamina.training.recipe import GD, Adam, Penalty, Recipe, Stopping
 from lamina.training.stopping import rules
@@ -81,6 +81,7 @@ def degrees(seeds: int = 50, highest: int = 9) -> Result:
             Claim("the error on unseen points is U-shaped with its minimum at degree 3", best == 3),
             Claim("there the highest degree is at least twice as bad: overfitting", errors[-1] > 2 * errors[best]),
         ),
+        Plot("degree", ("training error", "unseen error"), y_label="error"),
     )
 
 
@@ -134,6 +135,7 @@ def estimators(draws: int = 20_000, penalties: tuple[float, ...] = (0.0, 0.05, 0
                 all(a[1] < b[1] and a[2] > b[2] for a, b in itertools.pairwise(rows)),
             ),
         ),
+        Plot("penalty", ("squared bias", "variance", "mean squared error"), "bars", log_y=True, y_label="error"),
     )
 
 
@@ -176,6 +178,7 @@ def trade_off(draws: int = 2000, highest: int = 9, seed: int = 0) -> Result:
             Claim("overfitting, the highest degree: low bias, high variance", rows[-1][2] > 10 * rows[-1][1]),
             Claim("their sum is smallest at degree 3, between both", best == 3),
         ),
+        Plot("degree", ("squared bias", "variance", "total"), log_y=True, y_label="error"),
     )  # fmt: skip
 
 
@@ -231,6 +234,7 @@ def weight_decay(
             Claim("the squared norm sets no coefficient to zero", max(row[5] for row in squared) == 0),
             Claim("norm 1 sets at least four of ten to zero, for every seed", min(zeros_of_one) >= 4),
         ),
+        Plot("penalty", ("training error", "unseen error"), "bars", by=("norm",), y_label="error"),
     )  # fmt: skip
 
 
@@ -297,7 +301,7 @@ def _regress(recipe: Recipe, seed: int, strength: float, steps: int) -> tuple[fl
     recipe = Recipe(
         recipe.optimizer, epochs=steps, batch_size=len(data), penalty=recipe.penalty, check_every=steps, seed=seed
     )
-    step = make_step(network, data, None, recipe)
+    step = make_step(network, parts(data), recipe)
     inputs, targets = (part.double() for part in step.train.batch(torch.arange(len(data))))
     train_step(step)
     gram = inputs.T @ inputs + 2 * len(data) * strength * torch.eye(8, dtype=F64)
@@ -330,7 +334,8 @@ def early_stopping(seeds: int = 5, steps: int = 800, points: int = 20, patience:
     recipe = Recipe(Adam(1e-2), epochs=steps, batch_size=points, check_every=10)
     for seed in range(seeds):
         network = FNN(FNNConfig(1, 1, hidden=(64, 64), activation="tanh"), seed=seed)
-        looks, _ = short_run(network, curve(points, seed=2 * seed), curve(500, seed=2 * seed + 1), recipe)
+        split = parts(curve(points, seed=2 * seed), curve(500, seed=2 * seed + 1))
+        looks = train(network, split, recipe, watch=True).rows
         errors = [look["validation_loss"] for look in looks]
         best = errors.index(min(errors))
         end = next((k for k in range(1, len(looks)) if rule(looks[:k]) is not None), len(looks))
@@ -348,4 +353,5 @@ def early_stopping(seeds: int = 5, steps: int = 800, points: int = 20, patience:
             Claim("stopping early ends sooner", all(row[6] < steps for row in rows)),
             Claim("and keeps weights that are better than the last ones", all(row[7] < row[3] for row in rows)),
         ),
+        Plot("seed", ("unseen then", "unseen at end"), "bars", y_label="error on unseen points"),
     )

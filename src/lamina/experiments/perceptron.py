@@ -8,7 +8,7 @@ import torch
 from lamina._types import Tensor
 from lamina.classical.perceptron_rule import learn
 from lamina.data.synthetic import truth_table
-from lamina.experiments.result import Claim, Result, experiment
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.functional.losses import binary_cross_entropy
 from lamina.functional.optimizers import OPTIMIZERS, GradientDescent
 from lamina.functional.random import as_generator
@@ -58,6 +58,7 @@ def logical_functions(seeds: int = 10, epochs: int = 200, gates: tuple[str, str,
             Claim("the logistic loss ends at log 2 there: every answer is one half",
                   abs(losses[gates[2]] - math.log(2)) < 1e-3),
         ),
+        Plot("function", ("errors at end",), "bars", by=("method",)),
     )  # fmt: skip
 
 

@@ -1,10 +1,11 @@
-"""What an experiment gives: a small table, and the notes' claims with whether they hold in it."""
+"""What an experiment gives: a small table, the notes' claims with whether they hold in it, and how to draw it."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from lamina._errors import LaminaError
+from lamina._errors import ArgumentError, LaminaError, choice
 
 
 class ClaimError(LaminaError, AssertionError):
@@ -19,6 +20,55 @@ class Claim:
     holds: bool
 
 
+KINDS = ("lines", "points", "bars")
+"""How the columns of a table can be drawn."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Which columns of a table make its picture, as plain data; `experiments.plots.plot` draws it.
+
+    Args:
+        x: the column along the horizontal axis: numbers, or words for bars.
+        y: the columns that are drawn, each a series of its own.
+        kind: "lines", "points" or "bars".
+        by: columns whose values divide the rows into series; empty for one series a column of `y`.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: the same of the vertical one.
+        y_label: what the vertical axis measures; empty for the name of the only column.
+
+    >>> Plot("width", ("error",), log_y=True).label
+    'error'
+    """
+
+    x: str
+    y: tuple[str, ...]
+    kind: str = "lines"
+    by: tuple[str, ...] = ()
+    log_x: bool = False
+    log_y: bool = False
+    y_label: str = ""
+
+    def __post_init__(self) -> None:
+        choice("kind", self.kind, KINDS)
+        if not self.y:
+            raise ArgumentError("`y` must name at least 1 column, got none.")
+
+    @property
+    def label(self) -> str:
+        """What stands along the vertical axis."""
+        return self.y_label or ", ".join(self.y)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, row of points or group of bars: its name and where it goes."""
+
+    name: str
+    xs: tuple[Any, ...]
+    ys: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Result:
     """The outcome of an experiment.
@@ -28,6 +78,7 @@ class Result:
         columns: the names of the columns.
         rows: numbers and words; numbers over several seeds are means with their spread in a column of its own.
         claims: what the notes say about it, and whether it holds here.
+        plot: which columns make a picture; None when the table says it better.
 
     >>> result = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)), (Claim("grows", True),))
     >>> print(result)
@@ -42,11 +93,50 @@ class Result:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     claims: tuple[Claim, ...] = field(default=())
+    plot: Plot | None = None
+
+    def __post_init__(self) -> None:
+        if self.plot is not None:
+            for name in (self.plot.x, *self.plot.y, *self.plot.by):
+                choice("column", name, self.columns)
+            numbers = self.plot.y if self.plot.kind == "bars" else (self.plot.x, *self.plot.y)
+            for name in numbers:
+                for value in self.column(name):
+                    if value is not None and not isinstance(value, int | float):
+                        raise ArgumentError(f"`{name}` must hold numbers to be drawn, got {value!r}: draw another one.")
 
     def column(self, name: str) -> list[Any]:
         """Return one column by its name."""
         place = self.columns.index(name)
         return [row[place] for row in self.rows]
+
+    def series(self) -> tuple[Series, ...]:
+        """Return what `plot` names, as numbers: a series for each column of `y` and each value of `by`.
+
+        >>> table = (("a", 1, 2.0), ("b", 1, 5.0), ("a", 2, 3.0))
+        >>> result = Result("t", ("net", "n", "loss"), table, plot=Plot("n", ("loss",), by=("net",)))
+        >>> [(s.name, s.xs, s.ys) for s in result.series()]
+        [('a', (1, 2), (2.0, 3.0)), ('b', (1,), (5.0,))]
+        """
+        plot = self.plot
+        if plot is None:
+            return ()
+        kinds = list(zip(*(self.column(name) for name in plot.by), strict=True)) or [()] * len(self.rows)
+        xs, found = self.column(plot.x), []
+        for kind in dict.fromkeys(kinds):
+            chosen = [i for i, other in enumerate(kinds) if other == kind]
+            words = [written(value) for value in kind]
+            for name in plot.y:
+                ys = self.column(name)
+                label = ", ".join([*words, name] if len(plot.y) > 1 else words or [name])
+                found.append(
+                    Series(
+                        label,
+                        tuple(xs[i] for i in chosen),
+                        tuple(math.nan if ys[i] is None else float(ys[i]) for i in chosen),
+                    )
+                )
+        return tuple(found)
 
     def check(self) -> "Result":
         """Return the result itself, or raise with the first claim that does not hold and the whole table."""
@@ -56,14 +146,19 @@ class Result:
         return self
 
     def __str__(self) -> str:
-        cells = [self.columns, *(tuple(map(_cell, row)) for row in self.rows)]
+        cells = [self.columns, *(tuple(map(written, row)) for row in self.rows)]
         widths = [max(len(row[j]) for row in cells) for j in range(len(self.columns))]
         lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in cells]
         said = [f"{'holds' if claim.holds else 'FAILS'}: {claim.sentence}" for claim in self.claims]
         return "\n".join([self.title, *(f" {line}" for line in lines), *said])
 
 
-def _cell(value: Any) -> str:
+def written(value: Any) -> str:
+    """Write a number or a word as the tables do.
+
+    >>> written(1 / 3), written(7), written("relu")
+    ('0.3333', '7', 'relu')
+    """
     if isinstance(value, bool) or not isinstance(value, float):
         return str(value)
     return f"{value:.4g}"
@@ -95,3 +190,12 @@ def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     if len(values) < 2:
         return mean, 0.0
     return mean, (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the geometric mean of positive numbers.
+
+    >>> round(geometric_mean([1.0, 100.0]), 12)
+    10.0
+    """
+    return math.exp(sum(map(math.log, values)) / len(values))

@@ -11,7 +11,7 @@ import torch
 from lamina.classical import polynomial
 from lamina.data.load import load
 from lamina.data.synthetic import blobs, curve, moons, spirals
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.functional.random import as_generator
 from lamina.studies.population import train_population
 from lamina.studies.problem import Problem
@@ -67,6 +67,7 @@ def choose_degree(seeds: int = 40, points: int = 10, held_out: int = 20, highest
                   mean < 1.5 * min(means)),
             Claim("and better than the highest one", mean < 0.75 * means[-1]),
         ),
+        Plot("degree", ("validation error", "unseen error"), log_y=True, y_label="error"),
     )  # fmt: skip
 
 
@@ -137,6 +138,7 @@ def select_then_test(seeds: int = 4, count: int = 180, epochs: int = 8) -> Resul
             Claim(f"what was used to choose flatters: {best:.3g} on average where chosen, {test:.3g} on test data",
                   best < test),
         ),
+        Plot("seed", ("mean validation", "chosen validation", "chosen test"), "bars", y_label="accuracy"),
     )  # fmt: skip
 
 
@@ -235,6 +237,7 @@ def one_at_a_time(seeds: int = 6, count: int = 300, epochs: int = 10) -> Result:
             Claim(f"of {seeds} trainings it misses the best pair in most: {missed}", 2 * missed > seeds),
             Claim("it never does better than the grid", all(row[4] >= row[3] for row in rows)),
         ),
+        Plot("case", ("grid best", "one-at-a-time best"), "bars", y_label="best found"),
     )  # fmt: skip
 
 
@@ -273,6 +276,7 @@ def good_defaults(names: Sequence[str] = ("moons", "spirals", "blobs", "iris", "
             Claim("the best choice of constants gains less than the best learning rate",
                   all(row[2] > row[5] for row in rows)),
         ),
+        Plot("data", ("defaults", "best of 64", "median of 64", "worst of 64"), "bars", y_label="accuracy"),
     )  # fmt: skip
 
 
@@ -314,6 +318,7 @@ def depth_and_width(
             Claim("depth does not replace width: a deep narrow network does worse than a shallow wide one",
                   table[depths[-1], widths[0]] > table[depths[0], widths[-1]]),
         ),
+        Plot("depth", tuple(f"width {width}" for width in widths), y_label="accuracy"),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.functional.random import uniform
 
 
@@ -49,4 +49,5 @@ def coin_flips(
             Claim("on fresh points it is a coin", all(abs(row[3] - 0.5) < margin for row in rows)),
             Claim("a single model, not selected, looks as it is", abs(one[1] - 0.5) < margin),
         ),
+        Plot("models", ("where selected", "on fresh points"), log_x=True, y_label="accuracy"),
     )  # fmt: skip

@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import torch
 
-from lamina._types import Float, Tensor
+from lamina._types import Tensor
 from lamina.experiments.result import Claim, Result, experiment
 from lamina.functional.initialization import memory_bias
 from lamina.functional.recurrent import State, Step, gru_step, hidden, lstm_step, rnn_step
+from lamina.inspection.sensitivity import step_sensitivity
 
 HIDDEN, FEATURES = 16, 4
 
@@ -33,9 +34,9 @@ def first_input_over_time(seeds: int = 5, time: int = 30, bias: float = 6.0) -> 
         bias: how far the memory of the gated cells is opened.
     """
     kinds: dict[str, Callable[[torch.Generator], tuple[Step, State]]] = {
-        "tanh, radius 0.5": lambda g: _plain(0.5, g),
-        "tanh, radius 0.9": lambda g: _plain(0.9, g),
-        "tanh, radius 2.5": lambda g: _plain(2.5, g),
+        "tanh, radius 0.5": lambda g: plain_cell(0.5, g),
+        "tanh, radius 0.9": lambda g: plain_cell(0.9, g),
+        "tanh, radius 2.5": lambda g: plain_cell(2.5, g),
         "linear, 1.3 orthogonal": _growing,
         "gru, bias 0": lambda g: _gated("gru", 0.0, g),
         f"gru, bias {bias:g}": lambda g: _gated("gru", bias, g),
@@ -88,21 +89,12 @@ def sensitivities(step: Step, state: State, time: int, generator: torch.Generato
     [2.0, 1.0, 0.5]
     """
     inputs = torch.randn(time, FEATURES, generator=generator, dtype=torch.float64)
-    later = 0.1 * inputs[1:]
-
-    def states(first: Tensor) -> Float[Tensor, "time hidden"]:
-        now, each = step(first, state), []
-        for u in later:
-            each.append(hidden(now))
-            now = step(u, now)
-        return torch.stack([*each, hidden(now)])
-
-    jacobian = torch.func.jacrev(states)(inputs[0])  # [time, hidden, feature]
-    norms: list[float] = jacobian.flatten(1).norm(dim=1).tolist()
-    return norms
+    scale = inputs.new_tensor([1.0, *[0.1] * (time - 1)])
+    start = state[None] if isinstance(state, Tensor) else (state[0][None], state[1][None])
+    return step_sensitivity(step, (scale[:, None] * inputs)[None], start).to(1)
 
 
-def _plain(radius: float, generator: torch.Generator) -> tuple[Step, State]:
+def plain_cell(radius: float, generator: torch.Generator) -> tuple[Step, State]:
     """Make a tanh cell whose recurrent weights have a given spectral radius."""
     weight = torch.randn(HIDDEN, HIDDEN, generator=generator, dtype=torch.float64)
     weight = weight * radius / torch.linalg.eigvals(weight).abs().max()

@@ -16,8 +16,8 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.classical.linear_regression import fit, gradient, squared_error
 from lamina.data.synthetic import linear, moons
-from lamina.experiments.result import Claim, Result, experiment, mean_and_spread
-from lamina.experiments.short_run import make_step, train_step
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.trained import make_step, parts, train, train_step
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, sample_indices
 from lamina.functional.random import as_generator
 from lamina.training import recipe as recipes
@@ -99,6 +99,7 @@ def sampling(
             Claim("the sampler has it too", all(abs(row[5] - row[4]) <= 0.1 * row[4] + 1e-25 for row in rows)),
             Claim("all N points drawn without replacement give gradient descent exactly", whole.equal(full)),
         ),
+        Plot("b", ("variance", "predicted"), "points", by=("replacement",), log_x=True, log_y=True, y_label="variance"),
     )
 
 
@@ -163,6 +164,7 @@ def noise_ball(
                 all(before[4] > after[4] for before, after in itertools.pairwise(rows)),
             ),
         ),
+        Plot("b", ("squared distance", "theory"), log_x=True, log_y=True, y_label="squared distance"),
     )
 
 
@@ -213,6 +215,7 @@ def learning_rates(seeds: int = 10, steps: int = 1000, learning_rate: float = 0.
             Claim("a rate that falls ends at most at a fifth of that distance",
                   max(row[4] for row in falling) < 0.2 * constant[4]),
         ),
+        Plot("schedule", ("squared distance",), "bars", log_y=True),
     )  # fmt: skip
 
 
@@ -244,7 +247,7 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
     rows = []
     for name, (recipe, expected) in ways.items():
         network, seen = FNN(FNNConfig(10, 1, hidden=16)), _Counter()
-        step = make_step(network, data, None, recipe)
+        step = make_step(network, parts(data), recipe)
         network.register_forward_pre_hook(seen)
         seconds = _timed(step, steps)
         rows.append((name, seen.points / steps, expected, step.batches, 1e6 * seconds / steps))
@@ -257,6 +260,7 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
             Claim("so an epoch of N gradients has 1, N/b and N steps",
                   [row[3] for row in rows] == [1, count // batch_size, count]),
         ),
+        Plot("method", ("gradients a step",), "bars", log_y=True),
     )  # fmt: skip
 
 
@@ -308,10 +312,8 @@ def adam_on_batches(
         ends, differences = [], []
         for seed in range(seeds):
             recipe = Recipe(recipes.Adam(1e-2), epochs=epochs, batch_size=b, sampling=way, seed=seed)
-            history, _ = train_step(
-                make_step(_network(seed), moons(512, seed=seed), moons(1000, seed=99 + seed), recipe)
-            )
-            ends.append(history[-1]["validation_loss"])
+            split = parts(moons(512, seed=seed), moons(1000, seed=99 + seed))
+            ends.append(train(_network(seed), split, recipe).rows[-1]["validation_loss"])
             differences.append(_difference(seed, b, way, compared))
         losses.append((b, ends))
         rows.append((b, way, -(-512 // b) * epochs, *mean_and_spread(ends), max(differences)))
@@ -325,6 +327,7 @@ def adam_on_batches(
             Claim("for equally many passes, mini batches end lower than all points, every way and every seed",
                   all(part < all_ for b, ends in losses[1:] for part, all_ in zip(ends, whole, strict=True))),
         ),
+        Plot("b", ("validation loss",), "points", by=("drawing",), log_x=True),
     )  # fmt: skip
 
 
@@ -338,7 +341,7 @@ def _difference(seed: int, batch_size: int, way: str, steps: int) -> float:
     recipe = Recipe(optimizer, epochs=10_000, batch_size=batch_size, sampling=way, seed=seed,
                     stopping=Stopping(max_steps=steps))  # fmt: skip
     trained = _network(seed)
-    step = make_step(trained, data, None, recipe)
+    step = make_step(trained, parts(data), recipe)
     inputs, targets = step.train.batch(torch.arange(512))
     train_step(step)
     plain = _network(seed)

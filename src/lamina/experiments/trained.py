@@ -8,19 +8,32 @@ from torch import nn
 from torch.func import functional_call, vmap
 
 from lamina._types import Float, Num, Tensor
-from lamina.data.dataset import Dataset
+from lamina.data.dataset import Dataset, Subset
 from lamina.data.preprocess import Preprocess
-from lamina.data.splits import Split
-from lamina.experiments.short_run import train_step
+from lamina.data.splits import Sealed, Split
 from lamina.functional.optimizers import OPTIMIZERS, Number, Params, iterate
-from lamina.training.fit import make_step
-from lamina.training.loop import Diverged
+from lamina.training.fit import make_step as fit_step
+from lamina.training.loop import Diverged, Progress, loop
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
+from lamina.training.step import EagerStep
+from lamina.training.stopping import Row, StopReason, rules
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """A function of outputs and targets that gives one number."""
+
+
+def parts(train: Dataset, validation: Dataset | None = None, test: Dataset | None = None) -> Split:
+    """Put sets that were made apart together as the parts of a split; those left out are empty.
+
+    >>> from lamina.data.synthetic import moons
+    >>> split = parts(moons(96), moons(32, seed=1))
+    >>> len(split.train), len(split.validation), len(split.test)
+    (96, 32, 0)
+    """
+    nothing = Subset(train, torch.arange(0))
+    return Split(train, validation or nothing, Sealed(test or nothing), "made for an experiment")
 
 
 @dataclass(frozen=True)
@@ -31,12 +44,16 @@ class Trained:
         network: with the weights of the last step.
         prepare: how inputs are prepared, fitted on the training part.
         objective: what was minimized.
+        rows: what was measured at each check.
+        reason: why it ended; None after a loss that was not finite.
         bad_step: the first step whose loss was not finite, None when all went well.
     """
 
     network: nn.Module
     prepare: Preprocess
     objective: Objective
+    rows: list[Row]
+    reason: StopReason | None
     bad_step: int | None
 
     @torch.no_grad()
@@ -44,8 +61,9 @@ class Trained:
         """Give the outputs of the network in evaluation mode for all examples, and their prepared targets."""
         source = self.prepare.source(data)
         self.network.eval()
-        parts = [source.batch(indices) for indices in torch.arange(len(data)).split(1000)]
-        return torch.cat([self.network(inputs) for inputs, _ in parts]), torch.cat([targets for _, targets in parts])
+        batches = [source.batch(indices) for indices in torch.arange(len(data)).split(1000)]
+        outputs = torch.cat([self.network(inputs) for inputs, _ in batches])
+        return outputs, torch.cat([targets for _, targets in batches])
 
     def accuracy(self, data: Dataset) -> float:
         """Give the share of right answers; outputs that are not numbers are never right."""
@@ -54,7 +72,38 @@ class Trained:
         return self.objective.score(outputs[sound], labels[sound]).item() / len(labels)
 
 
-def train(network: nn.Module, split: Split, recipe: Recipe) -> Trained:
+def make_step(network: nn.Module, split: Split, recipe: Recipe, runtime: Runtime | None = None) -> EagerStep:
+    """Bring a network and data together, with preprocessing fitted on the training part.
+
+    Args:
+        network: it will be changed by training.
+        split: the data; an empty validation part is not looked at.
+        recipe: how to train.
+        runtime: None computes every step on the CPU as it is written, so that hooks see it.
+
+    >>> from lamina.architectures.fnn import FNN, FNNConfig
+    >>> from lamina.data.synthetic import moons
+    >>> make_step(FNN(FNNConfig(2, 2, hidden=4)), parts(moons(96)), Recipe(batch_size=32)).batches
+    3
+    """
+    return fit_step(network, split, _prepare(network, split), recipe, runtime or Runtime(step="eager"))
+
+
+def _prepare(network: nn.Module, split: Split) -> Preprocess:
+    return Preprocess.fit(split.train, getattr(getattr(network, "config", None), "inputs", None))
+
+
+def train_step(step: EagerStep) -> tuple[list[Row], StopReason]:
+    """Train to the end of the recipe; return the rows of all checks and why it ended."""
+    at, recipe = Progress(), step.recipe
+    stopping = recipe.stopping
+    reason = loop(
+        step, recipe.epochs, rules(stopping), at=at, check_every=recipe.check_every, max_steps=stopping.max_steps
+    )
+    return at.rows, reason
+
+
+def train(network: nn.Module, split: Split, recipe: Recipe, *, watch: bool = False) -> Trained:
     """Train through all epochs of a recipe and keep the last weights, as the notes' algorithms do.
 
     Nothing is written to disk. A loss that is not finite ends nothing here: it is reported in `bad_step`.
@@ -63,21 +112,26 @@ def train(network: nn.Module, split: Split, recipe: Recipe) -> Trained:
         network: made by `lamina.build`; it is changed.
         split: the data; the test part stays sealed.
         recipe: how to train.
+        watch: whether to check as often as the recipe says; else once, at the end.
 
     >>> import lamina
     >>> from lamina.data.load import load
-    >>> parts = load("blobs", count=60).split()
-    >>> train(lamina.build("fnn", inputs=2, outputs=4), parts, Recipe(epochs=20)).accuracy(parts.open_test())
+    >>> from lamina.data.synthetic import moons
+    >>> split = load("blobs", count=60).split()
+    >>> train(lamina.build("fnn", inputs=2, outputs=4), split, Recipe(epochs=20)).accuracy(split.open_test())
     1.0
+    >>> seen = train(lamina.build("fnn", inputs=2, outputs=2), parts(moons(96)), Recipe(epochs=2), watch=True)
+    >>> [row["step"] for row in seen.rows], seen.reason.name
+    ([2, 4], 'epochs')
     """
-    prepare = Preprocess.fit(split.train, network.config.inputs)  # type: ignore[arg-type, union-attr]
-    step = make_step(network, split, prepare, replace(recipe, check_every=recipe.epochs), Runtime())
-    bad_step = None
+    prepare = _prepare(network, split)
+    recipe = recipe if watch else replace(recipe, check_every=recipe.epochs)
+    step = fit_step(network, split, prepare, recipe, Runtime())
     try:
-        train_step(step)
+        rows, reason = train_step(step)
     except Diverged as error:
-        bad_step = error.step
-    return Trained(network, prepare, step.objective, bad_step)
+        return Trained(network, prepare, step.objective, [], None, error.step)
+    return Trained(network, prepare, step.objective, rows, reason, None)
 
 
 def train_together(

@@ -9,7 +9,7 @@ from lamina._types import Tensor
 from lamina.architectures.build import build
 from lamina.architectures.logic import logic_gate
 from lamina.data.synthetic import truth_table
-from lamina.experiments.result import Claim, Result, experiment
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.trained import train_together
 from lamina.functional.losses import binary_cross_entropy
 
@@ -61,6 +61,7 @@ def xor_training(
             Claim(f"the given weights with gain 10 give {', '.join(map(str, GIVEN))}",
                   tuple(round(value, 3) for value in given.flatten().tolist()) == GIVEN),
         ),
+        Plot("hidden", ("all right", "stuck"), "bars", by=("start",), y_label="networks"),
     )  # fmt: skip
 
 

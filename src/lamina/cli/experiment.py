@@ -1,0 +1,104 @@
+"""`lamina experiment`: try a claim of the notes."""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lamina._errors import ArgumentError
+
+
+def experiment(
+    identifier: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="An id of the catalogue such as N4.12.")
+    ] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List all experiments.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many times, each with other random numbers.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Draw it: a file .svg, .pdf, .png or .tex.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Try what the notes claim: print a small table and whether each claim holds in it (exit code 1 if not)."""
+    if list_all or identifier is None:
+        _list(as_json)
+        return
+    function = _find(identifier)
+    if output is not None:
+        from lamina.drawing.save import suffix_of
+
+        suffix_of(output)
+    result = function(**_options(function, identifier, seeds))
+    if output is not None:
+        from lamina.drawing.save import save
+        from lamina.experiments.plots import plot
+
+        save(plot(result), output)
+    if as_json:
+        print(json.dumps(_plain(identifier, function, result, output), indent=1, ensure_ascii=False))
+    else:
+        print(result)
+        if output is not None:
+            print(f"drawn: {output}")
+    if not all(claim.holds for claim in result.claims):
+        raise typer.Exit(1)
+
+
+def _list(as_json: bool) -> None:
+    from lamina.experiments import registry
+
+    found: dict[Any, list[str]] = {}
+    for key, function in registry().items():
+        found.setdefault(function, []).append(key)
+    rows = [(ids, function.__name__, (function.__doc__ or "").split("\n")[0]) for function, ids in found.items()]
+    if as_json:
+        print(json.dumps([{"ids": ids, "name": name, "what": what} for ids, name, what in rows], indent=1))
+        return
+    from lamina.cli.tables import show
+
+    show(("id", "experiment", "what it does"), [(", ".join(ids), name, what) for ids, name, what in rows])
+
+
+def _find(identifier: str) -> Any:
+    from lamina.experiments import registry
+
+    found = registry()
+    by_name = {function.__name__: function for function in found.values()}
+    function = found.get(identifier.upper()) or by_name.get(identifier)
+    if function is None:
+        from lamina._catalogue import items
+
+        known = identifier.upper() in items()
+        why = "is a row of the notes without an experiment" if known else "is no id of an experiment"
+        raise ArgumentError(f"`ID` {identifier!r} {why}: `lamina experiment --list` shows them all.")
+    return function
+
+
+def _options(function: Any, identifier: str, seeds: int | None) -> dict[str, int]:
+    import inspect
+
+    if seeds is None:
+        return {}
+    if "seeds" not in inspect.signature(function).parameters:
+        raise ArgumentError(
+            f"`--seeds` has no meaning for {identifier}: {function.__name__} draws nothing; leave it out."
+        )
+    return {"seeds": seeds}
+
+
+def _plain(identifier: str, function: Any, result: Any, output: Path | None) -> dict[str, Any]:
+    """Give a result as what JSON can say; numbers that are not finite become null."""
+
+    def cell(value: Any) -> Any:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return {
+        "id": identifier.upper(),
+        "experiment": function.__name__,
+        "title": result.title,
+        "rows": [dict(zip(result.columns, map(cell, row), strict=True)) for row in result.rows],
+        "claims": [{"sentence": claim.sentence, "holds": bool(claim.holds)} for claim in result.claims],
+        "plot": None if output is None else str(output),
+    }

@@ -1,0 +1,48 @@
+"""`lamina figures`: make the figures of the notes and write them to files."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def figures(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write to.")] = Path("figures"),
+    only: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Numbers, ranges or names with commas, such as 6,30 or 33-39.")
+    ] = None,
+    formats: Annotated[
+        str, typer.Option(metavar="LIST", help="Of svg, pdf, png and tex (TikZ), with commas.")
+    ] = "svg,pdf,png",
+    history: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="RUN RUN", help="Draw Fig. 30 from two runs, the original block first."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Make all figures of the notes from running code, with a page that shows them."""
+    from lamina.experiments.figures import chosen
+    from lamina.experiments.figures_sheet import check_formats, write_figures
+
+    kinds = tuple(word.strip().lower() for word in formats.split(",") if word.strip())
+    check_formats(kinds)
+    wanted = chosen(only, history)
+    quiet = as_json or not sys.stdout.isatty()
+    if quiet:
+        written = write_figures(wanted, output, kinds)
+    else:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), transient=True) as bar:
+            task = bar.add_task("figures", total=len(wanted) + 1)
+            written = write_figures(
+                wanted, output, kinds, lambda f: bar.update(task, advance=1, description=f"{f.label} {f.title}"[:48])
+            )
+    if as_json:
+        print(
+            json.dumps({"folder": str(output), "figures": [f.name for f in wanted], "files": list(map(str, written))})
+        )
+        return
+    print(f"{len(wanted)} figure{'s' * (len(wanted) != 1)} in {output} ({', '.join(kinds)})\npage: {written[-1]}")

@@ -1,0 +1,241 @@
+"""What convolutional networks assume about pictures, and what becomes of them where it is not so (§3 of the notes)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from lamina._types import Float, Int, Tensor
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
+from lamina.functional.convolution import receptive_field
+from lamina.functional.random import as_generator
+from lamina.layers.detector import Detector
+from lamina.layers.initialized import conv2d, linear
+
+Batch = tuple[Tensor, Tensor]
+"""Pictures and their labels."""
+
+
+def place_patterns(
+    patterns: Float[Tensor, "pattern rows columns"],
+    labels: Int[Tensor, " batch"],
+    corners: Int[Tensor, "batch 2"],
+    size: int,
+) -> Float[Tensor, "batch 1 height width"]:
+    """Draw one pattern into each of some black pictures.
+
+    Args:
+        patterns: the patterns, one a label.
+        labels: which one a picture shows.
+        corners: the row and the column of its upper left pixel.
+        size: the height and width of the pictures.
+
+    >>> place_patterns(torch.ones(1, 1, 2), torch.tensor([0]), torch.tensor([[2, 1]]), 3)[0, 0].tolist()
+    [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
+    """
+    down, right = (torch.arange(n) for n in patterns.shape[1:])
+    rows = corners[:, 0, None, None] + down[:, None]
+    columns = corners[:, 1, None, None] + right
+    inputs = patterns.new_zeros(len(labels), 1, size, size)
+    inputs[torch.arange(len(labels))[:, None, None], 0, rows, columns] = patterns[labels]
+    return inputs
+
+
+def _somewhere(patterns: Tensor, count: int, size: int, noise: float, generator: torch.Generator) -> Batch:
+    """Draw patterns at random places, with noise in every pixel."""
+    labels = torch.randint(len(patterns), (count,), generator=generator)
+    corners = torch.randint(size - patterns.shape[1] + 1, (count, 2), generator=generator)
+    inputs = place_patterns(patterns, labels, corners, size)
+    return inputs + noise * torch.randn(inputs.shape, generator=generator, dtype=inputs.dtype), labels
+
+
+def _finder(filters: int, kernel: int, outputs: int, seed: int) -> nn.Module:
+    """Make a network that looks for features anywhere: convolution, ReLU, largest value of each map, dense layer."""
+    g = as_generator(seed)
+    return nn.Sequential(
+        conv2d(1, filters, kernel, seed=g), Detector("relu"), nn.AdaptiveMaxPool2d(1), nn.Flatten(),
+        linear(filters, outputs, seed=g),
+    ).double()  # fmt: skip
+
+
+def _dense(pixels: int, hidden: int, outputs: int, seed: int) -> nn.Module:
+    """Make a network with one hidden layer that reads pictures as vectors."""
+    g = as_generator(seed)
+    return nn.Sequential(
+        nn.Flatten(), linear(pixels, hidden, initialization="he", seed=g), Detector("relu"),
+        linear(hidden, outputs, seed=g),
+    ).double()  # fmt: skip
+
+
+@experiment("N3.03")
+def pixel_permutation(
+    seeds: int = 3, count: int = 512, steps: int = 120, size: int = 16, kernel: int = 5, classes: int = 8
+) -> Result:
+    r"""Learn to tell patterns at random places, with the pixels as they are and in another order, the same for all.
+
+    To a dense network the order of its inputs means nothing: $W_{:,P}\,u_P = W u$, so that from first weights in the
+    new order it learns the same. A convolution reads neighbors, and after the change there are none left. Adam with
+    step size 0.01 on batches of 64; accuracy on 500 other pictures.
+
+    Notes: N3.03 (§3).
+
+    Args:
+        seeds: patterns, pictures, orders and first weights.
+        count: pictures to train with.
+        steps: updates.
+        size: the height and width of a picture.
+        kernel: the height and width of patterns and kernels.
+        classes: how many patterns there are.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    for seed in range(seeds):
+        g = as_generator(seed)
+        patterns = 2.0 * torch.randint(2, (classes, kernel, kernel), generator=g).double() - 1
+        seen, unseen = (_somewhere(patterns, n, size, 0.3, g) for n in (count, 500))
+        order = torch.randperm(size * size, generator=g)
+        for name in ("CNN", "FNN"):
+            for pixels in ("as they are", "permuted"):
+                permuted = pixels == "permuted"
+                network = _finder(16, kernel, classes, seed) if name == "CNN" else _dense(size**2, 64, classes, seed)
+                if permuted and name == "FNN":
+                    first = network.get_parameter("1.weight")
+                    first.data = first.data[:, order]
+                data = [(_reordered(u, order), s) if permuted else (u, s) for u, s in (seen, unseen)]
+                found.setdefault((name, pixels), []).append(_accuracy(network, *data, steps=steps, seed=seed))
+    rows = tuple((*key, *mean_and_spread(each), min(each), max(each)) for key, each in found.items())
+    cnn, cnn_permuted, fnn, fnn_permuted = found.values()
+    return Result(
+        f"{classes} patterns of {kernel} x {kernel} pixels anywhere in {size} x {size}, {seeds} seeds: accuracy",
+        ("network", "pixels", "accuracy", "spread", "least", "largest"),
+        rows,
+        (
+            Claim("the convolutional network finds the patterns: 0.9 or more", min(cnn) >= 0.9),
+            Claim("with permuted pixels it loses more than half of that, with every seed",
+                  all(2 * b < a for a, b in zip(cnn, cnn_permuted, strict=True))),
+            Claim("the dense network learns exactly the same from permuted pixels", fnn == fnn_permuted),
+            Claim("it does not use the structure at all: it stays below half of the convolutional network",
+                  all(2 * b < a for a, b in zip(cnn, fnn, strict=True))),
+        ),
+        Plot("pixels", ("accuracy",), "bars", by=("network",)),
+    )  # fmt: skip
+
+
+def _reordered(inputs: Tensor, order: Tensor) -> Tensor:
+    return inputs.flatten(1)[:, order].reshape(inputs.shape)
+
+
+def _accuracy(network: nn.Module, seen: Batch, unseen: Batch, *, steps: int, seed: int) -> float:
+    """Train on some pictures and return the share of right answers on others."""
+    g = as_generator(1000 + seed)
+
+    def draw() -> Batch:
+        chosen = torch.randint(len(seen[1]), (64,), generator=g)
+        return seen[0][chosen], seen[1][chosen]
+
+    check = Check(lambda: unseen, accuracies, every=steps)
+    trial = train_members([network], draw, cross_entropies, steps=steps, learning_rate=0.01, bound=None, check=check)
+    return trial.scores[-1][1][0]
+
+
+SIZE = 8
+"""The height and width of the pictures in which two pixels decide."""
+
+
+def two_pixels(count: int, far: bool, generator: torch.Generator) -> Batch:
+    """Draw black and white pictures; the label says whether two pixels differ, in opposite corners or neighbors.
+
+    >>> inputs, labels = two_pixels(5, far=True, generator=torch.Generator().manual_seed(0))
+    >>> bool(((inputs[:, 0, 0, 0] != inputs[:, 0, 7, 7]) == labels.bool()).all())
+    True
+    """
+    inputs = 2.0 * torch.randint(2, (count, 1, SIZE, SIZE), generator=generator).double() - 1
+    place = SIZE - 1 if far else 1
+    return inputs, (inputs[:, 0, 0, 0] != inputs[:, 0, place, place]).long()
+
+
+def left_or_right(count: int, generator: torch.Generator) -> Batch:
+    """Draw a cross that lies in the left or in the right half of a picture, which is the label.
+
+    It keeps a distance of two pixels to the border, so that every 3 x 3 window that sees a part of it is there.
+
+    >>> inputs, labels = left_or_right(4, torch.Generator().manual_seed(0))
+    >>> labels.bincount().tolist(), inputs.sum().item()
+    ([2, 2], 20.0)
+    """
+    cross = torch.tensor([[0.0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=torch.float64)[None]
+    labels = torch.arange(count) % 2
+    near = torch.randint(3, (count,), generator=generator)
+    corners = torch.stack([torch.randint(2, 10, (count,), generator=generator), 2 + 6 * labels + near], 1)
+    return place_patterns(cross, torch.zeros_like(labels), corners, 15), labels
+
+
+def _patches(seed: int) -> nn.Module:
+    """Make a network that adds up what it sees in patches of 5 x 5 pixels: two convolutions and one dense layer."""
+    g = as_generator(seed)
+    return nn.Sequential(
+        conv2d(1, 8, 3, padding=1, seed=g), Detector("relu"), conv2d(8, 8, 3, padding=1, seed=g), Detector("relu"),
+        nn.Flatten(), linear(8 * SIZE**2, 2, seed=g),
+    ).double()  # fmt: skip
+
+
+@experiment("N3.46")
+def assumptions(seeds: int = 3, steps: int = 150) -> Result:
+    r"""Set tasks in which distant pixels interact, or in which it matters where something is.
+
+    Whether two pixels differ is asked of a network that adds up what it finds in patches of 5 x 5 pixels: neighbors
+    lie in one patch, opposite corners never do, and no sum of functions of each of them tells whether they differ. In
+    which half of a picture a cross lies is asked of a network that takes the mean of each map over all places, which
+    is the same number wherever the cross is. A dense network solves both. Adam on new pictures in each step; accuracy
+    on 1000 others.
+
+    Notes: N3.46 (§3.4, Rem. 3.8).
+
+    Args:
+        seeds: first weights.
+        steps: updates with 128 pictures each.
+    """
+    averaging = partial(_averaging, 8)
+    tasks: list[tuple[str, str, Callable[[int, torch.Generator], Batch], Callable[[int], nn.Module]]] = [
+        ("two neighbors", "CNN, patches", lambda n, g: two_pixels(n, False, g), _patches),
+        ("two far pixels", "CNN, patches", lambda n, g: two_pixels(n, True, g), _patches),
+        ("two far pixels", "FNN", lambda n, g: two_pixels(n, True, g), lambda k: _dense(SIZE**2, 64, 2, k)),
+        ("left or right", "CNN, mean of maps", left_or_right, averaging),
+        ("left or right", "FNN", left_or_right, lambda k: _dense(15**2, 64, 2, k)),
+    ]
+    rows: list[tuple[Any, ...]] = []
+    for task, name, draw, make in tasks:
+        g = as_generator(0)
+        check = Check(partial(draw, 1000, as_generator(1)), accuracies, every=steps)
+        trial = train_members(
+            [make(seed) for seed in range(seeds)], partial(draw, 128, g), cross_entropies, steps=steps,
+            learning_rate=0.01 if name == "FNN" else 0.003, bound=None, check=check,
+        )  # fmt: skip
+        found = trial.scores[-1][1]
+        rows.append((task, name, *mean_and_spread(found), min(found), max(found)))
+    near, far, far_dense, place, place_dense = rows
+    seen = receptive_field([3, 3], [1, 1])
+    return Result(
+        f"tasks that contradict the assumptions of convolutional networks, {steps} Adam steps, {seeds} seeds: accuracy",
+        ("task", "network", "accuracy", "spread", "least", "largest"),
+        tuple(rows),
+        (
+            Claim(f"pixels within the receptive field of {seen} x {seen} interact: 0.98 or more", near[4] >= 0.98),
+            Claim("pixels farther apart do not: every accuracy is 0.42 to 0.58",
+                  0.42 <= far[4] <= far[5] <= 0.58 and seen < SIZE),
+            Claim("after a mean over all places the position is lost: exactly chance", place[4] == place[5] == 0.5),
+            Claim("a dense network solves both tasks: 0.98 or more", min(far_dense[4], place_dense[4]) >= 0.98),
+        ),
+        Plot("task", ("accuracy",), "bars", by=("network",)),
+    )  # fmt: skip
+
+
+def _averaging(filters: int, seed: int) -> nn.Module:
+    """Make a network that takes the mean of each map over all places."""
+    g = as_generator(seed)
+    return nn.Sequential(
+        conv2d(1, filters, 3, seed=g), Detector("relu"), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+        linear(filters, 2, seed=g),
+    ).double()  # fmt: skip

@@ -1,0 +1,223 @@
+"""Training deep networks with and without skip connections, and with both kinds of blocks (§4 of the notes)."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from lamina._errors import choice
+from lamina._types import Float, Int, Tensor
+from lamina.architectures.build import build
+from lamina.data.load import load
+from lamina.data.preprocess import Preprocess
+from lamina.experiments.depth import learn_moons
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.sequence_runs import Trial, cross_entropies, train_members
+from lamina.functional.random import as_generator
+from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
+from lamina.layers.initialized import linear
+
+STARTS: dict[str, dict[str, Any]] = {
+    "sigmoid, Xavier": {"activation": "sigmoid", "initialization": "xavier"},
+    "tanh, 0.01": {"activation": "tanh", "initialization": "gaussian", "scale": 0.01},
+}
+"""Activations and first weights with which the gradients of deep plain networks vanish."""
+
+
+@experiment("N4.13")
+def deep_residual_training(
+    seeds: int = 2, depth: int = 20, count: int = 128, steps: int = 250, least: float = 0.9
+) -> Result:
+    r"""Train plain and residual networks of 20 layers on two moons, from weights with which gradients vanish.
+
+    Width 32, Adam with all points in every step, accuracy on 1000 other points. "gradient" is the ratio of the norms
+    of the gradients of the first and the last weight matrix at the start, a geometric mean.
+
+    Notes: N4.13 (§4).
+
+    Args:
+        seeds: points and first weights.
+        depth: the number of layers.
+        count: training points.
+        steps: updates.
+        least: the accuracy that is expected of residual networks; with 512 points and 400 steps it is 0.98.
+    """
+    rows: list[tuple[Any, ...]] = []
+    found: dict[str, list[float]] = {"FNN": [], "ResNet": []}
+    for start, options in STARTS.items():
+        for kind, name in (("FNN", "fnn"), ("ResNet", "dense-resnet")):
+            hidden = (32,) * (depth - 1 if name == "fnn" else depth)
+            networks = [build(name, inputs=2, outputs=2, hidden=hidden, seed=seed, **options) for seed in range(seeds)]
+            shares, ratio = learn_moons(networks, count, steps)
+            found[kind] += shares
+            rows.append((start, kind, ratio, *mean_and_spread(shares), min(shares), max(shares)))
+    return Result(
+        f"two moons, {depth} layers of width 32, {steps} Adam steps with {count} points, {seeds} seeds",
+        ("start", "network", "gradient", "accuracy", "spread", "least", "largest"),
+        tuple(rows),
+        (
+            Claim("plain networks stay at chance: 0.40 to 0.60", all(0.4 <= share <= 0.6 for share in found["FNN"])),
+            Claim(f"residual networks learn the task: {least:.2f} or more", min(found["ResNet"]) >= least),
+        ),
+        Plot("start", ("accuracy",), "bars", by=("network",)),
+    )
+
+
+KINDS = ("plain", "original", "preactivation")
+"""Blocks of two dense layers with batch normalization: without a skip connection, and with it in two orders."""
+
+
+def stacked_blocks(
+    kind: str, depth: int, width: int = 32, *, inputs: int = 64, outputs: int = 10, seed: int = 0
+) -> nn.Module:
+    r"""Stack blocks of two dense layers between a first and a last dense layer: 2n + 2 layers with weights.
+
+    The three kinds have the same matrices at the start. Plain blocks are original ones without their skip connection.
+
+    Notes: N4.20 (§4.1).
+
+    Args:
+        kind: a name of `KINDS`.
+        depth: the number of layers, an even one.
+        width: units of every hidden layer.
+        inputs: the size of one example.
+        outputs: the number of classes.
+        seed: an integer.
+
+    >>> sum(isinstance(part, nn.Linear) for part in stacked_blocks("original", 110).modules())
+    110
+    """
+    choice("kind", kind, KINDS)
+    g, blocks = as_generator(seed), (depth - 2) // 2
+    first = linear(inputs, width, bias=False, initialization="he", seed=g)
+    if kind == "preactivation":
+        middle: list[nn.Module] = [DensePreActBlock(width, seed=g) for _ in range(blocks)]
+        parts = [first, *middle, nn.BatchNorm1d(width), nn.ReLU()]
+    elif kind == "original":
+        middle = [DenseOriginalBlock(width, seed=g) for _ in range(blocks)]
+        parts = [first, nn.BatchNorm1d(width), nn.ReLU(), *middle]
+    else:
+        layers = [linear(width, width, bias=False, initialization="he", seed=g) for _ in range(2 * blocks)]
+        middle = [part for layer in layers for part in (layer, nn.BatchNorm1d(width), nn.ReLU())]
+        parts = [first, nn.BatchNorm1d(width), nn.ReLU(), *middle]
+    return nn.Sequential(*parts, linear(width, outputs, seed=g))
+
+
+Digits = tuple[Tensor, Tensor]
+"""Prepared pictures and their labels."""
+
+
+def _digits() -> tuple[Digits, Digits]:
+    """Give 1200 of the embedded digits to train with and the others."""
+    data = load("digits")
+    source = Preprocess.fit(data, 64).source(data)
+    order = torch.randperm(len(data), generator=as_generator(0))
+    seen, other = source.batch(order[:1200]), source.batch(order[1200:])
+    return (seen[0], seen[1]), (other[0], other[1])
+
+
+def _train(networks: list[nn.Module], seen: Digits, steps: int, learning_rate: float) -> Trial:
+    """Train on batches of 64, all members at once."""
+    g = as_generator(1)
+
+    def draw() -> Digits:
+        chosen = torch.randint(len(seen[1]), (64,), generator=g)
+        return seen[0][chosen], seen[1][chosen]
+
+    return train_members(networks, draw, cross_entropies, steps=steps, learning_rate=learning_rate, bound=None)
+
+
+@torch.no_grad()
+def _error(network: nn.Module, inputs: Float[Tensor, "batch ..."], labels: Int[Tensor, " batch"]) -> float:
+    """Return the share of wrong answers of a network with its running statistics."""
+    return (network.eval()(inputs).argmax(1) != labels).double().mean().item()
+
+
+@experiment("N4.20")
+def training_error_by_depth(
+    seeds: int = 2, depths: tuple[int, ...] = (4, 12, 28), steps: int = 100, kinds: tuple[str, ...] = KINDS
+) -> Result:
+    r"""Train deeper and deeper stacks of blocks on digits, without and with skip connections.
+
+    All layers are normalized, so that neither signals nor gradients vanish at the start. Still the training loss of
+    plain networks grows with their depth, which a deeper network could avoid by identities: this degradation is what
+    residual networks were made against. The loss is the mean over the last 20 batches and the seeds, after `steps`
+    updates of Adam with step size 0.001.
+
+    Notes: N4.20 (§4.1).
+    Corrects: E75, the trouble of deep plain networks with batch normalization is their training error.
+
+    Args:
+        seeds: first weights.
+        depths: numbers of layers with weights, even and increasing.
+        steps: updates with 64 pictures each.
+        kinds: names of `KINDS`.
+    """
+    seen, _ = _digits()
+    rows: list[tuple[Any, ...]] = []
+    for kind in kinds:
+        for depth in depths:
+            networks = [stacked_blocks(kind, depth, seed=seed) for seed in range(seeds)]
+            trial = _train(networks, seen, steps, 1e-3)
+            losses = trial.losses[-20:].mean(0).tolist()
+            errors = [_error(network, *seen) for network in trial.networks]
+            rows.append((kind, depth, *mean_and_spread(losses), min(losses), max(losses), mean_and_spread(errors)[0]))
+    by = {(row[0], row[1]): row for row in rows}
+    shallow, deep = depths[0], depths[-1]
+    residual = [kind for kind in kinds if kind != "plain"]
+    return Result(
+        f"digits, blocks of two dense layers of width 32 with batch norm, {steps} Adam steps, {seeds} seeds",
+        ("block", "depth", "training loss", "spread", "least", "largest", "training error"),
+        tuple(rows),
+        (
+            Claim(f"a plain network of {deep} layers trains worse than one of {shallow}, with every seed",
+                  by["plain", deep][4] > by["plain", shallow][5] + 0.5),
+            *(Claim(f"at {deep} layers {kind} blocks train better than plain ones, with every seed",
+                    by[kind, deep][5] < by["plain", deep][4]) for kind in residual),
+            Claim("with skip connections depth costs less: the loss grows by less than half as much",
+                  all(2 * (by[kind, deep][2] - by[kind, shallow][2]) < by["plain", deep][2] - by["plain", shallow][2]
+                      for kind in residual)),
+        ),
+        Plot("depth", ("training loss",), by=("block",)),
+    )  # fmt: skip
+
+
+@experiment("N4.28")
+def both_blocks(seeds: int = 3, depth: int = 110, steps: int = 60, width: int = 32, every: int = 20) -> Result:
+    r"""Train very deep networks of original and of pre-activation blocks on digits.
+
+    The blocks have dense layers. The training loss is the mean over the last `every` batches of 64, the test error that
+    on the 597 other digits, both after `steps` updates of Adam with step size 0.001. The original block rectifies the
+    sum, and signals cannot pass it unchanged; the other one leaves a free way through all blocks. Nothing is claimed of
+    convolutional networks of this depth, whose training losses differ less (see `block_histories` for their curves).
+
+    Notes: N4.28 (§4.1).
+    Corrects: E59, ResNet-1001 has bottleneck blocks; here the drawn blocks of two weights make 2n+2 layers.
+
+    Args:
+        seeds: first weights.
+        depth: the number of layers with weights, an even one.
+        steps: updates.
+        width: units of every hidden layer.
+        every: the number of batches over which the loss is averaged.
+    """
+    seen, other = _digits()
+    rows: list[tuple[Any, ...]] = []
+    for kind in ("original", "preactivation"):
+        trial = _train([stacked_blocks(kind, depth, width, seed=seed) for seed in range(seeds)], seen, steps, 1e-3)
+        first, last = (part.mean(0).tolist() for part in (trial.losses[:every], trial.losses[-every:]))
+        rows += [(kind, seed, first[seed], last[seed], _error(network, *other))
+                 for seed, network in enumerate(trial.networks)]  # fmt: skip
+    original, better = rows[:seeds], rows[seeds:]
+    return Result(
+        f"digits, {depth} layers of width {width}, {steps} Adam steps: both blocks",
+        ("block", "seed", "first loss", "training loss", "test error"),
+        tuple(rows),
+        (
+            Claim("the training loss is lower with pre-activation, with every seed",
+                  all(b[3] < a[3] for a, b in zip(original, better, strict=True))),
+            Claim("so is the test error, on average",
+                  sum(row[4] for row in better) < sum(row[4] for row in original)),
+        ),
+        Plot("seed", ("training loss",), "bars", by=("block",)),
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""The chain of Fig. 27 with its numbers: one node a layer, gradients by the notes' product and by autograd."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from lamina.functional.activations import get_activation
+from lamina.functional.chain_rule import chain_gradients, layer_jacobian
+from lamina.functional.dense import affine, layer
+from lamina.functional.losses import mse_half
+from lamina.functional.residual import residual_step
+
+F64 = torch.float64
+
+
+@dataclass(frozen=True)
+class ScalarChain:
+    r"""The numbers of a chain with one node a layer and no biases.
+
+    Args:
+        features: $y^{[0]}, \ldots, y^{[L]}$.
+        branches: $a^{[1]}, \ldots, a^{[L]}$ with $a^{[l]} = \sigma(W^{[l-1]} y^{[l-1]})$.
+        factors: $\partial y^{[l]} / \partial y^{[l-1]}$, which is $1 + \partial a^{[l]} / \partial y^{[l-1]}$ with skip
+            connections.
+        loss: half the squared distance to the target.
+        formula: $\partial \mathscr L / \partial W^{[l]}$ as the product of the notes.
+        autograd: the same by automatic differentiation.
+    """
+
+    features: tuple[float, ...]
+    branches: tuple[float, ...]
+    factors: tuple[float, ...]
+    loss: float
+    formula: tuple[float, ...]
+    autograd: tuple[float, ...]
+
+
+def scalar_chain(
+    weights: Sequence[float], start: float, target: float, activation: str = "tanh", *, residual: bool = True
+) -> ScalarChain:
+    r"""Follow one number through a chain, and the gradient of its loss back.
+
+    $$\frac{\partial \mathscr L}{\partial W^{[0]}} = \frac{\partial \mathscr L}{\partial y^{[3]}}
+    \Big(1 + \frac{\partial a^{[3]}}{\partial y^{[2]}}\Big) \Big(1 + \frac{\partial a^{[2]}}{\partial y^{[1]}}\Big)
+    \frac{\partial y^{[1]}}{\partial W^{[0]}} \quad\text{for } L = 3$$
+
+    Notes: N4.08 (§4, Ex. 4.2).
+
+    Args:
+        weights: $W^{[0]}, \ldots, W^{[L-1]}$.
+        start: the input u.
+        target: what the output should be.
+        activation: of all layers.
+        residual: whether every layer adds its input; without, it is the chain of Fig. 16.
+
+    >>> chain = scalar_chain((1.0, 1.0, 1.0), 1.0, 0.0, "identity")
+    >>> chain.features, chain.formula, chain.autograd
+    ((1.0, 2.0, 4.0, 8.0), (32.0, 32.0, 32.0), (32.0, 32.0, 32.0))
+    """
+    sigma = get_activation(activation)
+    W = [torch.tensor([[w]], dtype=F64, requires_grad=True) for w in weights]
+    y, z = [torch.tensor([start], dtype=F64)], []
+    for matrix in W:
+        z.append(affine(y[-1], matrix))
+        y.append((residual_step if residual else layer)(y[-1], matrix, None, sigma))
+    loss = mse_half(y[-1][None], torch.tensor([[target]], dtype=F64))
+    by_autograd = torch.autograd.grad(loss, W, retain_graph=True)
+    (last,) = torch.autograd.grad(loss, y[-1])
+    derivatives = [sigma.derivative] * len(W)
+    with torch.no_grad():
+        by_formula, _ = chain_gradients(last, y, z, W, derivatives, residual)
+        factors = [layer_jacobian(at, matrix, sigma.derivative, residual) for at, matrix in zip(z, W, strict=True)]
+        branches = [sigma(at) for at in z]
+    numbers = [tuple(t.item() for t in group) for group in (y, branches, factors, by_formula, by_autograd)]
+    return ScalarChain(*numbers[:3], loss.item(), *numbers[3:])

@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from lamina.experiments.result import REGISTRY, Claim, Plot, Result
+
+
+def test_a_table_with_its_claims(typed):
+    code, out, _ = typed("experiment", "n4.02")
+    assert code == 0 and out.startswith("products of factors") and out.count("holds: ") == 5
+
+
+def test_by_name_as_json_with_seeds_and_a_drawing(typed, tmp_path):
+    code, out, _ = typed("experiment", "blocks_as_steps", "--seeds", "1", "--json", "-o", "plot.svg")
+    said = json.loads(out)
+    assert code == 0 and said["experiment"] == "blocks_as_steps" and said["plot"] == "plot.svg"
+    assert said["rows"][0]["tau"] == 1.0 and all(claim["holds"] for claim in said["claims"])
+    assert "difference quotient" in (tmp_path / "plot.svg").read_text()
+
+
+def test_all_of_them_are_listed(typed):
+    code, out, _ = typed("experiment", "--list")
+    lines = out.splitlines()
+    assert (
+        code == 0 and lines[0] == "id\texperiment\twhat it does" and any("N4.02, N4.03\tproducts" in x for x in lines)
+    )
+    code, out, _ = typed("experiment", "--json")
+    found = json.loads(out)
+    assert code == 0 and sum(len(row["ids"]) for row in found) == len(REGISTRY)
+
+
+def test_a_claim_that_fails_ends_with_one(typed, monkeypatch):
+    def broken() -> Result:
+        """Fail."""
+        return Result("nothing", ("n", "x"), ((1, float("nan")),), (Claim("one is two", False),))
+
+    monkeypatch.setitem(REGISTRY, "N4.02", broken)
+    code, out, _ = typed("experiment", "N4.02")
+    assert code == 1 and "FAILS: one is two" in out
+    code, out, _ = typed("experiment", "N4.02", "--json")
+    assert code == 1 and json.loads(out)["rows"] == [{"n": 1, "x": None}]
+    code, _, err = typed("experiment", "N4.02", "-o", "x.svg")
+    assert code == 2 and "`result` must say what to draw" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("N9.99",), "`ID` 'N9.99' is no id of an experiment: `lamina experiment --list` shows them all"),
+        (("N4.04",), "`ID` 'N4.04' is a row of the notes without an experiment"),
+        (("N4.02", "--seeds", "3"), "`--seeds` has no meaning for N4.02: products draws nothing; leave it out"),
+        (("N4.15", "-o", "plot.gif"), "must end in one of .svg, .tex, .pdf, .png, got 'plot.gif'"),
+    ],
+)
+def test_refusals(typed, words, message):
+    code, _, err = typed("experiment", *words)
+    assert code == 2 and message in err
+
+
+def test_plots_are_data():
+    assert Plot("n", ("x", "y")).label == "x, y" and Plot("n", ("x",), y_label="loss").label == "loss"
