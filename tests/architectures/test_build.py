@@ -49,3 +49,10 @@ def test_unknown_names_and_options_get_a_hint():
 def test_the_table_is_whole():
     for name, entry in TABLE.items():
         assert name == entry.name and entry.parameters > 0 and entry.place.startswith("§")
+
+
+@pytest.mark.notes("N3.01")
+def test_the_famous_convolutional_networks_are_there_as_published_and_as_drawn():
+    famous = {name: entry.parameters for name, entry in TABLE.items() if name.startswith(("lenet5", "alexnet"))}
+    assert famous["lenet5-1998"] == 60_000 and famous["lenet5"] == 61_706
+    assert famous["alexnet-2012"] == 60_965_224 and famous["alexnet"] == 62_378_344

@@ -15,6 +15,7 @@ from lamina.architectures.recurrent import (
     OneToManyConfig,
     RecurrentConfig,
     node_counts,
+    pool_states,
 )
 from lamina.architectures.seq2seq import EncoderDecoder, EncoderDecoderConfig
 from lamina.functional.recurrent import output_step, rnn_step
@@ -258,3 +259,49 @@ def test_wrong_lengths_get_a_sentence():
     for network in (ManyToOne(ManyToOneConfig(inputs=2, outputs=4)), ManyToMany(ManyToManyConfig(inputs=2, outputs=4))):
         with pytest.raises(ArgumentError, match="`lengths` must be between 1 and the 5 steps of `inputs`, got 6"):
             network(torch.zeros(1, 5, 2), lengths=[6])
+
+
+@pytest.mark.notes("N5.10")
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_pooling_judges_all_states_up_to_the_end(generator, cell, pooling):
+    options = {"inputs": 9, "outputs": 2, "hidden": 3, "embedding": 4, "cell": cell, "bidirectional": True}
+    net = ManyToOne(ManyToOneConfig(**options, pooling=pooling, padding=0), seed=1).double()
+    padded = torch.tensor([[3, 5, 7, 0, 0], [8, 2, 1, 4, 6]])
+    for row, length in zip(padded, (3, 5), strict=True):
+        states = net.recurrent(net.encoding(row[None, :length]))[0][0]
+        judged = states.mean(0) if pooling == "mean" else states.max(0).values
+        expected = net.output.weight @ judged
+        both = net(padded)[[3, 5].index(length)], net(row[None, :length])[0]
+        for found in both:
+            torch.testing.assert_close(found, expected)
+    without = ManyToOne(ManyToOneConfig(**options, pooling=pooling), seed=1).double()
+    torch.testing.assert_close(without(padded[1:]), net(padded[1:]))
+
+
+def test_pooling_of_no_step_is_zero_and_other_ways_get_a_sentence():
+    for pooling in ("mean", "max"):
+        assert pool_states(torch.ones(1, 2, 3), torch.tensor([0]), pooling).tolist() == [[0.0] * 3]
+    with pytest.raises(ArgumentError, match="`pooling` must be one of 'last', 'mean', 'max', got 'sum'"):
+        ManyToOneConfig(inputs=2, outputs=1, pooling="sum")
+
+
+def test_word_dropout_takes_whole_words_and_only_in_training():
+    config = ManyToManyConfig(inputs=9, outputs=2, embedding=4, word_dropout=0.5, input_dropout=0.25, hidden=3)
+    net = ManyToMany(config)
+    seen = []
+    net.recurrent.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    tokens = torch.arange(9).repeat(50, 1)
+    net(tokens)
+    net.eval()(tokens)
+    vectors = net.encoding(tokens)
+    assert torch.equal(seen[1], vectors)
+    gone = (seen[0] == 0).all(-1)
+    # A word is gone with probability 1/2, or when each of its 4 components is dropped.
+    assert abs(gone.double().mean() - (0.5 + 0.5 * 0.25**4)) < 0.05
+    kept = seen[0][~gone]
+    part, whole = kept != 0, vectors[~gone]
+    torch.testing.assert_close(kept[part], whole[part] / (0.5 * 0.75))
+    assert abs(part.double().mean() - 0.75) < 0.05
+    with pytest.raises(ArgumentError, match=r"`word_dropout` must be in \[0, 1\), got 1"):
+        ManyToManyConfig(inputs=9, outputs=2, embedding=4, word_dropout=1.0)

@@ -254,6 +254,29 @@ def test_context_is_read_at_every_step_and_carried_in_the_state(cell, bidirectio
         torch.testing.assert_close(step, whole[:, t], atol=1e-12, rtol=1e-12)
 
 
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("context", ["mean", "max"])
+def test_a_pooled_context_sums_up_all_states_of_the_encoder(cell, context):
+    options = {"inputs": 9, "outputs": 7, "hidden": 5, "cell": cell, "bidirectional": True, "padding": 0, "seed": 3}
+    net = lamina.build("seq2seq", context=context, **options).double()
+    source, target = torch.tensor([[1, 4, 2], [8, 3, 0]]), torch.tensor([[1, 2, 6], [1, 5, 3]])
+    state = net.encode(source)
+    kept = (state if cell == "gru" else state[0])[-1]
+    for row, length in enumerate((3, 2)):
+        states = net.encoder(net.source_encoding(source[row : row + 1, :length]))[0][0]
+        pooled = states.mean(0) if context == "mean" else states.max(0).values
+        expected = torch.tanh(net.summary.weight @ pooled + net.summary.bias)
+        torch.testing.assert_close(kept[row], expected, atol=1e-12, rtol=1e-12)
+    whole = net(source, target)
+    for t in range(3):
+        step, state = net.write(target[:, t], state)
+        torch.testing.assert_close(step, whole[:, t], atol=1e-12, rtol=1e-12)
+    last, true = (lamina.build("seq2seq", context=way, **options).double() for way in ("last", True))
+    assert torch.equal(last(source, target), true(source, target))
+    with pytest.raises(ArgumentError, match="`context` must be one of .* got 'sum'"):
+        lamina.build("seq2seq", context="sum", **options)
+
+
 def test_tied_words_share_their_vectors():
     net = lamina.build("seq2seq", inputs=9, outputs=7, hidden=5, embedding=4, tied=True, padding=0, seed=3).double()
     source, target = torch.tensor([[1, 4, 2]]), torch.tensor([[1, 2]])

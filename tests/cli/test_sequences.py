@@ -2,14 +2,27 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
+import torch
 
 from lamina._errors import ArgumentError, DataError
 from lamina.cli.values import settings
 from lamina.data.dataset import Spec
+from lamina.data.text import PairDataset, RunningText, TextDataset
+from lamina.data.tokens import TextPreprocess
+from lamina.report import commands
+from lamina.report.record import read
 from lamina.training.prepare import prepare
-from lamina.training.recommended_sequences import FITTING, check_fit, recommend_sequence
+from lamina.training.recommended_sequences import (
+    FITTING,
+    MANY,
+    check_fit,
+    fit_words,
+    recommend_sequence,
+    sequence_options,
+)
 
 
 @pytest.fixture
@@ -47,6 +60,24 @@ def test_texts_with_labels(typed, files):
     assert "--set min_count=2" in report.replace("\n", " ") or "min_count=2" in report
 
 
+def test_one_to_many_writes_a_text_for_a_row_or_a_picture(typed, files):
+    rows = [f"{a},{n},{t} {a}" for _ in range(8) for a in ("cat", "dog") for n, t in (("one", "a"), ("many", "some"))]
+    (files / "sounds.csv").write_text("animal,how,says\n" + "\n".join(rows) + "\n")
+    (files / "new.csv").write_text("how,animal\nmany,dog\none,cat\n")
+    code, out, err = typed("train", "one-to-many", "--data", "sounds.csv", "--set", "hidden=24", "--out", "run")
+    assert code == 0, err
+    assert "to write, texts of up to 9 steps" in out and "exact 1.0000" in out
+    code, out, _ = typed("predict", "run", "new.csv")
+    assert code == 0 and out.splitlines() == ["1: some dog", "2: a cat"]
+    small = ("--set", "hidden=8", "--read", "language=german")
+    code, out, _ = typed("train", "one-to-many", "--data", "digit-words", "--epochs", "1", *small, "--out", "digits")
+    assert code == 0 and "dictionary: 18 characters to write, texts of up to 7 steps" in out
+    code, _, err = typed("train", "one-to-many", "--data", "iris")
+    assert code == 2 and "one-to-many writes a text for each thing, but the data of kind 'table' have no texts" in err
+    code, _, err = typed("train", "lenet5", "--data", "digit-words")
+    assert code == 2 and "lenet5 does not read pictures with a text to write: use one-to-many." in err
+
+
 def test_pairs_of_texts(typed, files):
     small = ("--set", "hidden=16", "--set", "embedding=8", "--set", "teacher_forcing=0.8")
     code, out, err = typed("train", "seq2seq", "--data", "pairs.tsv", "--epochs", "2", *small, "--out", "run")
@@ -56,6 +87,9 @@ def test_pairs_of_texts(typed, files):
     assert code == 0 and len(out.splitlines()) == 1
     code, out, _ = typed("predict", "run", "two dogs", "one cat", "--no-copy")
     assert code == 0 and out.startswith("two dogs: ")
+    words, _ = commands.train(read(files / "run"))
+    # With many pairs labels are smoothed unless the command says otherwise, so it always does.
+    assert "label_smoothing=0.0" in words and "teacher_forcing=0.8" in words
     row = json.loads(typed("predict", "run", "two dogs", "--json")[1])[0]
     assert row["name"] == "two dogs" and row["value"] <= 0
     typed("predict", "run", "pairs.tsv", "-o", "found.csv")
@@ -140,7 +174,7 @@ def test_words_are_prepared_as_asked(files, monkeypatch):
 
 def test_every_kind_has_a_recipe_and_a_network():
     for (kind, task), name in FITTING.items():
-        shape = (4, 1) if kind == "series" else (4,)
+        shape = {"series": (4, 1), "image": (1, 2, 2)}.get(kind, (4,))
         extra = {"target_shape": (4, 1)} if task == "structured" else {}
         spec = Spec(kind, task, shape, 4 if task == "structured" else 2, **extra)
         check_fit(name, spec)
@@ -153,3 +187,36 @@ def test_settings_name_the_option_that_was_wrong():
     assert settings(["window=5"], "--read") == {"window": 5}
     with pytest.raises(ArgumentError, match="`--set` takes key=value, got 'x': for example --set learning_rate=1e-3"):
         settings(["x"])
+
+
+def test_many_texts_get_a_larger_network_or_more_dropout():
+    pairs = PairDataset.of(["good morning", "yes"], ["guten Morgen", "ja"])
+    few = TextPreprocess.fit(pairs)
+    many = replace(few, fitted_on=29_000)
+    small, large = (sequence_options("seq2seq", prepared, {}) for prepared in (few, many))
+    assert (small["hidden"], large["hidden"]) == (192, 768) and "context" not in small
+    chosen = [large[key] for key in ("context", "tied", "bidirectional", "embedding_std")]
+    assert chosen == ["mean", True, True, 0.1]
+    assert sequence_options("seq2seq", many, {"mode": "notes"})["hidden"] == 192  # it has no such parts
+    text = TextPreprocess.fit(RunningText.of("to be or not to be"))
+    assert text.fitted_on == 18 and few.fitted_on == 2
+    options = sequence_options("many-to-many", replace(text, fitted_on=1_000_000), {})
+    assert (options["hidden"], options["layers"], options["dropout"]) == (512, 2, 0.5) and "cell" not in options
+    assert "dropout" not in sequence_options("many-to-many", replace(text, fitted_on=1_000_000), {"layers": 1})
+    assert sequence_options("many-to-many", text, {})["hidden"] == 256
+    films = TextPreprocess.fit(TextDataset.of(["fine", "dull"], torch.tensor([1, 0]), ("bad", "good")))
+    drops = [sequence_options("many-to-one", replace(films, fitted_on=n), {}) for n in (2, 6920)]
+    assert ["word_dropout" in options for options in drops] == [False, True]
+    assert all(options["embedding_std"] == 0.1 for options in drops)
+
+
+def test_rare_words_of_many_pairs_are_unknown(monkeypatch):
+    monkeypatch.setitem(MANY, "translation", 2)
+    pairs = PairDataset.of(["a b", "a c", "b a"], ["x", "x", "y"])
+    found = fit_words(pairs, {})
+    assert found.vocabulary.words == ("a", "b") and found.answer_vocabulary.words == ("x",)
+    assert fit_words(pairs, {"min_count": 1}).vocabulary.words == ("a", "b", "c")
+    assert fit_words(pairs, {"level": "character"}).vocabulary.words == (" ", "a", "b", "c")
+    spec = Spec("pairs", "translation", (9,), 1)
+    choices = [recommend_sequence("seq2seq", spec, n).recipe for n in (2, 29_000)]
+    assert [recipe.label_smoothing for recipe in choices] == [0.0, 0.1] and choices[1].epochs == 14

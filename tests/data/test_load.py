@@ -14,6 +14,7 @@ from torch.utils.data import IterableDataset, TensorDataset
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.dataset import ArrayDataset, Dataset
+from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.load import NAMED, SETS, classic_table, load
 from lamina.data.preprocess import Preprocess
 from lamina.data.tokens import TextPreprocess
@@ -61,7 +62,9 @@ def test_every_name_loads_splits_and_prepares(name):
         warnings.simplefilter("error")
         split = data.split()
     preparation = TextPreprocess if data.spec.kind in ("text", "pairs") else Preprocess
-    source = preparation.fit(split.train).source(split.validation)
+    described = data.spec.task == "description"
+    prepared = DescriptionPreprocess.of(split.train) if described else preparation.fit(split.train)
+    source = prepared.source(split.validation)
     inputs, targets = source.batch(torch.arange(2))
     assert inputs.isfinite().all() and len(targets) == 2
     assert data.describe()[0].startswith(f"{name}: {len(data)} ")

@@ -8,7 +8,19 @@ from sklearn.linear_model import LogisticRegression
 from lamina._errors import ArgumentError
 from lamina.data import synthetic
 from lamina.data.load import SETS
-from lamina.data.synthetic import blobs, curve, linear, million, moons, spam, spam_logit, spirals, truth_table
+from lamina.data.synthetic import (
+    blobs,
+    curve,
+    linear,
+    million,
+    moons,
+    quadrants,
+    rings,
+    spam,
+    spam_logit,
+    spirals,
+    truth_table,
+)
 
 SEEDED = {
     "linear": linear,
@@ -16,6 +28,8 @@ SEEDED = {
     "blobs": blobs,
     "moons": moons,
     "spirals": spirals,
+    "rings": rings,
+    "quadrants": quadrants,
     "spam": spam,
     "million": million,
 }
@@ -98,6 +112,22 @@ def test_spirals_wind_as_often_as_said():
     assert torch.allclose(data.inputs, radius[:, None] * torch.stack([angle.cos(), angle.sin()], 1), atol=1e-5)
 
 
+def test_rings_have_their_radii():
+    data = rings(900, classes=3, noise=0.0)
+    radius = data.inputs.norm(dim=1)
+    assert radius[data.targets == 0].max() <= 0.25 + 1e-6
+    for label in (1, 2):
+        assert torch.allclose(radius[data.targets == label], torch.tensor(label / 2), atol=1e-6)
+    assert abs(rings(4000, noise=0.0).inputs.mean()) < 0.03
+
+
+def test_quadrants_are_the_exclusive_or_of_signs():
+    data = quadrants(4000, noise=0.0)
+    assert (data.inputs.prod(1) < 0).long().equal(data.targets) and data.inputs.abs().max() <= 1
+    corners = ((data.inputs > 0).long() @ torch.tensor([1, 2])).bincount()
+    assert len(corners) == 4 and corners.min() > 850
+
+
 @pytest.mark.notes("N2.64")
 def test_spam_has_an_exact_calibrated_logistic_model():
     data = spam(40_000)
@@ -157,6 +187,11 @@ def test_million_is_a_table_with_categories_and_gaps():
         (lambda: spirals(classes=1), "`classes` must be at least 2"),
         (lambda: spirals(turns=0.0), "`turns` must be greater than 0"),
         (lambda: spirals(noise=-1.0), "`noise` must be at least 0"),
+        (lambda: rings(0), "`count` must be at least 1"),
+        (lambda: rings(classes=1), "`classes` must be at least 2"),
+        (lambda: rings(noise=-1.0), "`noise` must be at least 0"),
+        (lambda: quadrants(0), "`count` must be at least 1"),
+        (lambda: quadrants(noise=-1.0), "`noise` must be at least 0"),
         (lambda: spam(0), "`count` must be at least 1"),
         (lambda: spam(share=1.0), r"`share` must be in \[0.01, 0.99\], got 1.0"),
         (lambda: million(0), "`count` must be at least 1"),

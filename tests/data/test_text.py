@@ -166,7 +166,7 @@ def test_what_a_table_of_texts_must_have(tmp_path):
     with pytest.raises(DataError, match="has no column of text beside the target 'label': name it with `text`"):
         load(tmp_path / "n.parquet", kind="text")
     with pytest.raises(
-        ArgumentError, match="`kind` must be one of 'table', 'text', 'pairs', 'language', 'series', got"
+        ArgumentError, match="`kind` must be one of 'table', 'text', 'pairs', 'language', 'series', 'descriptions', got"
     ):
         load(path, kind="sound")
 

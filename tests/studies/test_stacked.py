@@ -182,12 +182,18 @@ def test_variants_of_sequence_to_sequence(cell, mode):
             for k in range(K)
         ]
         assert_equals_separate(nets, inputs)
+        more |= {"context": "mean", "word_dropout": 0.3}
+        nets = [build("seq2seq", inputs=7, outputs=6, hidden=4, cell=cell, seed=k, **more).double() for k in range(K)]
+        assert_equals_separate(nets, inputs)
 
 
 @pytest.mark.parametrize("own", (True, False))
 @pytest.mark.parametrize("name", ("many-to-one", "many-to-many"))
-def test_padded_words_and_dropout_around_cells(name, own):
+@pytest.mark.parametrize("pooling", ("last", "mean", "max"))
+def test_padded_words_and_dropout_around_cells(name, own, pooling):
     more = {"embedding": 3, "padding": 0, "input_dropout": 0.3, "output_dropout": 0.2, "bidirectional": True}
+    if pooling != "last":
+        more |= {"word_dropout": 0.4, **({"pooling": pooling} if name == "many-to-one" else {})}
     nets = [build(name, inputs=5, outputs=2, hidden=4, seed=k, **more).double() for k in range(K)]
     words = torch.tensor([[1, 2, 3, 4], [3, 2, 0, 0], [4, 0, 0, 0]])
     inputs = torch.stack([words.roll(k, 0) for k in range(K)], 1) if own else words

@@ -10,17 +10,19 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
+from lamina._errors import ArgumentError, ShapeError, above, at_least, between, choice
 from lamina._types import Float, Int, Num, Seed, Tensor
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
 from lamina.layers.cells import CellOptions
-from lamina.layers.dropout import Dropout
+from lamina.layers.dropout import Dropout, WordDropout
 from lamina.layers.encoding import Embedding, OneHot
 from lamina.layers.initialized import linear
 from lamina.layers.recurrent import Recurrent, check_stack
 
 Lengths = Sequence[int] | Int[Tensor, "..."] | None
+POOLING = ("last", "mean", "max")
+"""What stands for a whole sequence."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class RecurrentConfig:
         padding: the word that fills rows after the end of a sequence, so that lengths need not be given; None for none.
         input_dropout: the probability of dropping a component of an input on its way to the first cell.
         output_dropout: the probability of dropping a state on its way to the output map.
+        word_dropout: the probability of dropping a whole input on its way to the first cell.
+        embedding_std: the standard deviation of the words' vectors at the start; below 1 rare words disturb less.
     """
 
     inputs: int
@@ -56,12 +60,15 @@ class RecurrentConfig:
     padding: int | None = None
     input_dropout: float = 0.0
     output_dropout: float = 0.0
+    word_dropout: float = 0.0
+    embedding_std: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("inputs", "outputs", "hidden"):
             at_least(name, getattr(self, name), 1)
-        for name in ("input_dropout", "output_dropout"):
+        for name in ("input_dropout", "output_dropout", "word_dropout"):
             between(name, getattr(self, name), 0, 1, open_high=True)
+        above("embedding_std", self.embedding_std, 0)
         if self.padding is not None:
             between("padding", self.padding, 0, self.inputs - 1)
             if self.embedding is None:
@@ -105,13 +112,20 @@ class OneToManyConfig(RecurrentConfig):
 
 @dataclass(frozen=True)
 class ManyToOneConfig(RecurrentConfig):
-    """The configuration of `ManyToOne`: that of all recurrent networks, and the number of directions.
+    """The configuration of `ManyToOne`: that of all recurrent networks, the number of directions, and what is judged.
 
     Args:
         bidirectional: whether each layer also runs backward in time.
+        pooling: what the output map reads: the "last" state as in the notes, or of each component the "mean" or the
+            "max" over all steps.
     """
 
     bidirectional: bool = False
+    pooling: str = "last"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice("pooling", self.pooling, POOLING)
 
 
 @dataclass(frozen=True)
@@ -148,7 +162,7 @@ class OneToMany(nn.Module):
         super().__init__()
         g = as_generator(seed)
         self.config = config
-        self.encoding, size = make_encoding(config.inputs, config.embedding, g)
+        self.encoding, size = make_encoding(config.inputs, config.embedding, g, config.embedding_std)
         self.recurrent = make_recurrent(config, size, g)
         self.output = linear(config.hidden, config.outputs, bias=config.output_bias, seed=g)
         self.input_dropout, self.output_dropout = make_dropouts(config, g)
@@ -180,7 +194,8 @@ class ManyToOne(nn.Module):
     r"""Judge a whole sequence once, as in sentiment analysis.
 
     $$y = W_{out} h^{<T>}, \qquad\text{in both directions}\qquad y = W_{out} [h^{<T>}; g^{<1>}]$$
-    where T is each sequence's own last step.
+    where T is each sequence's own last step. With `pooling` the mean or the maximum over the steps of each component of
+    [h; g] stands in the place of the last states.
 
     Notes: N5.10 (§5).
     Corrects: E66, how h and g are combined; E75, sentiment analysis reads texts, rarely videos.
@@ -198,7 +213,7 @@ class ManyToOne(nn.Module):
         super().__init__()
         g = as_generator(seed)
         self.config = config
-        self.encoding, size = make_encoding(config.inputs, config.embedding, g)
+        self.encoding, size = make_encoding(config.inputs, config.embedding, g, config.embedding_std)
         self.recurrent = make_recurrent(config, size, g, config.bidirectional)
         width = config.hidden * self.recurrent.directions
         self.output = linear(width, config.outputs, bias=config.output_bias, seed=g)
@@ -213,8 +228,12 @@ class ManyToOne(nn.Module):
         """
         check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, ("batch", "time"))
         read = self.input_dropout(self.encoding(inputs))
-        _, state = self.recurrent(read, lengths=lengths_from(inputs, self.config.padding, lengths))
-        return self.output(self.output_dropout(_last(state, self.recurrent.directions)))
+        lengths = lengths_from(inputs, self.config.padding, lengths)
+        states, state = self.recurrent(read, lengths=lengths)
+        judged = _last(state, self.recurrent.directions)
+        if self.config.pooling != "last":
+            judged = pool_states(states, lengths, self.config.pooling)
+        return self.output(self.output_dropout(judged))
 
 
 class ManyToMany(nn.Module):
@@ -238,7 +257,7 @@ class ManyToMany(nn.Module):
         super().__init__()
         g = as_generator(seed)
         self.config = config
-        self.encoding, size = make_encoding(config.inputs, config.embedding, g)
+        self.encoding, size = make_encoding(config.inputs, config.embedding, g, config.embedding_std)
         self.recurrent = make_recurrent(config, size, g, config.bidirectional)
         width = config.hidden * self.recurrent.directions
         self.output = linear(width, config.outputs, bias=config.output_bias, seed=g)
@@ -280,7 +299,7 @@ class ManyToMany(nn.Module):
         return outputs[:, 0], state
 
 
-def make_encoding(size: int, embedding: int | str | None, seed: Seed) -> tuple[nn.Module, int]:
+def make_encoding(size: int, embedding: int | str | None, seed: Seed, std: float = 1.0) -> tuple[nn.Module, int]:
     """Make the layer that turns inputs into vectors, and say how long these are.
 
     >>> make_encoding(100, "one-hot", seed=0)
@@ -290,7 +309,7 @@ def make_encoding(size: int, embedding: int | str | None, seed: Seed) -> tuple[n
         return nn.Identity(), size
     if isinstance(embedding, str):
         return OneHot(size), size
-    return Embedding(size, embedding, seed=seed), embedding
+    return Embedding(size, embedding, std=std, seed=seed), embedding
 
 
 def make_recurrent(config: RecurrentConfig, input_size: int, seed: Seed, bidirectional: bool = False) -> Recurrent:
@@ -319,10 +338,36 @@ def make_dropouts(config: RecurrentConfig, seed: Seed) -> tuple[nn.Module, nn.Mo
     """
     masks = int(torch.randint(2**31, (), generator=as_generator(seed)))
     # Far from the places of the dropouts between layers.
-    return tuple(  # type: ignore[return-value]
+    before, after = (
         Dropout(rate, seed=masks, place=place) if rate else nn.Identity()
         for rate, place in ((config.input_dropout, 1000), (config.output_dropout, 1001))
     )
+    if not config.word_dropout:
+        return before, after
+    words = WordDropout(config.word_dropout, seed=masks, place=1002)
+    return nn.Sequential(words, before) if config.input_dropout else words, after
+
+
+def pool_states(
+    states: Float[Tensor, "*batch time hidden"], lengths: Lengths, pooling: str
+) -> Float[Tensor, "*batch hidden"]:
+    """Take the mean or the maximum of each component over the steps of each sequence.
+
+    Args:
+        states: of all steps; those past the end of a sequence do not count.
+        lengths: how many steps each sequence has; all by default.
+        pooling: "mean" or "max".
+
+    >>> pool_states(torch.tensor([[[1.0], [3.0], [9.0]]]), [2], "mean").tolist()
+    [[2.0]]
+    """
+    if lengths is None:
+        return states.mean(-2) if pooling == "mean" else states.amax(-2)
+    counts = torch.as_tensor(lengths, device=states.device)[..., None]
+    valid = (torch.arange(states.shape[-2], device=states.device) < counts)[..., None]
+    if pooling == "mean":
+        return (states * valid).sum(-2) / counts.clamp(min=1).to(states.dtype)
+    return states.masked_fill(~valid, -torch.inf).amax(-2).masked_fill(counts < 1, 0.0)
 
 
 def lengths_from(inputs: Num[Tensor, "..."], padding: int | None, lengths: Lengths) -> Lengths:

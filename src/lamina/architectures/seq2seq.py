@@ -10,6 +10,7 @@ from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
 from lamina._types import Float, Int, Num, Seed, Tensor
 from lamina.architectures.decoding import greedy
 from lamina.architectures.recurrent import (
+    POOLING,
     Lengths,
     RecurrentConfig,
     check_embedding,
@@ -18,6 +19,7 @@ from lamina.architectures.recurrent import (
     make_dropouts,
     make_encoding,
     make_recurrent,
+    pool_states,
 )
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
@@ -34,8 +36,9 @@ class EncoderDecoderConfig(RecurrentConfig):
         target_embedding: how the targets are read: a size, "one-hot", None for vectors, or "same" as the source.
         mode: "feedback" for two networks, of which the second reads what was written before; "notes" for one network
             that goes on with zeros as inputs, as drawn in Fig. 35.
-        context: whether the decoder and the output map also read the encoder's last state at every step, not only at
-            the first; the decoder then forgets less.
+        context: whether the decoder and the output map also read a summary of the source at every step, not only at
+            the first; the decoder then forgets less. True or "last" for the encoder's last state, "mean" or "max" for
+            a map of the mean or the maximum of its states over all steps.
         tied: whether the output map uses the vectors of the target words as its rows, through a linear map to their
             size.
     """
@@ -44,12 +47,13 @@ class EncoderDecoderConfig(RecurrentConfig):
     bidirectional: bool = False
     target_embedding: int | str | None = "same"
     mode: str = "feedback"
-    context: bool = False
+    context: bool | str = False
     tied: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         choice("mode", self.mode, ("feedback", "notes"))
+        choice("context", self.context, (False, True, *POOLING))
         if self.target_embedding != "same":
             check_embedding("target_embedding", self.target_embedding)
         if self.mode == "notes" and self.bidirectional:
@@ -95,17 +99,19 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         g = as_generator(seed)
         self.config = config
-        self.source_encoding, size = make_encoding(config.inputs, config.embedding, g)
+        self.source_encoding, size = make_encoding(config.inputs, config.embedding, g, config.embedding_std)
         self.encoder = make_recurrent(config, size, g, config.bidirectional)
         if config.mode == "feedback":
             self.bridge = (
                 Bridge(config.layers, config.hidden, config.cell == "lstm", g) if config.bidirectional else None
             )
-            self.target_encoding, size = make_encoding(config.outputs, config.target, g)
+            self.target_encoding, size = make_encoding(config.outputs, config.target, g, config.embedding_std)
             self.decoder = make_recurrent(config, size + (config.hidden if config.context else 0), g)
         width = config.hidden * (2 if config.context else 1)
         # Tied: the states are brought to the size of the target words' vectors, which are the rows of the last map.
         self.output = linear(width, size if config.tied else config.outputs, bias=config.output_bias, seed=g)
+        if config.context in ("mean", "max"):
+            self.summary = linear(config.hidden * self.encoder.directions, config.hidden, seed=g)
         self.input_dropout, self.output_dropout = make_dropouts(config, g)
 
     def forward(
@@ -129,20 +135,25 @@ class EncoderDecoder(nn.Module):
         return self._decode(target_inputs, self.encode(source, lengths))[0]
 
     def encode(self, source: Num[Tensor, "..."], lengths: Lengths = None) -> State:
-        """Read a batch of sequences and return the state from which the decoder starts.
+        r"""Read a batch of sequences and return the state from which the decoder starts.
 
-        With `context` the last row of the state is what the decoder reads at every step.
+        With `context` the last row of the state is what the decoder reads at every step: the last state, or
+        $\tanh(W m + b)$ with the mean or maximum m of the encoder's states over all steps.
         """
         config = self.config
         check_sequence("source", source, config.inputs, config.embedding, ("batch", "time"))
         read = self.input_dropout(self.source_encoding(source))
-        _, state = self.encoder(read, lengths=lengths_from(source, config.padding, lengths))
+        lengths = lengths_from(source, config.padding, lengths)
+        states, state = self.encoder(read, lengths=lengths)
         if config.mode == "feedback" and self.bridge is not None:
             state = self.bridge(state)
         if not config.context:
             return state
         h = hidden(state)
-        h = torch.cat([h, h[-1:]])
+        kept = h[-1:]
+        if isinstance(config.context, str) and config.context != "last":
+            kept = torch.tanh(self.summary(pool_states(states, lengths, config.context)))[None]
+        h = torch.cat([h, kept])
         return h if isinstance(state, Tensor) else (h, torch.cat([state[1], torch.zeros_like(h[-1:])]))
 
     @torch.no_grad()

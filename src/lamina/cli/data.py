@@ -33,6 +33,8 @@ EMBEDDED = {
     "blobs": ("vector", "clouds in the plane, 4 classes"),
     "moons": ("vector", "two half circles, 2 classes"),
     "spirals": ("vector", "interleaved spirals, 2 classes"),
+    "rings": ("vector", "a disk inside a ring, 2 classes"),
+    "quadrants": ("vector", "XOR of two signs in the square, 2 classes"),
     "spam": ("vector", "counts of 20 words, 2 classes"),
     "million": ("table", "a million rows, 12 columns, 2 classes"),
     "phrasebook": ("pairs", "12,000 sentences of a grammar, English-German"),
@@ -42,6 +44,7 @@ EMBEDDED = {
     "copy": ("tokens", "symbols to be repeated after a delay"),
     "next-input": ("tokens", "symbols to be written before they are read"),
     "wave": ("series", "sine with errors, forecast"),
+    "digit-words": ("image", "1,797 handwritten digits, 8x8 gray, with their English words"),
 }
 _BAR, _CLASSES, _SIDE = 30, 20, 28
 
@@ -200,6 +203,8 @@ def _spread(data: "Dataset", samples: int) -> "Tensor":
 def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
     import torch
 
+    from lamina.data.text import text_of
+
     spec, test = data.spec, getattr(data, "official_test", None)
     facts = {"examples": len(data), "official_test": None if test is None else len(test), **spec.as_dict()}
     if spec.task == "classification":
@@ -210,9 +215,10 @@ def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
         facts["sample"] = example_lines(spec, *chosen.take(torch.arange(len(chosen))))
     elif spec.kind not in ("image", "series") and spec.task != "structured":
         inputs, targets = chosen.take(torch.arange(len(chosen)))
+        shown = [text_of(row) for row in targets] if spec.task == "description" else targets.tolist()
         facts["sample"] = [
             {"inputs": [None if math.isnan(value) else value for value in row], "target": target}
-            for row, target in zip(inputs.tolist(), targets.tolist(), strict=True)
+            for row, target in zip(inputs.tolist(), shown, strict=True)
         ]
     return facts
 
@@ -221,10 +227,15 @@ def _draw(console: "Console", chosen: "Dataset") -> None:
     """Draw pictures side by side, each under its class."""
     import torch
 
+    from lamina.data.text import text_of
+
     inputs, targets = chosen.take(torch.arange(len(chosen)))
     pictures = [_small(picture) for picture in inputs]
-    width = pictures[0].shape[1]
-    names = [chosen.spec.classes[int(t)] if chosen.spec.task == "classification" else "" for t in targets]
+    width, spec = pictures[0].shape[1], chosen.spec
+    names = [
+        spec.classes[int(t)] if spec.task == "classification" else text_of(t) if spec.task == "description" else ""
+        for t in targets
+    ]
     across = max(1, console.width // (width + 2))
     for begin in range(0, len(pictures), across):
         console.print("  ".join(f"{name[:width]:{width}}" for name in names[begin : begin + across]), highlight=False)

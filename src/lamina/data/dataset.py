@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import lamina.data.splits
 
 KINDS = ("image", "table", "vector", "series", "tokens", "text", "pairs")
-TASKS = ("classification", "regression", "structured", "tagging", "translation", "language")
+TASKS = ("classification", "regression", "structured", "tagging", "translation", "language", "description")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Spec:
             (time, feature), "tokens" (whole numbers along time), "text" or "pairs" (code points along time; the
             targets of pairs are texts too).
         task: "classification", "regression", "structured" for targets that are pictures or other tensors, "tagging" for
-            a label at every step, "translation" for texts as targets, "language" for the next characters of a text.
+            a label at every step, "translation" for texts as targets, "language" for the next characters of a text,
+            "description" for texts as targets of things that are no texts.
         inputs: the shape of one stored example; of texts the longest one.
         outputs: the number of classes, of real outputs, of all entries of a structured target, or of labels at a step;
             1 for texts, whose dictionary comes later.

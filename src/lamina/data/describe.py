@@ -56,6 +56,7 @@ def _what(dataset: Dataset) -> str:
         "tagging": f"one of {spec.outputs} labels at each step",
         "translation": f"to be translated into {spec.target}" if spec.target else "to be translated",
         "language": "whose next characters are to be predicted",
+        "description": "to be described by a text",
     }
     if spec.task == "translation":
         return f"{count} {kinds[spec.kind]}, {tasks[spec.task]}"
@@ -66,7 +67,7 @@ def _what(dataset: Dataset) -> str:
 def _balance(dataset: Dataset) -> list[str]:
     """Count the classes, or give the range of real targets."""
     spec = dataset.spec
-    if not len(dataset) or spec.task in ("tagging", "translation", "language"):
+    if not len(dataset) or spec.task in ("tagging", "translation", "language", "description"):
         return []
     targets = all_targets(dataset)
     if spec.task == "classification":
@@ -145,6 +146,8 @@ def _cell(spec: Spec, column: int, value: float) -> str:
 
 
 def _target_text(spec: Spec, target: Tensor) -> str:
+    if spec.task == "description":
+        return _short(text_of(target))
     if spec.task == "classification":
         return spec.classes[int(target)]
     return ", ".join(f"{value:.6g}" for value in target.flatten()[:4].tolist()) + ", ..." * (target.numel() > 4)

@@ -20,6 +20,7 @@ from lamina.data import sequences, synthetic
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.cells import SUFFIXES, Format
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, fingerprints
+from lamina.data.descriptions import digit_words, load_descriptions
 from lamina.data.phrasebook import phrasebook
 from lamina.data.series import load_series
 from lamina.data.tables import load_table
@@ -72,6 +73,8 @@ SETS: dict[str, Callable[..., Dataset]] = {
     "blobs": synthetic.blobs,
     "moons": synthetic.moons,
     "spirals": synthetic.spirals,
+    "rings": synthetic.rings,
+    "quadrants": synthetic.quadrants,
     "spam": synthetic.spam,
     "million": synthetic.million,
     "phrasebook": phrasebook,
@@ -81,6 +84,7 @@ SETS: dict[str, Callable[..., Dataset]] = {
     "copy": sequences.copying,
     "next-input": sequences.next_input,
     "wave": sequences.wave,
+    "digit-words": digit_words,
 }
 """Sets that need no file and no network."""
 
@@ -90,6 +94,7 @@ _READERS: dict[str, tuple[str, Callable[..., Dataset]]] = {
     "pairs": ("a file of pairs", load_pairs),
     "language": ("a running text", load_running_text),
     "series": ("a time series", load_series),
+    "descriptions": ("a table of descriptions", load_descriptions),
 }
 
 
@@ -103,7 +108,8 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
             "./digits" for a folder of that name.
         targets: the targets of arrays.
         options: what the loader in question takes, for example `target` for a table or `count` and `seed` for a
-            synthetic set; `kind` says what a file is: "table", "text", "pairs", "language" or "series".
+            synthetic set; `kind` says what a file is: "table", "text", "pairs", "language", "series" or
+            "descriptions".
 
     >>> load("digits").take(torch.tensor([0]))[1]
     tensor([0])

@@ -339,7 +339,7 @@ def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize
 def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Give mean and standard deviation of real targets: for each output, or one for all entries of a structured one."""
     spec = train.spec
-    if spec.task in ("classification", "tagging"):
+    if spec.task in ("classification", "tagging", "description"):
         return (), ()
     if spec.task == "structured" and train.take(torch.arange(1))[1].dtype == torch.uint8:
         return (0.0,), (255.0,)

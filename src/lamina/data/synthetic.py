@@ -179,6 +179,56 @@ def spirals(
     return _points(u + noise * torch.randn(count, 2, generator=g), labels, classes, "spirals")
 
 
+def rings(count: int = 600, classes: int = 2, noise: float = 0.05, seed: Seed = 0) -> ArrayDataset:
+    """Draw a disk inside a ring of radius 1, or inside several evenly spaced ones, with normal errors.
+
+    Notes: N1.82 (§1), a set that no line separates but a closed curve does.
+
+    Args:
+        count: the number of points.
+        classes: the disk and the rings around it; the disk fills half of the space within the first ring.
+        noise: the standard deviation of the error.
+        seed: which draw.
+
+    >>> rings(10, noise=0.0).inputs.norm(dim=1).max().round(decimals=6).item()
+    1.0
+    """
+    at_least("count", count, 1)
+    at_least("classes", classes, 2)
+    at_least("noise", noise, 0)
+    g = as_generator(seed)
+    labels = _labels(count, classes, g)
+    inner = 0.5 * torch.rand(count, generator=g).sqrt() / (classes - 1)
+    radius = torch.where(labels == 0, inner, labels / (classes - 1))
+    angle = 2 * torch.pi * torch.rand(count, generator=g)
+    u = radius[:, None] * torch.stack([angle.cos(), angle.sin()], 1)
+    return _points(u + noise * torch.randn(count, 2, generator=g), labels, classes, "rings")
+
+
+def quadrants(count: int = 600, noise: float = 0.05, seed: Seed = 0) -> ArrayDataset:
+    """Draw points of the square [-1, 1]^2 whose label is the exclusive or of their signs, with normal errors.
+
+    Notes: N1.82, N2.14 (§1, §2), XOR with a cloud of points at each corner.
+
+    Args:
+        count: the number of points.
+        noise: the standard deviation of the error, added after the label is known.
+        seed: which draw.
+
+    >>> data = quadrants(50, noise=0.0)
+    >>> bool(((data.inputs.prod(1) < 0) == data.targets.bool()).all())
+    True
+    """
+    at_least("count", count, 1)
+    at_least("noise", noise, 0)
+    g = as_generator(seed)
+    labels = _labels(count, 2, g)
+    sign = torch.where(torch.rand(count, generator=g) < 0.5, -1.0, 1.0)
+    signs = torch.stack([sign, sign * (1 - 2 * labels)], 1)
+    u = signs * torch.rand(count, 2, generator=g)
+    return _points(u + noise * torch.randn(count, 2, generator=g), labels, 2, "quadrants")
+
+
 def spam(count: int = 3000, share: float = 0.4, seed: Seed = 0) -> ArrayDataset:
     r"""Draw word counts of messages, a part of them spam.
 

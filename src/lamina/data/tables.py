@@ -89,7 +89,7 @@ def load_table(
         raise DataError(f"{file} has no column left after `drop` and `group`: keep a target and one to learn from.")
     target, notes = find_target(target, names, file)
     labels, outputs, classes, more = read_target(frame[target], task, file)
-    kept, left_out = _features(frame, [name for name in names if name != target], file)
+    kept, left_out = read_features(frame, [name for name in names if name != target], file)
     if not kept:
         raise DataError(f"{file} has no column to learn from beside the target {target!r}: check the delimiter.")
     for note in left_out:
@@ -211,7 +211,7 @@ def _finite(values: Tensor, name: str, file: str) -> None:
         )
 
 
-def _features(frame: "pl.DataFrame", names: list[str], file: str) -> tuple[list[Column], list[str]]:
+def read_features(frame: "pl.DataFrame", names: list[str], file: str) -> tuple[list[Column], list[str]]:
     """Decide all columns beside the target; leave out what only names rows, with a sentence each."""
     kept, left_out = [], []
     for name in names:

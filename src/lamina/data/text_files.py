@@ -15,7 +15,7 @@ from lamina.data.tables import check_column, find_target, read_groups, read_targ
 from lamina.data.text import PairDataset, RunningText, TextDataset, equal_texts
 from lamina.data.words import is_punctuation, split_words
 
-FORMS = ("table", "text", "pairs", "language", "series")
+FORMS = ("table", "text", "pairs", "language", "series", "descriptions")
 _SAMPLE = 2**16  # bytes that show what a file is
 
 

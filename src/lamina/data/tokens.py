@@ -32,6 +32,7 @@ class TextPreprocess:
         longest: how many tokens of a text are kept, END among them; None for all.
         target_mean: of real targets.
         target_std: of real targets.
+        fitted_on: how many texts, or characters of a running text, the dictionary was made of; 0 where nobody knows.
 
     >>> from lamina.data.text import TextDataset
     >>> data = TextDataset.of(["a fine film", "no fun"], torch.tensor([1, 0]), ("bad", "good"))
@@ -46,6 +47,7 @@ class TextPreprocess:
     longest: int | None = None
     target_mean: float = 0.0
     target_std: float = 1.0
+    fitted_on: int = 0
 
     @classmethod
     def fit(
@@ -75,15 +77,18 @@ class TextPreprocess:
             at_least("longest", longest, 1)
         wording = wording or Wording("character" if spec.task == "language" else "word")
         texts = [running_text_of(train)] if spec.task == "language" else texts_of(train)
+        count = len(texts[0]) if spec.task == "language" else len(texts)
         if spec.task == "translation":
             written = answers_of(train)
             first = Vocabulary.fit([*texts, *written] if shared else texts, wording)
-            return cls(spec, first, first if shared else Vocabulary.fit(written, answers or wording), longest)
+            second = first if shared else Vocabulary.fit(written, answers or wording)
+            return cls(spec, first, second, longest, fitted_on=count)
         vocabulary = Vocabulary.fit(texts, wording)
         if spec.task != "regression":
-            return cls(spec, vocabulary, None, longest)
+            return cls(spec, vocabulary, None, longest, fitted_on=count)
         values = torch.cat([train.take(part)[1] for part in torch.arange(len(train)).split(4096)]).double()
-        return cls(spec, vocabulary, None, longest, values.mean().item(), values.std(correction=0).item() or 1.0)
+        std = values.std(correction=0).item() or 1.0
+        return cls(spec, vocabulary, None, longest, values.mean().item(), std, count)
 
     @property
     def input_size(self) -> int:
@@ -148,6 +153,7 @@ class TextPreprocess:
             "longest": self.longest,
             "target_mean": self.target_mean,
             "target_std": self.target_std,
+            "fitted_on": self.fitted_on,
         }
 
     @classmethod

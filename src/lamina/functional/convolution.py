@@ -366,6 +366,33 @@ def convolve2d(
     return correlate2d(inputs, kernel.flip(0, 1), padding, stride)
 
 
+def convolution_matrix(
+    kernel: Float[Tensor, "kernel_height kernel_width"], height: int, width: int, *, flip: bool = True
+) -> Float[Tensor, "outputs inputs"]:
+    r"""Write the convolution with a kernel as one matrix that acts on flattened images.
+
+    $$\operatorname{vec}(Y * K) = A \operatorname{vec}(Y)$$
+    with Y of `height` x `width` pixels, flattened row by row. A is a block Toeplitz matrix of Toeplitz blocks: each of
+    its rows holds the same $m_1 m_2$ numbers, moved on. A dense layer could choose all entries of A freely.
+
+    Notes: N3.05, N3.18, N3.19 (§3, §3.2, Def. 3.5).
+
+    Args:
+        kernel: the matrix K.
+        height: the rows of the images.
+        width: their columns.
+        flip: convolution; without it, correlation.
+
+    Returns:
+        The matrix A, a row for each entry of the result, a column for each pixel.
+
+    >>> convolution_matrix(torch.tensor([[1.0, 2.0]]), 1, 3).tolist()
+    [[2.0, 1.0, 0.0], [0.0, 2.0, 1.0]]
+    """
+    each = torch.eye(height * width, dtype=kernel.dtype, device=kernel.device).reshape(-1, 1, height, width)
+    return (convolution if flip else correlation)(each, kernel[None, None]).flatten(1).T
+
+
 def filter_parameter_count(filters: int, kernel_size: int, channels: int = 1, *, bias: bool = True) -> int:
     r"""Count the variables of a convolutional layer, $M (m^2 n_3 + 1)$ with bias.
 

@@ -6,7 +6,7 @@ from lamina.layers.cells import GRUCell, LSTMCell, RNNCell
 from lamina.layers.convolution import TrueConv2d
 from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
 from lamina.layers.detector import Detector, scaled_tanh
-from lamina.layers.dropout import Dropout
+from lamina.layers.dropout import Dropout, WordDropout
 from lamina.layers.encoding import Embedding, OneHot
 from lamina.layers.initialized import conv2d, linear
 from lamina.layers.normalization import FullAffineBatchNorm, LocalResponseNorm, LocalResponseNormWithin
@@ -42,6 +42,7 @@ __all__ = [
     "SimpleResNetLayer",
     "Subsampling",
     "TrueConv2d",
+    "WordDropout",
     "ZeroPadShortcut",
     "conv2d",
     "digit_codes",

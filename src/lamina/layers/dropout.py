@@ -52,3 +52,22 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Show the place; rate and seed are buffers and may change."""
         return f"place={self.place}"
+
+
+class WordDropout(Dropout):
+    """Drop whole vectors with probability p while training, so that no single word can be relied on.
+
+    Notes: N3.08 (§3).
+
+    Args:
+        rate: the probability p of dropping a vector, in [0, 1).
+        seed: which experiment.
+        place: the number of this layer in its network.
+
+    >>> WordDropout(0.5)(torch.ones(1, 4, 2)).sum(-1).tolist()
+    [[0.0, 0.0, 4.0, 0.0]]
+    """
+
+    def forward(self, inputs: Float[Tensor, "*batch feature"]) -> Float[Tensor, "*batch feature"]:
+        """Return `inputs` without the dropped vectors while training, unchanged in evaluation."""
+        return inputs * super().forward(inputs.new_ones((*inputs.shape[:-1], 1))) if self.training else inputs

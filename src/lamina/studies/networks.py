@@ -13,7 +13,7 @@ from lamina.architectures.lenet import LeNet5, LeNet5Original
 from lamina.architectures.logic import LogicGate
 from lamina.architectures.ode import NeuralODE
 from lamina.architectures.perceptron import Perceptron
-from lamina.architectures.recurrent import Lengths, ManyToMany, ManyToOne, OneToMany, lengths_from
+from lamina.architectures.recurrent import Lengths, ManyToMany, ManyToOne, OneToMany, lengths_from, pool_states
 from lamina.architectures.resnet import ResNet
 from lamina.architectures.seq2seq import EncoderDecoder
 from lamina.functional.activations import get_activation, relu
@@ -122,8 +122,11 @@ def one_to_many(net: OneToMany, inputs: Tensor, steps: int | None = None) -> Ten
 def many_to_one(net: ManyToOne, inputs: Tensor, lengths: Lengths = None) -> Tensor:
     """Judge a sequence K times."""
     read = net.input_dropout(net.encoding(inputs))
-    _, state = net.recurrent(read, lengths=lengths_from(inputs, net.config.padding, lengths))
+    lengths = lengths_from(inputs, net.config.padding, lengths)
+    states, state = net.recurrent(read, lengths=lengths)
     last = torch.cat(hidden(state)[-net.recurrent.directions :].unbind(0), -1)
+    if net.config.pooling != "last":
+        last = pool_states(states, _of_members(lengths), net.config.pooling)
     return net.output(net.output_dropout(last))
 
 
@@ -139,17 +142,30 @@ def encoder_decoder(net: EncoderDecoder, source: Tensor, target_inputs: Tensor, 
     config = net.config
     read = net.input_dropout(net.source_encoding(source))
     state: State
-    _, state = net.encoder(read, lengths=lengths_from(source, config.padding, lengths))
+    lengths = lengths_from(source, config.padding, lengths)
+    encoded, state = net.encoder(read, lengths=lengths)
     if config.mode == "notes":
         silence = read.new_zeros(*read.shape[:2], target_inputs.shape[2], net.encoder.input_size)
         return net.output(net.output_dropout(net.encoder(silence, state)[0]))
     state = state if net.bridge is None else net.bridge(state)
     words = net.input_dropout(net.target_encoding(target_inputs))
-    members = hidden(state).shape[2]
-    context = hidden(state)[-1].unsqueeze(2).expand(-1, -1, words.shape[2], -1) if config.context else None
+    members, context = hidden(state).shape[2], None
+    if config.context:
+        kept = hidden(state)[-1]
+        if isinstance(config.context, str) and config.context != "last":
+            kept = torch.tanh(net.summary(pool_states(encoded, _of_members(lengths), config.context)))
+        context = kept.unsqueeze(2).expand(-1, -1, words.shape[2], -1)
     if context is not None:
         words = torch.cat([spread(words, members), context], -1)
     states = net.decoder(words, state)[0]
     outputs = net.output(net.output_dropout(states if context is None else torch.cat([states, context], -1)))
     words_of: Any = net.target_encoding
     return stacked_affine(outputs, words_of.weight) if config.tied else outputs
+
+
+def _of_members(lengths: Lengths) -> Tensor | None:
+    """Give lengths an axis for the members, if they lack it."""
+    if lengths is None:
+        return None
+    counts = torch.as_tensor(lengths)
+    return counts[:, None] if counts.ndim == 1 else counts

@@ -52,6 +52,7 @@ TABLE: dict[type[nn.Module], Rule] = {
     nn.Flatten: units.flatten,
     nn.BatchNorm1d: units.batch_norm,
     layers.Dropout: units.dropout,
+    layers.WordDropout: units.word_dropout,
     layers.Embedding: units.embedding,
     layers.FullAffineBatchNorm: units.full_affine_batch_norm,
     layers.RadialBasis: units.radial_basis,

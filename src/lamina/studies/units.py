@@ -20,6 +20,7 @@ from lamina.layers import (
     FullAffineBatchNorm,
     RadialBasis,
     SimpleResNetLayer,
+    WordDropout,
 )
 from lamina.studies.dense import stacked_affine
 from lamina.studies.masks import stacked_dropout
@@ -71,6 +72,11 @@ def dropout(layer: Dropout, inputs: Tensor) -> Tensor:
     outputs = stacked_dropout(inputs, rate, layer.seed, layer.counter, layer.place)
     layer.counter.add_(1)
     return outputs
+
+
+def word_dropout(layer: WordDropout, inputs: Tensor) -> Tensor:
+    """Drop whole vectors by each member's own rate, seed and counter."""
+    return inputs * dropout(layer, inputs.new_ones((*inputs.shape[:-1], 1))) if layer.training else inputs
 
 
 def embedding(layer: Embedding, indices: Tensor) -> Tensor:

@@ -113,7 +113,7 @@ def _classes(run: "Run", inputs: Tensor, labels: Tensor, outputs: Tensor, openin
             "label": names[labels[i]],
             "guess": names[guesses[i]],
             "confidence": float(certain[i]),
-            **_shown(run, inputs[i]),
+            **shown_example(run, inputs[i]),
         }
         for i in order
     ]
@@ -145,7 +145,7 @@ def _numbers(run: "Run", inputs: Tensor, targets: Tensor, outputs: Tensor, openi
     }
     order = errors.square().sum(1).argsort(descending=True, stable=True)[:WORST].tolist()
     worst = [
-        {"index": i, "target": wanted[i, 0].item(), "output": given[i, 0].item(), **_shown(run, inputs[i])}
+        {"index": i, "target": wanted[i, 0].item(), "output": given[i, 0].item(), **shown_example(run, inputs[i])}
         for i in order
     ]
     columns = wanted[:, 0].tolist(), given[:, 0].tolist()
@@ -153,7 +153,7 @@ def _numbers(run: "Run", inputs: Tensor, targets: Tensor, outputs: Tensor, openi
     return Evaluation(len(targets), metrics, openings, worst=worst, predictions=predictions)
 
 
-def _shown(run: "Run", example: Tensor) -> dict[str, Any]:
+def shown_example(run: "Run", example: Tensor) -> dict[str, Any]:
     """Give what the report shows of an example: a small picture, or its values by name."""
     spec = run.preprocess.spec
     if spec.kind == "image":

@@ -7,7 +7,8 @@ import torch
 
 from lamina._errors import MissingExtraError
 from lamina._types import Tensor
-from lamina.data.dataset import Dataset
+from lamina.data.dataset import Dataset, all_targets
+from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.text import answers_of, texts_of
 from lamina.data.tokens import TextPreprocess, TokenSource
 from lamina.data.translation_metrics import bleu, chrf, exact_share
@@ -16,7 +17,7 @@ from lamina.training.folder import RunFolder
 from lamina.training.sequence_objective import TokenObjective
 from lamina.training.sequence_step import sequence_loss_and_score, stream_loss_and_score
 from lamina.training.streams import StreamSource
-from lamina.training.texts import translate
+from lamina.training.texts import describe, translate
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
@@ -32,7 +33,7 @@ Judged = tuple[int, dict[str, float], list[dict[str, Any]] | None]
 def judge_words(run: "Run", test: Dataset) -> Judged:
     """Judge a network with an answer at every step: a language model, a tagger or a translator."""
     task = run.preprocess.spec.task
-    judge = {"language": _language, "tagging": _tagging, "translation": _translation}[task]
+    judge = {"language": _language, "tagging": _tagging, "translation": _translation, "description": _description}[task]
     return judge(run, test)
 
 
@@ -69,6 +70,25 @@ def _translation(run: "Run", test: Dataset) -> Judged:
     wrong = [i for i in worth.argsort(descending=True).tolist() if written[i] != answers[i]]
     worst = [
         {"index": i, "text": texts[i][:SHOWN], "target": answers[i][:SHOWN], "output": written[i][:SHOWN]}
+        for i in wrong[:WORST]
+    ]
+    return len(test), metrics, worst
+
+
+def _description(run: "Run", test: Dataset) -> Judged:
+    from lamina.training.evaluate import shown_example
+
+    preprocess, objective = cast(DescriptionPreprocess, run.preprocess), cast(TokenObjective, run.objective)
+    inputs = test.take(torch.arange(len(test)))[0]
+    answers = answers_of(test)
+    outputs, targets = run.outputs(inputs), preprocess.targets(all_targets(test))
+    loss, score = float(objective.loss(outputs, targets)), int(objective.score(outputs, targets))
+    metrics = _word_metrics(loss, score / max(1, int(objective.count(targets))))
+    written, sure = describe(preprocess, outputs)
+    metrics["exact"] = exact_share(written, answers)
+    wrong = [i for i in sure.argsort(descending=True).tolist() if written[i] != answers[i]]
+    worst = [
+        {"index": i, "target": answers[i][:SHOWN], "output": written[i][:SHOWN], **shown_example(run, inputs[i])}
         for i in wrong[:WORST]
     ]
     return len(test), metrics, worst

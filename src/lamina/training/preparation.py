@@ -16,6 +16,7 @@ from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToOne, OneToMany
 from lamina.architectures.seq2seq import EncoderDecoder, teacher_inputs
 from lamina.data.dataset import Dataset, Spec, all_targets
+from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.tokens import TextPreprocess, TokenSource
@@ -29,7 +30,7 @@ from lamina.training.sequence_step import SequenceStep, readers
 from lamina.training.streams import StreamSource
 from lamina.training.tuning import threads_for
 
-Preparation = Preprocess | TextPreprocess
+Preparation = Preprocess | TextPreprocess  # a `DescriptionPreprocess` is a `Preprocess` with a dictionary
 WIDTHS = 8  # on a GPU widths are multiples of this, so that there are few shapes to record
 
 
@@ -39,12 +40,12 @@ def of_texts(spec: Spec) -> bool:
 
 
 def of_words(spec: Spec) -> bool:
-    """Say whether a network reads whole numbers: words of a dictionary, or tokens.
+    """Say whether a network reads or writes whole numbers: words of a dictionary, or tokens.
 
     >>> of_words(Spec("series", "regression", (5, 1), 1)), of_words(Spec("tokens", "classification", (5,), 2))
     (False, True)
     """
-    return of_texts(spec) or spec.kind == "tokens"
+    return of_texts(spec) or spec.kind == "tokens" or spec.task == "description"
 
 
 def reads_sequences(model: nn.Module) -> bool:
@@ -56,13 +57,17 @@ def fit_preparation(train: Dataset, model: nn.Module) -> Preparation:
     """Fit the preparation that data and network ask for to the training part."""
     if of_texts(train.spec):
         return TextPreprocess.fit(train)
+    if train.spec.task == "description":
+        return DescriptionPreprocess.of(train)
     shape = getattr(getattr(model, "config", None), "inputs", None)
     return Preprocess.fit(train, None if train.spec.kind == "tokens" or reads_sequences(model) else shape)
 
 
 def read_preparation(values: Mapping[str, Any]) -> Preparation:
     """Make a preparation of what its `as_dict` gave."""
-    return TextPreprocess.from_dict(values) if "vocabulary" in values else Preprocess.from_dict(values)
+    if "vocabulary" not in values:
+        return Preprocess.from_dict(values)
+    return (DescriptionPreprocess if "steps" in values else TextPreprocess).from_dict(values)
 
 
 def step_for_words(
@@ -105,7 +110,8 @@ def objective_for_words(model: nn.Module, train: Dataset, preprocess: Preparatio
     was_training = model.training
     outputs = first_outputs(model, preprocess)
     model.train(was_training)
-    wanted = preprocess.output_size if isinstance(preprocess, TextPreprocess) else spec.outputs
+    written = isinstance(preprocess, TextPreprocess | DescriptionPreprocess)
+    wanted = preprocess.output_size if written else spec.outputs  # type: ignore[union-attr]
     chosen = sequence_objective(
         spec.task,
         outputs,
@@ -121,7 +127,9 @@ def objective_for_words(model: nn.Module, train: Dataset, preprocess: Preparatio
 
 @torch.no_grad()
 def first_outputs(model: nn.Module, preprocess: Preparation) -> Tensor:
-    """Return what a network gives for one example of a few words."""
+    """Return what a network gives for one example of a few words, or for one thing to describe."""
+    if isinstance(preprocess, DescriptionPreprocess):
+        return first_description(model, preprocess)
     words = torch.ones((1, 3), dtype=torch.int64, device=next(model.parameters()).device)
     pairs = preprocess.spec.task == "translation"
     if pairs != isinstance(model, EncoderDecoder) and reads_sequences(model):
@@ -133,10 +141,25 @@ def first_outputs(model: nn.Module, preprocess: Preparation) -> Tensor:
     return outputs
 
 
+def first_description(model: nn.Module, preprocess: DescriptionPreprocess) -> Tensor:
+    """Return what a network gives for one thing to describe, after a check that it writes as many steps."""
+    parameter = next(model.parameters())
+    if reads_sequences(model) and not isinstance(model, OneToMany):
+        raise ShapeError(f"a description task does not fit {type(model).__name__}: use one-to-many.")
+    outputs = model.eval()(torch.zeros(1, *preprocess.inputs, dtype=parameter.dtype, device=parameter.device))
+    if not isinstance(outputs, Tensor) or outputs.ndim != 3 or outputs.shape[:2] != (1, preprocess.steps):
+        shape = list(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise ShapeError(
+            f"the network must write {preprocess.steps} steps, as many as the longest text of the training part has, "
+            f"got outputs of shape {shape}: build it with steps={preprocess.steps}."
+        )
+    return outputs
+
+
 def check_dictionary(model: nn.Module, preprocess: Preparation) -> None:
     """Raise unless a network of ours reads the words of the dictionary, or the tokens of the data."""
     config = getattr(model, "config", None)
-    if not reads_sequences(model) or config is None:
+    if not reads_sequences(model) or config is None or isinstance(preprocess, DescriptionPreprocess):
         return
     if config.embedding is None:
         raise ShapeError("the network reads vectors, but the data are words: build it with embedding=32, say.")
@@ -152,6 +175,8 @@ def input_size(preprocess: Preparation) -> int:
     if isinstance(preprocess, TextPreprocess):
         return preprocess.input_size
     spec = preprocess.spec
+    if spec.task == "description":
+        return preprocess.inputs[0]
     return len(spec.symbols) or spec.outputs if spec.kind == "tokens" else spec.inputs[-1]
 
 

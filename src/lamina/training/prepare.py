@@ -9,6 +9,7 @@ from torch import nn
 from lamina._errors import ArgumentError, DataError
 from lamina.architectures.build import build, configure, find
 from lamina.data.cells import SUFFIXES as TABLES
+from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.load import NAMED, SETS, load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
@@ -85,8 +86,9 @@ def prepare(
     spec = split.train.spec
     sequences = name in SEQUENCES
     prepared: Preparation
-    wording = {key: given.pop(key) for key in list(given) if of_texts(spec) and key in WORDING}
-    if of_texts(spec):
+    written = of_texts(spec) or spec.task == "description"
+    wording = {key: given.pop(key) for key in list(given) if written and key in WORDING}
+    if written:
         prepared = fit_words(split.train, wording)
     else:
         prepared = Preprocess.fit(split.train)
@@ -112,9 +114,9 @@ def prepare(
         notes.append(f"pictures of {_by(spec.inputs)} are scaled to {_by(sizes['inputs'])}")
     folder = Path(out) if out else Path("runs") / slug(f"{name}-{Path(data).stem or data}")
     batches = steps_per_epoch(recipe, len(split.train))
-    if isinstance(prepared, TextPreprocess):
+    if isinstance(prepared, TextPreprocess | DescriptionPreprocess):
         notes.insert(1, _dictionary(prepared))
-        if spec.task == "language":
+        if isinstance(prepared, TextPreprocess) and spec.task == "language":
             batches = StreamSource(prepared.stream(split.train), readers(recipe), recipe.window).windows
         return Prepared(model, split, recipe, folder, tuple(notes), prepared, batches)
     return Prepared(model, split, recipe, folder, tuple(notes), None, batches)
@@ -123,7 +125,10 @@ def prepare(
 def _load(name: str, data: str, options: dict[str, Any]) -> Any:
     """Load the data; for a network that reads sequences a table of numbers is a series."""
     path = Path(data).expanduser()
-    table = name in ("many-to-one", "many-to-many") and data not in (*SETS, *NAMED) and path.suffix.lower() in TABLES
+    file = data not in (*SETS, *NAMED) and path.suffix.lower() in TABLES
+    if name == "one-to-many" and file:
+        return load(data, **{"kind": "descriptions", **options})
+    table = name in ("many-to-one", "many-to-many") and file
     if not table or form_of(path, list(options), options.get("kind")) not in ("table", "series"):
         return load(data, **options)
     if name == "many-to-many":
@@ -136,10 +141,12 @@ def _load(name: str, data: str, options: dict[str, Any]) -> Any:
         raise DataError(f"{error} Texts with labels are read with --read kind=text.") from None
 
 
-def _dictionary(prepared: TextPreprocess) -> str:
+def _dictionary(prepared: TextPreprocess | DescriptionPreprocess) -> str:
     """Say how many words there are."""
     level = prepared.vocabulary.wording.level
     units = {"word": "words", "character": "characters", "subword": "pieces of words"}[level]
+    if isinstance(prepared, DescriptionPreprocess):
+        return f"dictionary: {len(prepared.vocabulary.words):,} {units} to write, texts of up to {prepared.steps} steps"
     if prepared.answer_vocabulary is None:
         return f"dictionary: {len(prepared.vocabulary.words):,} {units} of the training texts"
     return (

@@ -11,6 +11,7 @@ from lamina._errors import ArgumentError, DataError, RunError, ShapeError
 from lamina._types import Float, Num, Tensor
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.dataset import Spec
+from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.pictures import SUFFIXES as PICTURES
 from lamina.data.pictures import read_image
 from lamina.data.preprocess import Preprocess
@@ -27,7 +28,7 @@ from lamina.training.preparation import Preparation, first_outputs, of_words, re
 from lamina.training.sequence_objective import sequence_objective
 from lamina.training.sequence_step import as_read
 from lamina.training.stopping import Row, StopReason
-from lamina.training.texts import continue_text, text_outputs, texts_from, translate
+from lamina.training.texts import continue_text, describe, text_outputs, texts_from, translate
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,9 @@ class Run:
             outputs = self.outputs(inputs)
         if spec.task == "classification":
             return Predictions(names, spec.classes, probabilities(outputs))
+        if isinstance(self.preprocess, DescriptionPreprocess):
+            written, worth = describe(self.preprocess, outputs)
+            return Predictions(names, (), worth[:, None], tuple(written))
         if spec.task == "tagging":
             sure, labels = outputs.softmax(-1).max(-1)
             tags = tuple(" ".join(spec.classes[i] for i in row) for row in labels.tolist())

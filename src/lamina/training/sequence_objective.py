@@ -11,8 +11,9 @@ from lamina.data.text import IGNORE
 from lamina.data.vocabulary import PAD
 from lamina.training.objective import Objective, choose
 
-TOKEN_TASKS = ("translation", "language", "tagging")
+TOKEN_TASKS = ("translation", "language", "tagging", "description")
 """Tasks with an answer at every step."""
+FITS = {"translation": "seq2seq", "description": "one-to-many"}
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def sequence_objective(
     """
     axes = 3 if task in TOKEN_TASKS else 2
     if outputs.ndim != axes:
-        fits = "many-to-one" if axes == 2 else "seq2seq" if task == "translation" else "many-to-many"
+        fits = "many-to-one" if axes == 2 else FITS.get(task, "many-to-many")
         what = "one answer a step" if axes == 3 else "one answer a text"
         raise ShapeError(
             f"a {task} task asks for {what}, but the network gives outputs of shape {list(outputs.shape)} for one "
@@ -138,7 +139,8 @@ def sequence_objective(
         )
     given = outputs.shape[-1]
     if given != wanted and not (task == "classification" and wanted == 2 and given == 1):
-        what = {"translation": "words", "language": "words", "regression": "outputs"}.get(task, "classes")
+        names = {"translation": "words", "language": "words", "description": "words", "regression": "outputs"}
+        what = names.get(task, "classes")
         raise ShapeError(
             f"the network gives {given} outputs, but the data have {wanted} {what}: build it with outputs={wanted}."
         )

@@ -13,6 +13,7 @@ from lamina.architectures.decoding import beam_search, sample
 from lamina.data.batching import sorted_order
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.cells import Format, decoded, read_bytes, read_cells, shown
+from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.ragged import lengths_of
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary
@@ -100,6 +101,24 @@ def translate(
         for place, text in zip(batch.tolist(), preprocess.write(words), strict=True):
             written[place] = copied(text, unknown_words(preprocess.vocabulary, texts[place])) if copy_unknown else text
     return written, worth
+
+
+def describe(
+    preprocess: DescriptionPreprocess, outputs: Float[Tensor, "batch time word"]
+) -> tuple[list[str], Float[Tensor, " batch"]]:
+    """Write the most probable word at each step, up to the end of the text.
+
+    Args:
+        preprocess: with the dictionary.
+        outputs: what a network gives, before any softmax.
+
+    Returns:
+        The texts and the mean logarithm of the probability of their words.
+    """
+    never = torch.tensor([PAD, START], device=outputs.device)
+    gains, words = outputs.index_fill(-1, never, -torch.inf).float().log_softmax(-1).max(-1)
+    inside = ((words == END).cumsum(1) - (words == END).long()) == 0
+    return preprocess.write(words), (gains * inside).sum(1).cpu() / inside.sum(1).cpu()
 
 
 def continue_text(
