@@ -2,8 +2,11 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
+# the packages whose functions take tensors: shapes are checked while testing
+L := lamina
+SHAPED := $(L).functional,$(L).layers,$(L).architectures,$(L).classical,$(L).data,$(L).training,$(L).studies,$(L).inspection,$(L).experiments,shapes.check
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format catalogue notes bench wheel-test clean
+.PHONY: help demo test test-slow test-pages check format catalogue notes bench wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,12 +20,15 @@ demo: $(READY)  ## train LeNet-5 on the embedded digits and say where the report
 	.venv/bin/lamina train lenet5
 
 test: $(READY)  ## the default test suite, with shapes checked; then the compiled tests, without
-	$(PY) -m pytest -n auto --ignore tests/compiled --jaxtyping-packages=lamina,shapes.check
+	$(PY) -m pytest -n auto --ignore tests/compiled --jaxtyping-packages=$(SHAPED)
 	JAXTYPING_DISABLE=1 $(PY) -m pytest -n auto tests/compiled
 
 test-slow: $(READY)  ## the slow tests only
 	$(PY) -m pytest --ignore tests/compiled -m slow
 	JAXTYPING_DISABLE=1 $(PY) -m pytest tests/compiled -m slow
+
+test-pages: $(READY)  ## the live pages in Chromium, which must be installed
+	$(PY) -m pytest -q -m browser tests/browser
 
 check: $(READY)  ## formatting, lint, types, layering
 	$(PY) -m ruff format --check .
@@ -38,8 +44,8 @@ catalogue: $(READY)  ## write the code and test columns of catalogue.toml, docs/
 	$(PY) tools/catalogue.py --write
 	$(PY) tools/readme.py --write
 
-notes: $(READY)  ## say where the index notes -> code -> test is (the live pages come with issue 7)
-	@$(PY) tools/catalogue.py && echo "Read docs/notes-to-code.md, or ask: lamina catalogue N5.32"
+notes: $(READY)  ## open the executable notes in the browser
+	.venv/bin/lamina notes
 
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
 	for file in $(filter-out benchmarks/record.py,$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done

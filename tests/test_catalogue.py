@@ -10,9 +10,9 @@ import pytest
 from lamina._catalogue import items
 
 ROOT = Path(__file__).resolve().parent.parent
-DONE_ISSUES = {1, 2, 3, 4, 5}
+DONE_ISSUES = {1, 2, 3, 4, 5, 6}
 # These may only be lowered. Pages come with issue 7.
-PENDING_AT_MOST = {"code": 32, "test": 23, "page": 313}
+PENDING_AT_MOST = {"code": 0, "test": 0, "page": 313}
 
 
 def test_all_rows_of_the_notes_are_there():
@@ -45,5 +45,5 @@ def test_the_pending_list_only_shrinks(part):
 
 
 def test_issues_that_are_done_leave_only_pages_pending():
-    left = {row.id: row.pending for row in items().values() if row.owner in DONE_ISSUES and row.pending != ("page",)}
+    left = {row.id: row.pending for row in items().values() if row.owner in DONE_ISSUES and set(row.pending) - {"page"}}
     assert not left

@@ -1,10 +1,11 @@
 """Keep `src/lamina/catalogue.toml` true: read `Notes:` lines of docstrings and docs, and `notes` marks of tests.
 
     python tools/catalogue.py           # report what is out of date or missing, exit 1 if anything is
-    python tools/catalogue.py --write   # write the code and test columns and docs/notes-to-code.md
+    python tools/catalogue.py --write   # write the code, test and page columns and docs/notes-to-code.md
 
-Only the columns `code` and `test` are rewritten. `pending` is edited by hand and only ever shrinks (a test holds that):
-a figure whose numbers are already tested stays pending until it is drawn.
+The columns `code`, `test` and `page` are rewritten, and a row that a page shows is no longer waiting for one. The rest
+of `pending` is edited by hand and only ever shrinks (a test holds that): a figure whose numbers are already tested
+stays pending until it is drawn.
 """
 
 import ast
@@ -87,17 +88,31 @@ def scan_tests() -> dict[str, list[str]]:
     return {key: sorted(set(names)) for key, names in found.items()}
 
 
+def scan_pages() -> dict[str, list[str]]:
+    """Map each id to the live pages that have a `section(..., ids=(...))` with it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / "src/lamina/pages/chapters").rglob("*.py")):
+        page = f"{path.parent.name}/{path.stem.replace('_', '-')}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("section", "kit.section"):
+                for key in ID.findall(" ".join(ast.unparse(word) for word in node.keywords if word.arg == "ids")):
+                    found[key].append(page)
+    return {key: sorted(set(names)) for key, names in found.items()}
+
+
 def updated() -> dict[str, Item]:
-    """Return the catalogue with its code and test columns as the sources have them now."""
-    code, test, rows = scan_code(), scan_tests(), {}
+    """Return the catalogue with its code, test and page columns as the sources have them now."""
+    code, test, page, rows = scan_code(), scan_tests(), scan_pages(), {}
     for key, row in items().items():
-        rows[key] = replace(row, code=tuple(code.get(key, ())), test=tuple(test.get(key, ())))
+        shown = tuple(page.get(key, ()))
+        left = tuple(part for part in row.pending if not (part == "page" and shown))
+        rows[key] = replace(row, code=tuple(code.get(key, ())), test=tuple(test.get(key, ())), page=shown, pending=left)
     return rows
 
 
 def problems(rows: dict[str, Item]) -> list[str]:
     """Say in sentences what is wrong: unknown ids, and rows without code or test that are not pending."""
-    said = [f"{name} cites {key}, which is not in the catalogue" for found in (scan_code(), scan_tests())
+    said = [f"{name} cites {key}, which is not in the catalogue" for found in (scan_code(), scan_tests(), scan_pages())
             for key in found.keys() - rows.keys() for name in found[key]]  # fmt: skip
     for path in sorted((ROOT / "src/lamina").rglob("*.py")):
         said += [f"{path.relative_to(ROOT)} cites {place}" for place in misplaced(path.read_text(encoding="utf-8"))]
@@ -114,7 +129,7 @@ def as_toml(rows: dict[str, Item]) -> str:
     """Write the rows in the one format of the file."""
     text = [
         "# Every item of the lecture notes: what it is, the issue that owns it, the code that implements it, the test",
-        "# that checks it, the page that shows it. `make catalogue` fills in code and test; edit the rest by hand.",
+        "# that checks it, the page that shows it. `make catalogue` fills in code, test and page.",
     ]
     for key, row in rows.items():
         text.append(f'\n["{key}"]')
@@ -125,25 +140,32 @@ def as_toml(rows: dict[str, Item]) -> str:
 
 
 def as_page(rows: dict[str, Item]) -> str:
-    """Write the index notes -> code -> test as a Markdown page."""
+    """Write the index notes -> code -> test -> page as a Markdown page."""
     text = [
-        "# Notes → code → test",
+        "# Notes → code → test → page",
         "",
         "Made by `make catalogue` from `src/lamina/catalogue.toml`; do not edit. Ids are those of our catalogue",
-        "of the lecture notes; *issue n* marks what a later issue brings.",
+        "of the lecture notes; *issue n* marks what a later issue brings. Pages open with `lamina notes`.",
     ]
     for chapter, title in CHAPTERS.items():
-        text += ["", f"## {chapter[1]} {title}", "", "| id | what | code | test |", "| --- | --- | --- | --- |"]
+        text += [
+            "",
+            f"## {chapter[1]} {title}",
+            "",
+            "| id | what | code | test | page |",
+            "| --- | --- | --- | --- | --- |",
+        ]
         for row in rows.values():
             if row.id.startswith(chapter):
-                code, test = (
-                    "<br>".join([f"`{name}`" for name in names] + [f"*issue {row.owner}*"] * (part in row.pending))
-                    for part, names in (("code", row.code), ("test", row.test))
-                )
-                text.append(
-                    f"| {row.id} | {row.title} ({row.kind}; §{row.section}, {row.place}) | {code} | {test} |".replace(
-                        "||", "\\|\\|"
+                code, test, page = (
+                    "<br>".join([f"`{name}`" for name in names] + [f"*issue {owner}*"] * (part in row.pending))
+                    for part, names, owner in (
+                        ("code", row.code, row.owner), ("test", row.test, row.owner), ("page", row.page, 7)
                     )
+                )  # fmt: skip
+                text.append(
+                    f"| {row.id} | {row.title} ({row.kind}; §{row.section}, {row.place}) | {code} | {test} "
+                    f"| {page} |".replace("||", "\\|\\|")
                 )
     return "\n".join(text) + "\n"
 

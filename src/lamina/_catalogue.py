@@ -23,7 +23,7 @@ class Item:
         owner: the issue that brings it, 1 to 7.
         code: the objects that implement it, as `module:name` or `docs/file.md`.
         test: the tests that check it, as `path::function`.
-        page: the live pages that show it.
+        page: the live pages that show it, as `ch1/perceptron`.
         pending: which of code, test and page are still to come.
     """
 

@@ -14,6 +14,7 @@ from lamina.cli.draw import draw
 from lamina.cli.experiment import experiment
 from lamina.cli.figures import figures
 from lamina.cli.inspect import inspect
+from lamina.cli.notes import notes
 from lamina.cli.report import report
 from lamina.cli.search import search
 
@@ -100,6 +101,7 @@ app.command()(search)
 app.command()(report)
 app.command()(draw)
 app.command()(inspect)
+app.command()(notes)
 app.command()(figures)
 app.command()(experiment)
 

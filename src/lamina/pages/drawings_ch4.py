@@ -1,0 +1,75 @@
+"""Drawings with live numbers for the pages of chapter 4."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lamina.drawing.axes import Range
+from lamina.drawing.charts import Series, chart
+from lamina.drawing.scene import Rectangle, Scene, Shape, Stroke, Text
+
+
+def race_chart(
+    rows: Sequence[Mapping[str, Any]],
+    colors: Mapping[str, str],
+    key: str,
+    *,
+    until: int,
+    y_label: str,
+    y_range: Range,
+    log_y: bool = False,
+) -> Scene:
+    """Draw one number of networks that learn side by side, over their steps.
+
+    Args:
+        rows: what `work.ch4.race` has given so far; none draws empty axes.
+        colors: the color of each network.
+        key: which number.
+        until: the last step.
+        y_label: what is drawn.
+        y_range: the ends of the vertical axis, which does not move.
+        log_y: a logarithmic vertical axis.
+
+    >>> race_chart([], {"a": "line1"}, "loss", until=10, y_label="loss", y_range=(0, 1)).width
+    430
+    """
+    known = {name: [row[name] for row in rows if key in row.get(name, {})] for name in colors}
+    lines = [
+        Series(
+            name, [item["step"] for item in known[name]] or [0], [item[key] for item in known[name]] or [None], color
+        )
+        for name, color in colors.items()
+    ]
+    return chart(
+        lines, x_label="step", y_label=y_label, x_range=(0, until), y_range=y_range, log_y=log_y, width=430, height=260
+    )
+
+
+def nested_fields(sizes: Mapping[str, int], extent: int, chosen: str) -> Scene:
+    """Draw how much of a picture one unit in the middle of each layer sees: squares inside each other.
+
+    A field that is larger than the picture is drawn beyond its border, dashed.
+
+    Args:
+        sizes: the side of the field of each layer, in pixels.
+        extent: the side of the picture.
+        chosen: the layer whose field is filled.
+
+    >>> nested_fields({"A": 11, "B": 43}, 224, "B").description
+    'One unit of B sees 43 x 43 of 224 x 224 pixels.'
+    """
+    side, margin = 260.0, 66.0
+    scale, middle = side / extent, margin + side / 2
+    shapes: list[Shape] = [Rectangle((margin, margin), (side, side), "muted!8", Stroke("muted", 1.2))]
+    for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        half = min(size * scale / 2, middle - 3)
+        dashes = (6.0, 3.5) if size > extent else ()
+        fill = "accent!24" if name == chosen else None
+        stroke = Stroke("accent" if name == chosen else "line1", 2.2 if name == chosen else 1.2, dashes)
+        shapes.append(Rectangle((middle - half, middle - half), (2 * half, 2 * half), fill, stroke))
+    for name, size in sizes.items():
+        half = min(size * scale / 2, middle - 3)
+        color = "accent" if name == chosen else "line1"
+        if half > 14:
+            shapes.append(Text((middle - half + 6, middle - half + 10), name, 12, color, "start", bold=name == chosen))
+    words = f"One unit of {chosen} sees {sizes[chosen]} x {sizes[chosen]} of {extent} x {extent} pixels."
+    return Scene(2 * middle, 2 * middle, tuple(shapes), "receptive fields", words)

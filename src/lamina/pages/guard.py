@@ -1,0 +1,198 @@
+"""What stands between the network and the pages: a small pure ASGI layer for http and websocket.
+
+marimo answers any `Host` and any `Origin`, so that every web page open in the same browser could talk to it. The guard
+lets through only what a browser sends from one of our own pages, and gives every page a policy under which nothing can
+be loaded from elsewhere.
+"""
+
+import hmac
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+COOKIE = "lamina-token"
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    "manifest-src 'self'; media-src 'self' data:; object-src 'none'; frame-src 'none'; "
+    "base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+)
+_ALWAYS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_OURS = {name for name, _ in _ALWAYS} | {b"content-security-policy", b"cache-control", b"content-length", b"etag"}
+_SCRIPT = re.compile(rb"<script(?=[\s>])", re.IGNORECASE)
+_FRAMES = {b"iframe", b"frame", b"embed", b"object", b"fencedframe"}
+
+
+class Guard:
+    """Check every request and dress every answer.
+
+    Args:
+        app: the pages.
+        hosts: the names under which the pages may be asked for; None for any, which demands a token.
+        token: the secret that a visitor shows once as `?token=...`; a cookie remembers it.
+        forever: the beginnings of paths whose files never change, so that browsers keep them.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        hosts: Iterable[str] | None = LOOPBACK,
+        token: str | None = None,
+        forever: tuple[str, ...] = ("/static/",),
+    ) -> None:
+        if hosts is None and not token:
+            raise ValueError("pages for any host need a token")
+        self._app, self._token, self._forever = app, token, forever
+        self._hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        if not (self._known_host(headers) and self._own_origin(headers) and not _framed(headers)):
+            await _refuse(scope, receive, send, 403, "This page answers only to itself: open it by its own address.")
+        elif self._token is not None and not self._trusted(headers):
+            await self._ask(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        else:
+            lasting = scope["path"].startswith(self._forever)
+            await self._app(scope, receive, _Dressed(send, lasting))
+
+    def _known_host(self, headers: dict[bytes, bytes]) -> bool:
+        host = _name(headers.get(b"host", b""))
+        return bool(host) and (self._hosts is None or host in self._hosts)
+
+    def _own_origin(self, headers: dict[bytes, bytes]) -> bool:
+        """Say whether a request comes from a page of ours, or from no page at all."""
+        if headers.get(b"sec-fetch-site") == b"cross-site" and headers.get(b"sec-fetch-mode") != b"navigate":
+            return False
+        origin = headers.get(b"origin")
+        if origin is None:
+            return True
+        parts = urlsplit(origin.decode("latin-1"))
+        return parts.scheme in ("http", "https") and parts.netloc.lower() == headers[b"host"].decode("latin-1").lower()
+
+    def _trusted(self, headers: dict[bytes, bytes]) -> bool:
+        return self._is_token(cookie(headers, COOKIE))
+
+    def _is_token(self, word: str) -> bool:
+        return hmac.compare_digest(word.encode(), (self._token or "").encode())
+
+    async def _ask(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take the token from the address and put it into a cookie, or refuse."""
+        query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+        if scope["type"] != "http" or not self._is_token(dict(query).get("token", "")):
+            await _refuse(scope, receive, send, 403, "These pages need a token: open the address that was printed.")
+            return
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
+        place = scope["path"].encode() + (b"?" + rest.encode() if rest else b"")
+        cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=86400".encode()
+        start = [(b"location", b"/" + place.lstrip(b"/")), (b"set-cookie", cookie), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": 303, "headers": [*start, *_ALWAYS]})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _Dressed:
+    """Change the headers of an answer, and give the scripts of a page their nonce."""
+
+    def __init__(self, send: Send, lasting: bool) -> None:
+        self._send, self._lasting = send, lasting
+        self._start: Message | None = None
+        self._body = b""
+        self._nonce = ""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await self._begin(message)
+        elif message["type"] == "http.response.body" and self._start is not None:
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._page()
+        else:
+            await self._send(message)
+
+    async def _begin(self, message: Message) -> None:
+        headers = [(name.lower(), value) for name, value in message["headers"]]
+        kind = dict(headers).get(b"content-type", b"")
+        page = kind.startswith(b"text/html")
+        kept = [(n, v) for n, v in headers if not n.startswith(b"access-control-") and (n not in _OURS or
+                (n in (b"content-length", b"etag", b"cache-control") and not page))]  # fmt: skip
+        if page:
+            self._nonce = secrets.token_urlsafe(16)
+            policy = _POLICY.format(nonce=self._nonce).encode()
+            kept += [(b"cache-control", b"no-store"), (b"content-security-policy", policy), *_ALWAYS]
+            self._start = {**message, "headers": kept}
+            return
+        if self._lasting and message["status"] in (200, 206, 304):
+            kept = [(n, v) for n, v in kept if n != b"cache-control"]
+            kept.append((b"cache-control", b"public, max-age=31536000, immutable"))
+        await self._send({**message, "headers": [*kept, *_ALWAYS]})
+
+    async def _page(self) -> None:
+        assert self._start is not None
+        body = _SCRIPT.sub(b'<script nonce="' + self._nonce.encode() + b'"', self._body)
+        self._start["headers"].append((b"content-length", str(len(body)).encode()))
+        await self._send(self._start)
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _framed(headers: dict[bytes, bytes]) -> bool:
+    return headers.get(b"sec-fetch-dest", b"") in _FRAMES
+
+
+def _name(host: bytes) -> str:
+    """Take the port off a host.
+
+    >>> _name(b"LocalHost:8000"), _name(b"[::1]:8000"), _name(b"a b")
+    ('localhost', '::1', '')
+    """
+    try:
+        return urlsplit("//" + host.decode("ascii")).hostname or "" if re.fullmatch(rb"[\w.\-:\[\]]+", host) else ""
+    except ValueError:
+        return ""
+
+
+def cookie(headers: dict[bytes, bytes], name: str) -> str:
+    """Return the cookie of a name, empty without one.
+
+    >>> cookie({b"cookie": b"a=1; b=2"}, "b")
+    '2'
+    """
+    jar: SimpleCookie = SimpleCookie()
+    try:
+        jar.load(headers.get(b"cookie", b"").decode("latin-1"))
+    except CookieError:
+        return ""
+    return jar[name].value if name in jar else ""
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
+    """Answer with a sentence, or close a socket before it opens, which servers answer with 403."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    body = words.encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *_ALWAYS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

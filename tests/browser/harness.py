@@ -1,0 +1,270 @@
+"""A real browser on the live pages: the server in a process of its own, Chromium, and hands for widgets.
+
+marimo's widgets sit in shadow roots, which plain selectors do not reach; the scripts here search through all of them.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webdriver import WebDriver
+from selenium.webdriver.remote.webelement import WebElement
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or ""
+CHROMEDRIVER = os.environ.get("CHROMEDRIVER") or shutil.which("chromedriver") or ""
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --hide-scrollbars --disable-dev-shm-usage"
+).split()
+
+# Walk the document and every shadow root in it; `keep` says what to return.
+_WALK = """
+const found = [];
+const walk = (node) => {
+  for (const el of node.querySelectorAll('*')) {
+    if (keep(el)) found.push(el);
+    if (el.shadowRoot) walk(el.shadowRoot);
+  }
+};
+walk(document);
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serving(*options: str) -> Iterator[str]:
+    """Run `lamina notes` on a free port and give its address."""
+    port = free_port()
+    command = [sys.executable, "-m", "lamina", "notes", "--no-browser", "--port", str(port), *options]
+    said = tempfile.TemporaryFile("w+")
+    process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            if process.poll() is not None:
+                said.seek(0)
+                raise RuntimeError(f"the server ended: {said.read()}")
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(address + "/", timeout=2).read()
+                break
+            time.sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        said.close()
+
+
+@contextlib.contextmanager
+def browser(width: int = 1280, height: int = 900, *, dark: bool = False) -> Iterator[WebDriver]:
+    """Start Chromium with a fresh profile, with the logs of the console and of the network."""
+    if not CHROMIUM or not CHROMEDRIVER:
+        raise RuntimeError("the browser tests need chromium and chromedriver: apt install chromium chromium-driver")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        options = Options()
+        options.binary_location = CHROMIUM
+        for flag in (*FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+        try:
+            driver.execute_cdp_cmd(
+                "Emulation.setDeviceMetricsOverride",
+                {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+            )
+            if dark:
+                media = [{"name": "prefers-color-scheme", "value": "dark"}]
+                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+            yield driver
+        finally:
+            driver.quit()
+
+
+@contextlib.contextmanager
+def sized(driver: WebDriver, width: int, height: int) -> Iterator[None]:
+    """Show the page in a window of another size for a while."""
+    whole = driver.execute_script("return [innerWidth, innerHeight]")
+    for shape in ((width, height), whole):
+        metrics = {"width": shape[0], "height": shape[1], "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        if shape is not whole:
+            yield
+
+
+def elements(driver: WebDriver, keep: str, *arguments: object) -> list[WebElement]:
+    """Return the elements for which a JavaScript expression of `el` holds, in all shadow roots."""
+    return driver.execute_script(f"const keep = (el) => {keep};{_WALK} return found;", *arguments)
+
+
+def wait(condition, seconds: float = 15.0, words: str = "the condition"):
+    """Wait until a function returns something true, and return that."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{words} did not come true in {seconds:g} s")
+
+
+def idle(driver: WebDriver) -> bool:
+    """Say whether the page has shown its cells and none is running."""
+    return driver.execute_script(
+        "return !!document.querySelector('#root .lamina-section') && !document.querySelector('.lamina-still') && "
+        "!document.querySelector('[data-status=running],[data-status=queued]')"
+    )
+
+
+def ready(driver: WebDriver, seconds: float = 40.0, settle: float = 1.0) -> float:
+    """Wait until formulas are set and the page no longer changes; return how long that took."""
+    start = time.monotonic()
+    wait(lambda: idle(driver), seconds, "the first section")
+    wait(lambda: elements(driver, "el.classList.contains('katex')"), seconds, "a formula")
+    reached = time.monotonic() - start
+    text, since = "", time.monotonic()
+    while time.monotonic() - since < settle:
+        now = page_text(driver)
+        if now != text:
+            text, since = now, time.monotonic()
+        time.sleep(0.05)
+    return reached
+
+
+def page_text(driver: WebDriver) -> str:
+    """Return the text of the page, drawings included."""
+    return driver.execute_script("return document.getElementById('root').textContent")
+
+
+def plot_text(driver: WebDriver, label: str = "") -> str:
+    """Return the markup of the drawings whose label contains some words, to see whether they change."""
+    script = (
+        "return [...document.querySelectorAll('.lamina-svg')].filter(e => "
+        "(e.getAttribute('aria-label') || '').includes(arguments[0]))"
+        ".map(e => e.getAttribute('aria-label') + e.innerHTML).join()"
+    )
+    return driver.execute_script(script, label)
+
+
+def _widgets(driver: WebDriver, tags: tuple[str, ...], label: str) -> list[WebElement]:
+    """Return the widgets of some kinds whose label contains some words."""
+    script = (
+        "const args = arguments;"
+        "const label = (el) => el.getAttribute('data-label') || '';"
+        "const keep = (el) => args[0].includes(el.localName) && label(el).includes(args[1]);"
+        f"{_WALK} return found;"
+    )
+    return driver.execute_script(script, list(tags), label)
+
+
+def _labelled(driver: WebDriver, tag: str, label: str, nth: int = 0) -> WebElement:
+    found = wait(lambda: (seen := _widgets(driver, (tag,), label))[nth:] and seen, words=f"a {tag} labelled {label!r}")
+    return found[nth]
+
+
+def find_slider(driver: WebDriver, label: str) -> WebElement:
+    """Return the handle of the slider whose label contains some words; write formulas as LaTeX without `$`."""
+    widget = _labelled(driver, "marimo-slider", label)
+    return wait(
+        lambda: driver.execute_script("return arguments[0].shadowRoot?.querySelector('[role=slider]')", widget),
+        words=f"the handle of {label!r}",
+    )
+
+
+def set_slider(driver: WebDriver, label: str, steps: int) -> None:
+    """Move a slider by so many steps with the arrow keys, as a reader at the keyboard would."""
+    key = Keys.ARROW_RIGHT if steps > 0 else Keys.ARROW_LEFT
+    for _ in range(abs(steps)):
+        find_slider(driver, label).send_keys(key)
+
+
+def slider_value(driver: WebDriver, label: str) -> float:
+    """Return where a slider stands."""
+    return float(find_slider(driver, label).get_attribute("aria-valuenow"))
+
+
+def choose(driver: WebDriver, label: str, option: str, nth: int = 0) -> None:
+    """Choose an option of a dropdown; `nth` of those with the same label."""
+    widget = _labelled(driver, "marimo-dropdown", label, nth)
+    script = """
+      const select = arguments[0].shadowRoot.querySelector('select');
+      const wanted = [...select.options].find(o => o.text === arguments[1]);
+      Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, 'value').set.call(select, wanted.value);
+      select.dispatchEvent(new Event('change', { bubbles: true }));
+    """
+    driver.execute_script(script, widget, option)
+
+
+def click(driver: WebDriver, label: str) -> None:
+    """Click the button, switch or checkbox that carries some words."""
+    tags = ("marimo-button", "marimo-switch", "marimo-checkbox")
+    for widget in _widgets(driver, tags, label):
+        target = driver.execute_script(
+            "return arguments[0].shadowRoot.querySelector('button, [role=switch], [role=checkbox], input')", widget
+        )
+        driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", target)
+        target.click()
+        return
+    raise AssertionError(f"no button, switch or checkbox says {label!r}")
+
+
+def type_text(driver: WebDriver, label: str, text: str) -> None:
+    """Type into the text field or text area with a label, and leave it."""
+    for widget in _widgets(driver, ("marimo-text", "marimo-text-area", "marimo-number"), label):
+        field = driver.execute_script("return arguments[0].shadowRoot.querySelector('input, textarea')", widget)
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(text, Keys.TAB)
+        return
+    raise AssertionError(f"no field says {label!r}")
+
+
+def upload(driver: WebDriver, label: str, path: str) -> None:
+    """Give a file to the upload field with a label."""
+    widget = _labelled(driver, "marimo-file", label)
+    wait(
+        lambda: driver.execute_script("return arguments[0].shadowRoot.querySelector('input[type=file]')", widget)
+    ).send_keys(str(path))
+
+
+def draw(driver: WebDriver, strokes: list[list[tuple[float, float]]]) -> None:
+    """Draw lines on the square of the page; places from 0 to 1, right and down."""
+    canvas = wait(
+        lambda: elements(driver, "el.localName === 'canvas' && !!el.closest('.lamina-pad')"), words="a canvas"
+    )[0]
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    size = canvas.size
+    for stroke in strokes:
+        actions = ActionChains(driver, duration=20)
+        for i, (x, y) in enumerate(stroke):
+            actions.move_to_element_with_offset(canvas, (x - 0.5) * size["width"], (y - 0.5) * size["height"])
+            if i == 0:
+                actions.click_and_hold()
+        actions.release().perform()
+
+
+def wait_changed(driver: WebDriver, look, action, seconds: float = 10.0):
+    """Do something and wait until what a function sees is different; return (before, after)."""
+    before = look()
+    action()
+    after = wait(lambda: (seen := look()) != before and (seen or " "), seconds, "a change of the page")
+    return before, after

@@ -1,0 +1,38 @@
+"""`lamina notes`: the address, the chapter, editing a copy, and the sentences for bad options."""
+
+import pytest
+
+
+@pytest.fixture
+def served(monkeypatch):
+    found = {}
+    monkeypatch.setattr("lamina.pages.server.serve", lambda **options: found.update(options))
+    return found
+
+
+def test_options_reach_the_server(typed, served):
+    assert typed("notes", "--no-browser", "--port", "2800", "--chapter", "1") == (0, "", "")
+    assert served == {"host": "127.0.0.1", "port": 2800, "token": None, "first": "/ch1/perceptron", "browser": False}
+
+
+def test_a_chapter_is_1_to_5(typed, served):
+    code, _, said = typed("notes", "--chapter", "6")
+    assert code == 2 and "`--chapter` must be 1 to 5, got 6." in said and not served
+
+
+def test_beyond_this_machine_a_token_is_needed(typed):
+    code, _, said = typed("notes", "--host", "0.0.0.0", "--no-browser")
+    assert code == 2 and "add --token SECRET" in said
+
+
+def test_edit_copies_the_page_and_opens_the_editor(typed, monkeypatch, tmp_path):
+    ran = []
+    monkeypatch.setattr("subprocess.run", lambda command, check: ran.append(command))
+    code, said, _ = typed("notes", "--edit", "ch1/perceptron", "--no-browser")
+    assert code == 0 and said == "Your copy: ch1-perceptron.py\n" and (tmp_path / "ch1-perceptron.py").is_file()
+    assert ran[0][1:4] == ["-m", "marimo", "edit"] and ran[0][-3:] == ["--host", "127.0.0.1", "--headless"]
+
+
+def test_an_unknown_page_is_said(typed):
+    code, _, said = typed("notes", "--edit", "ch1/none")
+    assert code == 2 and "there is no page 'ch1/none': choose one of ch1/perceptron" in said
