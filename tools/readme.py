@@ -254,6 +254,21 @@ def tokens() -> str:
     return "\n\n".join(blocks)
 
 
+def gradient_flow() -> str:
+    """What watching the gradients costs."""
+    found = recorded("gradient_flow-cuda")
+    if found is None:
+        return ""
+    rows = ["| one captured update, " + found["gpu"] + " | alone | watched | cost |", "| --- | ---: | ---: | ---: |"]
+    for row in found["rows"]:
+        alone, watched = row["microseconds_without"], row["microseconds_with"]
+        cost = f"{row['ratio']:.3f} ± {row['spread']:.3f}"
+        rows.append(f"| {row['network']} | {alone:.0f} µs | {watched:.0f} µs | {cost} |")
+    every = found["rows"][0]["every"]
+    note = f"`GradientFlowObserver` at its default, every {every} updates, batch {found['batch']}, float32"
+    return "\n".join([*rows, "", f"{note}; `benchmarks/gradient_flow.py`."])
+
+
 def _span(values: list[float]) -> str:
     return f"{min(values):.2%} to {max(values):.2%}"
 
@@ -281,6 +296,7 @@ TABLES = (
     ("search_overhead", search_overhead),
     ("language", language),
     ("tokens", tokens),
+    ("gradient_flow", gradient_flow),
 )
 
 
