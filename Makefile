@@ -27,8 +27,8 @@ test-slow: $(READY)  ## the slow tests only
 	$(PY) -m pytest --ignore tests/compiled -m slow
 	JAXTYPING_DISABLE=1 $(PY) -m pytest tests/compiled -m slow
 
-test-pages: $(READY)  ## the live pages in Chromium, which must be installed
-	$(PY) -m pytest -q -m browser tests/browser
+test-pages: $(READY)  ## the live pages in Chromium, which must be installed, with no network but loopback
+	$(PY) tools/offline.py $(PY) -m pytest -q -m browser tests/browser
 
 check: $(READY)  ## formatting, lint, types, layering
 	$(PY) -m ruff format --check .
