@@ -232,8 +232,8 @@ def type_text(driver: WebDriver, label: str, text: str) -> None:
     """Type into the text field or text area with a label, and leave it."""
     for widget in _widgets(driver, ("marimo-text", "marimo-text-area", "marimo-number"), label):
         field = driver.execute_script("return arguments[0].shadowRoot.querySelector('input, textarea')", widget)
-        field.send_keys(Keys.CONTROL, "a")
-        field.send_keys(text, Keys.TAB)
+        # In one call: a second one would put the caret at the end of what is there, in a shadow root.
+        field.send_keys(Keys.CONTROL, "a", Keys.NULL, text, Keys.TAB)
         return
     raise AssertionError(f"no field says {label!r}")
 

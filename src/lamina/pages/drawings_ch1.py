@@ -181,12 +181,10 @@ def outcome(result: Any) -> "Html":
     Args:
         result: an `experiments.Result`.
     """
-    claims = [
-        blocks.note(("It holds: " if claim.holds else "It does not hold: ") + claim.sentence + ".",
-                    "good" if claim.holds else "bad")
-        for claim in result.claims
-    ]  # fmt: skip
-    return blocks.column(blocks.table(result.columns, result.rows, caption=result.title), *claims)
+    claims = [("holds" if claim.holds else "does not hold", claim.sentence) for claim in result.claims]
+    return blocks.column(
+        blocks.table(result.columns, result.rows, caption=result.title), blocks.table(("", "what is claimed"), claims)
+    )
 
 
 def measured(button: Any, job: Any, words: str) -> "Html":

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from math import hypot
 
 from lamina.drawing.axes import Axis, Range, axes, frame
 from lamina.drawing.charts import Series, draw
@@ -178,7 +179,7 @@ def counted_network(
     >>> counted_network((1, 1), [["1"], ["2"]], [[""], ["0.5"]], [[["2"]]]).title
     'network with numbers'
     """
-    column, row, radius = 168.0, 86.0, 25.0
+    column, row, radius = 168.0, 98.0, 25.0
     tall = max(widths) * row + 24
     spots = [
         [(44 + layer * column, (tall - (width - 1) * row) / 2 + node * row - 6) for node in range(width)]
@@ -218,6 +219,43 @@ def _arrows(
             shapes.append(Path((start, end), stroke, "end"))
             if word:
                 share = 0.3 if len(left) > 1 or len(right) > 1 else 0.5
-                at = (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]) - 8)
+                dx, dy = end[0] - start[0], end[1] - start[1]
+                away = (9.0 + 6.0 * abs(dy) / hypot(dx, dy)) / hypot(dx, dy)
+                at = (start[0] + share * dx + away * dy, start[1] + share * dy - away * dx)
                 labels.append(Text(at, word, 10.5, "ink", "middle"))
     return [*shapes, *labels]
+
+
+def counted_grid(matrix: Sequence[Sequence[int]], names: Sequence[str], *, cell: float = 30.0) -> Scene:
+    """Draw a confusion matrix: rows are what it is, columns what it was taken for; right answers green, others red.
+
+    Args:
+        matrix: the counts.
+        names: of the classes.
+        cell: the side of a cell.
+
+    >>> counted_grid([[3, 1], [0, 4]], ("no", "yes")).description
+    '7 of 8 are right.'
+    """
+    left, top = 46.0, 40.0
+    shapes: list[Shape] = [
+        Text((left + len(names) * cell / 2, 10.0), "taken for", 12, "muted", "middle"),
+        Text((9.0, top + len(names) * cell / 2), "is", 12, "muted", "middle", angle=90.0),
+    ]
+    for place, name in enumerate(names):
+        shapes.append(Text((left + (place + 0.5) * cell, top - 11), name, 12, "ink", "middle"))
+        shapes.append(Text((left - 8, top + (place + 0.5) * cell), name, 12, "ink", "end"))
+    for i, row in enumerate(matrix):
+        total = max(1, sum(row))
+        for j, count in enumerate(row):
+            share = round(100 * (count / total) ** 0.6)
+            color = "input" if i == j else "output"
+            fill = f"{color}!{min(70, share if i == j else 2 * share)}" if count else "paper"
+            corner = (left + j * cell, top + i * cell)
+            shapes.append(Rectangle(corner, (cell, cell), fill, Stroke("grid", 0.8)))
+            if count:
+                shapes.append(Text((corner[0] + cell / 2, corner[1] + cell / 2), str(count), 11, "ink", "middle"))
+    right = sum(row[i] for i, row in enumerate(matrix))
+    words = f"{right} of {sum(map(sum, matrix))} are right."
+    size = (left + len(names) * cell + 6, top + len(names) * cell + 6)
+    return Scene(*size, tuple(shapes), "confusion matrix", words)

@@ -124,7 +124,7 @@ def pooling_entry(
     result = pool(y[None], kernel_size, stride, padding)[0]
     outside = -torch.inf if kind == "max" else 0.0
     padded = torch.nn.functional.pad(y, (padding,) * 4, value=outside)
-    corners = windows(*padded.shape, kernel_size, stride)
+    corners = windows(padded.shape[0], padded.shape[1], kernel_size, stride)
     top, left = corners[(place[0] - 1) * result.shape[1] + place[1] - 1]
     inside = [(top + a, left + b) for a in range(kernel_size) for b in range(kernel_size)]
     values = [padded[cell].item() for cell in inside]
@@ -141,7 +141,8 @@ def pooling_entry(
     fills = {(i, j): _tint(i, j) for i in range(result.shape[0]) for j in range(result.shape[1])}
     fills[(place[0] - 1, place[1] - 1)] = "pooling!75"
     corner = (x + 76, middle - result.shape[0] * CELL / 2)
-    put_grid(board, corner, *result.shape, CELL, numbers=result.tolist(), fills=fills, name="result ")
+    rows, columns = result.shape
+    put_grid(board, corner, rows, columns, CELL, numbers=result.tolist(), fills=fills, name="result ")
     total = written(answer)
     if kind == "max":
         words = f"max({', '.join('−∞' if v == -torch.inf else written(v) for v in values)})"

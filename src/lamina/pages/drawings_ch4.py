@@ -30,7 +30,7 @@ def race_chart(
         log_y: a logarithmic vertical axis.
 
     >>> race_chart([], {"a": "line1"}, "loss", until=10, y_label="loss", y_range=(0, 1)).width
-    430
+    360
     """
     known = {name: [row[name] for row in rows if key in row.get(name, {})] for name in colors}
     lines = [
@@ -40,7 +40,7 @@ def race_chart(
         for name, color in colors.items()
     ]
     return chart(
-        lines, x_label="step", y_label=y_label, x_range=(0, until), y_range=y_range, log_y=log_y, width=430, height=260
+        lines, x_label="step", y_label=y_label, x_range=(0, until), y_range=y_range, log_y=log_y, width=360, height=240
     )
 
 
@@ -69,7 +69,7 @@ def nested_fields(sizes: Mapping[str, int], extent: int, chosen: str) -> Scene:
     for name, size in sizes.items():
         half = min(size * scale / 2, middle - 3)
         color = "accent" if name == chosen else "line1"
-        if half > 14:
-            shapes.append(Text((middle - half + 6, middle - half + 10), name, 12, color, "start", bold=name == chosen))
+        at = (middle - half + 6, middle - half + 10) if half > 14 else (middle + half + 4, middle)
+        shapes.append(Text(at, name, 12, color, "start", bold=name == chosen))
     words = f"One unit of {chosen} sees {sizes[chosen]} x {sizes[chosen]} of {extent} x {extent} pixels."
     return Scene(2 * middle, 2 * middle, tuple(shapes), "receptive fields", words)

@@ -47,8 +47,10 @@ def live_cell(kind: str, values: Mapping[str, Tensor]) -> Scene:
     wiring = CELLS[kind]
     notes = []
     for note in wiring.notes:
-        part, words = _GATES.get(note.content, ("", note.content))
-        notes.append(replace(note, content=f"{words} = {number(values[part].item())}" if part else words))
+        name, words = _GATES.get(note.content, ("", note.content))
+        if note.anchor == "start":  # a number would reach beyond the frame: to the other side of the wire
+            note = replace(note, at=(note.at[0] - 12, note.at[1]), anchor="end")
+        notes.append(replace(note, content=f"{words} = {number(values[name].item())}" if name else words))
     for part in wiring.parts:
         place = _beside(part)
         if place is not None:

@@ -5,11 +5,11 @@ can guess, so that whoever knows an address has been given it. The oldest entrie
 folder is removed when the server closes.
 """
 
+import atexit
 import re
 import secrets
 import shutil
 import tempfile
-import threading
 from pathlib import Path
 
 MOST = 60
@@ -18,40 +18,38 @@ ZIP, REPORT = "run.zip", "report.html"
 _NAME = re.compile(r"[\w-]{22}", re.ASCII)
 
 
-def entry(root: str | Path) -> Path:
-    """Make a new empty folder with a name that cannot be guessed.
+def entry(root: str | Path, most: int = MOST) -> Path:
+    """Make a new empty folder with a name that cannot be guessed; the oldest ones make room.
+
+    Args:
+        root: the folder of all entries; it is made when it is first needed.
+        most: how many entries are kept.
 
     >>> with tempfile.TemporaryDirectory() as root:
     ...     len(entry(root).name)
     22
     """
-    made = Path(root) / secrets.token_urlsafe(16)
+    home = Path(root)
+    home.mkdir(mode=0o700, exist_ok=True)
+    present = sorted(home.iterdir(), key=lambda path: path.stat().st_mtime)
+    for old in present[: max(0, len(present) - most + 1)]:
+        shutil.rmtree(old, ignore_errors=True)
+    made = home / secrets.token_urlsafe(16)
     made.mkdir(mode=0o700)
     return made
 
 
 class Shelf:
-    """The folders of visitors, in one folder that is made when it is first needed.
+    """The folders of visitors, in one folder whose name nobody can guess; `entry` makes it when it is needed."""
 
-    Args:
-        most: how many entries are kept.
-    """
-
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._root: Path | None = None
-        self._lock = threading.Lock()
+    def __init__(self) -> None:
+        self._name = f"lamina-pages-{secrets.token_urlsafe(16)}"
+        atexit.register(self.clear)
 
     @property
     def root(self) -> Path:
-        """The folder of all entries; the oldest ones are removed when there are too many."""
-        with self._lock:
-            if self._root is None:
-                self._root = Path(tempfile.mkdtemp(prefix="lamina-pages-"))
-            entries = sorted(self._root.iterdir(), key=lambda path: path.stat().st_mtime)
-            for old in entries[: max(0, len(entries) - self._most)]:
-                shutil.rmtree(old, ignore_errors=True)
-            return self._root
+        """The folder of all entries, which need not exist yet."""
+        return Path(tempfile.gettempdir()) / self._name
 
     def report(self, name: str) -> str | None:
         """Return the report of a run, None where there is none.
@@ -71,16 +69,13 @@ class Shelf:
         return self._find(name, ZIP)
 
     def _find(self, name: str, pattern: str) -> Path | None:
-        if self._root is None or not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name):
             return None
-        return next((path for path in (self._root / name).glob(pattern) if path.is_file()), None)
+        return next((path for path in (self.root / name).glob(pattern) if path.is_file()), None)
 
     def clear(self) -> None:
         """Remove everything."""
-        with self._lock:
-            root, self._root = self._root, None
-        if root is not None:
-            shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(self.root, ignore_errors=True)
 
 
 SHELF = Shelf()

@@ -7,6 +7,8 @@ command line, and messages name it as the visitor does.
 import io
 import re
 import zipfile
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +20,8 @@ from lamina.pages.keeping import entry
 from lamina.pages.uploads import LARGEST, Upload
 
 ENDINGS = (*SUFFIXES, ".zip")
+NEW = (*SUFFIXES, *sorted(PICTURES))
+"""Endings of files to train with, and of files to ask a trained network about."""
 UNPACKED, FILES = 10 * LARGEST, 20_000
 """Bytes and files that an archive may hold."""
 
@@ -45,20 +49,21 @@ def safe_name(name: str) -> str:
     return re.sub(r"[^\w.\- ]", "_", last).lstrip("-. ")[-80:] or "data"
 
 
-def store(upload: Upload, root: str | Path) -> Stored:
+def store(upload: Upload, root: str | Path, endings: Sequence[str] = ENDINGS) -> Stored:
     """Write an upload into a new folder; an archive is unpacked.
 
     Args:
         upload: the file.
         root: the folder of all uploads.
+        endings: those that a file name may have.
 
     Raises:
         DataError: the file has an unknown ending, is too large, or is no archive of pictures.
     """
     name = safe_name(upload.name)
     ending = Path(name).suffix.lower()
-    if ending not in ENDINGS:
-        raise DataError(f"{upload.name} must end in {', '.join(ENDINGS)}: choose another file.")
+    if ending not in endings:
+        raise DataError(f"{upload.name} must end in {', '.join(endings)}: choose another file.")
     if len(upload.contents) > LARGEST:
         raise DataError(
             f"{upload.name} has {len(upload.contents) / 1e6:.0f} MB, a page takes {LARGEST / 1e6:.0f}: use the command "
@@ -70,10 +75,13 @@ def store(upload: Upload, root: str | Path) -> Stored:
         return Stored(str(folder), name)
     pictures = _members(upload)
     folder, home = entry(root), Path(name).stem
-    for place, contents in pictures.items():
-        target = folder / home / place
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(contents)
+    try:
+        for place, contents in pictures.items():
+            target = folder / home / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(contents)
+    except (OSError, ValueError):
+        raise DataError(f"{upload.name} has names that this machine cannot write: use short and plain ones.") from None
     return Stored(str(folder), f"./{home}")
 
 
@@ -89,8 +97,10 @@ def _members(upload: Upload) -> dict[str, bytes]:
                     f"{UNPACKED / 1e6:.0f} MB: use the command line."
                 )
             found = {info.filename: archive.read(info) for info in infos}
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
-        raise DataError(f"{upload.name} cannot be unpacked: {str(error).rstrip('.')}; make the archive again.") from None
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+        raise DataError(
+            f"{upload.name} cannot be unpacked: {str(error).rstrip('.')}; make the archive again."
+        ) from None
     return _below(found, upload.name)
 
 
@@ -112,7 +122,9 @@ def _below(found: dict[str, bytes], name: str) -> dict[str, bytes]:
     while parts and len({path[0] for path in parts}) == 1 and all(len(path) > 1 for path in parts):
         first = next(iter(parts))[0]
         if all(len(path) == 2 for path in parts) and ("labels.csv" not in {path[1] for path in parts}):
-            raise DataError(f"{name} has pictures in one folder only, {first!r}: put those of each class into their own.")
+            raise DataError(
+                f"{name} has pictures in one folder only, {first!r}: put those of each class into their own."
+            )
         parts = {path[1:]: contents for path, contents in parts.items()}
     if not any(Path(path[-1]).suffix.lower() in PICTURES for path in parts):
         raise DataError(f"{name} holds no pictures ({', '.join(sorted(PICTURES))}): pack one folder for each class.")

@@ -6,6 +6,7 @@ complete. Widgets are left out of the first view, only their places are kept.
 """
 
 import importlib.util
+import os
 import re
 import threading
 import time
@@ -37,11 +38,12 @@ def still(file: str) -> str:
 
 
 def stills(files: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Run all pages, one after another; a page that fails has no first view.
+    """Run all pages in this process of their own, one after another; a page that fails has no first view.
 
     Args:
         files: the path of the notebook of each page.
     """
+    os.nice(15)  # readers who are already here go first
     for path, file in files.items():
         try:
             yield path, still(file)

@@ -14,6 +14,7 @@ from lamina._errors import ArgumentError, MissingExtraError, RunError
 from lamina.pages import plain, shell
 from lamina.pages.contents import Page, pages
 from lamina.pages.guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie
+from lamina.pages.keeping import SHELF, ZIP
 from lamina.pages.prerender import FirstViews
 from lamina.pages.visits import Visits
 
@@ -78,6 +79,7 @@ class Site:
             if manager is not None:
                 await manager.shutdown()
         stop_all()
+        SHELF.clear()
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
@@ -91,6 +93,8 @@ class Site:
             await _file(path.removeprefix("/static/lamina/"), send)
         elif path in _PLAIN:
             await _answer(send, _PLAIN[path]())
+        elif path.startswith("/runs/"):
+            await _run(path, scope, receive, send)
         elif path in self._pages:
             await _redirect(send, path + "/", scope.get("query_string", b""))
         elif path.endswith(".py") and path.removesuffix(".py") in self._pages:
@@ -154,6 +158,19 @@ async def _file(name: str, send: Send) -> None:
         await _answer(send, "There is no such file.", b"text/plain", 404)
         return
     await _answer(send, shell.asset(name), _KINDS[name.rsplit(".", 1)[1]])
+
+
+async def _run(path: str, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with the report of a run of the playground, or with the run as an archive."""
+    name = path.removeprefix("/runs/").removesuffix("/" + ZIP)
+    if path.endswith("/" + ZIP) and (archive := SHELF.packed(name)) is not None:
+        from starlette.responses import FileResponse
+
+        await FileResponse(archive, filename=ZIP)(scope, receive, send)
+    elif path == f"/runs/{name}" and (report := SHELF.report(name)) is not None:
+        await _answer(send, report)
+    else:
+        await _answer(send, plain.missing(path), status=404)
 
 
 Step = Callable[[], Awaitable[None]]

@@ -39,7 +39,7 @@ def square_stack(layers: int, kernel_size: int = 3, stride: int = 1, channels: i
         seed: of the weights.
 
     >>> [type(part).__name__ for part in square_stack(2)]
-    ['_Conv2d', 'Detector', '_Conv2d', 'Detector']
+    ['Conv2d', 'Detector', 'Conv2d', 'Detector']
     """
     generator = torch.Generator().manual_seed(seed)
     parts: list[nn.Module] = []

@@ -1,0 +1,162 @@
+"""The work of the page on characters: a language model that writes while it learns."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Any
+
+import torch
+
+from lamina._errors import DataError, choice
+from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
+from lamina.data.batching import stream_windows
+from lamina.data.corpora import tinyshakespeare
+from lamina.data.phrasebook import sentences
+from lamina.data.text import RunningText, running_text_of
+from lamina.data.tokens import TextPreprocess
+from lamina.data.vocabulary import PAD
+from lamina.functional.losses import negative_log_likelihood
+from lamina.pages.work.ch5_update import update
+from lamina.training.sequence_step import as_state, no_state, parts_of
+from lamina.training.texts import continue_text
+
+SOURCES = ("english", "german", "code", "shakespeare", "own")
+"""Sentences of the phrase book in two languages, formulas of this library as Python, plays, or what a visitor gives."""
+TEMPERATURES = (0.0, 0.5, 0.8, 1.0, 1.3)
+"""At which a sample is written with every row."""
+SHORTEST, LONGEST = 400, 2_000_000
+"""Characters of a text that can be learned here."""
+WINDOW, READERS, SAMPLE = 50, 16, 160
+
+
+def text_of(source: str, own: str = "") -> str:
+    """Give the text to learn.
+
+    Args:
+        source: one of `SOURCES`.
+        own: the visitor's text, for "own".
+
+    >>> text_of("german")[:23]
+    'Heute scheint die Sonne'
+    >>> text_of("own", "too short")
+    Traceback (most recent call last):
+    lamina._errors.DataError: the text has 9 characters, but 400 to 2,000,000 are needed: choose another one.
+    """
+    choice("source", source, SOURCES)
+    if source in ("english", "german"):
+        return "\n".join(pair[source == "german"] for pair in sentences(4000))
+    if source == "code":
+        folder = files("lamina.functional")
+        names = ("activations", "dense", "losses", "recurrent", "optimizers", "clipping", "encoding")
+        return "\n".join(folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in names)
+    text = running_text_of(tinyshakespeare()) if source == "shakespeare" else own
+    if not SHORTEST <= len(text) <= LONGEST:
+        raise DataError(
+            f"the text has {len(text):,} characters, but {SHORTEST} to {LONGEST:,} are needed: choose another one."
+        )
+    return text
+
+
+def writer(
+    source: str,
+    own: str = "",
+    cell: str = "gru",
+    hidden: int = 96,
+    learning_rate: float = 0.01,
+    seed: int = 0,
+    steps: int = 3000,
+    every: float = 1.0,
+) -> Iterator[dict[str, Any]]:
+    """Learn a running text, character by character; now and then send the loss, samples and the network itself.
+
+    The text is cut into sixteen pieces that are read side by side, fifty characters an update; the state is carried on.
+
+    Args:
+        source: which text, one of `SOURCES`.
+        own: the visitor's text.
+        cell: "rnn", "gru" or "lstm".
+        hidden: the size of the state.
+        learning_rate: of Adam, falling to a tenth along the way.
+        seed: a starting point.
+        steps: the number of updates.
+        every: seconds between two rows.
+
+    >>> first = next(writer("own", "to be or not to be, " * 30, hidden=8))
+    >>> first["step"], round(first["losses"][0]), len(first["samples"]), len(first["samples"][0])
+    (0, 3, 5, 160)
+    """
+    text = text_of(source, own)
+    prepare = TextPreprocess.fit(RunningText.of(text))
+    size = prepare.input_size
+    config = ManyToManyConfig(
+        size, size, hidden=hidden, cell=cell, embedding=min(32, size), padding=PAD, output_bias=True
+    )
+    network = ManyToMany(config, seed=seed)
+    windows = stream_windows(prepare.vocabulary.encode(text), READERS, WINDOW)
+    optimizer = torch.optim.Adam(network.parameters(), learning_rate)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, learning_rate / 10)
+    state = as_state(no_state(network, READERS))
+    losses: list[float] = []
+    said = -every
+    for step in range(steps + 1):
+        place = step % len(windows)
+        if place == 0:
+            state = as_state(no_state(network, READERS))
+        read, wanted = windows[place]
+        outputs, after = network.read(read, state)
+        loss = negative_log_likelihood(outputs, wanted)
+        losses.append(loss.item())
+        if step in (0, steps) or time.monotonic() - said >= every:
+            said = time.monotonic()
+            yield {
+                "step": step,
+                "steps": steps,
+                "characters": len(text),
+                "entries": size,
+                "losses": thinned(losses),
+                "samples": [
+                    continue_text(network, prepare, "", SAMPLE, temperature=t, seed=step) for t in TEMPERATURES
+                ],
+                "network": packed(network, prepare),
+            }
+        update(network, loss, optimizer)
+        falling.step()
+        state = as_state([part.detach() for part in parts_of(after)])
+
+
+def thinned(losses: list[float], most: int = 300) -> list[float]:
+    """Give at most so many means of equal stretches, so that a row stays small.
+
+    >>> thinned([1.0, 3.0, 5.0, 7.0], most=2)
+    [2.0, 6.0]
+    """
+    stretch = -(-len(losses) // most)
+    parts = [losses[i : i + stretch] for i in range(0, len(losses), stretch)]
+    return [sum(part) / len(part) for part in parts]
+
+
+def packed(network: ManyToMany, prepare: TextPreprocess) -> dict[str, Any]:
+    """Give a network and its dictionary as plain values that travel to another process."""
+    weights = {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
+    return {"config": asdict(network.config), "weights": weights, "prepare": prepare.as_dict()}
+
+
+def write(network: dict[str, Any], prompt: str = "", steps: int = 300, temperature: float = 0.7, seed: int = 0) -> str:
+    """Write with a packed network.
+
+    Args:
+        network: what `packed` gave.
+        prompt: how the text begins.
+        steps: how many characters.
+        temperature: 0 takes the most probable character each time; above 1 improbable ones become likelier.
+        seed: which draw.
+
+    >>> row = next(writer("own", "to be or not to be, " * 30, hidden=8))
+    >>> len(write(row["network"], "to", steps=20))
+    22
+    """
+    model = ManyToMany(ManyToManyConfig(**network["config"]))
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in network["weights"].items()})
+    prepare = TextPreprocess.from_dict(network["prepare"])
+    return continue_text(model.eval(), prepare, prompt, steps, temperature=temperature, seed=seed)

@@ -1,0 +1,22 @@
+"""A small work for tests: it counts."""
+
+import time
+from collections.abc import Iterator
+
+
+def count(to: int, pause: float = 0.02, fail_at: int | None = None) -> Iterator[int]:
+    """Count up to a number, slowly.
+
+    Args:
+        to: the last number.
+        pause: seconds before each.
+        fail_at: the number that cannot be counted.
+
+    >>> list(count(3, pause=0))
+    [1, 2, 3]
+    """
+    for number in range(1, to + 1):
+        time.sleep(pause)
+        if number == fail_at:
+            raise ValueError(f"{number} cannot be counted")
+        yield number
