@@ -255,7 +255,7 @@ def tokens() -> str:
 
 
 def gradient_flow() -> str:
-    """What watching the gradients costs."""
+    """Tell what watching the gradients costs."""
     found = recorded("gradient_flow-cuda")
     if found is None:
         return ""

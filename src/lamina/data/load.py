@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils import data as torch_data
 
@@ -37,12 +39,14 @@ def digits() -> ArrayDataset:
     >>> digits().spec.inputs, digits().inputs.max().item()
     ((1, 8, 8), 255)
     """
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    images = torch.from_numpy(found.images * 255 / 16).round().to(torch.uint8)[:, None]
+    # Its file, not `sklearn.datasets.load_digits`: importing scikit-learn takes a second and more.
+    home = find_spec("sklearn")
+    assert home is not None and home.submodule_search_locations
+    path = Path(home.submodule_search_locations[0]) / "datasets" / "data" / "digits.csv.gz"
+    rows = torch.from_numpy(np.loadtxt(path, delimiter=","))
+    images = (rows[:, :-1] * 255 / 16).round().to(torch.uint8).reshape(-1, 1, 8, 8)
     spec = Spec("image", "classification", (1, 8, 8), 10, source="digits")
-    return ArrayDataset(images, torch.from_numpy(found.target).long(), spec)
+    return ArrayDataset(images, rows[:, -1].long(), spec)
 
 
 def classic_table(name: str) -> ArrayDataset:

@@ -76,7 +76,7 @@ def fit_words(train: Dataset, options: dict[str, Any]) -> TextPreprocess | Descr
     characters = train.spec.task in ("language", "description")
     known = {field.name for field in fields(Wording)}
     how = {key: value for key, value in options.items() if key in known}
-    if train.spec.task == "translation" and len(train) > MANY["translation"] and how.get("level", "word") == "word":
+    if not characters and len(train) > MANY[train.spec.task] and how.get("level", "word") == "word":
         how.setdefault("min_count", 2)  # of a word that occurs once nothing is learned but noise
     rest = {key: value for key, value in options.items() if key not in known}
     if how and "level" not in how:
