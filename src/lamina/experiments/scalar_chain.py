@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from lamina._types import Tensor
 from lamina.functional.activations import get_activation
 from lamina.functional.chain_rule import chain_gradients, layer_jacobian
 from lamina.functional.dense import affine, layer
@@ -59,18 +60,25 @@ def scalar_chain(
     ((1.0, 2.0, 4.0, 8.0), (32.0, 32.0, 32.0), (32.0, 32.0, 32.0))
     """
     sigma = get_activation(activation)
-    W = [torch.tensor([[w]], dtype=F64, requires_grad=True) for w in weights]
+    matrices = [torch.tensor([[w]], dtype=F64, requires_grad=True) for w in weights]
     y, z = [torch.tensor([start], dtype=F64)], []
-    for matrix in W:
+    for matrix in matrices:
         z.append(affine(y[-1], matrix))
         y.append((residual_step if residual else layer)(y[-1], matrix, None, sigma))
     loss = mse_half(y[-1][None], torch.tensor([[target]], dtype=F64))
-    by_autograd = torch.autograd.grad(loss, W, retain_graph=True)
+    by_autograd = torch.autograd.grad(loss, matrices, retain_graph=True)
     (last,) = torch.autograd.grad(loss, y[-1])
-    derivatives = [sigma.derivative] * len(W)
+    derivatives = [sigma.derivative] * len(matrices)
     with torch.no_grad():
-        by_formula, _ = chain_gradients(last, y, z, W, derivatives, residual)
-        factors = [layer_jacobian(at, matrix, sigma.derivative, residual) for at, matrix in zip(z, W, strict=True)]
+        by_formula, _ = chain_gradients(last, y, z, matrices, derivatives, residual)
+        factors = [
+            layer_jacobian(at, matrix, sigma.derivative, residual) for at, matrix in zip(z, matrices, strict=True)
+        ]
         branches = [sigma(at) for at in z]
-    numbers = [tuple(t.item() for t in group) for group in (y, branches, factors, by_formula, by_autograd)]
-    return ScalarChain(*numbers[:3], loss.item(), *numbers[3:])
+    return ScalarChain(
+        _numbers(y), _numbers(branches), _numbers(factors), loss.item(), _numbers(by_formula), _numbers(by_autograd)
+    )
+
+
+def _numbers(tensors: Sequence[Tensor]) -> tuple[float, ...]:
+    return tuple(tensor.item() for tensor in tensors)

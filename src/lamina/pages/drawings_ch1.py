@@ -1,12 +1,14 @@
 """Drawings and blocks that the pages of chapter 1 share."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lamina.data.splits import PARTS
 from lamina.drawing.charts import Band, Series, chart
-from lamina.drawing.heat_map import heat_map
-from lamina.drawing.scene import Rectangle, Scene, Shape, Text
+from lamina.drawing.colors import resolve
+from lamina.drawing.heat_map import heat_map, ramp_color
+from lamina.drawing.scene import Circle, Path, Rectangle, Scene, Shape, Stroke, Text
 from lamina.inspection.surfaces import Surface
 from lamina.pages import blocks
 
@@ -40,6 +42,8 @@ def terrain(
     >>> terrain(bowl(), [("GD", "line1", [[-1.0, 1.0], [0.0, 0.0]])]).title
     'bowl'
     """
+    # The colors of the surface are the same on light and dark pages, so those of the ways must be too.
+    paths = [(name, resolve(color), points) for name, color, points in paths]
     lines = [Series(name, *_columns(points), color, size=2.2) for name, color, points in paths if len(points) > 1]
     dots = [Series(name, *_columns(points), color, size=2.0) for name, color, points in paths]
     heads = [Series(name, *_columns(points[-1:]), color, "ring", size=4.5) for name, color, points in paths]
@@ -150,6 +154,58 @@ def _firing(weight: Place, bias: float) -> tuple[list[Band], list[Series]]:
     other = [high if second > 0 else low] * len(xs)
     band = Band("fires", xs, cut if second > 0 else other, other if second > 0 else cut, "line2", 0.14)
     return [band], [Series("border", xs, ys, "ink", size=2.2)]
+
+
+def grid_map(
+    values: Sequence[Sequence[float | None]],
+    columns: Sequence[str],
+    rows: Sequence[str],
+    *,
+    labels: tuple[str, str],
+    best: tuple[int, int],
+    way: Sequence[tuple[int, int]] = (),
+    numbers: bool = False,
+) -> Scene:
+    """Color a table of positive errors by their logarithm, light where they are low, with names of rows and columns.
+
+    Args:
+        values: rows from bottom to top; None where there is no number.
+        columns: the names along the bottom.
+        rows: the names at the left, from bottom to top.
+        labels: of both sides.
+        best: column and row of the cell with a ring.
+        way: cells that a line connects.
+        numbers: whether each cell says its number.
+
+    >>> grid_map([[1.0, 0.1]], ("a", "b"), ("c",), labels=("x", "y"), best=(1, 0)).title
+    'errors'
+    """
+    wide, tall, left, bottom = 400.0 / len(columns), 240.0 / len(rows), 78.0, 250.0
+    known = [math.log(value) for row in values for value in row if value is not None]
+    low, high = min(known), max(known)
+    shapes: list[Shape] = []
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            share = 0.5 if value is None or high == low else (math.log(value) - low) / (high - low)
+            fill = "grid" if value is None else "#{:02x}{:02x}{:02x}".format(*ramp_color(share))
+            corner = (left + j * wide, bottom - (i + 1) * tall)
+            words = "no number" if value is None else f"{value:.3g}"
+            shapes.append(Rectangle(corner, (wide, tall), fill, None, title=f"{columns[j]}, {rows[i]}: {words}"))
+            if numbers:
+                ink = "ink" if value is None else "#16181d" if share < 0.5 else "#ffffff"
+                shapes.append(Text((corner[0] + 6, corner[1] + tall - 11), "–" if value is None else words, 11, ink))
+
+    def center(cell: tuple[int, int]) -> Place:
+        return left + (cell[0] + 0.5) * wide, bottom - (cell[1] + 0.5) * tall
+
+    if len(way) > 1:
+        shapes.append(Path(tuple(map(center, way)), Stroke(resolve("line5"), 3.0), "end"))
+    shapes.append(Circle(center(best), 7.0, None, Stroke(resolve("line2"), 3.0)))
+    shapes += [Text((center((j, 0))[0], bottom + 13), name, 11, "muted", "middle") for j, name in enumerate(columns)]
+    shapes += [Text((left - 6, center((0, i))[1]), name, 11, "muted", "end") for i, name in enumerate(rows)]
+    shapes.append(Text((left + 200, bottom + 32), labels[0], 12, "ink", "middle"))
+    shapes.append(Text((14, bottom - 120), labels[1], 12, "ink", "middle", angle=90.0))
+    return Scene(490.0, 294.0, tuple(shapes), "errors", f"errors over {labels[0]} and {labels[1]}")
 
 
 def split_bar(sizes: Sequence[int]) -> Scene:

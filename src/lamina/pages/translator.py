@@ -45,9 +45,9 @@ class Translation:
     """
 
     words: tuple[str, ...]
-    read_states: Float[Tensor, "time hidden"]
+    read_states: Float[Tensor, "_ hidden"]
     steps: tuple[Step, ...]
-    written_states: Float[Tensor, "time hidden"]
+    written_states: Float[Tensor, "_ hidden"]
     text: str
     unknown: tuple[str, ...]
 

@@ -19,7 +19,8 @@ from lamina.training.recipe import Adam, MiniBatch, Penalty, Recipe
 
 MOST_ROWS, MOST_CLASSES = 5000, 8
 """Of a table: rows that are read, and classes that have a color."""
-_SPREAD = {"blobs": "spread"}
+_NOISE = {"blobs": ("spread", 5.0), "spirals": ("noise", 0.2)}
+"""What `load` calls the noise of a set, and a factor that makes 0.1 a moderate value of all of them."""
 OPTIMIZERS = {"Adam": "adam", "mini batches": "minibatch", "momentum 0.9": "momentum"}
 STARTS = {
     "what suits the activation": (None, 1.0),
@@ -132,8 +133,8 @@ def problem(setup: Setup) -> Problem:
 def _problem(name: str, count: int, noise: float, table: Table | None, seed: int) -> Problem:
     note = ""
     if table is None:
-        options = {_SPREAD.get(name, "noise"): max(noise, 0.01)}
-        data = cast(ArrayDataset, load(name, count=count, seed=seed, **options))
+        word, value = _noise(name, noise)
+        data = cast(ArrayDataset, load(name, count=count, seed=seed, **{word: value}))
     else:
         data, note = _two_columns(table)
     split = data.split(seed=seed, ratios=(3, 1, 0))
@@ -225,8 +226,15 @@ def load_arguments(setup: Setup) -> str:
     """
     if setup.table is not None:
         return f"{setup.table.name!r}, target={setup.table.target!r}"
-    return f"{setup.data!r}, count={setup.count}, {_noise(setup.data, setup.noise)}, seed={setup.seed}"
+    word, value = _noise(setup.data, setup.noise)
+    return f"{setup.data!r}, count={setup.count}, {word}={value!r}, seed={setup.seed}"
 
 
-def _noise(name: str, noise: float) -> str:
-    return f"{_SPREAD.get(name, 'noise')}={max(noise, 0.01):g}"
+def _noise(name: str, noise: float) -> tuple[str, float]:
+    """Give the word and the value of the noise of a set.
+
+    >>> _noise("spirals", 0.1)
+    ('noise', 0.02)
+    """
+    word, factor = _NOISE.get(name, ("noise", 1.0))
+    return word, round(factor * max(noise, 0.01), 6)
