@@ -138,7 +138,7 @@ def _():
         ),
         kit.question(
             "Find a number of points from which degree 9 no longer overfits. What else cures it?",
-            """About 25 points: then ten weights can no longer follow every error. Without errors in the data a high degree does no harm either,
+            """About 20 points: then ten weights can no longer follow every error. Without errors in the data a high degree does no harm either,
             for there is nothing false to learn.""",
         ),
     )

@@ -270,7 +270,7 @@ def _():
             carries $\frac1N$, and $\bar W$, $\bar b$ are sums over the samples.
         """),
         kit.formula(
-            r"\bar z^{[l](i)} = \bar y^{[l](i)} \odot (\sigma^{[l]})'(z^{[l](i)}), \quad \bar W^{[l-1]} = \sum_{i=1}^N \bar z^{[l](i)} (y^{[l-1](i)})^\top, \quad \bar b^{[l-1]} = \sum_{i=1}^N \bar z^{[l](i)}, \quad \bar y^{[l-1](i)} = (W^{[l-1]})^\top \bar z^{[l](i)}"
+            r"\begin{aligned} \bar z^{[l](i)} &= \bar y^{[l](i)} \odot (\sigma^{[l]})'(z^{[l](i)}), & \bar y^{[l-1](i)} &= (W^{[l-1]})^\top \bar z^{[l](i)}, \\ \bar W^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} (y^{[l-1](i)})^\top, & \bar b^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} \end{aligned}"
         ),
         kit.source(sweep, backpropagate),
     )

@@ -114,7 +114,7 @@ def _():
             minimizing the negative logarithm, and over all samples the mean of it:
         """),
         kit.formula(
-            r"\max_\theta y^S (1 - y)^{1 - S} \;\Leftrightarrow\; \max_\theta \log\big(y^S (1 - y)^{1 - S}\big) \;\Leftrightarrow\; \max_\theta\, S \log y + (1 - S) \log(1 - y) \;\Leftrightarrow\; \min_\theta\, {-S} \log y - (1 - S) \log(1 - y)",
+            r"\begin{aligned} & \max_\theta\; y^S (1 - y)^{1 - S} \\ \Leftrightarrow\;\; & \max_\theta\; \log\big(y^S (1 - y)^{1 - S}\big) \\ \Leftrightarrow\;\; & \max_\theta\; S \log y + (1 - S) \log(1 - y) \\ \Leftrightarrow\;\; & \min_\theta\; {-S} \log y - (1 - S) \log(1 - y) \end{aligned}",
             "binary cross entropy, step by step",
         ),
         kit.formula(
