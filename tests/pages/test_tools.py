@@ -66,7 +66,7 @@ def test_a_table_is_stored_under_its_own_name(tmp_path):
     [
         (File("a.exe", b""), r"a\.exe must end in \.csv, .*: choose another file"),
         (File("a.csv", b"x" * (LARGEST + 1)), "a.csv has 20 MB, a page takes 20: use the command line"),
-        (File("a.zip", b"no zip"), r"a\.zip cannot be unpacked \(File is not a zip file\): make the archive again"),
+        (File("a.zip", b"no zip"), r"a\.zip cannot be unpacked: File is not a zip file; make the archive again"),
         (File("a.zip", packed({"x/readme.md": b""})), r"a\.zip holds no pictures"),
         (
             File("a.zip", packed({"x/cat/1.png": b""})),
@@ -266,8 +266,8 @@ def test_the_server_gives_out_reports_by_their_names_only(tmp_path, monkeypatch)
 
 def get(app, path):
     sent = []
-    scope = {"type": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "method": "GET",
-             "headers": [(b"host", b"127.0.0.1:2718")]}  # fmt: skip
+    scope = {"type": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+             "method": "GET", "headers": [(b"host", b"127.0.0.1:2718")]}  # fmt: skip
 
     async def receive():
         return {"type": "http.request", "body": b"", "more_body": False}

@@ -10,7 +10,7 @@ from lamina._types import Float, Tensor
 from lamina.architectures.fnn import FNN
 
 _LAYERS = {"sigmoid": "nn.Sigmoid()", "tanh": "nn.Tanh()", "relu": "nn.ReLU()", "leaky_relu": "nn.LeakyReLU(0.1)"}
-_WIDE = 100
+_WIDE = 64
 
 
 def folded(network: FNN) -> list[tuple[Float[Tensor, "out feature"], Float[Tensor, " out"]]]:

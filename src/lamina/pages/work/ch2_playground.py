@@ -187,7 +187,7 @@ def code(network: FNN, given: Problem, setup: Setup) -> str:
 network = lamina.build("fnn", inputs=2, outputs={given.outputs}, hidden={setup.hidden}, activation={setup.activation!r},
                        seed={setup.seed}{options})
 recipe = Recipe({optimizer[kind]}, {setup.epochs}, {setup.batch_size}{penalty}, seed={setup.seed})
-data = lamina.load({load_arguments(setup)})
+data = lamina.load({load_arguments(setup)}){_only(setup)}
 run = lamina.fit(network, data.split(seed={setup.seed}, ratios=(3, 1, 0)), recipe)"""
     prepare = given.prepare
     target = (prepare.target_mean[0], prepare.target_std[0]) if not given.classes else (0.0, 1.0)
@@ -195,6 +195,11 @@ run = lamina.fit(network, data.split(seed={setup.seed}, ratios=(3, 1, 0)), recip
         network, mean=prepare.mean, std=prepare.std, classes=given.classes, target=target,
         features=given.spec.features, made=made,
     )  # fmt: skip
+
+
+def _only(setup: Setup) -> str:
+    table = setup.table
+    return "" if table is None else f"  # of its columns {table.across!r} and {table.up!r} alone"
 
 
 def first_view(setup: Setup) -> dict[str, Any]:
