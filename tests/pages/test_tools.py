@@ -269,8 +269,10 @@ def get(app, path):
     scope = {"type": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
              "method": "GET", "headers": [(b"host", b"127.0.0.1:2718")]}  # fmt: skip
 
+    asked = [{"type": "http.request", "body": b"", "more_body": False}]
+
     async def receive():
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return asked.pop() if asked else await asyncio.Event().wait()
 
     async def send(message):
         sent.append(message)

@@ -165,9 +165,9 @@ def _():
         r"""Search over learning rate and penalty. How many cells are within one percentage point of the best? Then search over *depth* and
         *width*: is the largest network the best one?""",
         r"""About fifteen of 64, a whole region: learning rates from 0.01 to 0.03 with any small penalty. One validation example is a third of a
-        percentage point, so differences inside the region are luck. Depth and width must be found by experiment: very
-        narrow networks fail, and the deeper they are the worse; from some width on everything is good, and more
-        does not help on so small a task.""",
+        percentage point, so differences inside the region are luck. Depth and width must be found by experiment (57 shapes, so it takes
+        minutes): without a hidden layer 91 % are right; networks of up to 8 units fail, the deeper the worse; with 64 or 128
+        units every depth reaches 96 to 99 %. The largest one, depth 8 and 128 units, has 97.7 % and is not the best.""",
     )
     return
 
