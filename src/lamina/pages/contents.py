@@ -89,8 +89,8 @@ PAGES: tuple[Page, ...] = (
     Page("ch5", "dictionary", "Dictionary and one-hot", "From words to vectors and back.", ("5.3",)),
     Page("ch5", "translation", "Translation", "Type English, watch the states, read German.", ("5.3",)),
     Page("ch5", "characters", "A network that writes", "A character model that writes while it learns.", ("5.3",)),
-    Page("tools", "playground", "Playground for your data", "Any network on any table, pictures or text, live."),
-    Page("tools", "search", "Search", "A population of networks trains together as a heat map."),
+    Page("tools", "playground", "Playground for your data", "Bring a table, pictures or texts, choose a network, watch it learn, take it with you."),
+    Page("tools", "search", "Search", "Sixty-four networks learn at once as a heat map; then all 1024 of the notes."),
 )  # fmt: skip
 """Every page that is planned, in the order of the notes; `pages()` has those that are written."""
 

@@ -88,11 +88,11 @@ def answers(examples: Sequence[dict[str, Any]]) -> "Html":
         return _html(tag("div", cards, class_="lamina-row", style=style))
     names = [*examples[0]["values"]][:6]
     shown = [
-        (*("–" if (value := each["values"].get(name)) is None else value for name in names), each["truth"],
-         each["answer"] + (f" ({each['sure']:.0%})" if "sure" in each else ""))
+        (each["answer"] + (f" ({each['sure']:.0%})" if "sure" in each else ""), each["truth"],
+         *("–" if (value := each["values"].get(name)) is None else value for name in names))
         for each in examples
     ]  # fmt: skip
-    return blocks.table((*names, "truth", "network says"), shown)
+    return blocks.table(("network says", "truth", *names), shown)
 
 
 def _said(each: dict[str, Any]) -> Markup:

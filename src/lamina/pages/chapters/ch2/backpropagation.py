@@ -266,7 +266,7 @@ def _():
         kit.prose(r"""
             Now all of it on a network that is small enough to follow with a calculator. Move *line* from left to right: first
             every $z$ and $y$, then the loss, then the bars backwards. Blue and red nodes hold their values, orange numbers are
-            gradients, and the last column is what PyTorch's autograd says. With $N$ samples the loss is a mean, so the first bar
+            gradients, and the table has what PyTorch's autograd says beside them. With $N$ samples the loss is a mean, so the first bar
             carries $\frac1N$, and $\bar W$, $\bar b$ are sums over the samples.
         """),
         kit.formula(

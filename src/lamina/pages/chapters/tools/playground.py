@@ -48,9 +48,14 @@ def _():
             validation and a test part, usually 4:1:1. The weights are fitted to the first part, the epoch whose weights are
             kept is chosen by the second, and the third is opened once, at the end:
         """),
-        kit.formula(
-            r"\theta_e \text{ from } \min_\theta \frac{1}{N_{\text{train}}} \sum_{i \in \text{train}} \mathscr{L}\big(\mathcal{F}(u^{(i)}, \theta), S(u^{(i)})\big), \qquad e^* = \arg\min_e \mathscr{L}_{\text{validation}}(\theta_e), \qquad \text{report } \mathscr{L}_{\text{test}}(\theta_{e^*})",
-            "train, choose, and test once",
+        kit.row(
+            kit.formula(
+                r"\min_\theta \frac{1}{N} \sum_{i=1}^{N} \mathscr{L}\big(\mathcal{F}(u^{(i)}, \theta), S(u^{(i)})\big)",
+                r"train: $\theta_e$ are the weights after epoch $e$",
+            ),
+            kit.formula(r"e^* = \arg\min_e \mathscr{L}_{\text{validation}}(\theta_e)", "choose"),
+            kit.formula(r"\mathscr{L}_{\text{test}}(\theta_{e^*})", "test once"),
+            least=280,
         ),
         kit.prose(r"""
             What you leave at *recommended* is chosen for your data, with a reason that the notes below the curves say. Your

@@ -47,9 +47,14 @@ def _():
             network for each choice on the *training* part, compare them on the *validation* part, and open the *test* part
             once, for the one that was chosen. The parts are usually 4:1:1.
         """),
-        kit.formula(
-            r"h^* = \arg\min_{h \in H} \; \mathscr{E}_{\text{validation}}\big(\theta^*(h)\big), \qquad \theta^*(h) = \arg\min_\theta \mathscr{L}_{\text{train}}(\theta; h), \qquad \text{report } \mathscr{E}_{\text{test}}\big(\theta^*(h^*)\big)",
-            "select by validation, test once",
+        kit.row(
+            kit.formula(r"\theta^*(h) = \arg\min_\theta \mathscr{L}_{\text{train}}(\theta; h)", "train every choice"),
+            kit.formula(
+                r"h^* = \arg\min_{h \in H} \; \mathscr{E}_{\text{validation}}\big(\theta^*(h)\big)",
+                "select by validation",
+            ),
+            kit.formula(r"\mathscr{E}_{\text{test}}\big(\theta^*(h^*)\big)", "test once"),
+            least=280,
         ),
         kit.prose(r"""
             Each cell below is a network that learns to read digits (1,797 pictures of 8 × 8 points): eight values of one
