@@ -187,7 +187,7 @@ def duration(seconds: float | None) -> str:
 def shade(accuracy: float) -> float:
     """Turn an accuracy into a share of the color ramp: evenly in the logarithm of the mistakes.
 
-    >>> shade(0.1), shade(0.99), round(shade(0.9), 3)
+    >>> shade(0.1), shade(1.0), round(shade(0.9), 3)
     (0.0, 1.0, 0.488)
     """
     mistakes = min(LOW, max(HIGH, 1 - accuracy))
