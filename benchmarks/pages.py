@@ -7,6 +7,7 @@ clients, and each moves a slider. The server is `lamina notes`, after it has com
 """
 
 import json
+import os
 import statistics
 import sys
 import threading
@@ -196,7 +197,7 @@ def main(repeats: int = 5) -> None:
         print(f"{name:28} median {row['seconds']:.3f} s, most {row['most']:.3f} s, n = {row['n']}")
     rows.append({"what": "memory before and with the visitors, MB", "before": before, "with": during})
     print(f"memory {before:.0f} -> {during:.0f} MB")
-    write("pages", rows, pages=len(pages()))
+    write("pages", rows, pages=len(pages()), cores=os.cpu_count())
 
 
 if __name__ == "__main__":

@@ -269,6 +269,20 @@ def gradient_flow() -> str:
     return "\n".join([*rows, "", f"{note}; `benchmarks/gradient_flow.py`."])
 
 
+def pages() -> str:
+    """Tell how long a reader of the live pages waits."""
+    found = recorded("pages")
+    if found is None:
+        return ""
+    rows = ["| live pages | median | longest |", "| --- | ---: | ---: |"]
+    timed = [row for row in found["rows"] if "seconds" in row]
+    rows += [f"| {row['what']} | {row['seconds']:.2f} s | {row['most']:.2f} s |" for row in timed]
+    memory = next(row for row in found["rows"] if "before" in row)
+    note = f"Chromium and the server on {found['cores']} cores, {found['pages']} pages"
+    used = f"memory of the server {memory['before']:.0f} MB, with the visitors {memory['with']:.0f} MB"
+    return "\n".join([*rows, "", f"{note}; {used}; `benchmarks/pages.py`."])
+
+
 def _span(values: list[float]) -> str:
     return f"{min(values):.2%} to {max(values):.2%}"
 
@@ -297,6 +311,7 @@ TABLES = (
     ("language", language),
     ("tokens", tokens),
     ("gradient_flow", gradient_flow),
+    ("pages", pages),
 )
 
 
