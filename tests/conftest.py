@@ -1,9 +1,15 @@
 """What every test shares: one thread a worker, a seeded generator, GPU tests skipped without a GPU."""
 
+import signal
+
 import pytest
 import torch
 
 torch.set_num_threads(1)
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # a shell in the background: commands under test would be deaf, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
