@@ -6,9 +6,7 @@ import pytest
 import torch
 
 torch.set_num_threads(1)
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # a shell in the background: commands under test would be deaf, too
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background, where commands would be deaf, too
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
