@@ -263,8 +263,17 @@ def draw(driver: WebDriver, strokes: list[list[tuple[float, float]]]) -> None:
 
 
 def wait_changed(driver: WebDriver, look, action, seconds: float = 10.0):
-    """Do something and wait until what a function sees is different; return (before, after)."""
+    """Do something and wait until what a function sees is different and rests; return (before, after).
+
+    A slider that moves by several steps changes the page several times; what is still moving after 2 s is live.
+    """
     before = look()
     action()
     after = wait(lambda: (seen := look()) != before and (seen or " "), seconds, "a change of the page")
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        time.sleep(0.3)
+        if (seen := look() or " ") == after:
+            break
+        after = seen
     return before, after

@@ -95,6 +95,7 @@ def test_light_and_dark_reset_and_what_has_been_read(driver, address):
     from harness import find_slider, page_text, ready, set_slider, slider_value, wait
 
     opened(driver, address, "ch1/perceptron")
+    driver.execute_script("delete localStorage['lamina-read']")  # what other tests have read
     theme = "return [document.documentElement.dataset.theme, document.body.classList.contains('dark')]"
     assert driver.execute_script(theme) == ["light", False]
     driver.find_element("css selector", "[data-do=theme]").click()
