@@ -35,7 +35,8 @@ const live = seen && !document.querySelector('.lamina-still') && !!document.quer
 return [seen, live, performance.now() / 1000];
 """
 WATCH = """
-const figure = document.querySelector('#root .lamina-svg').closest('.output-area');
+const drawings = [...document.querySelectorAll('#root .lamina-svg')];
+const figure = drawings.find(el => el.outerHTML.includes('A neuron with three inputs')).closest('.output-area');
 window.laminaMoved = null;
 new MutationObserver((_, me) => { me.disconnect(); window.laminaMoved = performance.now() - window.laminaPressed; })
   .observe(figure, { subtree: true, childList: true, attributes: true, characterData: true });
@@ -81,7 +82,9 @@ def moving(address: str, repeats: int) -> list[float]:
         for number in range(repeats):
             driver.execute_script(WATCH)
             handle.send_keys(Keys.ARROW_LEFT if number % 2 else Keys.ARROW_RIGHT)
+            end = time.monotonic() + 10
             while not (moved := driver.execute_script("return window.laminaMoved")):
+                assert time.monotonic() < end, "the drawing did not change"
                 time.sleep(0.01)
             times.append(moved / 1000)
             time.sleep(0.1)
@@ -154,8 +157,10 @@ def classroom(address: str) -> dict[str, list[float]]:
     visitors = [Visitor(address, paths[i % len(paths)], barrier) for i in range(VISITORS)]
     for visitor in visitors:
         visitor.start()
+    end = time.monotonic() + 120
     for visitor in visitors:
-        visitor.join(180)
+        visitor.join(max(0.0, end - time.monotonic()))
+        assert not visitor.is_alive(), f"{visitor.path} did not answer in 120 s"
     return {
         f"{VISITORS} visitors, first view": [v.first for v in visitors],
         f"{VISITORS} visitors, whole page": [v.whole for v in visitors],
