@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from counting import count
 from lamina.pages import jobs
 from lamina.pages.jobs import Job, train
-from lamina.pages.work.sample import count
 
 
 def finish(job, seconds=60.0):
