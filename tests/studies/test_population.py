@@ -74,7 +74,7 @@ def test_every_option_gives_the_history_of_separate_runs(name, moons):
     assert_equal_runs(train_population(population, moons), population, moons)
 
 
-@pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
+@pytest.mark.skipif(compiler() is None, reason="needs g++")
 @pytest.mark.parametrize("name", ("adam", "proximal", "clip by the global norm", "class weights", "norms"))
 def test_compiled_updates_give_the_history_of_separate_runs(name, moons, monkeypatch):
     monkeypatch.setattr(updates, "WORTH", 0)

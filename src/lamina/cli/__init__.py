@@ -1,13 +1,15 @@
 """The `lamina` command: verbs that parse, call and print. It computes nothing itself."""
 
 import json
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from lamina import __version__
-from lamina._errors import LaminaError
+from lamina._errors import InstructionError, LaminaError
+from lamina._processor import LIMIT
 from lamina.cli import train as train_verbs
 from lamina.cli.data import data_app
 from lamina.cli.draw import draw
@@ -110,6 +112,16 @@ def main() -> None:
     """Run the command; bad input ends with one sentence and exit code 2."""
     try:
         app()
+    except InstructionError as error:
+        if error.limit is None or LIMIT in os.environ:
+            _refuse(error)
+        print(f"note: this CPU runs bfloat16 with {LIMIT}={error.limit}; starting again with it", file=sys.stderr)
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {LIMIT: error.limit})
     except LaminaError as error:
-        print(f"lamina: {error}", file=sys.stderr)
-        sys.exit(2)
+        _refuse(error)
+
+
+def _refuse(error: LaminaError) -> NoReturn:
+    print(f"lamina: {error}", file=sys.stderr)
+    sys.exit(2)
