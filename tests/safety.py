@@ -24,8 +24,14 @@ REASONS = (
 """Why a test may be skipped: a GPU, official data files or a system program are absent, or root cannot step back."""
 
 
-NOT_OURS = ("PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR")
-"""Variables that pytest and torch set for themselves."""
+NOT_OURS = (
+    "PYTEST_CURRENT_TEST",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "KMP_DUPLICATE_LIB_OK",
+    "KMP_INIT_AT_FORK",
+    "_RJEM_MALLOC_CONF",
+)
+"""Variables that pytest, torch, scikit-learn and polars set for themselves when they are imported."""
 
 
 def state() -> dict[str, object]:

@@ -38,6 +38,15 @@ def test_denormals_are_flushed_in_all_threads_of_torch_and_then_in_none(two_thre
     assert share_flushed() == 0 and not flushes()
 
 
+def test_the_openmp_of_torch_is_chosen_among_several(two_threads):
+    import sklearn.cluster  # noqa: F401  (brings one of its own)
+
+    denormals._sharing.cache_clear()
+    with flushed(True):
+        assert share_flushed() == (1.0 if denormals._sharing() else 0.5)
+    assert share_flushed() == 0
+
+
 def test_without_gnu_openmp_only_the_caller_flushes_and_nothing_is_left(two_threads, monkeypatch):
     monkeypatch.setattr(denormals, "_sharing", lambda: None)
     with flushed(True):

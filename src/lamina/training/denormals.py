@@ -49,11 +49,13 @@ def _flush(wanted: bool, threads: int) -> None:
 def _sharing() -> Callable[[int], None] | None:
     """Find the call that gives the caller's floating-point environment to OpenMP's threads; None without GNU's."""
     try:
-        loaded = Path("/proc/self/maps").read_text().split()
-        openmp = ctypes.CDLL(next(name for name in loaded if Path(name).name.startswith("libgomp")))
+        loaded = {line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
+        ours = [name for name in sorted(loaded) if Path(name).name.startswith("libgomp")]
+        home = str(Path(torch.__file__).parent)  # scikit-learn, say, brings an OpenMP with threads of its own
+        openmp = ctypes.CDLL(min(ours, key=lambda name: not name.startswith(home)))
         library: Any = ctypes.CDLL(ctypes.util.find_library("m"))
         parallel, get, set_ = openmp.GOMP_parallel, library.fegetenv, ctypes.cast(library.fesetenv, ctypes.c_void_p)
-    except (OSError, StopIteration, AttributeError):
+    except (OSError, ValueError, AttributeError):
         return None
 
     def share(threads: int) -> None:
