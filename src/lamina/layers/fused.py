@@ -137,7 +137,7 @@ def _torch_weights(cells: Sequence[Cell], closing: bool) -> list[Tensor]:
     matrices: list[Tensor] = []
     biases: list[Tensor] = []
     for cell in cells:
-        n, (W, b_ih, b_hh) = cell.hidden_size, _torch_rows(cell)
+        n, (W, b_ih, b_hh) = cell.hidden_size, torch_rows(cell)
         W_ih, W_hh = W[:, n:], W[:, :n]
         if closing:
             gate = torch.full_like(b_ih[:n], CLOSED)
@@ -151,7 +151,7 @@ def _torch_weights(cells: Sequence[Cell], closing: bool) -> list[Tensor]:
     return [views[k + j] for k in range(0, half, 2) for j in (0, 1, half, half + 1)]
 
 
-def _torch_rows(cell: Cell) -> tuple[Tensor, Tensor, Tensor]:
+def torch_rows(cell: Cell) -> tuple[Tensor, Tensor, Tensor]:
     """Reorder our rows into torch's, the inverse of `layers.torch_weights`; our one bias becomes (bias, 0)."""
     W, b = cell.weight, cell.bias
     if isinstance(cell, LSTMCell):
