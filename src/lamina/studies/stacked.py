@@ -124,7 +124,7 @@ def stack_modules(modules: Sequence[nn.Module], index: Tensor | None = None) -> 
 
     >>> nets = [layers.linear(3, 2, seed=seed) for seed in range(4)]
     >>> stacked = stack_modules(nets)
-    >>> stacked.weight.shape, stacked(torch.ones(5, 1, 3))[:, 2].equal(nets[2](torch.ones(5, 3)))
+    >>> stacked.weight.shape, torch.allclose(stacked(torch.ones(5, 1, 3))[:, 2], nets[2](torch.ones(5, 3)))
     (torch.Size([4, 2, 3]), True)
     """
     return _Stacking(index).tree(modules)
