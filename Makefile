@@ -6,7 +6,7 @@ READY := .venv/.ready
 L := lamina
 SHAPED := $(L).functional,$(L).layers,$(L).architectures,$(L).classical,$(L).data,$(L).training,$(L).studies,$(L).inspection,$(L).experiments,shapes.check
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-pages check format catalogue notes bench wheel-test clean
+.PHONY: help demo test test-shuffled test-slow test-pages check format catalogue notes bench wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,8 +20,13 @@ demo: $(READY)  ## train LeNet-5 on the embedded digits and say where the report
 	.venv/bin/lamina train lenet5
 
 test: $(READY)  ## the default test suite, with shapes checked; then the compiled tests, without
-	$(PY) -m pytest -n auto --ignore tests/compiled --jaxtyping-packages=$(SHAPED)
-	JAXTYPING_DISABLE=1 $(PY) -m pytest -n auto tests/compiled
+	$(PY) -m pytest -n auto --ignore tests/compiled --jaxtyping-packages=$(SHAPED) $(SHUFFLE)
+	JAXTYPING_DISABLE=1 $(PY) -m pytest -n auto tests/compiled $(SHUFFLE)
+
+SEED ?= $(shell date +%s)
+test-shuffled: $(READY)  ## the default test suite in a random order; SEED=N repeats one
+	@echo "shuffled with SEED=$(SEED)"
+	$(MAKE) test SHUFFLE="--random-order --random-order-seed=$(SEED)"
 
 test-slow: $(READY)  ## the slow tests only
 	$(PY) -m pytest --ignore tests/compiled -m slow

@@ -1,12 +1,18 @@
 """README and docs are run: every Python block, every `lamina` line; and what docs-only rows ask for is checked."""
 
+import ast
+import importlib
+import pkgutil
 import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+import lamina
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -45,6 +51,38 @@ def test_links_inside_the_project_lead_somewhere(path):
     prose = re.sub(r"`[^`\n]*`", "", path.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)#]+)\)", prose):
         assert target.startswith("http") or (path.parent / target).exists(), target
+
+
+@cache
+def defined() -> set[str]:
+    """Return the names of all classes of the library."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/lamina").rglob("*.py"))
+    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def resolves(name: str) -> bool:
+    """Say whether a dotted name is a module of the library, or an attribute of one."""
+    packages = {module.name for module in pkgutil.iter_modules(lamina.__path__)}
+    parts = name.removeprefix("lamina.").split(".")
+    if parts[0] not in packages:
+        return hasattr(lamina, parts[0])
+    found = importlib.import_module(f"lamina.{parts[0]}")
+    for depth, part in enumerate(parts[1:], 2):
+        if not hasattr(found, part):
+            importlib.import_module(".".join(["lamina", *parts[:depth]]))
+        found = getattr(found, part)
+    return True
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_names_in_the_docs_exist(path):
+    prose = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    names = set(re.findall(r"`([A-Za-z_][\w.]*)`", prose))
+    camel = {name for name in names if re.fullmatch(r"(?:[A-Z][a-z]+){2,}\w*", name)}
+    assert camel <= defined()
+    packages = "|".join(module.name for module in pkgutil.iter_modules(lamina.__path__) if module.ispkg)
+    for name in sorted(name for name in names if re.match(rf"lamina\.|({packages})\.\w", name)):
+        assert resolves(name), name
 
 
 def section(title: str) -> str:

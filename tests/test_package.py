@@ -65,16 +65,22 @@ def test_what_must_ship_ships():
     assert lamina.__version__ == PROJECT["project"]["version"] == metadata("lamina")["Version"]
 
 
-def test_shapes_are_checked_while_testing(request):
-    if not request.config.getoption("--jaxtyping-packages", default=None):
-        pytest.skip("run without --jaxtyping-packages")
-    import jaxtyping
-    import torch
-
-    from lamina.functional import rnn_step
-
-    with pytest.raises(jaxtyping.TypeCheckError):
-        rnn_step(torch.zeros(3), torch.zeros(4), torch.zeros(4, 8), torch.zeros(4))
+def test_shapes_are_checked_while_testing():
+    makefile = (ROOT / "Makefile").read_text()
+    assert "--jaxtyping-packages=$(SHAPED)" in makefile and "$(L).functional," in makefile
+    program = """
+import jaxtyping
+with jaxtyping.install_import_hook("lamina.functional", "shapes.check"):
+    import lamina.functional
+import torch
+try:
+    lamina.functional.rnn_step(torch.zeros(3), torch.zeros(4), torch.zeros(4, 8), torch.zeros(4))
+except jaxtyping.TypeCheckError:
+    raise SystemExit(7)
+"""
+    path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": path})
+    assert done.returncode == 7
 
 
 def test_texts_agree_with_pyproject():

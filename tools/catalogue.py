@@ -1,7 +1,10 @@
-"""Keep `src/lamina/catalogue.toml` true: read `Notes:` lines of docstrings and docs, and `notes` marks of tests.
+"""Keep `src/lamina/catalogue.toml` and `errata.toml` true: read docstrings, docs, pages and `notes` marks of tests.
 
     python tools/catalogue.py           # report what is out of date or missing, exit 1 if anything is
     python tools/catalogue.py --write   # write the code, test and page columns and docs/notes-to-code.md
+
+Rows are cited on `Notes:` lines, errata under `Corrects:` and `Differs:`; pages link `/errata#E70`. In a row the
+readable function of the equation comes first, its fast paths come last.
 
 The columns `code`, `test` and `page` are rewritten, and a row that a page shows is no longer waiting for one. The rest
 of `pending` is edited by hand and only ever shrinks (a test holds that): a figure whose numbers are already tested
@@ -13,16 +16,26 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
-from lamina._catalogue import Item, items  # noqa: E402
+from lamina._catalogue import Erratum, Item, errata, items  # noqa: E402
 
 TOML, PAGE = ROOT / "src/lamina/catalogue.toml", ROOT / "docs/notes-to-code.md"
+ERRATA = ROOT / "src/lamina/errata.toml"
 ID = re.compile(r"N[1-5]\.\d\d")
+CORRECTION = re.compile(r"^ *(?:Corrects|Differs):.*\n?(?:(?! *[A-Z][a-z]+:| *>>>| *$).+\n?)*", re.MULTILINE)
+PACKAGES = (
+    "functional", "classical", "layers", "architectures", "data", "training", "inspection", "studies", "drawing",
+    "experiments", "pages",
+)  # fmt: skip
+HOMES = {"figure": r"drawing\.|experiments\.figures", "experiment": r"experiments\.", "dataset": r"data\."}
+SERVING = {"functional.activations", "functional.ode"}  # what equations of other modules are made of
+FAST = re.compile(r"\.fused|_(cuda|triton|scan|lloyd|native)$")
+FIRST = {"N1.74": "lamina.architectures.logic:logic_gate", "N3.07": "lamina.architectures.lenet:LeNet5"}
 CHAPTERS = {
     "N1": "Introduction",
     "N2": "Feedforward neural network",
@@ -58,22 +71,42 @@ def _definitions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST
             yield from _definitions(node, prefix + node.name + ".")
 
 
-def scan_code() -> dict[str, list[str]]:
-    """Map each id to the objects and pages whose text cites it."""
-    found: dict[str, list[str]] = defaultdict(list)
+def corrected(text: str) -> list[str]:
+    """Return the errata that a docstring or page names under `Corrects:` or `Differs:`."""
+    return re.findall(r"\bE\d\d\b", " ".join(CORRECTION.findall(text)))
+
+
+def scan_code(named: Callable[[str], list[str]]) -> dict[str, list[str]]:
+    """Map each id to the objects and pages whose text names it, in the order of the sources."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
     for path in sorted((ROOT / "src/lamina").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
-        for key in cited(ast.get_docstring(tree) or ""):
-            found[key].append(module)
+        for key in named(ast.get_docstring(tree) or ""):
+            found[key][module] = None
         for name, node in _definitions(tree):
-            for key in cited(ast.get_docstring(node) or ""):  # type: ignore[arg-type]
-                found[key].append(f"{module}:{name}")
+            for key in named(ast.get_docstring(node) or ""):  # type: ignore[arg-type]
+                found[key][f"{module}:{name}"] = None
     for path in sorted((ROOT / "docs").glob("*.md")):
         if path != PAGE:
-            for key in cited(path.read_text(encoding="utf-8")):
-                found[key].append(str(path.relative_to(ROOT)))
-    return {key: sorted(set(names)) for key, names in found.items()}
+            for key in named(path.read_text(encoding="utf-8")):
+                found[key][str(path.relative_to(ROOT))] = None
+    return {key: list(names) for key, names in found.items()}
+
+
+def in_order(names: list[str], row: Item | None = None) -> tuple[str, ...]:
+    """Put the readable function of an equation first, then what is built on it; its fast paths come last."""
+    home = re.compile(HOMES.get(row.kind.partition(",")[0], r"(?!)") if row else r"(?!)")
+
+    def place(name: str) -> tuple[object, ...]:
+        module, _, own = name.removeprefix("lamina.").partition(":")
+        package = module.partition(".")[0]
+        rank = PACKAGES.index(package) if package in PACKAGES else len(PACKAGES)
+        record = own.endswith("Config") or (package in ("functional", "classical") and own[:1].isupper())
+        chosen = row is not None and name == FIRST.get(row.id)
+        return not chosen, bool(FAST.search(module)), not home.match(module), rank, module in SERVING, module, record
+
+    return tuple(sorted(names, key=place))
 
 
 def scan_tests() -> dict[str, list[str]]:
@@ -89,31 +122,39 @@ def scan_tests() -> dict[str, list[str]]:
 
 
 def scan_pages() -> dict[str, list[str]]:
-    """Map each id to the live pages that have a `section(..., ids=(...))` with it."""
-    found: dict[str, list[str]] = defaultdict(list)
+    """Map each row to the live pages whose `section(..., ids=(...))` has it, and each erratum to those that link it."""
+    found: dict[str, set[str]] = defaultdict(set)
     for path in sorted((ROOT / "src/lamina/pages/chapters").rglob("*.py")):
-        page = f"{path.parent.name}/{path.stem.replace('_', '-')}"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        page, text = f"{path.parent.name}/{path.stem.replace('_', '-')}", path.read_text(encoding="utf-8")
+        for key in re.findall(r"/errata#(E\d\d)", text):
+            found[key].add(page)
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("section", "kit.section"):
                 for key in ID.findall(" ".join(ast.unparse(word) for word in node.keywords if word.arg == "ids")):
-                    found[key].append(page)
-    return {key: sorted(set(names)) for key, names in found.items()}
+                    found[key].add(page)
+    return {key: sorted(names) for key, names in found.items()}
 
 
-def updated() -> dict[str, Item]:
-    """Return the catalogue with its code, test and page columns as the sources have them now."""
-    code, test, page, rows = scan_code(), scan_tests(), scan_pages(), {}
+def updated() -> tuple[dict[str, Item], dict[str, Erratum]]:
+    """Return the catalogue and the errata with their columns as the sources have them now."""
+    code, test, page, rows = scan_code(cited), scan_tests(), scan_pages(), {}
     for key, row in items().items():
-        shown = tuple(page.get(key, ()))
+        shown, own = tuple(page.get(key, ())), in_order(code.get(key, []), row)
         left = tuple(part for part in row.pending if not (part == "page" and shown))
-        rows[key] = replace(row, code=tuple(code.get(key, ())), test=tuple(test.get(key, ())), page=shown, pending=left)
-    return rows
+        rows[key] = replace(row, code=own, test=tuple(test.get(key, ())), page=shown, pending=left)
+    code = scan_code(corrected)
+    return rows, {
+        key: replace(slip, code=in_order(code.get(key, [])), page=tuple(page.get(key, ())))
+        for key, slip in errata().items()
+    }
 
 
-def problems(rows: dict[str, Item]) -> list[str]:
-    """Say in sentences what is wrong: unknown ids, and rows without code or test that are not pending."""
-    said = [f"{name} cites {key}, which is not in the catalogue" for found in (scan_code(), scan_tests(), scan_pages())
-            for key in found.keys() - rows.keys() for name in found[key]]  # fmt: skip
+def problems(rows: dict[str, Item], slips: dict[str, Erratum]) -> list[str]:
+    """Say in sentences what is wrong: unknown ids, rows without code or test that are not pending, bare errata."""
+    known = rows.keys() | slips.keys()
+    said = [f"{name} cites {key}, which is not in the catalogue"
+            for found in (scan_code(cited), scan_code(corrected), scan_tests(), scan_pages())
+            for key in found.keys() - known for name in found[key]]  # fmt: skip
     for path in sorted((ROOT / "src/lamina").rglob("*.py")):
         said += [f"{path.relative_to(ROOT)} cites {place}" for place in misplaced(path.read_text(encoding="utf-8"))]
     for row in rows.values():
@@ -122,15 +163,26 @@ def problems(rows: dict[str, Item]) -> list[str]:
             for part in ("code", "test", "page")
             if not getattr(row, part) and part not in row.pending
         ]
+    for slip in slips.values():
+        said += [f"{slip.id} ({slip.title}) has no code: name it under `Corrects:`"] * (not slip.code)
+        said += [f"{slip.id} ({slip.title}) has no page: link /errata#{slip.id} there"] * (not slip.page)
+        said += [f"{slip.id} belongs to {key}, which is not in the catalogue" for key in slip.rows if key not in rows]
     return said
 
 
-def as_toml(rows: dict[str, Item]) -> str:
-    """Write the rows in the one format of the file."""
-    text = [
-        "# Every item of the lecture notes: what it is, the issue that owns it, the code that implements it, the test",
-        "# that checks it, the page that shows it. `make catalogue` fills in code, test and page.",
-    ]
+HEADS = {
+    TOML: """\
+# Every item of the lecture notes: what it is, the issue that owns it, the code that implements it, the test
+# that checks it, the page that shows it. `make catalogue` fills in code, test and page.""",
+    ERRATA: """\
+# Every place where the lecture notes slip, claim too much, leave something open or differ from PyTorch: what they say,
+# what is right, and the rows of the catalogue it belongs to. `make catalogue` fills in code and page.""",
+}
+
+
+def as_toml(head: str, rows: Mapping[str, Item | Erratum]) -> str:
+    """Write the rows in the one format of both files."""
+    text = [head]
     for key, row in rows.items():
         text.append(f'\n["{key}"]')
         for name, value in asdict(row).items():
@@ -172,14 +224,14 @@ def as_page(rows: dict[str, Item]) -> str:
 
 def main() -> int:
     """Report, or write."""
-    rows = updated()
-    wrong = problems(rows)
-    if "--write" in sys.argv:
-        TOML.write_text(as_toml(rows), encoding="utf-8")
-        PAGE.write_text(as_page(rows), encoding="utf-8")
-    else:
-        if TOML.read_text(encoding="utf-8") != as_toml(rows) or PAGE.read_text(encoding="utf-8") != as_page(rows):
-            wrong.append("catalogue.toml or docs/notes-to-code.md is out of date: run  make catalogue")
+    rows, slips = updated()
+    wrong = problems(rows, slips)
+    files = {TOML: as_toml(HEADS[TOML], rows), ERRATA: as_toml(HEADS[ERRATA], slips), PAGE: as_page(rows)}
+    for path, text in files.items():
+        if "--write" in sys.argv:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            wrong.append(f"{path.relative_to(ROOT)} is out of date: run  make catalogue")
     print(*wrong, sep="\n")
     left = {part: sum(part in row.pending for row in rows.values()) for part in ("code", "test", "page")}
     print(f"{len(rows)} rows; pending: {left}")

@@ -1,4 +1,4 @@
-"""Read `catalogue.toml`: every item of the lecture notes, which object implements it and which test checks it.
+"""Read `catalogue.toml`, every item of the lecture notes with its code and tests, and `errata.toml`, where they slip.
 
 Imports no torch, so that commands and pages can list it at once.
 """
@@ -39,6 +39,31 @@ class Item:
     pending: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Erratum:
+    """One slip of the notes.
+
+    Args:
+        id: the name by which docstrings and pages cite it, such as `E70`.
+        title: what it is about.
+        kind: wrong, too strong, open or PyTorch differs; several are separated by commas.
+        rows: the rows of the catalogue that it belongs to.
+        says: what the notes say.
+        right: what is right.
+        code: the objects that do it right, as `module:name` or `docs/file.md`.
+        page: the live pages that talk about it, as `ch5/gates`.
+    """
+
+    id: str
+    title: str
+    kind: str
+    rows: tuple[str, ...]
+    says: str
+    right: str
+    code: tuple[str, ...] = ()
+    page: tuple[str, ...] = ()
+
+
 @cache
 def items() -> dict[str, Item]:
     """Return all rows by id, in the order of the notes.
@@ -46,9 +71,31 @@ def items() -> dict[str, Item]:
     >>> len(items())
     313
     """
-    rows = tomllib.loads(files("lamina").joinpath("catalogue.toml").read_text(encoding="utf-8"))
-    return {key: Item(key, **{name: _tuple(value) for name, value in row.items()}) for key, row in rows.items()}
+    return {key: Item(key, **row) for key, row in _read("catalogue.toml").items()}
 
 
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+@cache
+def errata() -> dict[str, Erratum]:
+    """Return all errata by id.
+
+    >>> errata()["E70"].rows
+    ('N5.37',)
+    """
+    return {key: Erratum(key, **row) for key, row in _read("errata.toml").items()}
+
+
+def errata_of(row: str) -> list[Erratum]:
+    """Return the errata that belong to a row of the catalogue.
+
+    >>> [erratum.id for erratum in errata_of("N1.47")]
+    ['E01', 'E02']
+    """
+    return [erratum for erratum in errata().values() if row in erratum.rows]
+
+
+def _read(name: str) -> dict[str, dict[str, Any]]:
+    tables = tomllib.loads(files("lamina").joinpath(name).read_text(encoding="utf-8"))
+    return {
+        key: {field: tuple(value) if isinstance(value, list) else value for field, value in table.items()}
+        for key, table in tables.items()
+    }

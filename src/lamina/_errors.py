@@ -27,6 +27,14 @@ class RunError(LaminaError, RuntimeError):
     """A run folder cannot be used, or a run could not go on."""
 
 
+class InstructionError(LaminaError, RuntimeError):
+    """The processor cannot run what is asked for; `limit` is the `ONEDNN_MAX_CPU_ISA` that cures it, if one does."""
+
+    def __init__(self, sentence: str, limit: str | None) -> None:
+        super().__init__(sentence)
+        self.limit = limit
+
+
 class DataWarning(UserWarning):
     """Data can be used, but the user should know something about them."""
 

@@ -13,6 +13,7 @@ from lamina.architectures.fnn import FNN, FNNConfig, fnn_from_weights
 from lamina.functional.activations import get_activation
 from lamina.functional.dense import collapse_affine, depth, feedforward, is_deep, layer, parameter_count
 from lamina.functional.losses import mse_half
+from lamina.layers.dropout import load_run_state_, run_state
 
 
 def rand(*shape, seed=0):
@@ -185,7 +186,7 @@ def test_vmap_of_three_members_equals_three_runs(training):
 def test_same_seed_and_round_trip(seed):
     config = FNNConfig(3, 2, hidden=(4,), dropout=0.5, batch_norm=True)
     net, other = FNN(config, seed=seed), FNN(config, seed=seed + 1)
-    other.load_state_dict(net.state_dict())
+    load_run_state_(other, run_state(net))
     u = torch.randn(5, 3, generator=torch.Generator().manual_seed(seed))
     assert torch.equal(net(u), other(u)) and torch.equal(net(u), other(u))
 

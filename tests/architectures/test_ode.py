@@ -74,7 +74,6 @@ def test_euler_approaches_the_rk4_reference_with_first_order():
 @pytest.mark.notes("N4.16")
 @pytest.mark.parametrize("options", [{}, {"knots": 3, "duration": 2.0}, {"width": 6, "activation": "sigmoid"}])
 def test_adaptive_agrees_with_many_rk4_steps(options):
-    pytest.importorskip("torchdiffeq")
     u = rand(6, 4)
     fixed, adaptive = ode(method="rk4", steps=200, **options), ode(method="adaptive", tolerance=1e-8, **options)
     torch.testing.assert_close(adaptive(u), fixed(u), rtol=0, atol=1e-6)
@@ -82,7 +81,6 @@ def test_adaptive_agrees_with_many_rk4_steps(options):
 
 @pytest.mark.notes("N4.16")
 def test_adjoint_gradients_agree_with_automatic_ones():
-    pytest.importorskip("torchdiffeq")
     u, gradients = rand(6, 4), []
     for options in ({"method": "rk4", "steps": 200}, {"method": "adaptive"}, {"method": "adaptive", "adjoint": True}):
         net = ode(width=5, tolerance=1e-9, **options)

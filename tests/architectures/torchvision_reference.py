@@ -8,7 +8,6 @@ import functools
 import importlib.util
 from pathlib import Path
 
-import pytest
 import torch
 from torch import nn
 
@@ -29,8 +28,6 @@ def _prepare():
 
 def reference(name: str, state: dict, **options) -> nn.Module:
     """Build torchvision's model `name` around the tensors of `state`, without drawing any numbers; in evaluation."""
-    if importlib.util.find_spec("torchvision") is None:
-        pytest.skip("torchvision is not installed")
     _prepare()
     from torchvision import models
 

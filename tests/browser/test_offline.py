@@ -8,7 +8,7 @@ import pytest
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.skipif("LAMINA_OFFLINE" not in os.environ, reason="run by tools/offline.py, as make test-pages does")
+@pytest.mark.skipif("LAMINA_OFFLINE" not in os.environ, reason="needs unshare")
 def test_nobody_outside_can_be_reached():
     assert [name for _, name in socket.if_nameindex()] == ["lo"]
     with pytest.raises(OSError, match="unreachable"):

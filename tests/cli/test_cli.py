@@ -31,7 +31,7 @@ def test_list_is_plain_when_piped_and_json_on_demand():
 def test_catalogue_says_where_an_item_lives():
     out = run("catalogue", "N5.32").stdout
     assert out.startswith("N5.32  equation, §5.2.1, Gated Recurrent Unit\n")
-    assert "code  lamina.functional.recurrent:gru_step" in out and "tests/functional/test_recurrent.py::" in out
+    assert "code    lamina.functional.recurrent:gru_step" in out and "tests/functional/test_recurrent.py::" in out
     assert len(json.loads(run("catalogue", "N4", "--json").stdout)) == 42
     assert len(run("catalogue", "n4").stdout.splitlines()) == 43
 
@@ -39,7 +39,15 @@ def test_catalogue_says_where_an_item_lives():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("catalogue", "N9.99"), "lamina: `ID` must be an id of the catalogue, N1.01 to N5.49, got 'N9.99'.\n"),
+        (
+            ("catalogue", "N9.99"),
+            "lamina: `ID` must be an id of the catalogue, N1.01 to N5.49 or E01 to E77, or words that occur in it, "
+            "got 'N9.99'.\n",
+        ),
+        (
+            ("errata", "E78"),
+            "lamina: `ID` must be an erratum, E01 to E77, or words that occur in one, got 'E78'.\n",
+        ),
     ],
 )
 def test_bad_input_ends_with_one_sentence_and_exit_code_2(words, sentence):

@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from lamina._errors import ArgumentError, DataError, DataWarning
-from lamina.cli import app, data
+from lamina.cli import data
 from lamina.data import store
 from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.load import NAMED, SETS, load
@@ -252,7 +252,6 @@ def test_left_out_pictures_are_warned_of(photos):
         lamina("show", photos)
 
 
-@pytest.mark.skipif("data" not in [group.name for group in app.registered_groups], reason="not mounted")
 def test_exit_codes(photos, tmp_path):
     def run(*arguments):
         return subprocess.run([sys.executable, "-m", "lamina", "data", *arguments], capture_output=True, text=True)

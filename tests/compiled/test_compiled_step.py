@@ -1,7 +1,6 @@
 """The compiled update against the eager one, with JAXTYPING_DISABLE=1 (see Makefile)."""
 
 import json
-import os
 from dataclasses import replace
 
 import pytest
@@ -17,9 +16,8 @@ from lamina.training.loop import Event
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
 from lamina.training.runtime import Runtime
 from lamina.training.step import EagerStep
+from training import lasso
 
-if not os.environ.get("JAXTYPING_DISABLE"):
-    pytest.skip("the shape checker breaks torch.compile: set JAXTYPING_DISABLE=1", allow_module_level=True)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor's own
 
 NETWORKS = {
@@ -37,6 +35,7 @@ RECIPES = {
     "adam": Recipe(Adam(0.01), schedule=Schedule("one-cycle", warmup=0.5), augment=Augment(translate=1, cutout=2)),
     "penalty": Recipe(Adam(0.01), penalty=Penalty(0.01), clip=Clip(0.1)),
     "proximal": Recipe(MiniBatch(0.1), penalty=Penalty(0.01, norm=1), class_weights="balanced"),
+    "proximal nesterov": Recipe(MiniBatch(0.1, momentum=0.9, nesterov=True), penalty=Penalty(0.01, norm=1)),
     "measured": Recipe(MiniBatch(0.1), stopping=Stopping(gradient_norm=1e-9, max_steps=18)),
 }
 
@@ -44,9 +43,6 @@ RECIPES = {
 @pytest.fixture(autouse=True)
 def fresh():
     torch._dynamo.reset()
-    yield
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(False)
 
 
 def history(kind, network, recipe, backend="aot_eager"):
@@ -87,6 +83,18 @@ def traced(monkeypatch):
 def test_every_recipe_compiled_equals_eager(traced, name):
     network = {"adam": "lenet5", "sgd": "plain"}.get(name, "fnn")
     equal(NETWORKS[network], RECIPES[name], "aot_eager")
+
+
+@pytest.mark.notes("N1.63")
+@pytest.mark.parametrize("name", [name for name in lasso.OPTIMIZERS if name != "line search"])
+def test_a_compiled_update_ends_at_the_minimizer_of_the_norm_1_penalty(traced, name):
+    step = lasso.step_of(lasso.recipe(name), Runtime("cpu", step="compiled"))
+    assert step.kind == "compiled", step.reason
+    step.begin(0)
+    step.order = step.order.repeat(lasso.STEPS)  # one long epoch, because its last update is eager
+    for _ in range(lasso.STEPS - 1):
+        step()
+    lasso.assert_at_minimizer([step.params[0].detach()[0]])
 
 
 @pytest.mark.slow

@@ -386,7 +386,7 @@ def test_no_warning_for_known_data():
         Preprocess.fit(split.train).source(split.validation)
 
 
-@pytest.mark.skipif("LAMINA_DATA" not in os.environ, reason="needs the official files under LAMINA_DATA")
+@pytest.mark.skipif("LAMINA_DATA" not in os.environ, reason="needs LAMINA_DATA")
 @pytest.mark.parametrize(
     ("name", "mean", "std"),
     [("mnist", 0.1307, 0.3081), ("fashion-mnist", 0.2860, 0.3530)],

@@ -281,7 +281,6 @@ def test_subwords_need_the_extra(monkeypatch):
 
 @pytest.fixture(scope="module")
 def pieces():
-    pytest.importorskip("tokenizers")
     lines = ["low lower lowest", "new newer newest", "wide wider widest", "Ein kleines Mädchen schläft 😀"] * 5
     return Vocabulary.fit(lines, Wording("subword", size=300))
 

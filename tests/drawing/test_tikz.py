@@ -59,8 +59,9 @@ def test_large_pictures_are_averaged_and_runs_are_joined():
 
 
 def compiled(folder, name, source):
-    if not (shutil.which("pdflatex") and shutil.which("pdftoppm")):
-        pytest.skip("needs pdflatex and pdftoppm")
+    for program in ("pdflatex", "pdftoppm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"needs {program}")
     (folder / f"{name}.tex").write_text(source)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"{name}.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)

@@ -23,9 +23,7 @@ from lamina.experiments.classification import (
 from lamina.experiments.result import REGISTRY, ClaimError
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "mnist_fnn.py"
-needs_mnist = pytest.mark.skipif(
-    not os.environ.get("LAMINA_DATA") or find("mnist") is None, reason="needs MNIST under LAMINA_DATA"
-)
+needs_mnist = pytest.mark.skipif(not os.environ.get("LAMINA_DATA") or find("mnist") is None, reason="needs LAMINA_DATA")
 
 
 def test_registered():

@@ -23,13 +23,6 @@ def network(**options):
     return lamina.build("fnn", inputs=2, outputs=2, hidden=(8, 8), activation="tanh", **options)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    yield
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(False)
-
-
 @pytest.fixture
 def data():
     return moons(120, seed=0).split(seed=0)

@@ -6,7 +6,6 @@ from lamina._errors import ArgumentError, DataError
 from lamina.drawing.charts import Series, chart
 from lamina.functional.dense import neuron
 from lamina.pages import kit
-from lamina.pages.corrections import corrections, entries
 from lamina.pages.drawings import live_neuron
 from lamina.pages.editing import copy_page
 
@@ -100,16 +99,6 @@ def test_the_live_neuron_has_no_overlapping_words():
 
     scene = live_neuron([1.0, -2.0, 0.5], [-3.0, 3.0, 0.1], -3.0, -8.95, -8.95, "leaky ReLU")
     assert overlaps(scene) == []
-
-
-def test_corrections_are_collected_from_docstrings():
-    assert entries("x\n\nCorrects: E15, K steps; E76, small\n    enough.\nArgs:\n") == [
-        ("E15", "K steps"),
-        ("E76", "small enough"),
-    ]
-    found = {one.id: one for one in corrections()}
-    assert len(found) > 60 and list(found) == sorted(found)
-    assert ("lamina.functional.optimizers:adam",) in [names for _, names in found["E01"].said]
 
 
 def test_a_copy_never_overwrites(tmp_path):

@@ -1,6 +1,7 @@
 """The server: permanent links, our frame around marimo's page, limits, and no path of the machine in a page."""
 
 import asyncio
+import re
 import socket
 from pathlib import Path
 
@@ -66,9 +67,13 @@ def test_plain_pages(site):
     status, _, html = ask(site, "/")
     assert status == 200 and 'href="/ch1/perceptron"' in html and 'data-progress="ch1/perceptron"' in html
     _, _, html = ask(site, "/catalogue")
+    assert 'href="/errata#E70"' in html[html.index('id="N5.37"') : html.index('id="N5.38"')]
     assert 'id="N5.49"' in html and "lamina.functional.dense:<wbr>neuron" in html.replace(".<wbr>", ".")
     _, _, html = ask(site, "/errata")
-    assert 'id="E01"' in html and "the power in the correction" in html.replace("The power", "the power")
+    assert [f"E{number:02d}" for number in range(1, 78)] == re.findall(r'<th id="(E\d\d)"', html)
+    row = html[html.index('<th id="E70"') : html.index('<th id="E71"')]
+    assert "<td>The forget gate multiplies the old candidate.</td><td>It multiplies the old cell state," in row
+    assert 'href="/catalogue#N5.37"' in row and 'href="/ch5/gates"' in row and "lstm_<wbr>step" in row
     status, _, html = ask(site, "/nothing/<b>")
     assert status == 404 and "&lt;b&gt;" in html and "<b>" not in html
 

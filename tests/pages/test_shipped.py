@@ -69,7 +69,7 @@ def test_accuracy_on_the_embedded_digits(lenet):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find("mnist") is None, reason="MNIST is not on this machine")
+@pytest.mark.skipif(find("mnist") is None, reason="needs LAMINA_DATA")
 def test_accuracy_on_mnist_is_that_of_the_record(lenet):
     from lamina.data.named import load_named
 

@@ -13,10 +13,7 @@ from lamina.report import render, write_report
 from lamina.report.markdown import text
 from lamina.training.fit import fit
 from lamina.training.recipe import MiniBatch, Recipe
-from lamina.training.runtime import Runtime
 from report.samples import EVALUATION, PREPROCESS, ROWS, SPEC, regression
-
-RUNTIME = Runtime(flush_denormal=False)  # the flag would stay set for the tests that follow
 
 
 def test_the_report_is_written_into_the_folder(make):
@@ -162,7 +159,7 @@ def test_a_truncated_file_gives_a_report_or_a_sentence(make, size):
 def test_a_real_run_from_training_to_the_report(tmp_path):
     data = load("iris")
     network = lamina.build("fnn", inputs=4, outputs=3, hidden=(8,))
-    run = fit(network, data, Recipe(epochs=4, batch_size=16), folder=tmp_path / "runs" / "iris", runtime=RUNTIME)
+    run = fit(network, data, Recipe(epochs=4, batch_size=16), folder=tmp_path / "runs" / "iris")
     found = run.evaluate()
     page = write_report(run.folder).read_text(encoding="utf-8")
     assert "fnn on iris" in page and f"{found.metrics['loss']:#.4g}" in page and "67 parameters" in page
@@ -174,6 +171,6 @@ def test_a_real_run_from_training_to_the_report(tmp_path):
 def test_a_real_run_that_diverges(tmp_path):
     network = lamina.build("fnn", inputs=1, outputs=1, hidden=(8,))
     recipe = Recipe(epochs=3, batch_size=16, optimizer=MiniBatch(learning_rate=1e30))
-    run = fit(network, load("curve", count=60), recipe, folder=tmp_path / "runs" / "curve", runtime=RUNTIME)
+    run = fit(network, load("curve", count=60), recipe, folder=tmp_path / "runs" / "curve")
     page = render(run.folder)
     assert run.reason.name == "diverged" and "The run diverged:" in page and "is not finite since step" in page

@@ -199,6 +199,6 @@ def test_without_proc_the_system_is_asked(monkeypatch):
     try:
         subprocess.run(["ps", "--version"], capture_output=True)
     except FileNotFoundError:
-        pytest.skip("there is no ps here")
+        pytest.skip("needs ps")
     assert birth(os.getpid()) == birth(os.getpid()) is not None
     assert birth(2**22 + 1) is None

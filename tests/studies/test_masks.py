@@ -3,8 +3,10 @@ import torch
 from torch.func import vmap
 
 from lamina.functional.random import dropout
+from lamina.layers import Dropout
 from lamina.studies import masks
 from lamina.studies.masks import stacked_dropout
+from lamina.studies.stacked import stack_modules
 
 RATE = torch.tensor([0.0, 0.3, 0.9])
 SEED = torch.tensor([5, -7, 2**31 - 1], dtype=torch.int32)
@@ -52,3 +54,14 @@ def test_without_a_compiler_the_masks_are_the_same(monkeypatch):
     first = stacked_dropout(values, RATE, SEED, COUNTER, 1)
     monkeypatch.setattr(masks.native, "works", lambda: False)
     assert torch.equal(first, stacked_dropout(values, RATE, SEED, COUNTER, 1))
+
+
+@pytest.mark.parametrize("compiled", (True, False))
+def test_in_float64_members_scale_by_their_rate_in_float64(compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(masks.native, "works", lambda: False)
+    rates = (0.3, 0.7)
+    stacked = stack_modules([Dropout(rate, seed=k) for k, rate in enumerate(rates)]).double()
+    outputs = stacked(torch.ones(1, 2, 50, dtype=torch.float64))
+    for k, rate in enumerate(rates):
+        assert outputs[0, k].max().item() == pytest.approx(1 / (1 - rate), rel=1e-15)

@@ -3,7 +3,7 @@ import pytest
 from lamina.studies.native import compile_native, compiler
 
 
-@pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
+@pytest.mark.skipif(compiler() is None, reason="needs g++")
 def test_a_compiler_that_refuses_is_quoted(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(RuntimeError, match="the C.. compiler .* refused a kernel: .*error"):

@@ -16,6 +16,7 @@ from lamina.studies.native import compiler
 from lamina.studies.population import Population, train_population
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
 from studies.separate import assert_equal_runs, assert_same_history, separately
+from training import lasso
 
 CONFIG = configure("fnn", inputs=2, outputs=2, hidden=(8,))
 
@@ -52,6 +53,7 @@ OPTIONS = {
     "penalty of norm 1": [recipe(penalty=Penalty(s, 1)) for s in (0.0, 1e-3, 1.0)],
     "proximal": [recipe(MiniBatch(0.1), penalty=Penalty(s, 1)) for s in (0.0, 1e-3, 0.1)],
     "proximal with momentum": [recipe(MiniBatch(0.1, 0.9), penalty=Penalty(s, 1)) for s in (0.0, 1e-2)],
+    "proximal with nesterov": [recipe(MiniBatch(0.1, mu, True), penalty=Penalty(1e-2, 1)) for mu in (0.5, 0.9)],
     "clip by the global norm": [recipe(clip=Clip(c), penalty=Penalty(0.1)) for c in (None, 0.01, 10.0)],
     "clip by tensor": [recipe(MiniBatch(0.5), clip=Clip(c, "tensor")) for c in (0.01, 0.1, None)],
     "clip by value": [recipe(MiniBatch(0.5), clip=Clip(c, "value")) for c in (0.01, None, 0.1)],
@@ -74,12 +76,26 @@ def test_every_option_gives_the_history_of_separate_runs(name, moons):
     assert_equal_runs(train_population(population, moons), population, moons)
 
 
-@pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
+@pytest.mark.skipif(compiler() is None, reason="needs g++")
 @pytest.mark.parametrize("name", ("adam", "proximal", "clip by the global norm", "class weights", "norms"))
 def test_compiled_updates_give_the_history_of_separate_runs(name, moons, monkeypatch):
     monkeypatch.setattr(updates, "WORTH", 0)
     population = [replace(m, label_noise=0.1 * k) for k, m in enumerate(members(*OPTIONS[name]))]
     assert_equal_runs(train_population(population, moons), population, moons)
+
+
+@pytest.mark.notes("N1.63")
+@pytest.mark.parametrize("form", ("reference", pytest.param("native", marks=pytest.mark.skipif(
+    compiler() is None, reason="needs a C++ compiler"))))  # fmt: skip
+@pytest.mark.parametrize("optimizers", (
+    [GD(0.3), GD(0.5)], [MiniBatch(0.3), MiniBatch(0.05, 0.9), MiniBatch(0.1, 0.7)],
+    [MiniBatch(0.05, 0.9, True), MiniBatch(0.2, 0.5, True)],
+))  # fmt: skip
+def test_every_member_ends_at_the_minimizer_of_the_norm_1_penalty(optimizers, form, monkeypatch):
+    monkeypatch.setattr(updates, "WORTH", 0 if form == "native" else math.inf)
+    recipes = [replace(lasso.recipe("gd", check_every=lasso.STEPS), optimizer=each) for each in optimizers]
+    results = train_population(members(*recipes, config=lasso.CONFIG), lasso.split())
+    lasso.assert_at_minimizer([each.weights["affine.weight"][0] for each in results])
 
 
 @pytest.mark.parametrize("shared", (True, False))

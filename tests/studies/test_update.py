@@ -69,7 +69,7 @@ def assert_equals_reference(form, kind, penalty, clip, dtype=torch.float64, devi
             torch.testing.assert_close(a[name], b[name], rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
+@pytest.mark.skipif(compiler() is None, reason="needs g++")
 @pytest.mark.parametrize("kind,penalty,clip", [
     ("gd", PENALTIES[0], CLIPS[0]), ("gd", PENALTIES[2], CLIPS[3]), ("momentum", PENALTIES[1], CLIPS[1]),
     ("nesterov", PENALTIES[0], CLIPS[2]), ("adam", PENALTIES[0], CLIPS[0]), ("adam", PENALTIES[2], CLIPS[1]),

@@ -1,7 +1,6 @@
 """Small runs for the tests of training."""
 
 import pytest
-import torch
 
 import lamina
 from lamina.data import synthetic
@@ -28,10 +27,3 @@ def step_of(moons, net):
         return make_step(model, moons, Preprocess.fit(moons.train, 2), recipe, Runtime())
 
     return make
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    yield
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(False)

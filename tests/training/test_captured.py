@@ -109,6 +109,7 @@ RECIPES = {
     "cosine": Recipe(Adam(0.01), schedule=Schedule("cosine")),
     "penalty": Recipe(Adam(0.01), penalty=Penalty(0.01)),
     "proximal": Recipe(MiniBatch(0.1), penalty=Penalty(0.01, norm=1), schedule=Schedule("warmup", warmup=0.5)),
+    "proximal momentum": Recipe(MiniBatch(0.1, momentum=0.9), penalty=Penalty(0.01, norm=1)),
     "clip": Recipe(MiniBatch(0.1), clip=Clip(0.05)),
     "measured": Recipe(MiniBatch(0.1), stopping=Stopping(gradient_norm=1e-9)),
     "sampled": Recipe(MiniBatch(0.1), sampling="with-replacement"),

@@ -441,7 +441,7 @@ def test_transfer_takes_fewer_steps_over_three_seeds_and_a_broken_promise_is_a_f
 
 @pytest.mark.slow
 @pytest.mark.notes("N4.40")
-@pytest.mark.skipif(not os.environ.get("LAMINA_DATA"), reason="needs MNIST and Fashion-MNIST under LAMINA_DATA")
+@pytest.mark.skipif(not os.environ.get("LAMINA_DATA"), reason="needs LAMINA_DATA")
 def test_transfer_from_digits_to_clothes():
     done = example(LAMINA_DATA=os.environ["LAMINA_DATA"])
     assert done.returncode == 0, done.stdout + done.stderr

@@ -25,6 +25,7 @@ from typing import Any, cast
 
 import torch
 
+from lamina._processor import require_bfloat16
 from lamina._types import Float, Int, Tensor
 from lamina.classical import kmeans
 
@@ -369,5 +370,9 @@ def _flat(labels: Tensor, clusters: int) -> Tensor:
 
 def _rounding_of_factors(values: Tensor) -> float:
     """Return by how much a matrix product of such values may round its factors."""
-    backend = torch.backends.cuda if values.is_cuda else torch.backends.mkldnn
-    return _ROUNDING.get(backend.matmul.fp32_precision, 0.0) if values.dtype == torch.float32 else 0.0
+    allowed = (torch.backends.cuda if values.is_cuda else torch.backends.mkldnn).matmul.fp32_precision
+    if values.dtype != torch.float32:
+        return 0.0
+    if allowed == "bf16" and not values.is_cuda:
+        require_bfloat16()
+    return _ROUNDING.get(allowed, 0.0)

@@ -1,19 +1,22 @@
 """The `lamina` command: verbs that parse, call and print. It computes nothing itself."""
 
 import json
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from lamina import __version__
-from lamina._errors import LaminaError
+from lamina._errors import InstructionError, LaminaError
+from lamina._processor import LIMIT
 from lamina.cli import train as train_verbs
 from lamina.cli.data import data_app
 from lamina.cli.draw import draw
 from lamina.cli.experiment import experiment
 from lamina.cli.figures import figures
 from lamina.cli.inspect import inspect
+from lamina.cli.lookup import Json, catalogue, show_errata
 from lamina.cli.notes import notes
 from lamina.cli.report import report
 from lamina.cli.search import search
@@ -24,7 +27,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def _version(wanted: bool | None) -> None:
@@ -61,37 +63,8 @@ def list_architectures(as_json: Json = False) -> None:
     print('Build one in Python:  lamina.build("lenet5", outputs=10)')
 
 
-@app.command()
-def catalogue(
-    identifier: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="An id such as N5.32, or a chapter such as N5.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Say where an item of the notes lives: the code that implements it and the test that checks it."""
-    from dataclasses import asdict
-
-    from lamina._catalogue import items
-    from lamina._errors import ArgumentError
-
-    chosen = [row for row in items().values() if identifier is None or row.id.startswith(identifier.upper())]
-    if not chosen:
-        raise ArgumentError(f"`ID` must be an id of the catalogue, N1.01 to N5.49, got {identifier!r}.")
-    if as_json:
-        print(json.dumps([asdict(row) for row in chosen], indent=1, ensure_ascii=False))
-        return
-    if len(chosen) > 1:
-        from lamina.cli.tables import show
-
-        show(("id", "kind", "title", "code"), [(r.id, r.kind, r.title, "\n".join(r.code)) for r in chosen])
-        return
-    row = chosen[0]
-    print(f"{row.id}  {row.kind}, §{row.section}, {row.place}\n{row.title}")
-    for part in ("code", "test", "page"):
-        for name in getattr(row, part) or ((f"pending (issue {7 if part == 'page' else row.owner})",)):
-            print(f"  {part:5} {name}")
-
-
+app.command()(catalogue)
+app.command("errata")(show_errata)
 app.add_typer(data_app, name="data")
 app.command()(train_verbs.train)
 app.command()(train_verbs.resume)
@@ -110,6 +83,16 @@ def main() -> None:
     """Run the command; bad input ends with one sentence and exit code 2."""
     try:
         app()
+    except InstructionError as error:
+        if error.limit is None or LIMIT in os.environ:
+            _refuse(error)
+        print(f"note: this CPU runs bfloat16 with {LIMIT}={error.limit}; starting again with it", file=sys.stderr)
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {LIMIT: error.limit})
     except LaminaError as error:
-        print(f"lamina: {error}", file=sys.stderr)
-        sys.exit(2)
+        _refuse(error)
+
+
+def _refuse(error: LaminaError) -> NoReturn:
+    print(f"lamina: {error}", file=sys.stderr)
+    sys.exit(2)

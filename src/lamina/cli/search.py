@@ -61,7 +61,9 @@ def search(
     given = [word for word in words or () if "=" in word]
     names = [word for word in words or () if "=" not in word]
     from lamina.studies.folder import Part
+    from lamina.training.runtime import Runtime
 
+    runtime = Runtime(device=device, threads=threads)
     share = None if part is None else Part.read(part)
     said = Warnings()
     if resume is not None:
@@ -100,13 +102,14 @@ def search(
                 halving=Halving() if halving else None,
                 folder=folder,
                 join=share is not None,
+                runtime=runtime,
             )
     if not as_json:
         print(*problem.notes, sep="\n")
         print(f"{_size(study)} by {study.metric.replace('_', ' ')}, in {study.folder}", flush=True)
     said.show()
     _run(study, problem, share, as_json, processes=processes, batch=batch, release=release, again=again,
-         device=device, threads=threads)  # fmt: skip
+         runtime=runtime)  # fmt: skip
 
 
 def _sampler(grid: bool, random: int | None, one_at_a_time: bool, tpe: int | None, seed: int) -> "Sampler":
@@ -138,13 +141,11 @@ def _size(study: "Study") -> str:
 def _run(study: "Study", problem: Any, share: Any, as_json: bool, **how: Any) -> None:
     """Search, and say how it went; what was interrupted ends with exit code 1."""
     from lamina.studies.search import go_on
-    from lamina.training.runtime import Runtime
 
-    runtime = Runtime(device=how.pop("device"), threads=how.pop("threads"))
     said = Warnings()
     try:
         with said, leaders(quiet=as_json) as watch:
-            go_on(study, problem, part=share, runtime=runtime, watch=watch, **how)
+            go_on(study, problem, part=share, watch=watch, **how)
     except KeyboardInterrupt:
         done = len(study.refresh().state.results)
         print(f"lamina: interrupted after {done:,} configurations; they are saved.", file=sys.stderr)

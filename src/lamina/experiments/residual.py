@@ -188,8 +188,9 @@ def both_blocks(seeds: int = 3, depth: int = 110, steps: int = 60, width: int = 
 
     The blocks have dense layers. The training loss is the mean over the last `every` batches of 64, the test error that
     on the 597 other digits, both after `steps` updates of Adam with step size 0.001. The original block rectifies the
-    sum, and signals cannot pass it unchanged; the other one leaves a free way through all blocks. Nothing is claimed of
-    convolutional networks of this depth, whose training losses differ less (see `block_histories` for their curves).
+    sum, and signals cannot pass it unchanged; the other one leaves a free way through all blocks. `block_histories`
+    compares convolutional networks of this depth, with one seed: after 300 updates their training loss is 0.106 with
+    original blocks and 0.0005 with the others.
 
     Notes: N4.28 (§4.1).
     Corrects: E59, ResNet-1001 has bottleneck blocks; here the drawn blocks of two weights make 2n+2 layers.

@@ -121,6 +121,7 @@ from lamina.functional.optimizers import (
     momentum_init,
     per_member,
     proximal_gradient,
+    proximal_threshold,
     sample_indices,
     soft_threshold,
 )
@@ -239,6 +240,7 @@ __all__ = [
     "probabilities",
     "product_bounds",
     "proximal_gradient",
+    "proximal_threshold",
     "r2",
     "receptive_field",
     "relu",

@@ -21,7 +21,7 @@ def heaviside(y: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
     Notes: N1.04, N1.10 (§1).
     Differs: torch.heaviside takes the value at 0 as an argument and raises in the backward pass; this one is cut off
-        from the graph. No network learns through it by gradients.
+        from the graph. No network learns through it by gradients (E45).
 
     >>> heaviside(torch.tensor([-1.0, 0.0, 2.0])).tolist()
     [0.0, 1.0, 1.0]

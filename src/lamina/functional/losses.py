@@ -105,7 +105,8 @@ def binary_cross_entropy(
     with z = `logits` and S = `targets`; `torch.nn.functional.binary_cross_entropy_with_logits`.
 
     Notes: N2.51, N2.54, N2.55, N2.71 (§2.4, §2.5).
-    Corrects: E31, from probabilities the loss is infinite as soon as a sigmoid rounds to 0 or 1.
+    Corrects: E31, from probabilities the loss is infinite as soon as a sigmoid rounds to 0 or 1; E74, a line of the
+        derivation lacks its brackets.
     Differs: torch.nn.BCELoss takes probabilities and cuts each logarithm off at -100.
 
     Args:

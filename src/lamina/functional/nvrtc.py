@@ -10,11 +10,11 @@ import functools
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from lamina._processor import cache_folder
 from lamina._types import Tensor
 
 _MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -111,7 +111,7 @@ def compile_kernels(
 def _stored(source: str, options: Sequence[str]) -> bytes:
     """Compile, or read what an earlier process compiled from the user's cache, as compiling takes a second or more."""
     name = hashlib.sha256("\n".join([source, *options, str(torch.version.cuda)]).encode()).hexdigest()
-    path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lamina" / "kernels" / name
+    path = cache_folder() / "kernels" / name
     with contextlib.suppress(OSError):
         return path.read_bytes()
     binary = compile_source(source, options)

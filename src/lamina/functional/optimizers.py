@@ -320,6 +320,36 @@ def soft_threshold(values: Float[Tensor, "..."], threshold: Number) -> Float[Ten
     return torch.sign(values) * torch.relu(values.abs() - per_member(threshold, values))
 
 
+def proximal_threshold(learning_rate: Number, strength: Number, momentum: Number = 0.0) -> Number:
+    r"""Compute the threshold by which a penalty of norm 1 shrinks parameters after a step of descent.
+
+    $$t = \frac{\tau \lambda}{1 - \mu}$$
+    A gradient g that stays the same moves the parameters by $\tau g / (1 - \mu)$ per step in the long run, with plain
+    and with Nesterov's momentum. The penalty must act over the same length: then
+    $\theta = \mathrm{soft}_t(\theta - \tau g / (1 - \mu))$ holds exactly where
+    $-g \in \lambda\, \partial \lVert \theta \rVert_1$, at the minimizer of the loss plus penalty. The threshold
+    $\tau\lambda$ would lead to the minimizer for $\lambda (1 - \mu)$.
+
+    Momentum on differences of iterates after the proximal map, as in FISTA, comes to rest at the same point, but it
+    must change the velocity too. With mini batches it leaves fewer exact zeros: there a zero must withstand the
+    gradient of each batch, here only the velocity, which averages over many.
+
+    Notes: N1.63 (§1.4).
+
+    Args:
+        learning_rate: tau.
+        strength: lambda.
+        momentum: mu; 0 for plain gradient descent.
+
+    Returns:
+        What `soft_threshold` takes: a number or one per member.
+
+    >>> proximal_threshold(0.5, 0.25), proximal_threshold(0.5, 0.25, momentum=0.75)
+    (0.125, 0.5)
+    """
+    return learning_rate * strength / (1 - momentum)
+
+
 def proximal_gradient(params: Params, grads: Params, state: State, hyper: ProximalGradient) -> tuple[Params, State]:
     r"""Make one step of proximal gradient descent (ISTA) on a loss plus a penalty of norm 1.
 
@@ -344,7 +374,7 @@ def proximal_gradient(params: Params, grads: Params, state: State, hyper: Proxim
     {'w': tensor([0.7500, 0.0000])}
     """
     moved, state = gradient_descent(params, grads, state, GradientDescent(hyper.learning_rate))
-    threshold = hyper.learning_rate * hyper.strength
+    threshold = proximal_threshold(hyper.learning_rate, hyper.strength)
     return {name: soft_threshold(theta, threshold) for name, theta in moved.items()}, state
 
 

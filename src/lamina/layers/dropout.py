@@ -41,7 +41,8 @@ class Dropout(nn.Module):
         super().__init__()
         between("rate", rate, 0, 1, open_high=True)
         self.place = place
-        self.register_buffer("rate", torch.tensor(rate), persistent=False)
+        # In float64: a network of either precision casts it down, and 0.3 rounded to float32 could not be cast up.
+        self.register_buffer("rate", torch.tensor(rate, dtype=torch.float64), persistent=False)
         wrapped = torch.tensor((seed + 2**31) % 2**32 - 2**31, dtype=torch.int32)
         self.register_buffer("seed", wrapped, persistent=False)
         self.register_buffer("counter", torch.tensor(0, dtype=torch.int32), persistent=False)

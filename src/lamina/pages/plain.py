@@ -1,11 +1,12 @@
 """The pages without a notebook, made at once: the index, the catalogue, the corrections."""
 
 import re
+from collections.abc import Sequence
 from html import escape
 
-from lamina._catalogue import items
+from lamina._catalogue import errata as slips
+from lamina._catalogue import errata_of, items
 from lamina.pages.contents import CHAPTERS, pages
-from lamina.pages.corrections import corrections
 from lamina.pages.shell import bar, head
 from lamina.report.markup import Markup, join, tag
 
@@ -51,7 +52,8 @@ def catalogue() -> str:
     for chapter, title in CHAPTERS.items():
         rows = [
             tag("tr", tag("th", row.id, id=row.id, scope="row"),
-                tag("td", _words(row.title), tag("small", f"{row.kind}, §{row.section}")),
+                tag("td", _words(row.title), tag("small", f"{row.kind}, §{row.section}",
+                                                _links("/errata#", [slip.id for slip in errata_of(row.id)]))),
                 tag("td", [_code(name) for name in row.code]), tag("td", [_code(name) for name in row.test]),
                 tag("td", [tag("a", name, href=f"/{name}") for name in row.page]))
             for row in items().values() if row.id.startswith("N" + chapter[2:] + ".")
@@ -64,14 +66,16 @@ def catalogue() -> str:
 
 
 def errata() -> str:
-    """Write the list of corrections, from the docstrings of the library."""
+    """Write the list of errata: what the notes say, what is right, and the code and the pages that say more."""
     rows = [
-        tag("tr", tag("th", found.id, id=found.id, scope="row"),
-            tag("td", [tag("p", _words(words)) for words, _ in found.said]),
-            tag("td", [_code(name) for name in sorted({name for _, names in found.said for name in names})]))
-        for found in corrections()
+        tag("tr", tag("th", slip.id, id=slip.id, scope="row"),
+            tag("td", tag("b", slip.title), tag("small", slip.kind, _links("/catalogue#", slip.rows))),
+            tag("td", _words(slip.says)), tag("td", _words(slip.right)),
+            tag("td", [_code(name) for name in slip.code], _links("/", slip.page)))
+        for slip in slips().values()
     ]  # fmt: skip
-    names = [tag("th", name, scope="col") for name in ("id", "what is right", "where the library does it")]
+    heads = ("id", "about", "the notes say", "what is right", "where the library does it")
+    names = [tag("th", name, scope="col") for name in heads]
     lead = "Where the notes slip, claim too much or leave something open, and what the library does instead."
     return _document(
         "Corrections",
@@ -79,6 +83,15 @@ def errata() -> str:
         tag("p", lead, class_="lead"),
         tag("div", tag("table", tag("thead", tag("tr", names)), tag("tbody", rows)), class_="scroll"),
     )
+
+
+def _links(place: str, names: Sequence[str]) -> Markup:
+    """Link names, with a space before each.
+
+    >>> _links("/errata#", ["E01"])
+    ' <a href="/errata#E01">E01</a>'
+    """
+    return join((" ", tag("a", name, href=f"{place}{name}")) for name in names)
 
 
 def _words(text: str) -> Markup:

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import importlib.resources
 import os
-import platform
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lamina._processor import cache_folder, processor
 from lamina._types import Tensor
 
 _OPTIONS = (
@@ -46,8 +46,8 @@ def compile_native(text: str, definitions: Mapping[str, int]) -> ctypes.CDLL:
         RuntimeError: with the compiler's words when it refuses.
     """
     macros = [f"-D{name}={value}" for name, value in definitions.items()]
-    key = hashlib.sha256("\n".join([text, *_OPTIONS, *macros, _processor()]).encode()).hexdigest()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lamina" / "kernels"
+    key = hashlib.sha256("\n".join([text, *_OPTIONS, *macros, processor()]).encode()).hexdigest()
+    cache = cache_folder() / "kernels"
     if (cache / f"{key}.so").exists():
         with contextlib.suppress(OSError):
             return ctypes.CDLL(str(cache / f"{key}.so"))
@@ -74,15 +74,6 @@ def _run(text: str, options: Sequence[str]) -> None:
             return
         said = done.stderr.strip()
     raise RuntimeError(f"the C++ compiler {path or '(none was found)'} refused a kernel: {said[:500]}")
-
-
-@functools.cache
-def _processor() -> str:
-    """Describe what `-march=native` depends on."""
-    with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
-        return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
-    return f"{platform.machine()} {platform.processor()}"
 
 
 def source(name: str) -> str:

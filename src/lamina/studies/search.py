@@ -81,6 +81,7 @@ def search(
         metric=metric,
         halving=halving,
         folder=folder,
+        runtime=runtime,
     )
     return go_on(study, problem, processes=processes, runtime=runtime)
 
@@ -99,10 +100,14 @@ def plan(
     halving: Halving | None = None,
     folder: str | Path | None = None,
     join: bool = False,
+    runtime: Runtime | None = None,
 ) -> tuple[Problem, Study]:
     """Check everything and make the folder of a study; nothing is trained yet."""
     problem = Problem.make(architecture, data, recipe=recipe, options=options, seeds=seeds, seed=seed)
     space = problem.check(Space.of(space))
+    varied = space.domain("precision").grid() if "precision" in space.names else ()
+    for precision in (problem.recipe.precision, *varied):
+        (runtime or Runtime()).check(precision)
     sampler = sampler or Grid()
     if isinstance(sampler, OneAtATime) and not sampler.start:
         sampler = replace(sampler, start=tuple(problem.start(space).items()))

@@ -19,7 +19,7 @@ struct Numbers {
   Real root;       // the root of the correction of the second moment
   Real eps;
   Real slope;      // 2 lambda for norm 2, lambda for norm 1
-  Real threshold;  // rate times lambda, for the proximal step
+  Real threshold;  // rate times pull, for the proximal step
   Real limit;      // of values
 };
 
@@ -65,13 +65,14 @@ INLINE Real changed(Real p, Real g, Real& m, Real& v, const Numbers& n) {
 }
 
 // Write what changes from step to step into the column of one member: `step` updates were made before. `share` is a table
-// [step][column] of how much of the learning rate each step takes, for all members or one column a member.
+// [step][column] of how much of the learning rate each step takes, for all members or one column a member. `pull` is the
+// threshold of the proximal step for a learning rate of 1.
 INLINE void fill_column(Int k, Int members, Real* table, const double* rates, const double* share, Int steps, Int columns,
-                        Int step, const double* beta1, const double* beta2, const double* lambda) {
+                        Int step, const double* beta1, const double* beta2, const double* pull) {
   const double rate = rates[k] * share[(step < steps ? step : steps - 1) * columns + (columns > 1 ? k : 0)];
   table[k] = (Real)(KIND == 3 ? rate / (1 - pow(beta1[k], (double)(step + 1))) : rate);
   if (KIND == 3) table[4 * members + k] = (Real)sqrt(1 - pow(beta2[k], (double)(step + 1)));
-  if (PROXIMAL) table[7 * members + k] = (Real)(rate * lambda[k]);
+  if (PROXIMAL) table[7 * members + k] = (Real)(rate * pull[k]);
 }
 
 #ifdef __CUDACC__
@@ -81,10 +82,10 @@ constexpr int kEntries = 4;  // of a thread
 
 // Fill the table and count the step.
 extern "C" __global__ void fill(Real* table, const double* rates, const double* share, Int* step, const double* beta1,
-                                const double* beta2, const double* lambda, int members, int steps, int columns) {
+                                const double* beta2, const double* pull, int members, int steps, int columns) {
   const Int now = *step;  // one block: nobody counts before all have read
   for (int k = threadIdx.x; k < members; k += blockDim.x)
-    fill_column(k, members, table, rates, share, steps, columns, now, beta1, beta2, lambda);
+    fill_column(k, members, table, rates, share, steps, columns, now, beta1, beta2, pull);
   __syncthreads();
   if (threadIdx.x == 0) *step = now + 1;
 }
@@ -159,9 +160,9 @@ INLINE void change_part(Int size, Real* __restrict__ p, Real* __restrict__ g, Re
 
 // Fill the table and count the step.
 extern "C" void fill(Real* table, const double* rates, const double* share, Int* step, const double* beta1,
-                     const double* beta2, const double* lambda, Int members, Int steps, Int columns) {
+                     const double* beta2, const double* pull, Int members, Int steps, Int columns) {
   for (Int k = 0; k < members; ++k)
-    fill_column(k, members, table, rates, share, steps, columns, *step, beta1, beta2, lambda);
+    fill_column(k, members, table, rates, share, steps, columns, *step, beta1, beta2, pull);
   *step += 1;
 }
 

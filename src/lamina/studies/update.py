@@ -13,7 +13,7 @@ import torch
 from lamina._types import Bool, Float, Int, Tensor
 from lamina.functional import optimizers
 from lamina.functional.clipping import clip
-from lamina.functional.optimizers import Params, State, per_member, soft_threshold
+from lamina.functional.optimizers import Params, State, per_member, proximal_threshold, soft_threshold
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.schedules import rates
 
@@ -139,7 +139,8 @@ def moved(
             ahead = {name: g + v[name] * per_member(numbers.momentum, g) for name, g in grads.items()}
             new, _ = optimizers.gradient_descent(params, ahead, State(state.step, ()), optimizers.GradientDescent(rate))
     if numbers.proximal and numbers.penalty is not None:
-        new = {name: soft_threshold(p, rate * numbers.penalty) for name, p in new.items()}
+        threshold = proximal_threshold(rate, numbers.penalty, numbers.momentum)
+        new = {name: soft_threshold(p, threshold) for name, p in new.items()}
     return new, state
 
 
@@ -199,11 +200,12 @@ class Table:
             "limit": zeros if numbers.limit is None else numbers.limit,
         }
         self.values = torch.stack([rows.get(name, zeros) for name in ROWS]).to(dtype)
+        self._pull = torch.as_tensor(proximal_threshold(1.0, penalty, numbers.momentum))
 
     def arguments(self, step: Tensor) -> tuple[Tensor, ...]:
         """Give the tensors that `fill` takes."""
         n = self.numbers
-        return self.values, n.rate, n.share, step, n.beta1, n.beta2, n.rate if n.penalty is None else n.penalty
+        return self.values, n.rate, n.share, step, n.beta1, n.beta2, self._pull
 
     @property
     def definitions(self) -> dict[str, int]:

@@ -20,7 +20,7 @@ from lamina.data.source import Source
 from lamina.functional import optimizers as pure
 from lamina.functional.clipping import clip
 from lamina.functional.losses import penalty
-from lamina.functional.optimizers import Params, State, soft_threshold
+from lamina.functional.optimizers import Params, State, proximal_threshold, soft_threshold
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.step import EagerStep, measured
@@ -129,7 +129,7 @@ class CompiledStep(EagerStep):
             ahead = {name: g + hyper.momentum * velocity[name] for name, g in grads.items()}
             updated, _ = pure.gradient_descent(params, ahead, State(self._count, ()), pure.GradientDescent(rate))
         if self._proximal:
-            threshold = rate * self.recipe.penalty.strength
+            threshold = proximal_threshold(rate, self.recipe.penalty.strength, getattr(hyper, "momentum", 0.0))
             updated = {name: soft_threshold(value, threshold) for name, value in updated.items()}
         return updated, state.moments
 

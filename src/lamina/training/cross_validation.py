@@ -72,17 +72,17 @@ def cross_validate(
     3
     """
     at_least("k", k, 2)
-    runtime = (runtime or Runtime()).apply()
     rows = []
-    for fold, (train, validation) in enumerate(k_fold(data, k, recipe.seed)):
-        nothing = Sealed(Subset(data, validation.indices[:0]))
-        model = make(fold)
-        preprocess = Preprocess.fit(train, getattr(getattr(model, "config", None), "inputs", None))
-        step = make_step(
-            model, Split(train, validation, nothing, f"fold {fold + 1} of {k}"), preprocess, recipe, runtime
-        )
-        progress = Progress()
-        loop(step, recipe.epochs, rules(recipe.stopping), at=progress, max_steps=recipe.stopping.max_steps)
-        step.train.close()
-        rows.append(progress.rows[progress.best_row])
+    with (runtime or Runtime()).applied(recipe.precision) as used:
+        for fold, (train, validation) in enumerate(k_fold(data, k, recipe.seed)):
+            nothing = Sealed(Subset(data, validation.indices[:0]))
+            model = make(fold)
+            preprocess = Preprocess.fit(train, getattr(getattr(model, "config", None), "inputs", None))
+            step = make_step(
+                model, Split(train, validation, nothing, f"fold {fold + 1} of {k}"), preprocess, recipe, used
+            )
+            progress = Progress()
+            loop(step, recipe.epochs, rules(recipe.stopping), at=progress, max_steps=recipe.stopping.max_steps)
+            step.train.close()
+            rows.append(progress.rows[progress.best_row])
     return CrossValidation(tuple(rows), step.objective.metric)

@@ -89,6 +89,7 @@ def fit(
     """
     recipe = recipe or Recipe()
     split = data if isinstance(data, Split) else data.split(seed=recipe.seed)  # type: ignore[attr-defined]
+    (runtime or Runtime()).check(recipe.precision)
     preprocess = preprocess or fit_preparation(split.train, model)
     home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}

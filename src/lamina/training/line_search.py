@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from lamina._types import Tensor
+from lamina.functional.optimizers import proximal_threshold, soft_threshold
 
 
 @torch.no_grad()
@@ -14,40 +15,48 @@ def armijo(
     grads: Sequence[Tensor],
     value: float,
     first: float,
+    strength: float = 0.0,
     slope: float = 1e-4,
     shrink: float = 0.5,
     tries: int = 60,
 ) -> float:
     r"""Move the parameters along the negative gradient by the first trial step that satisfies Armijo's condition.
 
-    $$L(\theta - \tau g) \le L(\theta) - c\,\tau\,\|g\|^2, \qquad \tau = \tau_0, \tau_0 q, \tau_0 q^2, \dots$$
+    $$L(\theta_\tau) \le L(\theta) - \frac{c}{\tau} \|\theta_\tau - \theta\|^2, \qquad
+    \theta_\tau = \mathrm{soft}_{\tau\lambda}(\theta - \tau g), \qquad \tau = \tau_0, \tau_0 q, \tau_0 q^2, \dots$$
+    Without a penalty of norm 1 the step is $\theta_\tau - \theta = -\tau g$, and the right side is Armijo's
+    $L(\theta) - c\,\tau\,\|g\|^2$. With one, L holds the penalty and g does not: the proximal map takes its place.
 
-    Notes: N1.39 (§1.3).
+    Notes: N1.39, N1.63 (§1.3, §1.4).
 
     Args:
-        loss: computes L at the present parameters.
+        loss: computes L, with all penalties, at the present parameters.
         params: the parameters $\theta$, changed in place.
         grads: their gradients g.
         value: L at the start.
         first: the first trial step $\tau_0$.
+        strength: lambda of a penalty of norm 1.
         slope: the constant c.
         shrink: the factor q.
         tries: how many trial steps before giving up, which leaves the parameters unchanged.
 
     Returns:
-        The accepted step size, or 0 when no trial step decreased the loss.
+        The accepted step size, or 0 when no trial step moved the parameters and decreased the loss.
 
     >>> x = torch.tensor([2.0])
     >>> armijo(lambda: (x**2).sum() / 2, [x], [x.clone()], 2.0, first=4.0), x.item()
     (1.0, 0.0)
     """
     start = [p.clone() for p in params]
-    square = sum(float(g.double().square().sum()) for g in grads)
     tau = first
     for _ in range(tries):
         for p, s, g in zip(params, start, grads, strict=True):
-            p.copy_(s - tau * g)
-        if float(loss()) <= value - slope * tau * square:
+            moved = s - tau * g
+            p.copy_(soft_threshold(moved, proximal_threshold(tau, strength)) if strength else moved)
+        square = sum(float((p - s).double().square().sum()) for p, s in zip(params, start, strict=True))
+        if square == 0:
+            break
+        if float(loss()) <= value - slope / tau * square:
             return tau
         tau *= shrink
     for p, s in zip(params, start, strict=True):

@@ -117,6 +117,13 @@ class Schedule:
 class Penalty:
     r"""A weight penalty in the loss, $\lambda\|\theta\|_2^2$ or $\lambda\|\theta\|_1$ over all weights and biases.
 
+    Norm 1 acts by a proximal step after each update, which gives exact zeros: gradient descent, mini batches, momentum,
+    Nesterov's momentum and the line search all end at the minimizer of the loss plus penalty. Adam, like an optimizer
+    from torch, sees $\lambda\,\mathrm{sign}(\theta)$ in the gradient instead: it stays within a few learning rates of
+    the minimizer, with small numbers in place of zeros. A proximal step of Adam would shrink each weight by
+    $\tau\lambda / (\sqrt{\hat m_2} + \epsilon)$, which has no bound where there was no gradient yet: the first update
+    would delete all words that are not in the first batch and all units that do not fire on it.
+
     Notes: N1.62, N1.63 (§1.4).
     Differs: torch's `weight_decay` is 2 lambda.
     """

@@ -1,16 +1,19 @@
 """What a result depends on besides the code: device, threads, flags, versions; recorded and restored on resume."""
 
+import os
 import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 
 from lamina import __version__
 from lamina._errors import ArgumentError, choice
+from lamina._processor import LIMIT, require_bfloat16
+from lamina.training.denormals import flushed
 
 STEPS = ("auto", "eager", "compiled", "captured")
 
@@ -38,41 +41,49 @@ class Runtime:
     def __post_init__(self) -> None:
         choice("step", self.step, STEPS)
 
-    def apply(self) -> "Runtime":
-        """Set the flags and return the runtime with everything filled in."""
+    def check(self, precision: str = "float32") -> None:
+        """Refuse what this machine cannot do, before anything is written.
+
+        Args:
+            precision: of the recipe.
+        """
         if self.device.startswith("cuda") and not torch.cuda.is_available():
             raise ArgumentError(f"`device` {self.device!r} is not available on this machine: use 'cpu'.")
-        if self.threads:
-            torch.set_num_threads(self.threads)
-        torch.set_flush_denormal(self.flush_denormal)
-        if self.deterministic:
-            torch.use_deterministic_algorithms(True)
-        return Runtime(self.device, torch.get_num_threads(), self.flush_denormal, self.deterministic, self.step)
+        if precision == "bfloat16" and self.device == "cpu":
+            require_bfloat16()
 
     @contextmanager
     def applied(self, precision: str = "float32") -> "Iterator[Runtime]":
-        """Set the flags for as long as a run lasts, then put back what was there.
+        """Set the flags for as long as a run lasts, then put back what was there; yield the runtime, filled in.
 
         Args:
             precision: of the recipe; only "tf32" lets products and convolutions on CUDA round to TF32.
         """
-        threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-        flushed = bool(torch.tensor(1e-39) * 1.0 == 0)
+        self.check(precision)
+        threads = torch.get_num_threads()
+        deterministic = (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        )
         rounded = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
         try:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
-            yield self.apply()
+            if self.threads:
+                torch.set_num_threads(self.threads)
+            if self.deterministic:
+                torch.use_deterministic_algorithms(True)
+            with flushed(self.flush_denormal):
+                yield replace(self, threads=torch.get_num_threads())
         finally:
             torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = rounded
             torch.set_num_threads(threads)
-            torch.set_flush_denormal(flushed)
-            if torch.are_deterministic_algorithms_enabled() != deterministic:  # the call imports the compiler
-                torch.use_deterministic_algorithms(deterministic)
+            if self.deterministic:  # the call imports the compiler
+                torch.use_deterministic_algorithms(deterministic[0], warn_only=deterministic[1])
 
     def differences(self, recorded: dict[str, Any]) -> list[str]:
         """Say where the present environment differs from the recorded one, so that a resume may not be bit-exact."""
         now = environment(self)
-        keys = ("torch", "machine", "cpu", "device", "threads", "flush_denormal", "deterministic", "step")
+        keys = ("torch", "machine", "cpu", "onednn", "device", "threads", "flush_denormal", "deterministic", "step")
         return [
             f"{key} was {recorded[key]}, is {now[key]}" for key in keys if key in recorded and recorded[key] != now[key]
         ]
@@ -91,6 +102,7 @@ def environment(runtime: Runtime, reason: str = "") -> dict[str, Any]:
         "torch": torch.__version__,
         "machine": f"{sys.platform} {platform.machine()}",
         "cpu": torch.backends.cpu.get_cpu_capability(),
+        "onednn": os.environ.get(LIMIT, ""),
         "tf32": torch.backends.cuda.matmul.allow_tf32,
         **asdict(runtime),
     }

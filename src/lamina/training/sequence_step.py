@@ -18,7 +18,6 @@ from lamina.data.tokens import TokenSource
 from lamina.data.vocabulary import START
 from lamina.functional.random import uniform
 from lamina.functional.recurrent import State
-from lamina.training.line_search import armijo
 from lamina.training.objective import Objective
 from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Recipe
@@ -133,14 +132,6 @@ class SequenceStep(EagerStep):
 
     def _carry(self) -> None:
         """Keep what the next step needs of this one: nothing."""
-
-    def _search(self, inputs: Tensor, targets: Tensor, value: Tensor) -> None:
-        def loss() -> Tensor:
-            value = self.objective.loss(self._outputs(inputs, targets), targets)
-            return value + self._penalty() if self._penalized else value
-
-        grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.params]
-        self.trial.fill_(armijo(loss, self.params, grads, float(value), 2 * float(self.trial)))
 
     def totals(self) -> dict[str, Any]:
         """Return the mean loss and score over the words of the epoch so far, and what stopping rules asked for."""

@@ -16,7 +16,7 @@ from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.functional.clipping import clip
 from lamina.functional.losses import penalty
-from lamina.functional.optimizers import soft_threshold
+from lamina.functional.optimizers import proximal_threshold, soft_threshold
 from lamina.layers.dropout import mask_state
 from lamina.training.fused import Fused, FusedAdam, FusedSGD
 from lamina.training.line_search import armijo
@@ -79,7 +79,7 @@ class EagerStep:
         wanted = recipe.stopping
         self._measure = wanted.gradient_norm is not None or wanted.relative_step is not None
         self._line_search = isinstance(record, GD) and record.line_search
-        # The proximal step gives exact zeros; with moments in the update only the subgradient is left.
+        # The proximal step gives exact zeros. Adam has none: see `Penalty`.
         self._proximal = (
             recipe.penalty.norm == 1 and recipe.penalty.strength > 0 and isinstance(record, GD | SGD | MiniBatch)
         )
@@ -186,9 +186,11 @@ class EagerStep:
             self._search(inputs, targets, total.detach())
         else:
             self.optimizer.step()
-        if self._proximal:
-            for p in self.params:
-                p.copy_(soft_threshold(p, self.rate * self.recipe.penalty.strength))
+            if self._proximal:
+                momentum = getattr(self.recipe.optimizer, "momentum", 0.0)
+                threshold = proximal_threshold(self.rate, self.recipe.penalty.strength, momentum)
+                for p in self.params:
+                    p.copy_(soft_threshold(p, threshold))
         if before:
             grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.params]
             self.norms.copy_(torch.stack(measured(grads, before, self.params)))
@@ -203,11 +205,14 @@ class EagerStep:
 
     def _search(self, inputs: Tensor, targets: Tensor, value: Tensor) -> None:
         def loss() -> Tensor:
-            value = self.objective.loss(self.model(inputs.to(self._dtype)), targets)
-            return value + self._penalty() if self._penalized else value
+            _, value = self._forward(inputs, targets)
+            return value + self._penalty() if self.recipe.penalty.strength else value
 
         grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.params]
-        self.trial.fill_(armijo(loss, self.params, grads, float(value), 2 * float(self.trial)))
+        start = float(value + self._penalty() if self._proximal else value)
+        first = 2 * float(self.trial) or float(self.rate)  # where no step was accepted, the next search begins anew
+        strength = self.recipe.penalty.strength if self._proximal else 0.0
+        self.trial.fill_(armijo(loss, self.params, grads, start, first, strength))
 
     def totals(self) -> dict[str, Any]:
         """Return the mean loss and score over the epoch so far, and what stopping rules asked for."""

@@ -116,7 +116,9 @@ def _():
             kit.formula(r"\frac{1}{1 + e^{-y}}", "sigmoid: a smooth Heaviside"),
             kit.formula(r"\frac{e^{y} - e^{-y}}{e^{y} + e^{-y}}", "tanh: near the identity around 0"),
             kit.formula(r"\max\{y, 0\}", "ReLU: cheap, unbounded above"),
-            kit.formula(r"\max\{\alpha y, y\}", r"leaky ReLU: keeps a slope $\alpha$ below 0"),
+            kit.formula(
+                r"\max\{\alpha y, y\}", r"leaky ReLU: keeps a slope $0 \le \alpha < 1$ below 0 ([E44](/errata#E44))"
+            ),
             least=210,
         ),
         kit.source(*(ACTIVATIONS[name].function for name in NAMES.values())),
@@ -197,7 +199,7 @@ def _():
     kit.question(
         "For which of the five functions does learning stop when a unit is far on the negative side, and for which does it never start at all?",
         r"""The slope of sigmoid and tanh fades on both sides, that of ReLU is exactly 0 on the negative side: a unit there gets no
-        message any more. Leaky ReLU keeps the slope $\alpha$. Heaviside has slope 0 everywhere, so gradients never move it. At the corner
+        message any more. Leaky ReLU keeps the slope $\alpha$. Heaviside has slope 0 everywhere, so gradients never move it ([E45](/errata#E45)). At the corner
         of ReLU, $y = 0$, there is no derivative; we take 0, as PyTorch does, and in practice it does not matter.""",
     )
     return
@@ -209,7 +211,7 @@ def _():
         kit.section("Why it must not be a straight line", ids=("N1.11",)),
         kit.prose(r"""
             Put one layer after another without an activation between them, and you have gained nothing: two affine maps
-            in a row are one affine map. The library can compute which one. Switch the activation on, and the same
+            in a row are one affine map (the notes say linear, which leaves out the biases: [E09](/errata#E09)). The library can compute which one. Switch the activation on, and the same
             weights bend.
         """),
         kit.formula(
@@ -277,7 +279,7 @@ def _():
         kit.section("What an activation costs", ids=("N1.13",)),
         kit.prose("""
             Counted on the formulas above, operation by operation: sigmoid and tanh need the exponential function, the others
-            compare and multiply. Times depend on the machine, so measure them on yours.
+            compare and multiply. Times depend on the machine ([E62](/errata#E62)), so measure them on yours.
         """),
         kit.source(activation_cost),
     )

@@ -145,7 +145,7 @@ def _():
         "Widen the layer for the jump. What does the largest error do? Then look outside of [0, 1] with any function.",
         r"""The jump stays near $\frac12$: a continuous network must pass through the middle, however steep it is. The theorem is about
         *continuous* functions, and on *bounded* sets; the notes state it for all measurable functions and the whole space, where it holds only in
-        the mean. Outside the network does what it likes: with sigmoid or tanh it cannot even leave the bound that its output weights set.""",
+        the mean ([E24](/errata#E24)). Outside the network does what it likes: with sigmoid or tanh it cannot even leave the bound that its output weights set.""",
     )
     return
 
@@ -253,7 +253,7 @@ def _():
             *Enough* can be a lot. In the worst case one hidden layer needs a unit for every combination of inputs: exponentially
             many. The **parity** of $n$ bits is such a function: one hidden layer with a unit for each odd input takes $2^{n-1}$ units,
             a tree of XOR networks $3(n-1)$ units in $2 \log_2 n$ layers. (The notes say that something grows exponentially, but not
-            what: it is the shallow network.)
+            what: it is the shallow network, [E25](/errata#E25).)
         """),
         kit.formula(
             r"u_1 \oplus u_2 \oplus \cdots \oplus u_n: \qquad 2^{n-1} \text{ units in one hidden layer}, \quad 3(n-1) \text{ units in } 2\log_2 n \text{ layers}"

@@ -192,7 +192,7 @@ def _():
         kit.section("Three small rules", ids=("N2.70", "N2.72", "N2.73", "N2.74", "N2.75", "N2.76", "N2.77")),
         kit.prose(r"""
             With vectors and biases we split a layer in two: $z^{[l]} = W^{[l-1]} y^{[l-1]} + b^{[l-1]}$ and
-            $y^{[l]} = \sigma^{[l]}(z^{[l]})$ (for clarity; biases alone would not force it). A bar means *the gradient of the loss
+            $y^{[l]} = \sigma^{[l]}(z^{[l]})$ (for clarity; biases alone would not force it, [E33](/errata#E33), and the notes misprint an index here, [E74](/errata#E74)). A bar means *the gradient of the loss
             with respect to this*, in the shape of the thing itself, and $\odot$ is the Hadamard product, entry by entry.
         """),
         kit.formula(
@@ -207,8 +207,8 @@ def _():
         ),
         kit.prose(r"""
             The notes print Eqs. (3), (4) with gradients as columns, where the shapes do not fit; with transposes as in (6) to
-            (8) they do. And Eq. (5) holds for component-wise $\sigma$ only. *Softmax* mixes its components, so it needs its own
-            rule. Compare:
+            (8) they do ([E32](/errata#E32)). And Eq. (5) holds for component-wise $\sigma$ only. *Softmax* mixes its components, so it needs its own
+            rule ([E34](/errata#E34)). Compare:
         """),
         kit.source(activation_pullback, affine_pullback, softmax_vjp, hadamard),
     )
@@ -267,7 +267,7 @@ def _():
             Now all of it on a network that is small enough to follow with a calculator. Move *line* from left to right: first
             every $z$ and $y$, then the loss, then the bars backwards. Blue and red nodes hold their values, orange numbers are
             gradients, and the table has what PyTorch's autograd says beside them. With $N$ samples the loss is a mean, so the first bar
-            carries $\frac1N$, and $\bar W$, $\bar b$ are sums over the samples.
+            carries $\frac1N$, and $\bar W$, $\bar b$ are sums over the samples; in the notes some sample indices and the label are missing ([E36](/errata#E36)).
         """),
         kit.formula(
             r"\begin{aligned} \bar z^{[l](i)} &= \bar y^{[l](i)} \odot (\sigma^{[l]})'(z^{[l](i)}), & \bar y^{[l-1](i)} &= (W^{[l-1]})^\top \bar z^{[l](i)}, \\ \bar W^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} (y^{[l-1](i)})^\top, & \bar b^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} \end{aligned}"
@@ -418,7 +418,7 @@ def _():
             A gradient need not be kept: as soon as $\bar W^{[l-1]}$ is known, the weight can be changed and the gradient
             forgotten, so that only the current bars are in memory. The order matters: $\bar y^{[l-1]} = (W^{[l-1]})^\top \bar z^{[l]}$
             must be formed with the *old* weight. The notes ask for a fixed step size; it is enough that a tensor is changed by its
-            own gradient, so Adam works too. A line search, or clipping by the norm of the whole gradient, does not.
+            own gradient, so Adam works too ([E35](/errata#E35)). A line search, or clipping by the norm of the whole gradient, does not.
         """),
         kit.formula(
             r"\bar y^{[l-1]} = (W^{[l-1]}_{\text{old}})^\top \bar z^{[l]}, \qquad \text{then} \qquad W^{[l-1]} \leftarrow W^{[l-1]} - \tau\, \bar W^{[l-1]}"

@@ -38,8 +38,8 @@ def _():
         kit.prose(r"""
             Is this message spam? A bare yes or no hides how sure the network is. So let its only output be the **probability** of category 1,
             given the input and the parameters; category 0 has the rest. To bring a number $z = z^{[L]}$ into $(0, 1)$ the last activation is
-            the sigmoid. (The notes write that the output is the probability of *itself* being 1, and give the activation of the last layer the
-            number of the layer before: it is $\sigma^{[L]}$.)
+            the sigmoid. (The notes write that the output is the probability of *itself* being 1 ([E30](/errata#E30)), and give the activation of the last layer the
+            number of the layer before: it is $\sigma^{[L]}$, [E72](/errata#E72).)
         """),
         kit.formula(
             r"y^{[L]} = \sigma(z) = \frac{1}{1 + e^{-z}} = \frac{e^{z}}{e^{z} + 1}, \qquad P(S = 1 \mid u, \theta) = y^{[L]}, \quad P(S = 0 \mid u, \theta) = 1 - y^{[L]}"
@@ -96,7 +96,7 @@ def _(logit):
 def _():
     kit.question(
         "The sigmoid never reaches 0 or 1, says the formula. From which $z$ on does it, on this computer?",
-        """In float32 from 17.4 on, in float64 from 36.8 on: the nearest number that the computer has *is* 1 then. That is why losses are computed
+        """In float32 from 17.4 on, in float64 from 36.8 on: the nearest number that the computer has *is* 1 then ([E31](/errata#E31)). That is why losses are computed
         from z and not from the probability. And the softmax of (0, z) is the sigmoid of z: one output is two classes.""",
     )
     return
@@ -333,13 +333,13 @@ def _():
         kit.prose(r"""
             With three categories or more the network has one output for each, and **softmax** turns them into probabilities that sum to 1. It
             acts on $z^{[L]} \in \mathbb R^{n_L}$, so the layer before may have any width. The label is a class number, counted from 0 here and in
-            PyTorch (from 1 in the notes), or a one-hot vector; the loss is the negative logarithm of the probability of the right class.
+            PyTorch (from 1 in the notes, [E43](/errata#E43)), or a one-hot vector; the loss is the negative logarithm of the probability of the right class.
         """),
         kit.row(
             kit.formula(r"\mathrm{softmax}(z)_i = \frac{\exp(z_i)}{\sum_{j} \exp(z_j)} \in (0, 1)"),
             kit.formula(
                 r"\mathscr{L} = \frac1N \sum_{i=1}^N -\log\big(\mathrm{softmax}(z^{(i)})_{S(u^{(i)})}\big)",
-                "negative log-likelihood",
+                "negative log-likelihood; the notes print 1 = 1 under the sum ([E07](/errata#E07))",
             ),
             kit.formula(
                 r"\frac{\partial \mathscr{L}}{\partial z} = \tfrac1N (p - \text{one-hot})",
@@ -419,7 +419,7 @@ def _():
         kit.section("Handwritten digits", ids=("N2.57", "N2.58", "N2.59", "N2.63")),
         kit.prose(r"""
             **MNIST** is the classic: 60,000 + 10,000 pictures of handwritten digits, 28 x 28 *gray* values in $[0, 1]$ (the notes say black and
-            white), so 784 inputs and 10 classes. This page has the 1,797 smaller digits that come with the package, 8 x 8, enlarged to 28 x 28; they
+            white, [E77](/errata#E77)), so 784 inputs and 10 classes. This page has the 1,797 smaller digits that come with the package, 8 x 8, enlarged to 28 x 28; they
             need no download. With MNIST on your disk, `lamina train fnn --data mnist` takes all of it.
         """),
         kit.formula(r"\mathcal F: [0, 1]^{784} \to [0, 1]^{10}, \qquad n_0 = 784, \; n_L = 10"),

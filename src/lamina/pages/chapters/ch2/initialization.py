@@ -35,7 +35,7 @@ def _():
         """),
         kit.formula(
             r"W^{[l]}_{ij} = c \;\text{ for all } i, j \quad \Rightarrow \quad \frac{\partial \mathscr{L}}{\partial W^{[0]}_{1j}} = \frac{\partial \mathscr{L}}{\partial W^{[0]}_{2j}} = \cdots = \frac{\partial \mathscr{L}}{\partial W^{[0]}_{n_1 j}}",
-            "equal are the rows of the gradient, one for each node; the columns, one for each input, differ (the notes say: all)",
+            "equal are the rows of the gradient, one for each node; the columns, one for each input, differ (the notes say that all are equal, [E26](/errata#E26))",
         ),
         kit.source(constant, gaussian),
     )
@@ -125,7 +125,7 @@ def _():
             Random, but how large? Send normal inputs through a deep network with weights $W_{ij} \sim \mathcal N(0, \mathrm{std}^2)$ and the
             gradient of the loss back. Each layer multiplies the signal by about $\mathrm{std} \cdot \sqrt{n}$ and the activation's slope. Below one, both
             fade: the gradients **vanish**. Above, both blow up: they **explode**, and in float32 end as NaN. The notes call 0.01 small
-            and 0.2 large; that is so for some widths only. What counts is $\mathrm{std} \cdot \sqrt{n}$, compared with 1 for tanh and the
+            and 0.2 large; that is so for some widths only ([E27](/errata#E27)). What counts is $\mathrm{std} \cdot \sqrt{n}$, compared with 1 for tanh and the
             identity and with $\sqrt2$ for ReLU.
         """),
         kit.row(
@@ -139,7 +139,7 @@ def _():
             ),
             kit.formula(
                 r"W^{[l]}_{ij} \sim \mathcal N\big(0, \tfrac{2}{n_l + n_{l+1}}\big)",
-                "Glorot: what PyTorch calls Xavier",
+                "Glorot: what PyTorch calls Xavier ([E42](/errata#E42))",
             ),
             least=260,
         ),
@@ -259,14 +259,14 @@ def _():
             r"""Leave tanh, 20 layers, std 0.01. Are the weight gradients of the first layer smaller than those of the last? Then find the std at
             which neither signal nor gradient fades for width 100, with no activation and with ReLU.""",
             r"""No: all weight gradients are equally tiny, since the signal fades forwards as fast as the gradient does backwards. It is the *state*
-            gradient that shows the vanishing, not the ratio of weight gradients. For width 100: $0.1 = 1/\sqrt{100}$ without activation
+            gradient that shows the vanishing, not the ratio of weight gradients ([E28](/errata#E28)). For width 100: $0.1 = 1/\sqrt{100}$ without activation
             (Xavier) and $0.141 = \sqrt{2/100}$ with ReLU (He).""",
         ),
         kit.card("Small: std 0.01", recorded.show("small_weights")),
         kit.card("Large: std 0.2, by width", recorded.show("large_weights")),
         kit.card("Large weights saturate tanh", recorded.show("saturation")),
         kit.prose(r"""
-            Xavier's promise, $\mathrm{Var}(y^{[l+1]}) = \mathrm{Var}(y^{[l]})$, holds exactly for the identity and inputs of mean zero.
+            Xavier's promise, $\mathrm{Var}(y^{[l+1]}) = \mathrm{Var}(y^{[l]})$, holds exactly for the identity and inputs of mean zero ([E29](/errata#E29)).
             It assumes activations that are centered at zero: tanh bends the variance down slowly, ReLU halves the second moment in every layer, and
             the sigmoid has mean $\frac12$. He's factor 2 keeps the second moment of ReLU.
         """),

@@ -58,8 +58,8 @@ def _():
             least=330,
         ),
         kit.prose(r"""
-            Two slips of the notes: they write the variance with a norm, which would give *one* number for the whole layer, and a full
-            matrix $W$ in place of $\gamma$, which is batch normalization followed by a dense layer.
+            Two slips of the notes: they write the variance with a norm, which would give *one* number for the whole layer ([E04](/errata#E04)), and a full
+            matrix $W$ in place of $\gamma$, which is batch normalization followed by a dense layer ([E05](/errata#E05)).
         """),
         kit.source(batch_norm_statistics, normalize, batch_norm),
     )
@@ -173,7 +173,7 @@ def _():
     kit.column(
         kit.section("In training and in use", ids=("N2.44",)),
         kit.prose(r"""
-            The notes stop here, but one question is open: whom do you average over when a single sample comes in? A variance of one number
+            The notes stop here, but one question is open ([E06](/errata#E06)): whom do you average over when a single sample comes in? A variance of one number
             does not exist. So while training the layer keeps **running averages** of mean and variance, and in use (`model.eval()`) it normalizes by
             them. The averaged variance is the unbiased one, with $b - 1$; the momentum is 0.1 in PyTorch.
         """),

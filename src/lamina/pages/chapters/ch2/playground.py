@@ -292,7 +292,7 @@ def _():
         kit.row(
             kit.formula(
                 r"\mathcal{F} = f_L \circ f_{L-1} \circ \cdots \circ f_1",
-                "the network is the composition of its layers (printed in the notes with one layer missing)",
+                "the network is the composition of its layers (printed in the notes with one layer missing, [E03](/errata#E03))",
             ),
             kit.formula(
                 r"n_0 n_1 + \cdots + n_{L-1} n_L + n_1 + \cdots + n_L",
@@ -301,7 +301,7 @@ def _():
             least=320,
         ),
         kit.prose(r"""
-            The last layer is often left linear, $y^{[L]} = W^{[L-1]} y^{[L-1]}$, usually with a bias: it sets the number of
+            The last layer is often left linear, $y^{[L]} = W^{[L-1]} y^{[L-1]}$, usually with a bias ([E23](/errata#E23)): it sets the number of
             outputs and frees them from the range of $\sigma$.
         """),
         kit.source(layer, feedforward, parameter_count, FNN),
@@ -374,7 +374,7 @@ def _():
             "the weights of the notes for Heaviside",
         ),
         kit.prose(r"""
-            With these weights half of the sums are exactly 0, so everything rests on $H(0) = 1$. The *robust* biases
+            With these weights half of the sums are exactly 0, so everything rests on $H(0) = 1$ ([E21](/errata#E21)). The *robust* biases
             $b^{[0]} = (-0.5, 1.5)$, $b^{[1]} = -1.5$ keep a distance of $\frac12$. Disturb all biases a little and see which
             network survives.
         """),

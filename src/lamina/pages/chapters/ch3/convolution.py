@@ -237,7 +237,7 @@ def _():
         kit.prose(r"""
             The word comes from analysis. Take two integrable functions, the **input** $f$ and the **kernel** $g$. Turn the
             kernel around, push it by $t$, multiply with the input and measure the area: that is the **feature map** at
-            $t$. For integrable functions the integral exists for almost every $t$ (the notes say every).
+            $t$. For integrable functions the integral exists for almost every $t$ (the notes say every, [E48](/errata#E48)).
         """),
         kit.formula(r"(f * g)(t) = \int_{\mathbb{R}^n} f(x)\, g(t - x)\, dx"),
         kit.source(convolve_functions),
@@ -385,7 +385,7 @@ def _():
             A gray picture is a matrix $Y$ of $n_1 \times n_2$ numbers, the kernel a smaller one, $K$, of $m_1 \times m_2$.
             Only places where the kernel fits are computed. The **convolution** lays the kernel on the picture turned around in
             rows and columns; the **cross-correlation** leaves it as it is. Libraries, ours and PyTorch's `conv2d` included,
-            compute the second and call it by the name of the first.
+            compute the second and call it by the name of the first ([E47](/errata#E47)).
         """),
         kit.row(
             kit.formula(

@@ -253,7 +253,7 @@ def _(maps, network):
         kit.table(("layer", "output", "variables"), [(a, b, f"{c:,}") for a, b, c in _rows], right=(2,),
                   caption=f"Together {sum(row[2] for row in _rows):,} variables"),
         kit.prose("""
-            This is the form that is common today. The network of 1998 read 32 × 32 pixels, had a scaled tanh, pooling with
+            This is the form that is common today ([E37](/errata#E37)). The network of 1998 read 32 × 32 pixels, had a scaled tanh, pooling with
             variables of its own and a table of which maps feed which; `lamina train lenet5-1998` trains that one.
         """),
         kit.question(

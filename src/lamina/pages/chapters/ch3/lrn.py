@@ -92,7 +92,7 @@ def _():
             AlexNet won the ImageNet contest of 2012: color pictures, 1000 classes, over a million examples. It is LeNet's plan
             made large: five convolutions, three dense layers, ReLU where LeNet-5 had sigmoids, max pooling with overlapping
             windows ($m = 3$, $s = 2$), a normalization after the first two layers, and dropout in the dense part. A first kernel
-            of $11 \times 11$ with stride 4 needs pictures of $227 \times 227$ pixels; with 224, as often written, a padding of 2.
+            of $11 \times 11$ with stride 4 needs pictures of $227 \times 227$ pixels; with 224, as often written, a padding of 2 ([E52](/errata#E52)).
         """),
         kit.svg(_scene, f"AlexNet, layer by layer: {_scene.description}", width=1120),
     )
@@ -273,13 +273,13 @@ def _():
         kit.prose("""
             The notes say that LRN, like batch normalization, steadies training with unbounded activations. With AlexNet's
             constants it hardly bounds anything: an activity of 10 becomes 5.92 and one of 100 still 43.9. Its authors report better
-            generalization, not steadier training; later networks do without it.
+            generalization, not steadier training ([E51](/errata#E51)); later networks do without it.
         """),
         kit.table(_found.columns, _found.rows, caption=_found.title),
         kit.question(
             r"Even $n$: how many channels are in the sum for $n = 2$? And what must one give PyTorch's `LocalResponseNorm` for the same result?",
             r"""$\lfloor n/2 \rfloor = 1$ on either side and the channel itself: three. PyTorch divides $\gamma$ by its window: for a window of
-            $w = 2 \lfloor n/2 \rfloor + 1$ channels, `LocalResponseNorm(w, alpha=gamma*w, beta=beta, k=kappa)` is the same.""",
+            $w = 2 \lfloor n/2 \rfloor + 1$ channels, `LocalResponseNorm(w, alpha=gamma*w, beta=beta, k=kappa)` is the same ([E53](/errata#E53)).""",
         ),
     )
     return
@@ -293,7 +293,7 @@ def _():
             AlexNet's dense layers have almost 59 million variables, enough to learn pictures by heart. **Dropout** works against it:
             in every step of training each hidden unit is removed with probability $p$, with all its connections, so that no
             unit can rely on a particular other one. Those that stay are scaled up by $1/(1 - p)$, so that sums keep their mean,
-            and after training nothing is dropped and nothing must be changed.
+            and after training nothing is dropped and nothing must be changed ([E46](/errata#E46)).
         """),
         kit.formula(r"\hat y_i = \frac{d_i}{1 - p}\, y_i, \qquad d_i \in \{0, 1\}, \quad P(d_i = 0) = p"),
         kit.source(dropout),

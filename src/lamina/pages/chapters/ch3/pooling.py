@@ -44,7 +44,7 @@ def _():
             r"places along an axis of $n$ pixels; a layer of $M$ kernels gives a tensor with so many rows and columns, and $M$ channels",
         ),
         kit.prose(r"""
-            The notes print it without the brackets $\lfloor \cdot \rfloor$. They are needed: with $n = 28$, $m = 3$, $s = 2$
+            The notes print it without the brackets $\lfloor \cdot \rfloor$ ([E08](/errata#E08)). They are needed: with $n = 28$, $m = 3$, $s = 2$
             the fraction says 13.5, and there are 13 places. With $s = 1$ the size is kept exactly if $p = (m - 1)/2$, so $m$
             must be odd.
         """),
@@ -127,7 +127,7 @@ def _():
         kit.prose(r"""
             One kernel finds one feature. A convolutional layer has $M$ of them, all with the same $m$, $p$ and $s$ but each with
             its own numbers and its own bias; their results are stacked like sheets of paper, a tensor with $M$ **channels**.
-            The notes count $M m^2$ variables: that is for one input channel and without biases.
+            The notes count $M m^2$ variables: that is for one input channel and without biases ([E38](/errata#E38)).
         """),
         kit.formula(r"M \,(m^2 n_3 + 1) \text{ variables}", r"$n_3$ input channels, $M$ filters with bias"),
         kit.source(filter_parameter_count),
@@ -180,8 +180,8 @@ def _():
     kit.column(
         kit.prose("""
             While height and width shrink, the number of channels usually grows, often in powers of two. That is a habit, not
-            a rule: it holds for ResNet18 but neither for LeNet-5 nor for AlexNet, to which the notes point. (The notes call
-            the number of channels *depth*; elsewhere depth is the number of layers.)
+            a rule: it holds for ResNet18 but neither for LeNet-5 nor for AlexNet, to which the notes point ([E39](/errata#E39)). (The notes call
+            the number of channels *depth*; elsewhere depth is the number of layers. Other letters and words have several meanings too, [E73](/errata#E73).)
         """),
         recorded.show("channel_growth"),
         kit.question(
@@ -205,7 +205,7 @@ def _():
         kit.formula(r"\hat Y_{ijk} = \sigma(Y_{ijk})"),
         kit.prose(r"""
             From here on the data are matrices or tensors $Y$, and we drop the index of the layer. The notes order the axes
-            height × width × channel and count from 1; PyTorch orders batch × channel × height × width and counts from 0.
+            height × width × channel and count from 1; PyTorch orders batch × channel × height × width and counts from 0 ([E47](/errata#E47)).
         """),
         kit.source(Detector),
     )
@@ -278,7 +278,7 @@ def _():
             least=300,
         ),
         kit.prose(r"""
-            Sizes follow the rule above; the notes print $n_1$ twice there, but an image of $4 \times 6$ becomes $2 \times 3$.
+            Sizes follow the rule above; the notes print $n_1$ twice there ([E10](/errata#E10)), but an image of $4 \times 6$ becomes $2 \times 3$.
         """),
         kit.source(max_pool, average_pool),
     )
@@ -339,7 +339,7 @@ def _():
     kit.question(
         "Choose padding 1 and window 3, first max, then average. What is outside of the matrix in each case, and why not the same?",
         r"""For the mean it is 0, for the maximum $-\infty$: a zero would win against negative numbers, and a map of $-1$ everywhere
-        would get a border of zeros. The notes do not say; PyTorch and we do it this way, and we refuse a padding larger than $m/2$.""",
+        would get a border of zeros. The notes do not say ([E50](/errata#E50)); PyTorch and we do it this way, and we refuse a padding larger than $m/2$.""",
     )
     return
 
@@ -351,7 +351,7 @@ def _():
         kit.prose(r"""
             With stride 1 average pooling is a blur: every pixel becomes the mean of itself and its $m^2 - 1$ neighbors. With
             $p = (m - 1)/2$ the picture keeps its size. Near the border the neighbors are zeros of the padding, which leaves a
-            dark frame, unless one divides by the number of real pixels.
+            dark frame ([E50](/errata#E50)), unless one divides by the number of real pixels.
         """),
         kit.formula(r"\hat Y = Y * K, \qquad K_{kl} = \frac{1}{m^2}", r"with $s = 1$ and $p = (m - 1)/2$"),
         kit.source(blur),

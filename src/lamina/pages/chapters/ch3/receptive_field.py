@@ -187,7 +187,7 @@ def _():
             In a picture the field is a square. Here the network is followed operation by operation, with its borders, and
             compared with gradients. The color says how strongly each pixel moves the chosen unit on average. The notes call
             the whole field *effective*; in the literature it is *theoretical*, and the effective one is the smaller region
-            that matters: pixels in the middle reach the unit on many more paths.
+            that matters ([E49](/errata#E49)): pixels in the middle reach the unit on many more paths.
         """),
         kit.formula(
             r"\text{color}_{ij} = \text{mean of } \Big| \frac{\partial y}{\partial u_{ij}} \Big|",

@@ -120,7 +120,7 @@ def _():
             **About the name.** The notes call a block *pre*-activation because every activation comes before the sum; then the
             simplified layer is one, too. In the paper that coined it, the word says that normalization and ReLU stand before
             the *weights*; in that sense $\sigma(Wy + b)$ is a post-activation of its weight. Both readings agree on what
-            counts here: nothing blocks the way of the skip connection.
+            counts here ([E58](/errata#E58)): nothing blocks the way of the skip connection.
         """),
         kit.question(
             "A library offers you a network called ResNet. Which block is it built of?",
@@ -267,7 +267,7 @@ def _():
         kit.question(
             "All three stacks have batch normalization after every weight, so their gradients do not vanish at the start. Why does the plain one still fail?",
             """Its *training* loss grows with the depth, which a deeper network could avoid by letting the extra layers be the identity. It cannot
-            find this identity: every layer has to rebuild all information that it passes on. This degradation, not a vanishing number, is what the residual papers report.""",
+            find this identity: every layer has to rebuild all information that it passes on. This degradation, not a vanishing number, is what the residual papers report ([E75](/errata#E75)).""",
         ),
     )
     return
@@ -297,7 +297,7 @@ def _():
         ),
         kit.prose(r"""
             A network of the drawn blocks with two weights has $6n + 2$ layers in three stages, and 1001 is none of these numbers:
-            $1001 = 9 \cdot 111 + 2$, so the network of the figure has bottleneck blocks with three weights. With CIFAR-10 on disk,
+            $1001 = 9 \cdot 111 + 2$, so the network of the figure has bottleneck blocks with three weights ([E59](/errata#E59)). With CIFAR-10 on disk,
             `lamina train cifar-resnet --data cifar10 --set block=preactivation --set depth=110` trains the real thing.
         """),
         kit.source(compute),

@@ -41,7 +41,7 @@ def _():
         """),
         kit.formula(r"y'(t) = \sigma\big(W(t)\, y(t) + b(t)\big), \qquad y(0) = u", "depth has become time"),
         kit.prose(r"""
-            This reading needs $\tau > 0$, and weights that change slowly from layer to layer. Below $\sigma = \tanh$ and $W$ is
+            This reading needs $\tau > 0$, and weights that change slowly from layer to layer ([E57](/errata#E57)). Below $\sigma = \tanh$ and $W$ is
             the same in all layers; eight inputs start on a circle. The gray curves are the solution, the orange points the
             features $y^{[0]}, \ldots, y^{[L]}$ of a residual network with $\tau = T / L$.
         """),

@@ -62,7 +62,7 @@ def _():
             The name counts layers with weights, but not all of them: batch normalization has weights too and is left out,
             and so are the three convolutions of $1 \times 1$ on the skip connections where the number of maps doubles. So there
             are 20 convolutions in all. And before the fully connected layer stands a mean over each map, which the notes do
-            not mention: flattening $512 \times 7 \times 7$ numbers at once would need a last layer of 25 million weights.
+            not mention ([E60](/errata#E60)): flattening $512 \times 7 \times 7$ numbers at once would need a last layer of 25 million weights.
         """),
         kit.source(ResNet, stage),
     )

@@ -101,7 +101,7 @@ def _():
             caption=_table.title,
         ),
         kit.prose(r"""
-            The notes ask for factors below 1, or above 1. Two things are missing there: it is the **absolute value** that
+            The notes ask for factors below 1, or above 1 ([E54](/errata#E54)). Two things are missing there: it is the **absolute value** that
             counts, since $-2 < 1$ and its powers explode, and it must stay away from 1 by a fixed amount, since
             $\prod_j \big(1 - 1/(j+1)^2\big)$ tends to $\tfrac12$ and $\prod_j \big(1 + 1/j^2\big)$ to 3.676. For matrices:
             norms of at most $q < 1$ make the product vanish, least singular values of at least $q > 1$ make it explode.
@@ -133,7 +133,7 @@ def _():
         kit.svg(residual_layer(), "Fig. 26: affine map, activation, sum, and the skip arrow from the input to the sum"),
         kit.prose(r"""
             The sum needs vectors of one size. Where the width changes, a matrix $P$ brings the input to the new size.
-            The notes call it a projection; it is rectangular, so it is none in the sense of algebra. It may be learned, or
+            The notes call it a projection; it is rectangular, so it is none in the sense of algebra ([E55](/errata#E55)). It may be learned, or
             fixed: pad with zeros, or cut off.
         """),
         kit.formula(
@@ -265,7 +265,7 @@ def _():
         r"Choose no activation (the identity). Find weights for which the first gradient is zero with skip connections, but not without.",
         r"""Set $W^{[1]} = -1$ or $W^{[2]} = -1$: then the factor $1 + W$ is 0. The notes say that with skip connections gradients do not
         vanish even if all $\partial a / \partial y < 1$. That is what usually happens, and it is true for factors of at least 0, but near $-1$ the
-        identity and the branch cancel.""",
+        identity and the branch cancel ([E56](/errata#E56)).""",
     )
     return
 

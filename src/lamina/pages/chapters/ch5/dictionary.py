@@ -101,7 +101,7 @@ def _():
         kit.prose(r"""
             A number like 8367 says nothing about a word except which one it is. So the network does not get the number but
             the unit vector $e_{8367}$: zeros, and a single one at place 8367. Programs count from 0, so that the one stands at index
-            8366; the notes count from 1. And their sentence begins with "The", which is that word only after folding.
+            8366; the notes count from 1. And their sentence begins with "The", which is that word only after folding ([E71](/errata#E71)).
 
             A matrix times a unit vector is a column of the matrix. Nobody multiplies by all those zeros: the column is
             looked up, and that is what an *embedding* is.

@@ -41,7 +41,7 @@ def _():
             The GRU computes a candidate like a plain cell, and then does not simply take it. The **update gate**
             $\Gamma_u$ decides, component by component, whether the candidate replaces the old state. The **reset
             gate** $\Gamma_r$ decides how much of the old state the candidate may know. Here $\sigma$ is the logistic
-            sigmoid.
+            sigmoid ([E64](/errata#E64)).
         """),
         kit.formula(
             r"""\begin{aligned}
@@ -206,7 +206,7 @@ def _():
             the rest of the network sees, $h$, is the belt looked at through tanh and the output gate.
 
             The notes print the old *candidate* $\tilde c^{<t-1>}$ in the equation of the cell state. That would forget
-            everything after one step; their figure, their text and their remark all mean the old cell state, as below.
+            everything after one step; their figure, their text and their remark all mean the old cell state, as below ([E70](/errata#E70)).
         """),
         kit.formula(
             r"""\begin{aligned}
@@ -327,7 +327,7 @@ def _():
         kit.prose(r"""
             The notes reset the state *before* it is multiplied, $W_h (\Gamma_r \odot h)$; so did the paper of 2014. PyTorch
             and the fast libraries reset *after* it, $\Gamma_r \odot (W_h h)$, because then one large product serves all gates.
-            These are two different cells. Give both the same random weights and compare what they say.
+            These are two different cells ([E69](/errata#E69)). Give both the same random weights and compare what they say.
         """),
         kit.formula(r"\tanh\big(W_h (\Gamma_r \odot h) + W_u u + b\big) \quad \text{or} \quad \tanh\big(\Gamma_r \odot (W_h h) + W_u u + b\big)"),
     )  # fmt: skip

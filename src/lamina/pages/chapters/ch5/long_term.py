@@ -135,7 +135,7 @@ def _():
             "The notes say that gates solve the problem. Does the GRU with memory bias 0 solve the gap of 60?",
             r"""No: it guesses, like the plain cell. Gates that start half open let half of the state go at every step, and
             $2^{-60}$ of a gradient is nothing. With the memory open from the start, GRU and LSTM have it after 50 to 100 updates. So it is
-            not the gates alone, but gates that are open.""",
+            not the gates alone, but gates that are open ([E67](/errata#E67)).""",
         ),
     )
     return
@@ -219,7 +219,7 @@ def _():
             An exploding gradient can be tamed by force: if it is too long, shorten it to a length $C > 0$. That is a
             heuristic, but a robust one. What is "it"? The notes say "some variable $\theta_i$", which can be read in
             three ways: every number by itself, every weight matrix by itself, or all gradients together. Only the last,
-            which the book cited there and PyTorch use, keeps the direction; the other two turn it.
+            which the book cited there and PyTorch use, keeps the direction; the other two turn it ([E68](/errata#E68)).
         """),
         kit.formula(r"g \;\leftarrow\; C \, \frac{g}{\lVert g \rVert} \qquad \text{if} \; \lVert g \rVert \ge C"),
         kit.source(clip_by_global_norm, clip_by_tensor_norm, clip_by_value),
@@ -303,8 +303,8 @@ def _():
         kit.prose(r"""
             The other remedy changes the cell. A **gate** is a number between 0 and 1 for every component, computed from
             the state and the input, that decides how much may pass. The GRU (2014) and the LSTM (1997; its forget gate came
-            a few years later) are built from gates; the next page takes them apart. The $\sigma$ in a gate is always the
-            logistic sigmoid, not tanh.
+            a few years later, [E75](/errata#E75)) are built from gates; the next page takes them apart. The $\sigma$ in a gate is always the
+            logistic sigmoid, not tanh ([E64](/errata#E64)).
 
             How much they help depends on where they start. The memory bias $m$ opens the memory: a share $\sigma(m)$ of the
             state survives a step before anything is learned.

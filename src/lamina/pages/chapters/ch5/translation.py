@@ -220,7 +220,7 @@ def _():
             "Does the network with zeros as inputs learn the twelve sentences too? Why does nobody build it like that?",
             """It does, twelve sentences are not much. But one cell must both read English and write German, and while it writes it does not hear
             its own words: it has to plan the whole sentence before it begins. With two cells that hear what was written, each job is easier.
-            The notes leave open what is read after the last word.""",
+            The notes leave open what is read after the last word ([E63](/errata#E63)).""",
         ),
     )
     return

@@ -249,10 +249,10 @@ def _():
             picture), **many to one** (the mood of a text), **many to many** with reading first and writing afterwards
             (translation), and **many to many** with an answer at every step (follow an object through a film).
 
-            Two remarks. The equations above name an input at every step, but after the last word there is none. The library
+            Two remarks. The equations above name an input at every step, but after the last word there is none ([E63](/errata#E63)). The library
             lets the network read zeros, as drawn, or what it wrote before, which is the usual choice and the one for
             translation; there reading and writing have their own weights. And the notes' "video to word" for sentiment
-            is rare: usually a text gets a label.
+            is rare ([E75](/errata#E75)): usually a text gets a label.
         """),
         kit.svg(four_shapes(), "The four shapes: inputs, cells and outputs are 1, 3, 3; 3, 3, 1; 3, 5, 2; and 3, 3, 3", width=900),
         kit.source(OneToMany, ManyToOne, ManyToMany),
@@ -311,7 +311,7 @@ def _():
         kit.section("Loss over time, and the way back", ids=("N5.16", "N5.17")),
         kit.prose(r"""
             Every output has a loss, and the loss of a sequence is their sum. For several sequences we take the mean of
-            these sums and leave out padded steps. (PyTorch averages over time as well, a factor $T$.) The gradient comes
+            these sums and leave out padded steps. (PyTorch averages over time as well, a factor $T$, [E65](/errata#E65).) The gradient comes
             from **backpropagation through time**: the algorithm of chapter 2 on the unrolled network. As all times
             share one weight, its gradient is the sum of what every time contributes, and the weight may change only
             after that sum is complete.
@@ -391,7 +391,7 @@ def _():
         kit.prose(r"""
             Sometimes the answer at time $t$ needs what comes later: how a sound is meant often shows in the next one. A
             **bidirectional** network runs one chain of states $h$ forward and another, $g$, backward in time, and reads
-            both. The notes leave open how; the usual choice is one vector $[h; g]$ of twice the size. The price: the
+            both. The notes leave open how ([E66](/errata#E66)); the usual choice is one vector $[h; g]$ of twice the size. The price: the
             whole sequence must be there before the first output.
         """),
         kit.formula(r"y^{<t>} = W_{out} \, [h^{<t>}; g^{<t>}]"),
@@ -459,7 +459,7 @@ def _():
         kit.prose(r"""
             As with feedforward networks, more layers can express more. In a **deep** recurrent network each layer reads
             the states of the layer below at the same time, $u_l^{<t>} = h_{l-1}^{<t>}$. PyTorch keeps two biases where
-            the notes have one; they only ever act as their sum.
+            the notes have one ([E61](/errata#E61)); they only ever act as their sum.
         """),
         kit.formula(r"h_l^{<t>} = \tanh\big(W_l \, [h_l^{<t-1>}; h_{l-1}^{<t>}] + b_l\big), \qquad h_0^{<t>} = u^{<t>}"),
     )  # fmt: skip

@@ -1,0 +1,60 @@
+"""What every test and doctest shares: a processor that can, one thread a worker, and a process left as it was found."""
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+
+from lamina._processor import LIMIT, bfloat16_limit
+from safety import changes, listed, seeded_generators, state
+
+torch.set_num_threads(1)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background, where commands would be deaf, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if limit := bfloat16_limit():  # before the first product; workers and commands inherit it
+    os.environ[LIMIT] = limit
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_changed():
+    """Fail a test that leaves the process other than it found it."""
+    before = state()
+    with seeded_generators():
+        yield
+    after = state()
+    until = time.monotonic() + 2
+    while after["threads"] != before["threads"] and time.monotonic() < until:  # a thread that is just ending
+        time.sleep(0.01)
+        after["threads"] = state()["threads"]
+    found = changes(before, after)
+    assert not found, "the test left the process changed: " + "; ".join(found)
+
+
+def pytest_collection_modifyitems(items):
+    if torch.cuda.is_available():
+        return
+    skip = pytest.mark.skip(reason="needs a GPU")
+    for item in items:
+        if "cuda" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Fail a test that is skipped for a reason that is not on the list."""
+    report = yield
+    return listed(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Fail a file that is skipped for a reason that is not on the list."""
+    report = yield
+    return listed(report)

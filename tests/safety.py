@@ -1,0 +1,99 @@
+"""The net under the tests: what no test may leave changed, and why a test may be skipped."""
+
+import contextlib
+import os
+import random
+import signal
+import threading
+
+import numpy as np
+import torch
+
+from lamina.training.denormals import flushes
+
+REASONS = (
+    "needs a GPU",
+    "needs LAMINA_DATA",
+    "needs g++",
+    "needs pdflatex",
+    "needs pdftoppm",
+    "needs ps",
+    "needs unshare",
+    "needs an ordinary user",
+)
+"""Why a test may be skipped: a GPU, official data files or a system program are absent, or root cannot step back."""
+
+
+NOT_OURS = ("PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR")
+"""Variables that pytest and torch set for themselves."""
+
+
+def state() -> dict[str, object]:
+    """Describe everything of this process that a test could leave changed for the next one."""
+    return {
+        "denormals flushed": flushes(),
+        "threads of torch": (torch.get_num_threads(), torch.get_num_interop_threads()),
+        "default dtype": torch.get_default_dtype(),
+        "default device": torch.get_default_device(),
+        "grad mode": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_anomaly_enabled()),
+        "deterministic": (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+            torch.utils.deterministic.fill_uninitialized_memory,
+        ),
+        "precision": (
+            torch.get_float32_matmul_precision(),
+            torch.backends.mkldnn.matmul.fp32_precision,
+            torch.backends.cuda.matmul.allow_tf32,
+            torch.backends.cudnn.allow_tf32,
+            torch.backends.mkldnn.enabled,
+            torch.is_autocast_enabled("cpu"),
+            torch.is_autocast_enabled("cuda"),
+        ),
+        "signal handlers": {number: signal.getsignal(number) for number in signal.valid_signals()},
+        "environment": {name: value for name, value in os.environ.items() if name not in NOT_OURS},
+        "working directory": os.getcwd(),
+        "threads": {thread for thread in threading.enumerate() if not thread.daemon},
+    }
+
+
+@contextlib.contextmanager
+def seeded_generators():
+    """Give a test the same global generators in any order of tests, and put back those that were there.
+
+    Lamina itself uses none (`tests/conformance/test_generators.py`); layers of torch.nn that a test makes do.
+    """
+    before = torch.get_rng_state(), np.random.get_state(), random.getstate()
+    torch.random.default_generator.manual_seed(0)
+    np.random.seed(0)
+    random.seed(0)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before[0])
+        np.random.set_state(before[1])
+        random.setstate(before[2])
+
+
+def changes(before: dict[str, object], after: dict[str, object]) -> list[str]:
+    """Say what differs between two states, of mappings only the entries that do."""
+    found = []
+    for name, was in before.items():
+        now = after[name]
+        if was == now:
+            continue
+        if isinstance(was, dict) and isinstance(now, dict):
+            keys = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+            was, now = ({key: side.get(key) for key in keys} for side in (was, now))
+        found.append(f"{name}: {str(was)[:200]} became {str(now)[:200]}")
+    return found
+
+
+def listed(report):
+    """Turn a skip without a listed reason into a failure."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason not in REASONS:
+            report.outcome = "failed"
+            report.longrepr = f"skipped because {reason!r}, which is not on the list in tests/safety.py"
+    return report
