@@ -25,7 +25,8 @@ def test_layers_are_equation_9():
     y = u
     for layer in net.layers:
         y = residual_step(y, layer.affine.weight, layer.affine.bias, torch.tanh)
-    assert torch.equal(net(u), y @ net.readout.weight.T + net.readout.bias) and torch.equal(net.features(u)[-1], y)
+    torch.testing.assert_close(net(u), y @ net.readout.weight.T + net.readout.bias, rtol=0, atol=1e-14)
+    torch.testing.assert_close(net.features(u)[-1], y, rtol=0, atol=1e-14)
 
 
 @pytest.mark.notes("N4.04")

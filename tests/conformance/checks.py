@@ -68,7 +68,8 @@ def members_equal_separate_runs(members: list[nn.Module], inputs: Inputs, traini
         squares(separate).backward()
         close([leaf[k] for leaf in outputs], separate, 1e-12)
         for name, parameter in member.named_parameters():
-            torch.testing.assert_close(gradients[name][k], parameter.grad, rtol=1e-9, atol=1e-11)
+            # a last bit grows on its way through 50 layers with batch normalization
+            torch.testing.assert_close(gradients[name][k], parameter.grad, rtol=1e-8, atol=1e-10)
         for name, buffer in member.named_buffers():
             torch.testing.assert_close(buffers[name][k], buffer, rtol=1e-12, atol=1e-12)
 

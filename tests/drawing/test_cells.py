@@ -37,7 +37,7 @@ def test_drawn_rnn_cell_is_the_equation():
     del values["c-"]
     found = evaluate(RNN, values, {"in": _affine(weight, bias, 0), "out": lambda h: h @ readout.T})
     expected = rnn_step(values["u"], values["h-"], weight, bias)
-    torch.testing.assert_close(found["h"], expected, rtol=0, atol=1e-15)
+    torch.testing.assert_close(found["h"], expected, rtol=0, atol=1e-14)
     torch.testing.assert_close(found["y"], output_step(expected, readout), rtol=0, atol=1e-14)
 
 

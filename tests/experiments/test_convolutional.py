@@ -8,7 +8,7 @@ from lamina.experiments.result import ClaimError
 @pytest.mark.notes("N3.05", "N3.47")
 def test_pooling_weakens_shifts():
     result = shift_sensitivity().check()
-    assert result.column("m") == [1, 2, 4, 7, 14, 28] and result.column("change")[-1] == 0
+    assert result.column("m") == [1, 2, 4, 7, 14, 28] and result.column("change")[-1] < 1e-12
     assert result.column("change")[2] < 0.6 * result.column("change")[0]
 
 

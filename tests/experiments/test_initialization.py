@@ -39,8 +39,8 @@ def test_starting_points_decide_and_zero_prevents(unchecked):
 @pytest.mark.notes("N2.27", "N2.28", "N2.29")
 def test_equal_neurons_stay_equal_and_random_ones_differ(unchecked):
     constant, random = symmetry().check().rows
-    assert constant[1] < 1e-15 and constant[2] == pytest.approx(0.337, abs=0.01)
-    assert constant[3] == 0 and constant[5] == "1" and random[5] == "3"
+    assert constant[1] < 1e-14 and constant[2] == pytest.approx(0.337, abs=0.01)
+    assert constant[3] < 1e-9 and constant[5] == "1" and random[5] == "3"
     assert random[1] > 0.1 and random[3] > 1
     with pytest.raises(ClaimError, match="they train, but stay identical"):
         symmetry(seeds=2, steps=0).check()

@@ -59,7 +59,7 @@ def test_knots_at_the_steps_are_layers_with_their_own_weights():
     y = y0
     for layer in range(L):
         y = residual_step(y, W[layer], b[layer], tanh, step_size=1 / L)
-    torch.testing.assert_close(integrate(layer_dynamics(W, b, tanh), y0, L), y, rtol=0, atol=1e-15)
+    torch.testing.assert_close(integrate(layer_dynamics(W, b, tanh), y0, L), y, rtol=0, atol=1e-14)
 
 
 def test_rk4_keeps_its_order_only_when_the_kinks_of_the_weights_are_at_steps():
@@ -83,7 +83,7 @@ def test_one_step_by_hand():
         sum(0.5**k / math.factorial(k) for k in range(5))
     )
     # y' = t^3 is integrated exactly (Simpson)
-    assert rk4_step(lambda t, y: one * t**3, 1.0, one, 1.0).item() == pytest.approx(1 + 15 / 4, rel=1e-15)
+    assert rk4_step(lambda t, y: one * t**3, 1.0, one, 1.0).item() == pytest.approx(1 + 15 / 4, rel=1e-14)
 
 
 def test_trajectory_ends_where_integrate_ends_and_runs_backwards():

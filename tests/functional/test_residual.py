@@ -28,7 +28,7 @@ def test_equation_9_by_hand():
     b = torch.tensor([0.5, 2.0], dtype=torch.float64)
     # W y + b = (0.5, 1); tanh of it is added
     expected = torch.tensor([1 + math.tanh(0.5), -2 + math.tanh(1.0)], dtype=torch.float64)
-    torch.testing.assert_close(residual_step(y, W, b, tanh), expected, rtol=0, atol=1e-15)
+    torch.testing.assert_close(residual_step(y, W, b, tanh), expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.notes("N4.04")
@@ -72,7 +72,7 @@ def test_width_sequence_3_5_5_2():
         )
     # with zero weights only the biases are added: 3 -> 5 pads, 5 -> 2 keeps the first two
     added = sum(torch.relu(rand(n, seed=i))[:2] for i, n in enumerate((5, 5, 2)))
-    torch.testing.assert_close(y, rand(4, 3)[:, :2] + added, rtol=0, atol=1e-15)
+    torch.testing.assert_close(y, rand(4, 3)[:, :2] + added, rtol=0, atol=1e-14)
 
 
 @pytest.mark.notes("N4.26")

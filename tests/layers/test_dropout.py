@@ -3,11 +3,13 @@ import itertools
 
 import pytest
 import torch
+from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from lamina._errors import ArgumentError
 from lamina.functional.random import dropout
-from lamina.layers.dropout import Dropout
+from lamina.layers.dropout import Dropout, load_run_state_, mask_state, run_state
+from lamina.layers.initialized import linear
 
 ONES = torch.ones(200, 500)
 
@@ -79,14 +81,26 @@ def test_global_generator_is_not_used():
 def test_a_reloaded_layer_continues_with_the_same_masks():
     layer = Dropout(0.4, seed=5, place=2)
     layer(ONES), layer(ONES)
-    saved = copy.deepcopy(layer.state_dict())
+    saved = copy.deepcopy(run_state(layer))
     assert set(saved) == {"rate", "seed", "counter"}
     assert saved["counter"].item() == 2
     continued = [layer(ONES) for _ in range(2)]
     fresh = Dropout(0.9, seed=0, place=2)
-    fresh.load_state_dict(saved)
+    load_run_state_(fresh, saved)
     for expected in continued:
         assert torch.equal(fresh(ONES), expected)
+
+
+def test_masks_are_no_weights_and_those_of_version_0_1_are_passed_over():
+    net = nn.Sequential(linear(2, 3), Dropout(0.25, seed=5))
+    assert list(net.state_dict()) == ["0.weight", "0.bias"]
+    old = {"0.weight": torch.ones(3, 2), "0.bias": torch.ones(3)}
+    old |= {"1.rate": torch.tensor(0.5), "1.seed": torch.tensor(7), "1.counter": torch.tensor(9)}
+    net.load_state_dict(old, strict=True)
+    assert torch.equal(net[0].weight, old["0.weight"]) and len(old) == 5
+    assert [t.item() for t in mask_state(net).values()] == [0.25, 5, 0]
+    with pytest.raises(RuntimeError, match='Unexpected key.*"1.scale"'):
+        net.load_state_dict(old | {"1.scale": torch.ones(1)})
 
 
 def test_gradient_passes_through_the_units_that_stay():

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch.autograd import forward_ad
 from torch.func import functional_call, stack_module_state, vmap
 
+from lamina.layers import fused
 from lamina.layers.fused import fused_layer
 from lamina.layers.recurrent import Recurrent
 
@@ -134,6 +135,22 @@ def test_autocast_keeps_the_type_and_is_close(kind, lengths, device):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=0.03)
     for ours, theirs in zip(torch.autograd.grad(found[0].sum(), list(net.parameters())), grads, strict=True):
         assert (ours - theirs).norm() <= 0.05 * theirs.norm()
+
+
+def test_a_cpu_without_an_lstm_in_bfloat16_takes_the_loop(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("could not create a primitive descriptor for the LSTM forward propagation primitive")
+
+    fused._has_lstm.cache_clear()
+    monkeypatch.setattr(torch._VF, "lstm", refuse)
+    net, u = Recurrent("lstm", 3, 4), torch.linspace(-1, 1, 30).reshape(2, 5, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, _ = net(u)
+    with pytest.raises(RuntimeError, match="primitive descriptor"):
+        net(u)
+    monkeypatch.undo()
+    fused._has_lstm.cache_clear()
+    torch.testing.assert_close(found.float(), net(u)[0], rtol=0, atol=0.03)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=KIND_NAMES)

@@ -1,12 +1,12 @@
-"""Weights brought from torch; that the numbers agree for all layers and directions is in `test_recurrent`."""
+"""Weights brought from torch and back; that the numbers agree for all layers and directions is in `test_recurrent`."""
 
 import pytest
 import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
-from lamina.layers.recurrent import gru, lstm, rnn
-from lamina.layers.torch_weights import from_torch, load_torch_weights_
+from lamina.layers.recurrent import Recurrent, gru, lstm, rnn
+from lamina.layers.torch_weights import from_torch, load_torch_weights_, to_torch
 
 
 def make(kind, generator, *sizes, **options):
@@ -37,6 +37,55 @@ def test_every_form_of_a_torch_module_comes_over(generator, kind, options):
     assert all(p.dtype == torch.float64 and p.requires_grad for p in ours.parameters())
     theirs.weight_hh_l0.data.zero_()
     assert ours.cells[0].weight[:, :4].any()  # a copy, not a view
+
+
+@pytest.mark.notes("N5.05", "N5.22", "N5.37")
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize(
+    ("cell", "options"), [("rnn", {}), ("rnn", {"activation": "relu"}), ("gru", {"reset": "after"}), ("lstm", {})]
+)
+def test_ours_goes_to_torch_and_back(generator, cell, options, layers, bidirectional):
+    ours = Recurrent(cell, 3, 4, layers=layers, bidirectional=bidirectional, seed=generator, **options).double().eval()
+    with torch.no_grad():
+        for parameter in ours.parameters():
+            parameter.uniform_(-0.5, 0.5, generator=generator)  # biases too
+    drawn = torch.get_rng_state()
+    theirs = to_torch(ours)
+    assert torch.equal(drawn, torch.get_rng_state())
+    assert type(theirs) is {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}[cell] and not theirs.training
+    u = torch.randn(2, 6, 3, generator=generator, dtype=torch.float64)
+    (outputs, end), (expected, expected_end) = theirs(u), ours(u)
+    torch.testing.assert_close(outputs, expected, rtol=1e-13, atol=1e-13)  # 18 steps of sums in another order
+    torch.testing.assert_close(end, expected_end, rtol=1e-13, atol=1e-13)
+    back = from_torch(theirs).state_dict()
+    assert back.keys() == ours.state_dict().keys()
+    assert all(torch.equal(back[name], value) for name, value in ours.state_dict().items())  # rows move, b + 0 = b
+    theirs.weight_hh_l0.data.zero_()
+    assert ours.cells[0].weight[:, :4].any()  # a copy, not a view
+
+
+def test_torch_to_ours_and_back_sums_the_biases(generator):
+    theirs = make(nn.GRU, generator, 3, 4, num_layers=2, dropout=0.5)
+    back = to_torch(from_torch(theirs))
+    assert back.training and back.dropout == 0.5 and back.batch_first
+    for name, value in theirs.named_parameters():
+        if name.startswith("weight"):
+            assert torch.equal(getattr(back, name), value)
+    # The two biases of a gate only occur as their sum; those of the candidate, behind and before the reset, remain two.
+    for layer in range(2):
+        ours, torchs = (
+            [getattr(module, f"bias_{part}_l{layer}") for part in ("ih", "hh")] for module in (back, theirs)
+        )
+        assert torch.equal(sum(ours)[:8], sum(torchs)[:8]) and not ours[1][:8].any()
+        assert torch.equal(ours[0][8:], torchs[0][8:]) and torch.equal(ours[1][8:], torchs[1][8:])
+
+
+def test_formulas_that_torch_lacks_are_refused():
+    with pytest.raises(ArgumentError, match="`recurrent` must have reset='after', got 'before': torch's GRU resets"):
+        to_torch(gru(3, 4))
+    with pytest.raises(ArgumentError, match="must have activation='tanh' or 'relu', got 'sigmoid': torch's RNN has"):
+        to_torch(rnn(3, 4, activation="sigmoid"))
 
 
 def test_weights_are_loaded_in_place(generator):

@@ -37,7 +37,7 @@ def png(value=0, size=(9, 12), mode="L"):
 @pytest.mark.parametrize("residual", [True, False])
 def test_chain_of_the_example_equals_autograd(activation, residual):
     chain = scalar_chain((0.5, -0.4, 0.8), 1.3, 0.7, activation, residual=residual)
-    assert chain.formula == pytest.approx(chain.autograd, abs=1e-15)
+    assert chain.formula == pytest.approx(chain.autograd, rel=1e-14)
     for place, branch in enumerate(chain.branches):
         before, after = chain.features[place : place + 2]
         assert after == pytest.approx(branch + before * residual, abs=1e-15)

@@ -150,10 +150,10 @@ def test_a_member_that_diverges_is_frozen_and_the_others_do_not_notice(moons):
     assert [result.state for result in together] == ["finished", "diverged", "finished"]
     assert_equal_runs([together[0], together[2]], [population[0], population[2]], moons)
     assert together[1].first_bad_step == separately(population[1], moons)[1]
-    for k in (0, 2):
-        assert together[k].rows == without[k].rows
+    for k in (0, 2):  # in stacks of two and of three members, whose products a CPU may round differently
+        assert_same_history(together[k].rows, without[k].rows, 1e-10)
         for name, tensor in without[k].weights.items():
-            assert torch.equal(together[k].weights[name], tensor)
+            torch.testing.assert_close(together[k].weights[name], tensor, rtol=1e-8, atol=1e-8)
 
 
 def test_chunks_and_own_networks_give_the_same(moons):

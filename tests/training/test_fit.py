@@ -1,6 +1,7 @@
 """Runs from start to end: what lies in the folder, resuming bit for bit, diverging with a reason."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,6 +72,45 @@ def test_an_interrupted_run_resumes_bit_for_bit(finished, tmp_path, moment):
     whole = resume(run.folder)
     assert whole.reason.name == "epochs"
     assert content(whole.folder) == content(finished.folder)
+
+
+MASKS = {f"layers.0.dropout.{name}" for name in ("rate", "seed", "counter")}
+
+
+def test_masks_are_in_the_checkpoint_and_not_in_the_weights(finished):
+    folder = RunFolder.open(finished.folder)
+    saved = checkpoint.load(folder.checkpoints).tensors
+    assert {n.removeprefix("masks/") for n in saved if n.startswith("masks/")} == MASKS
+    assert saved["masks/layers.0.dropout.counter"].item() == 36
+    for part in ("model/", "best/"):
+        assert {n.removeprefix(part) for n in saved if n.startswith(part)} == folder.read_weights().keys()
+    assert folder.read_weights().keys() == finished.model.state_dict().keys()
+
+
+def test_a_finished_run_of_version_0_1_is_loaded(finished, tmp_path):
+    home = RunFolder.open(shutil.copytree(finished.folder, tmp_path / "old"))
+    old = home.read_weights() | {name: torch.tensor(0.75) for name in MASKS}
+    home.write_json("status", home.json("status") | {"weights": home.write_weights(old)})
+    loaded = Run.load(home.path).model
+    assert all(torch.equal(t, old[name]) for name, t in loaded.state_dict().items())
+    assert loaded.layers[0].dropout.rate.item() == pytest.approx(0.2)
+
+
+def test_an_interrupted_run_of_version_0_1_resumes_bit_for_bit(finished, tmp_path):
+    def stop(event):
+        if event.step == 20 and event.row is None:
+            signal.raise_signal(signal.SIGINT)
+
+    run = fit(*digits(), folder=tmp_path / "run", observers=[stop], runtime=ONE)
+    home = RunFolder.open(run.folder)
+    saved = checkpoint.load(home.checkpoints)
+    old = {name.replace("masks/", "model/"): t for name, t in saved.tensors.items()}
+    old |= {f"best/{name}": saved.tensors[f"masks/{name}"].clone() for name in MASKS}
+    for path in checkpoint.found(home.checkpoints):
+        path.unlink()
+    checkpoint.save(home.checkpoints, 20, old, saved.plain)
+    assert Run.load(home.path).model.state_dict().keys() == finished.model.state_dict().keys()
+    assert content(resume(home.path).folder) == content(finished.folder)
 
 
 def test_a_damaged_newest_checkpoint_costs_time_but_nothing_else(finished, tmp_path, capsys, monkeypatch):

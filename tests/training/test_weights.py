@@ -19,6 +19,7 @@ from lamina._errors import ArgumentError, DataError, RunError
 from lamina.architectures.adapt import changed_tensors
 from lamina.architectures.build import build
 from lamina.data.load import load
+from lamina.layers.dropout import mask_state
 from lamina.layers.initialized import linear
 from lamina.training.fit import fit
 from lamina.training.freezing import frozen
@@ -114,15 +115,17 @@ def test_torchvisions_weights_are_ours(tmp_path):
 def test_torchvisions_alexnet_has_no_masks_and_keeps_ours(tmp_path):
     options = {"width": 0.05, "outputs": 5}
     source = trained(build("alexnet-torchvision", **options))
-    plain = {n: t for n, t in source.state_dict().items() if n.split(".")[-1] in ("weight", "bias")}
+    plain = source.state_dict()
     net = build("alexnet-torchvision", **options, dropout=0.25, seed=3)
-    before = {n: t.clone() for n, t in net.state_dict().items() if n not in plain}
+    before = {n: t.clone() for n, t in mask_state(net).items()}
     matched = load_weights(net, write(tmp_path / "alexnet.pth", plain))
     assert matched.loaded == tuple(plain) and matched.missing == ()
-    # A run of ours holds the state of its masks; the new network keeps its own rate, seed and counter.
-    matched = load_weights(net, write(tmp_path / "run.safetensors", source.state_dict()))
-    assert matched.loaded == tuple(plain) and matched.unexpected == ()
-    assert before and all(torch.equal(net.state_dict()[n], t) for n, t in before.items())
+    # A run of version 0.1 holds the state of its masks; the new network keeps its own rate, seed and counter.
+    old = plain | mask_state(source)
+    for state in (old, {f"module.{name}": t for name, t in old.items()}):
+        matched = load_weights(net, write(tmp_path / "run.safetensors", state))
+        assert matched.loaded == tuple(plain) and matched.unexpected == ()
+    assert len(before) == 6 and all(torch.equal(mask_state(net)[n], t) for n, t in before.items())
 
 
 @pytest.fixture(scope="module")

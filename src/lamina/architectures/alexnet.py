@@ -118,8 +118,6 @@ class AlexNet(nn.Module):
         self.features = _features(config, start)
         self.avgpool = nn.AdaptiveAvgPool2d(6) if compatible else nn.Identity()
         self.classifier = _classifier(config, start)
-        if compatible:
-            self.register_load_state_dict_pre_hook(_keep_masks)
 
     def forward(self, inputs: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch label"]:
         """Return the logits of a batch of pictures."""
@@ -154,9 +152,3 @@ def _classifier(config: AlexNetConfig, start: dict[str, Any]) -> nn.Sequential:
     if config.form == "torchvision":
         return nn.Sequential(drops[0], first, relus[0], drops[1], second, relus[1], last)
     return nn.Sequential(first, relus[0], drops[0], second, relus[1], drops[1], last)
-
-
-def _keep_masks(network: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
-    """Fill in our dropout counters, which weights from elsewhere do not have."""
-    for name, buffer in network.named_buffers():
-        state.setdefault(prefix + name, buffer)

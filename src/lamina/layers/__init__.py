@@ -16,7 +16,7 @@ from lamina.layers.recurrent import Recurrent, gru, lstm, rnn
 from lamina.layers.residual import SimpleResNetLayer
 from lamina.layers.shortcuts import ZeroPadShortcut, make_shortcut
 from lamina.layers.subsampling import Subsampling
-from lamina.layers.torch_weights import from_torch, load_torch_weights_
+from lamina.layers.torch_weights import from_torch, load_torch_weights_, to_torch
 
 __all__ = [
     "LENET5_TABLE",
@@ -54,4 +54,5 @@ __all__ = [
     "make_shortcut",
     "rnn",
     "scaled_tanh",
+    "to_torch",
 ]

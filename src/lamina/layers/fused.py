@@ -5,6 +5,7 @@ The notes' GRU runs in `functional.gru_scan`. The plain cell with tanh or relu, 
 call for both directions of a layer. Nothing here reads a value of a tensor, so a step can be captured.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -36,7 +37,8 @@ def fused_layer(
 
     Returns:
         The states at all times, both directions joined, and the last state of each cell, as `unroll` gives them; None
-        where no kernel fits: another activation, a hook on a cell, `vmap`, `torch.compile`, forward-mode derivatives.
+        where no kernel fits: another activation, a hook on a cell, `vmap`, `torch.compile`, forward-mode derivatives,
+        a precision that the CPU lacks.
 
     >>> cell, u = LSTMCell(3, 4), torch.linspace(-1, 1, 30).reshape(2, 5, 3)
     >>> outputs, [(h, c)] = fused_layer([cell], u, [cell.initial_state(u[:, 0])])
@@ -47,6 +49,9 @@ def fused_layer(
         return None
     if isinstance(cells[0], GRUCell) and cells[0].reset == "before":
         return _scans(cast(Sequence[GRUCell], cells), inputs, starts, mask)
+    if isinstance(cells[0], LSTMCell) and inputs.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+        if not _has_lstm(torch.get_autocast_dtype("cpu")):
+            return None
     return _torch_layer(cast(Sequence[Cell], cells), inputs, starts, mask)
 
 
@@ -57,6 +62,18 @@ def _fits(cell: nn.Module) -> bool:
     return isinstance(cell, (GRUCell, LSTMCell)) or (
         isinstance(cell, RNNCell) and cell.activation.name in ("tanh", "relu")
     )
+
+
+@functools.cache
+def _has_lstm(dtype: torch.dtype) -> bool:
+    """Say whether this CPU runs an LSTM under autocast: torch asks oneDNN, which has none without AVX-512."""
+    cell = nn.LSTM(1, 1, device="meta").to_empty(device="cpu")
+    try:
+        with torch.no_grad(), torch.autocast("cpu", dtype):
+            cell(torch.zeros(1, 1, 1))
+    except RuntimeError:
+        return False
+    return True
 
 
 def _scans(
@@ -137,7 +154,7 @@ def _torch_weights(cells: Sequence[Cell], closing: bool) -> list[Tensor]:
     matrices: list[Tensor] = []
     biases: list[Tensor] = []
     for cell in cells:
-        n, (W, b_ih, b_hh) = cell.hidden_size, _torch_rows(cell)
+        n, (W, b_ih, b_hh) = cell.hidden_size, torch_rows(cell)
         W_ih, W_hh = W[:, n:], W[:, :n]
         if closing:
             gate = torch.full_like(b_ih[:n], CLOSED)
@@ -151,7 +168,7 @@ def _torch_weights(cells: Sequence[Cell], closing: bool) -> list[Tensor]:
     return [views[k + j] for k in range(0, half, 2) for j in (0, 1, half, half + 1)]
 
 
-def _torch_rows(cell: Cell) -> tuple[Tensor, Tensor, Tensor]:
+def torch_rows(cell: Cell) -> tuple[Tensor, Tensor, Tensor]:
     """Reorder our rows into torch's, the inverse of `layers.torch_weights`; our one bias becomes (bias, 0)."""
     W, b = cell.weight, cell.bias
     if isinstance(cell, LSTMCell):

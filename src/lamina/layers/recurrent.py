@@ -24,7 +24,8 @@ class Recurrent(nn.Module):
     Notes: N5.02, N5.14, N5.18, N5.19, N5.21, N5.22 (§5, §5.1).
     Corrects: E66, the notes leave open how h and g are combined.
     Differs: torch.nn.RNN, GRU and LSTM put time first by default, keep two biases (116 against 104 numbers for three
-        layers with n_u = 3, n_h = 4) and have no batching rule for `vmap`; `layers.torch_weights` changes over.
+        layers with n_u = 3, n_h = 4) and have no batching rule for `vmap`; `layers.from_torch` and
+        `layers.to_torch` change over.
 
     Args:
         cell: "rnn", "gru" or "lstm".

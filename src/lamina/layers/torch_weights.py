@@ -1,10 +1,10 @@
-"""Weights of `torch.nn.RNN`, `GRU` and `LSTM` brought into our cells.
+"""Weights of `torch.nn.RNN`, `GRU` and `LSTM` brought into our cells, and back.
 
 torch keeps two matrices and two biases for each cell and stacks the gates in its own order. Here each cell gets one
-matrix on [h; u], the notes' order of gates, and the sum of the biases.
+matrix on [h; u], the notes' order of gates, and the sum of the biases; on the way back the second bias is zero.
 """
 
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -12,6 +12,8 @@ from torch import nn
 from lamina._errors import ArgumentError
 from lamina._types import Seed, Tensor
 from lamina.layers.cells import Cell, CellOptions, GRUCell, RNNCell
+from lamina.layers.dropout import Dropout
+from lamina.layers.fused import torch_rows
 from lamina.layers.recurrent import Recurrent
 
 _KINDS = {nn.RNN: "rnn", nn.GRU: "gru", nn.LSTM: "lstm"}
@@ -54,7 +56,64 @@ def from_torch(module: nn.RNNBase, *, seed: Seed = 0) -> Recurrent:
         seed=seed,
         **options,
     )
-    return load_torch_weights_(ours.to(cast(Tensor, module.weight_ih_l0)), module)
+    return load_torch_weights_(ours.to(cast(Tensor, module.weight_ih_l0)), module).train(module.training)
+
+
+@torch.no_grad()
+def to_torch(recurrent: Recurrent) -> nn.RNNBase:
+    """Make a torch module that computes what a `Recurrent` computes, in its precision and on its device.
+
+    It takes [batch, time, feature] (`batch_first=True`), and its dropout draws other masks with the same rate. torch
+    has the plain cell with "tanh" or "relu", the GRU with `reset="after"`, and the LSTM; any other formula is refused.
+
+    Notes: N5.05, N5.22, N5.37 (§5, §5.1, §5.2.2).
+    Corrects: E61, E69, the mappings between the notes' and torch's parameters.
+
+    Args:
+        recurrent: a network with any number of layers and directions.
+
+    Returns:
+        An `nn.RNN`, `nn.GRU` or `nn.LSTM` with copies of the weights; `from_torch` brings it back.
+
+    >>> ours = Recurrent("gru", 3, 4, layers=2, bidirectional=True, reset="after")
+    >>> inputs = torch.linspace(-1, 1, 30).reshape(2, 5, 3)
+    >>> torch.allclose(to_torch(ours)(inputs)[0], ours(inputs)[0], atol=1e-6)
+    True
+    """
+    first = cast(Cell, recurrent.cells[0])
+    if isinstance(first, GRUCell) and first.reset != "after":
+        raise ArgumentError(
+            f"`recurrent` must have reset='after', got {first.reset!r}: torch's GRU resets the state after the "
+            "recurrent product, so no weights make it compute the notes' GRU."
+        )
+    kind = next(kind for kind, name in _KINDS.items() if name == recurrent.cell)
+    options: dict[str, Any] = {}
+    if isinstance(first, RNNCell):
+        options["nonlinearity"] = first.activation.name
+        if first.activation.name not in ("tanh", "relu"):
+            raise ArgumentError(
+                f"`recurrent` must have activation='tanh' or 'relu', got {first.activation.name!r}: torch's RNN has no "
+                "other."
+            )
+    theirs = kind(
+        recurrent.input_size,
+        recurrent.hidden_size,
+        num_layers=recurrent.layers,
+        batch_first=True,
+        dropout=cast(Dropout, recurrent.dropouts[0]).rate.item() if recurrent.dropouts else 0.0,
+        bidirectional=recurrent.directions == 2,
+        device="meta",  # no random start
+        dtype=first.weight.dtype,
+        **options,
+    ).to_empty(device=first.weight.device)
+    for place, cell in enumerate(recurrent.cells):
+        suffix = _suffix(recurrent, place)
+        W, b_ih, b_hh = torch_rows(cast(Cell, cell))
+        W_hh, W_ih = W.tensor_split([recurrent.hidden_size], 1)
+        values = {"weight_ih": W_ih, "weight_hh": W_hh, "bias_ih": b_ih, "bias_hh": b_hh}
+        for name, value in values.items():
+            getattr(theirs, name + suffix).copy_(value)
+    return theirs.train(recurrent.training)
 
 
 @torch.no_grad()
@@ -76,14 +135,19 @@ def load_torch_weights_(recurrent: Recurrent, module: nn.RNNBase) -> Recurrent:
     """
     _check_same(recurrent, module)
     for place, cell in enumerate(recurrent.cells):
-        layer, backward = divmod(place, recurrent.directions)
-        suffix = f"_l{layer}" + ("_reverse" if backward else "")
+        suffix = _suffix(recurrent, place)
         W_ih, W_hh = getattr(module, f"weight_ih{suffix}"), getattr(module, f"weight_hh{suffix}")
         zero = torch.zeros_like(W_ih[:, 0])
         b_ih, b_hh = (getattr(module, f"bias_{part}{suffix}") if module.bias else zero for part in ("ih", "hh"))
         for name, value in _ours(recurrent.cell, torch.cat([W_hh, W_ih], 1), b_ih, b_hh).items():
             getattr(cast(Cell, cell), name).copy_(value)
     return recurrent
+
+
+def _suffix(recurrent: Recurrent, place: int) -> str:
+    """Return how torch's names end for a cell."""
+    layer, backward = divmod(place, recurrent.directions)
+    return f"_l{layer}" + ("_reverse" if backward else "")
 
 
 def _ours(kind: str, weight: Tensor, b_ih: Tensor, b_hh: Tensor) -> dict[str, Tensor]:

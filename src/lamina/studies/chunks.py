@@ -14,9 +14,8 @@ from lamina.data.dataset import all_targets
 from lamina.data.preprocess import Preprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.layers import Dropout
 from lamina.studies.losses import Losses
-from lamina.studies.members import Member, MemberResult, build_networks, finite, lacks_dropout, training_data
+from lamina.studies.members import Member, MemberResult, build_networks, finite, training_data
 from lamina.studies.stacked import notes, stack_modules
 from lamina.studies.step import PopulationStep
 from lamina.training.capture import Recording
@@ -176,10 +175,6 @@ class Chunk:
         self._stack = list(range(len(members)))  # which member is in which row of the stack
         self._best: dict[str, Tensor] = {}
         self._kept: dict[int, dict[str, Tensor]] = {}
-        network = self.network
-        self._extra = {
-            f"{name}.{part}" for name, m in network.named_modules() if isinstance(m, Dropout) for part in m._buffers
-        }
 
     @property
     def network(self) -> nn.Module:
@@ -294,11 +289,7 @@ class Chunk:
         k = self._stack[position]
         if self._best_row[k] < 0:
             return {}
-        names = list(self._best)
-        if lacks_dropout(self.members[k]):
-            own = self.members[k].build().state_dict()
-            names = [name for name in names if name in own or name not in self._extra]
-        return {name: self._best[name][position].cpu().clone() for name in names}
+        return {name: t[position].cpu().clone() for name, t in self._best.items()}
 
     def results(self) -> dict[int, MemberResult]:
         """Give what became of each member, by place."""

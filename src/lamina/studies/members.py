@@ -179,11 +179,6 @@ def build_networks(members: Sequence[Member]) -> list[nn.Module]:
     return [made[_plain(member.config), member.seed] for member in members]
 
 
-def lacks_dropout(member: Member) -> bool:
-    """Say whether a member's own network may lack dropout layers that its population has."""
-    return any(not getattr(member.config, name, 1.0) for name in _DROPOUT)
-
-
 def _with_all_dropouts(member: Member, wanted: dict[str, float]) -> nn.Module:
     """Build a network that has dropout wherever another member has it."""
     absent = {name: rate for name, rate in wanted.items() if rate and not getattr(member.config, name)}

@@ -15,6 +15,7 @@ from lamina._errors import ArgumentError, at_least
 from lamina._types import Tensor
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
+from lamina.layers.dropout import load_run_state_, run_state
 from lamina.studies.chunks import Chunk, Data, can_stack, stacked_network, with_shared_seed
 from lamina.studies.members import Member, MemberResult, check_same_shape
 from lamina.studies.memory import plan
@@ -66,8 +67,7 @@ class Population:
 
     def stack(self) -> dict[str, Tensor]:
         """Return the live tensors by name, with the members along the first axis."""
-        tensors: dict[str, Tensor] = self.network.state_dict()
-        return tensors
+        return run_state(self.network)
 
     def member(self, number: int) -> nn.Module:
         """Copy one member into a network of its own."""
@@ -76,7 +76,7 @@ class Population:
         network = copy.deepcopy(self._template)
         tensors = {name: t[number].detach().clone() for name, t in self.stack().items()}
         first = next(iter(tensors.values()))
-        network.to(first.device, next(self.network.parameters()).dtype).load_state_dict(tensors)
+        load_run_state_(network.to(first.device, next(self.network.parameters()).dtype), tensors)
         return network.train(self.network.training)
 
     def notes(self) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ def stack_modules(modules: Sequence[nn.Module], index: Tensor | None = None) -> 
 
     >>> nets = [layers.linear(3, 2, seed=seed) for seed in range(4)]
     >>> stacked = stack_modules(nets)
-    >>> stacked.weight.shape, stacked(torch.ones(5, 1, 3))[:, 2].equal(nets[2](torch.ones(5, 3)))
+    >>> stacked.weight.shape, torch.allclose(stacked(torch.ones(5, 1, 3))[:, 2], nets[2](torch.ones(5, 3)))
     (torch.Size([4, 2, 3]), True)
     """
     return _Stacking(index).tree(modules)
@@ -150,7 +150,7 @@ def select_members(stacked: nn.Module, keep: Tensor) -> None:
                     done[id(parameter)] = parameter, nn.Parameter(parameter[keep], parameter.requires_grad)
                 module._parameters[name] = done[id(parameter)][1]
         for name, buffer in module._buffers.items():
-            constant = name in module._non_persistent_buffers_set and id(module) not in inside
+            constant = _is_constant(module, name) and id(module) not in inside
             if buffer is not None and not constant:
                 module._buffers[name] = buffer[keep]
 
@@ -192,8 +192,7 @@ class _Stacking:
                 None if parameter is None else self._parameter([m._parameters[name] for m in modules])
             )
         for name, buffer in first._buffers.items():
-            # What is not saved is a constant of the form, such as a table of connections: the same in all members.
-            alone = buffer is None or (constants and name in first._non_persistent_buffers_set)
+            alone = buffer is None or (constants and _is_constant(first, name))
             shell._buffers[name] = buffer if alone else self._stacked([m._buffers[name] for m in modules])
         for name, part in first._modules.items():
             shell._modules[name] = None if part is None else inner([m._modules[name] for m in modules])  # type: ignore[misc]
@@ -268,6 +267,11 @@ class Mapped(nn.Module):
 
     def _members(self, tensors: dict[str, Tensor]) -> int:
         return len(next(iter(tensors.values())))
+
+
+def _is_constant(module: nn.Module, name: str) -> bool:
+    """Say whether a buffer is the same in all members, such as a table of connections; it is then not saved."""
+    return name in module._non_persistent_buffers_set and not isinstance(module, layers.Dropout)
 
 
 def _is_own(value: Any, members: int) -> bool:

@@ -18,6 +18,7 @@ from lamina._types import Tensor
 from lamina.data.augment import augment
 from lamina.data.source import Source
 from lamina.functional.optimizers import State
+from lamina.layers.dropout import mask_state
 from lamina.studies.judge import Judge
 from lamina.studies.losses import Losses
 from lamina.studies.stacked import select_members
@@ -314,6 +315,7 @@ class PopulationStep:
     def state(self) -> dict[str, Tensor]:
         """Return the live tensors, by name, that a resume must bring back."""
         tensors = {f"model/{name}": t for name, t in self.network.state_dict().items()}
+        tensors |= {f"masks/{name}": t for name, t in mask_state(self.network).items()}
         for number, moment in enumerate(self.state_of_optimizer.moments):
             tensors |= {f"optimizer/{number}/{name}": t for name, t in moment.items()}
         own = ("loss_sum", "score_sum", "ever", "good", "norms", "active")

@@ -15,6 +15,7 @@ from torch import nn
 from lamina._errors import ArgumentError
 from lamina._types import Tensor
 from lamina.data.source import Source
+from lamina.layers.dropout import load_run_state_, run_state
 from lamina.layers.half_weights import HalfWeights
 from lamina.training import kernels
 from lamina.training.capture import Recording
@@ -303,12 +304,12 @@ def make_captured(
         )
     reason = why_not(train, recipe)
     if not reason:
-        before = {name: t.clone() for name, t in model.state_dict().items()}
+        before = {name: t.clone() for name, t in run_state(model).items()}
         try:
             return CapturedStep(model, train, validation, objective, recipe)
         except RuntimeError as error:  # the model asks the host in the middle, or does what no graph can hold
             reason = f"the network cannot be captured ({str(error).splitlines()[0]})"
-            model.load_state_dict(before)
+            load_run_state_(model, before)
             for parameter in model.parameters():
                 parameter.grad = None
     step = EagerStep(model, train, validation, objective, recipe)

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from lamina._types import Tensor
+from lamina.layers.dropout import load_run_state_, run_state
 from lamina.training.capture import Recording
 from lamina.training.captured import CapturedStep, why_not
 from lamina.training.fused import Fused
@@ -152,13 +153,13 @@ def make_sequence_step(
     elif wanted != "eager" and train.device.type == "cuda":
         reason = why_not(train, recipe)
         if not reason:
-            before = {name: t.clone() for name, t in model.state_dict().items()}
+            before = {name: t.clone() for name, t in run_state(model).items()}
             captured: Any = CapturedLanguageStep if running else CapturedSequenceStep
             try:
                 return cast(SequenceStep, captured(model, train, validation, objective, recipe))
             except RuntimeError as error:  # the model asks the host in the middle, or does what no graph can hold
                 reason = f"the network cannot be captured ({str(error).splitlines()[0]})"
-                model.load_state_dict(before)
+                load_run_state_(model, before)
                 for parameter in model.parameters():
                     parameter.grad = None
     elif wanted == "captured":

@@ -205,7 +205,7 @@ def _train(
         model.load_state_dict({**model.state_dict(), **progress.best})
     status = {"state": reason.name, "sentence": reason.sentence, "best_row": progress.best_row}
     if not reason.failed:
-        status["weights"] = home.write_weights(progress.best or model.state_dict())
+        status["weights"] = home.write_weights(model.state_dict())
     home.write_json("status", status)
     return Run(home.path, model.eval(), preprocess, step.objective, tuple(progress.rows), reason, split)
 

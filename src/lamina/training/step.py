@@ -17,6 +17,7 @@ from lamina.data.source import Source
 from lamina.functional.clipping import clip
 from lamina.functional.losses import penalty
 from lamina.functional.optimizers import proximal_threshold, soft_threshold
+from lamina.layers.dropout import mask_state
 from lamina.training.fused import Fused, FusedAdam, FusedSGD
 from lamina.training.line_search import armijo
 from lamina.training.objective import Objective
@@ -249,6 +250,7 @@ class EagerStep:
     def state(self) -> dict[str, Tensor]:
         """Return the live tensors, by name, that a resume must bring back."""
         tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
+        tensors |= {f"masks/{name}": t for name, t in mask_state(self.model).items()}
         for index, parameter in enumerate(self.params):
             for name, value in self.optimizer.state.get(parameter, {}).items():
                 if isinstance(value, Tensor):
@@ -263,6 +265,8 @@ class EagerStep:
         missing: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
             part, _, rest = name.partition("/")
+            if name not in live and part == "model":
+                name = f"masks/{rest}"  # as version 0.1 wrote them
             if name in live:
                 live[name].copy_(value)
             elif part == "optimizer":

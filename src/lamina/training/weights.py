@@ -15,7 +15,7 @@ from torch import nn
 from lamina._errors import DataError
 from lamina._types import Tensor
 from lamina.architectures.adapt import Fit, adapt, changed_tensors, compare, fill, weight_layers
-from lamina.layers.dropout import Dropout
+from lamina.layers.dropout import mask_state
 from lamina.training import freezing
 from lamina.training.folder import RunFolder
 
@@ -88,11 +88,11 @@ def load_weights(model: nn.Module, path: str | Path) -> Matched:
     """
     path = Path(path)
     own = model.state_dict()
-    masks = {f"{name}." for name, module in model.named_modules() if isinstance(module, Dropout)}
-    tensors = {name: t for name, t in _renamed(read_tensors(path), own).items() if not name.startswith(tuple(masks))}
+    masks = mask_state(model)  # in files of version 0.1
+    tensors = {name: t for name, t in _renamed(read_tensors(path), own | masks).items() if name not in masks}
     fit = compare(model, tensors)
     counters = tuple(name for name in own if name.endswith("num_batches_tracked"))  # old files do without
-    missing = tuple(n for n in fit.missing if not n.startswith(tuple(masks)) and n not in counters)
+    missing = tuple(name for name in fit.missing if name not in counters)
     _check_architecture(model, path, fit)
     _check_finite(own, path, {name: tensors[name] for name in (*fit.whole, *fit.partly)})
     fill(model, tensors, fit)
