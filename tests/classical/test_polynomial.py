@@ -145,6 +145,8 @@ def test_norm_one_stops_at_its_limit_and_at_zero(data):
     assert cut.iterations == 3 and not cut.converged
     assert (polynomial.fit(u, s, 9, penalty=100.0, norm=1).weight == 0).all()
     assert polynomial.fit(u, s, 9, 0.0, norm=1).weight.equal(polynomial.fit(u, s, 9).weight)
+    for closed in (polynomial.fit(u, s, 9), polynomial.fit(u, s, 9, penalty=0.1)):
+        assert closed.iterations == 0 and closed.converged  # no iterations where there is a closed form
 
 
 @pytest.mark.notes("N1.64")
