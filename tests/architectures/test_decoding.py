@@ -69,6 +69,21 @@ def test_writing_stops_at_the_end_and_the_row_is_filled_with_it():
     assert beam_search(count, torch.zeros(1, 2, 1), torch.tensor([0, 1]), END, 9, beams=2)[0].tolist() == rows.tolist()
 
 
+@pytest.mark.notes("N5.48")
+def test_after_its_end_a_row_holds_nothing_else_whatever_the_network_says():
+    """After END this network would begin to count again; the shorter answer must not."""
+
+    def cycle(words, state):
+        return torch.nn.functional.one_hot((words + 1) % 4, 4).float() * 50, state
+
+    states, starts, expected = torch.zeros(1, 2, 1), torch.tensor([0, 2]), [[1, 2, END], [END, END, END]]
+    assert greedy(cycle, states, starts, END, 9).tolist() == expected
+    assert sample(cycle, states, starts, END, 9).tolist() == expected
+    words, value = beam_search(cycle, states, starts, END, 9, beams=2)
+    assert words.tolist() == expected
+    assert value.tolist() == pytest.approx([0.0, 0.0], abs=1e-6)  # all that follows the end is free
+
+
 def test_forbidden_words_are_never_written():
     rows = greedy(markov(TABLE), STATE, START, END, 5, never=[1])
     assert 1 not in rows[0].tolist() and rows[0, 0] == 2

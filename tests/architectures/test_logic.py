@@ -128,6 +128,13 @@ def test_fourteen_of_sixteen_functions_are_reachable():
     assert perceptron_truth_tables(bound=3.0, step=0.5) == perceptron_truth_tables()
 
 
+def test_the_grid_ends_at_the_bound():
+    """From -1/4 in steps of 3/8 there are -1/4 and 1/8 only; the next, 1/2, would make OR."""
+    numbers = itertools.product((-0.25, 0.125), repeat=3)
+    tables = {tuple(int(W1 * u + W2 * v + b >= 0) for u, v in TRUTH_INPUTS) for W1, W2, b in numbers}
+    assert perceptron_truth_tables(bound=0.25, step=0.375) == tables and (0, 1, 1, 1) not in tables
+
+
 @pytest.mark.notes("N1.78")
 def test_xor_contradicts_itself():
     # three rows right (b < 0, W1 + b >= 0, W2 + b >= 0) make the fourth sum positive, so that its row is wrong

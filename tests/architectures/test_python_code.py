@@ -45,6 +45,7 @@ def test_one_output_is_two_classes_or_a_number_in_units_of_the_target():
     assert torch.allclose(both, torch.cat([1 - z.sigmoid(), z.sigmoid()], 1), atol=1e-6)
     number = executed(python_code(network, target=(10.0, 2.0)))["predict"](POINTS)
     assert torch.allclose(number, 2 * z + 10, atol=1e-5)
+    assert torch.allclose(executed(python_code(network))["predict"](POINTS), z, atol=1e-6)  # as it is, without units
 
 
 def test_batch_norm_is_folded_into_the_layer_before():

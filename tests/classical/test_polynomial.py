@@ -143,8 +143,14 @@ def test_norm_one_stops_at_its_limit_and_at_zero(data):
     u, s, _, _ = data
     cut = polynomial.fit(u, s, 9, penalty=1e-4, norm=1, max_iterations=3)
     assert cut.iterations == 3 and not cut.converged
+    U = polynomial.vandermonde(u, 9)
+    size, one = torch.linalg.eigvalsh(U.T @ U / 10)[-1], polynomial.fit(u, s, 9, penalty=1e-4, norm=1, max_iterations=1)
+    step = U.T @ s / 10 / size  # from zero along the gradient, then towards zero by lambda per unit of the step
+    torch.testing.assert_close(one.weight, step.sign() * (step.abs() - 1e-4 / size).clamp(min=0), rtol=0, atol=1e-12)
     assert (polynomial.fit(u, s, 9, penalty=100.0, norm=1).weight == 0).all()
     assert polynomial.fit(u, s, 9, 0.0, norm=1).weight.equal(polynomial.fit(u, s, 9).weight)
+    for closed in (polynomial.fit(u, s, 9), polynomial.fit(u, s, 9, penalty=0.1)):
+        assert closed.iterations == 0 and closed.converged  # no iterations where there is a closed form
 
 
 @pytest.mark.notes("N1.64")

@@ -65,3 +65,23 @@ def test_the_lines_are_what_backpropagate_does():
     assert len(lines) == 2 * 3 + 1 + 4 * 3 - 1
     assert lines[7].formula == r"\bar z^{[3]} = \tfrac1N (y^{[3]} - S(u)) \odot (\sigma^{[3]})'(z^{[3]})"
     assert [line.phase for line in lines] == ["forward"] * 6 + ["loss"] + ["backward"] * 11
+
+
+@pytest.mark.notes("N2.80")
+def test_the_formulas_are_those_of_the_algorithm():
+    weights, biases = network((1, 1, 1))
+    lines = sweep(weights, biases, ["tanh", "sigmoid"], torch.ones(1, 1, dtype=F64), torch.ones(1, 1, dtype=F64), "bce")
+    assert [line.formula for line in lines] == [
+        r"z^{[1]} = W^{[0]} y^{[0]} + b^{[0]}",
+        r"y^{[1]} = \sigma^{[1]}(z^{[1]})",
+        r"z^{[2]} = W^{[1]} y^{[1]} + b^{[1]}",
+        r"y^{[2]} = \sigma^{[2]}(z^{[2]})",
+        r"\mathscr{L}(y^{[2]}, S(u))",
+        r"\bar z^{[2]} = \tfrac1N (y^{[2]} - S(u))",
+        r"\bar W^{[1]} = \bar z^{[2]} (y^{[1]})^\top",
+        r"\bar b^{[1]} = \bar z^{[2]}",
+        r"\bar y^{[1]} = (W^{[1]})^\top \bar z^{[2]}",
+        r"\bar z^{[1]} = \bar y^{[1]} \odot (\sigma^{[1]})'(z^{[1]})",
+        r"\bar W^{[0]} = \bar z^{[1]} (y^{[0]})^\top",
+        r"\bar b^{[0]} = \bar z^{[1]}",
+    ]

@@ -64,6 +64,22 @@ def test_resnet18_has_its_stages_and_skip_connections():
     assert overlaps(scene, lines=True) == []
 
 
+@pytest.mark.notes("N4.30")
+@pytest.mark.parametrize("style", ["blocks", "boxes"])
+def test_skip_connections_of_resnet18_end_between_the_second_normalization_and_its_relu(style):
+    scene = resnet18(style)
+    fronts = [s for s in scene.shapes if isinstance(s, Rectangle) and s.title.startswith(("normal", "relu"))]
+    norms, relus = fronts[0::2][2::2], fronts[1::2][2::2]  # without those of stage A, the second of each block
+    skips = [s for s in scene.shapes if isinstance(s, Path) and s.title == "skip connection"]
+    assert len(norms) == len(relus) == len(skips) == 8
+    for norm, relu, skip in zip(norms, relus, skips, strict=True):
+        x, y = skip.points[-1]
+        if style == "blocks":  # the tip touches the edge between both lids, which rises to the right by 45 degrees
+            assert x - relu.corner[0] == pytest.approx(relu.corner[1] - y)
+        else:
+            assert norm.corner[0] + norm.size[0] < x < relu.corner[0]
+
+
 @pytest.mark.parametrize("style", ["blocks", "boxes"])
 @pytest.mark.parametrize("make", [lenet5, alexnet, resnet18])
 def test_texts_keep_clear_in_both_styles(make, style):

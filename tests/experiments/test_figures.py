@@ -122,6 +122,19 @@ def test_or_is_separated_and_xor_is_not():
     assert words(figures_curves.separability()).count("separating line") == 1
 
 
+@pytest.mark.notes("N1.79")
+def test_the_panels_show_the_truth_tables_of_or_and_xor():
+    """A dot where the value is 1 and a ring where it is 0, at the corners of each panel's unit square."""
+    spots = [s for s in figures_curves.separability().shapes if isinstance(s, Circle)]
+    legend = min(s.center[1] for s in spots)
+    spots = sorted((s for s in spots if s.center[1] > legend), key=lambda s: s.center[0])
+    assert len(spots) == 8
+    for panel, ones in ((spots[:4], {(0, 1), (1, 0), (1, 1)}), (spots[4:], {(0, 1), (1, 0)})):
+        left, low = min(s.center[0] for s in panel), max(s.center[1] for s in panel)  # y points down
+        places = {(s.center[0] > left + 1, s.center[1] < low - 1): s.fill for s in panel}
+        assert places == {(u, v): "line2" if (u, v) in ones else "paper" for u in (0, 1) for v in (0, 1)}
+
+
 @pytest.mark.notes("N2.41")
 def test_batch_normalization_gives_mean_zero_and_deviation_one():
     before, after = figures_data.batch_norm_example()

@@ -62,6 +62,13 @@ def test_box_with_box_is_the_triangle():
 
 
 @pytest.mark.notes("N3.12")
+def test_quadrature_takes_the_middle_of_each_step():
+    """The midpoint rule is exact for a line: the integral of x from 0 to 1 from the places 1/4 and 3/4."""
+    result = convolve_functions(lambda x: x, torch.ones_like, torch.zeros(1), 0, 1, points=2)
+    assert result.tolist() == [0.5]
+
+
+@pytest.mark.notes("N3.12")
 def test_quadrature_of_a_jump_is_of_first_order():
     t = torch.linspace(-1.2, 1.2, 17, dtype=torch.float64) + 0.0123
     result = convolve_functions(box, box, t, -1, 1, points=500)
@@ -155,6 +162,7 @@ def test_sum_of_two_dice():
 def test_sum_of_three_four_sided_dice_is_counted():
     rolls = [a + b + c for a in range(1, 5) for b in range(1, 5) for c in range(1, 5)]
     assert dice_sum_distribution(3, 4) == {t: Fraction(rolls.count(t), 64) for t in range(3, 13)}
+    assert dice_sum_distribution(3, 1) == {3: 1}
 
 
 @pytest.mark.parametrize(

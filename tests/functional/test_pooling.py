@@ -174,3 +174,5 @@ def test_refusals(pool):
         pool(image, 2, 0)
     with pytest.raises(ShapeError, match=r"`kernel_size` must be at most the padded input \(6\), got 7: add padding"):
         pool(image, 7)
+    with pytest.raises(ShapeError, match=r"`kernel_size` must be at most the padded input \(1\), got 2: add padding"):
+        pool(torch.zeros(1, 1, 6))  # one image, too low

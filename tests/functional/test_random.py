@@ -173,3 +173,9 @@ def test_dropout_gives_zero_or_the_scaled_input(rate, seed, stream, counter):
     y = torch.linspace(1, 2, 37, dtype=torch.float64)
     dropped = dropout(y, rate, seed, stream, counter)
     assert torch.equal(dropped[dropped != 0], (y / (1 - rate))[dropped != 0])
+
+
+def test_uniform_numbers_are_the_upper_24_bits():
+    bits = torch.tensor([reference_bits(i, 1, 2, 3) % 2**32 >> 8 for i in range(64)])
+    assert bits.remainder(2).any()  # the last of them counts, too
+    assert torch.equal(uniform((64,), 1, 2, 3).double() * 2**24, bits.double())

@@ -311,6 +311,19 @@ def lstm_gates(forget, write, read, hidden=4):
     return torch.tensor([forget, write, read, 0.0], dtype=torch.float64).repeat_interleave(hidden)
 
 
+@pytest.mark.notes("N5.37")
+@pytest.mark.parametrize(("forget", "write"), [(OPEN, OPEN), (OPEN, SHUT), (SHUT, OPEN), (SHUT, SHUT)])
+def test_forget_and_input_gate_are_independent(generator, forget, write):
+    """In a coupled cell one gate would be one minus the other: both could be neither open nor shut."""
+    weight = torch.cat([torch.zeros(12, 7, dtype=torch.float64), normal(generator, 4, 7)])
+    u, h, c = normal(generator, 3), normal(generator, 4), normal(generator, 4)
+    candidate = torch.tanh(weight[12:] @ torch.cat([h, u]))
+    h_new, c_new = lstm_step(u, (h, c), weight, lstm_gates(forget, write, OPEN))
+    expected = (forget == OPEN) * c + (write == OPEN) * candidate
+    torch.testing.assert_close(c_new, expected, rtol=0, atol=1e-15)
+    torch.testing.assert_close(h_new, torch.tanh(expected), rtol=0, atol=1e-15)
+
+
 @pytest.mark.notes("N5.38")
 def test_the_conveyor_belt_keeps_its_load_exactly(generator):
     weight = torch.cat([torch.zeros(12, 7, dtype=torch.float64), normal(generator, 4, 7)])
@@ -398,6 +411,12 @@ def test_a_sequence_in_two_parts_is_the_sequence(first, second, seed):
     backward, start = unroll(step, u, h, reverse=True)
     mirrored, same = unroll(step, u.flip(1), h)
     assert torch.equal(backward, mirrored.flip(1)) and torch.equal(start, same)
+
+
+@pytest.mark.notes("N5.14")
+def test_valid_steps_are_those_before_the_length():
+    expected = [[False, False, False], [True, False, False], [True, True, False], [True] * 3, [True] * 3]
+    assert valid_steps(torch.tensor([0, 1, 2, 3, 5]), 3).tolist() == expected
 
 
 def test_mask_freezes_the_state_and_silences_the_output():

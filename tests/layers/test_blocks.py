@@ -147,3 +147,13 @@ def test_our_batch_norm_is_the_blocks_batch_norm(generator):
     y, part = maps(generator), scramble(nn.BatchNorm2d(4), generator)
     assert torch.allclose(batch_norm(y, part.weight, part.bias, part.eps), norm(part, y), rtol=0, atol=1e-12)
     assert torch.allclose(part(y), norm(part, y), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", ORIGINAL + PREACTIVATION)
+def test_kernels_start_by_the_rule_of_he(make):
+    """The mean square is 2 / fan-in, to four standard deviations of a mean of so many squares."""
+    convolutions = [part for part in make(32, 64, stride=2).modules() if isinstance(part, nn.Conv2d)]
+    assert len(convolutions) == 3 + (make in (OriginalBottleneck, PreActBottleneck))
+    for part in convolutions:
+        expected, number = 2 / part.weight[0].numel(), part.weight.numel()
+        assert part.weight.square().mean().item() == pytest.approx(expected, rel=4 * (2 / number) ** 0.5)

@@ -6,7 +6,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina.layers.blocks import PreActBlock
-from lamina.layers.checkpointing import run_blocks
+from lamina.layers.checkpointing import _Again, run_blocks
 from lamina.layers.dropout import Dropout
 
 
@@ -96,3 +96,12 @@ def test_recorded_in_a_graph(generator):
     graph.replay()
     assert all(torch.allclose(g, h, rtol=1e-4, atol=1e-5) for g, h in zip(expected, found, strict=True))
     assert all(torch.allclose(t, after[name]) for name, t in blocks.state_dict().items())
+
+
+def test_only_what_a_later_computation_reads_is_remembered():
+    """Batch norm in training reads no buffer, unless it averages over all batches and needs their number."""
+    norm, average, drop = nn.BatchNorm2d(2), nn.BatchNorm2d(2, momentum=None), Dropout(0.5)
+    again = _Again(nn.Sequential(norm, average, drop, nn.Tanh()))
+    assert again.blind == [norm] and again.seen.keys() == {average, drop}
+    asleep = _Again(nn.Sequential(norm).eval())
+    assert not asleep.blind and asleep.seen.keys() == {norm}

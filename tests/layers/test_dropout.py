@@ -29,6 +29,7 @@ def test_values_rate_and_mean(rate):
 @pytest.mark.notes("N3.08")
 def test_values_for_a_half_are_0_and_2():
     assert set(Dropout(0.5)(ONES).flatten().tolist()) == {0.0, 2.0}
+    assert torch.equal(Dropout()(ONES), Dropout(0.5)(ONES))  # a half is what is meant without a rate
 
 
 @pytest.mark.notes("N3.08")

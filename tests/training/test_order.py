@@ -27,3 +27,26 @@ def test_seed_and_epoch_decide_and_nothing_else():
     assert first.equal(epoch_order(100, 10, "epoch", 1, 2))
     assert not first.equal(epoch_order(100, 10, "epoch", 1, 3)) and not first.equal(epoch_order(100, 10, "epoch", 2, 2))
     assert before.equal(torch.random.get_rng_state())
+
+
+@pytest.mark.notes("N1.42", "N1.45")
+@pytest.mark.parametrize(
+    ("batch_size", "sampling"), [(2, "with-replacement"), (2, "without-replacement"), (1, "epoch")]
+)
+def test_every_example_is_drawn_equally_often(batch_size, sampling):
+    """Of 400 epochs of 4 or 5 draws from 5 examples each gets a fifth, to four standard deviations."""
+    drawn = torch.cat([epoch_order(5, batch_size, sampling, 3, epoch) for epoch in range(400)])
+    counts, expected = drawn.bincount(), len(drawn) / 5
+    assert len(counts) == 5
+    assert (counts - expected).abs().max() < 4 * (expected * 0.8) ** 0.5
+
+
+def test_single_draws_repeat_whatever_the_sampling_is_called():
+    """A batch of one has nothing to repeat, so both ways of drawing give the same numbers, with repetitions."""
+    orders = [epoch_order(6, 1, sampling, 1, 0) for sampling in ("with-replacement", "without-replacement")]
+    assert orders[0].equal(orders[1]) and len(orders[0]) == 6
+    assert any(len(epoch_order(6, 1, "without-replacement", 1, epoch).unique()) < 6 for epoch in range(5))
+
+
+def test_a_batch_larger_than_the_data_is_drawn_once():
+    assert len(epoch_order(3, 5, "with-replacement", 0, 0)) == 5

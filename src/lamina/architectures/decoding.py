@@ -117,7 +117,7 @@ def beam_search(
         totals = total[:, :, None] + torch.where(ended[:, :, None], still, gains)
         longer = lengths + ~ended
         worth = totals / longer[:, :, None] ** length_penalty
-        _, chosen = worth.flatten(1).topk(min(beams, beams * size), 1)
+        _, chosen = worth.flatten(1).topk(beams, 1)
         parent, word = chosen // size, chosen % size
         total = totals.flatten(1).gather(1, chosen)
         lengths, ended = longer.gather(1, parent), ended.gather(1, parent) | (word == end)
@@ -195,12 +195,8 @@ def _draw(logits: Tensor, temperature: float, top_k: int | None, seed: int, step
         logits = logits.masked_fill(logits < least, -torch.inf)
     shares = (logits.double() / temperature).softmax(-1).cumsum(-1)
     chance = uniform((len(logits),), seed, _SAMPLING, step, logits.device).double()
-    # The last share is 1 up to rounding; a chance above it takes the last word that is possible.
-    return (
-        torch.searchsorted(shares / shares[:, -1:], chance[:, None], right=True)
-        .squeeze(1)
-        .clamp(max=shares.shape[1] - 1)
-    )
+    # The last share is 1 up to rounding; divided by itself it is 1, above every chance.
+    return torch.searchsorted(shares / shares[:, -1:], chance[:, None], right=True).squeeze(1)
 
 
 def _without(logits: Tensor, never: Sequence[int]) -> Tensor:

@@ -127,7 +127,10 @@ def staged(stage: Stage, parts: Sequence[Piece], groups: Sequence[Sequence[int]]
     right = x - gap + pad
     where = {place: number for number, group in enumerate(groups) for place in group}
     for first, last in stage.skips:
-        start, end = lefts[where[first]] - 3, lefts[where[last]] + parts[where[last]].leave + 3
+        start, end = (
+            lefts[where[first]] - 3,
+            lefts[where[last]] + _behind(parts[where[last]], groups[where[last]].index(last)),
+        )
         top = min(box(shape)[1] for part in parts[where[first] : where[last] + 1] for shape in part.shapes)
         points = ((start, top + 4), (start + 4, top - 20), (end - 4, top - 20), (end, top + 4))
         shapes.append(Path(points, Stroke("accent", 1.4), "end", curve=True, title="skip connection"))
@@ -137,6 +140,13 @@ def staged(stage: Stage, parts: Sequence[Piece], groups: Sequence[Sequence[int]]
     words = in_lines(stage.layers[-1].shape)
     need = max(right, *(width(word, SMALL) for word in words), width(stage.name, 14.0, bold=True))
     return Piece((frame, *shapes, name), right, right / 2, words, need, leave=right)
+
+
+def _behind(piece: Piece, number: int) -> float:
+    """Find where a skip connection ends behind one layer of a piece: on the rear edge of a lid, or behind a box."""
+    lids = [shape for shape in piece.shapes if isinstance(shape, Polygon)][::2]
+    boxes = [shape for shape in piece.shapes if isinstance(shape, Rectangle)]
+    return box(lids[number])[2] - 4 if lids else box(boxes[number])[2] + 3
 
 
 def link(start: float, end: float) -> list[Shape]:
