@@ -61,9 +61,9 @@ def minimizer(strength: float = STRENGTH) -> torch.Tensor:
     return torch.from_numpy(lasso.fit(U.double().numpy(), S.double().numpy().ravel()).coef_)
 
 
-def assert_at_minimizer(weights: Sequence[torch.Tensor], strength: float = STRENGTH) -> None:
+def assert_at_minimizer(weights: Sequence[torch.Tensor], strength: float = STRENGTH, tolerance: float = 1e-7) -> None:
     """Compare weights with the minimizer; its zeros must be exact."""
     expected = minimizer(strength)
     for weight in weights:
-        torch.testing.assert_close(weight, expected, rtol=0, atol=1e-7)
+        torch.testing.assert_close(weight.double(), expected, rtol=0, atol=tolerance)
         assert torch.equal(weight == 0, expected == 0) and 2 <= int((weight != 0).sum()) < 8

@@ -33,11 +33,11 @@ def test_a_warm_up_ends_there_too():
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", [name for name in lasso.OPTIMIZERS if name != "line search"])
 def test_the_captured_update_ends_at_the_minimizer(name):
-    recipe = lasso.recipe(name)
+    recipe = lasso.recipe(name, precision="float32")  # torch's SGD on the device takes its rate in single precision
     with Runtime("cuda", step="captured").applied(recipe.precision) as runtime:
         step = lasso.step_of(recipe, runtime)
         assert step.kind == "captured", step.reason
-        lasso.assert_at_minimizer([lasso.trained(step)])
+        lasso.assert_at_minimizer([lasso.trained(step)], tolerance=1e-6)
 
 
 @pytest.mark.notes("N1.63")

@@ -17,6 +17,7 @@ import torch
 from lamina._processor import cache_folder
 from lamina._types import Tensor
 
+_INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 _MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -61,10 +62,22 @@ class Kernel:
         grid = (blocks, 1, 1) if isinstance(blocks, int) else (*blocks, 1)
         shared = self.shared_memory if shared_memory is None else shared_memory
         parts = (self.function, *grid, threads, 1, 1, shared, stream, pointers)
-        if cooperative:
-            _check(_driver().cuLaunchCooperativeKernel(*parts), "cuLaunchCooperativeKernel")
-        else:
-            _check(_driver().cuLaunchKernel(*parts, None), "cuLaunchKernel")
+        name, more = ("cuLaunchCooperativeKernel", ()) if cooperative else ("cuLaunchKernel", (None,))
+        status = getattr(_driver(), name)(*parts, *more)
+        if status == _INVALID_CONTEXT:  # autograd's thread, in which nothing of the runtime has been called yet
+            _bind()
+            status = getattr(_driver(), name)(*parts, *more)
+        _check(status, name)
+
+
+def _bind() -> None:
+    """Make the device's context, which torch uses, the calling thread's; allowed while a graph is captured."""
+    context = ctypes.c_void_p()
+    _check(
+        _driver().cuDevicePrimaryCtxRetain(ctypes.byref(context), torch.cuda.current_device()),
+        "cuDevicePrimaryCtxRetain",
+    )
+    _check(_driver().cuCtxSetCurrent(context), "cuCtxSetCurrent")
 
 
 def _value(argument: Argument) -> Any:
