@@ -125,7 +125,7 @@ def symmetry(seeds: Seeds = 3, steps: int = 300) -> Result:
     u = torch.stack([torch.randn(32, 3, generator=g, dtype=F64) for g in generators])
     s = torch.stack([torch.randn(32, 1, generator=g, dtype=F64) for g in generators])
     rows: list[tuple[Any, ...]] = []
-    found = []
+    found: list[tuple[Any, ...]] = []
     for start, rule, scale in (("all weights 0.5", "constant", 0.5), ("random weights", "xavier", 1.0)):
         networks = [
             cast(FNN, build("fnn", inputs=3, outputs=1, hidden=4, activation="tanh", initialization=rule, scale=scale,

@@ -240,7 +240,7 @@ def weight_decay(
     best = errors.index(min(errors))
     gains, losses = ([math.log2(a / b) for a, b in zip(found[place][1], found[best][1], strict=True)]
                      for place in (0, len(squared) - 1))  # fmt: skip
-    largest = list(zip(*(each[2] for each in found[:-1]), strict=True))
+    heaviest = list(zip(*(each[2] for each in found[:-1]), strict=True))
     return Result(
         f"degree 9 on ten points, mean over {len(seeds)} seeds",
         ("norm", "penalty", "training error", "unseen error", "largest weight", "zeros of 10"),
@@ -252,7 +252,7 @@ def weight_decay(
                              losses, least=1.5),
             Claim.on_average("it is bad even on its own points: the training error", found[-2][0], least=0.15),
             Claim.often("the largest weight falls with the penalty",
-                        [all(a > b for a, b in itertools.pairwise(each)) for each in largest]),
+                        [all(a > b for a, b in itertools.pairwise(each)) for each in heaviest]),
             Claim("the squared norm sets no coefficient to zero", max(row[5] for row in squared) == 0),
             Claim.on_average("the number of coefficients of ten that norm 1 sets to zero", found[-1][3], least=5.0),
         ),
@@ -312,10 +312,8 @@ def penalty_in_training(seeds: Seeds = 3, strength: float = 0.05, steps: int = 3
             Claim(
                 "the squared norm in the loss ends at the closed form, to 1e-5, with every seed", max(exact[0]) < 1e-5
             ),
-            Claim(
-                "so does torch's weight_decay of 2 lambda, in SGD and in Adam, with every seed",
-                max(*twice[0], *moments[0]) < 1e-5,
-            ),
+            Claim("so does torch's weight_decay of 2 lambda in SGD, with every seed", max(twice[0]) < 1e-5),
+            Claim.often("so does the same in Adam, to 1e-5 after these steps", [far < 1e-5 for far in moments[0]], 0.8),
             Claim.on_average(
                 "with weight_decay lambda it ends elsewhere: the distance to the closed form", once[0], least=0.01
             ),

@@ -283,7 +283,8 @@ def good_defaults(
     for name in names:
         numbers = []
         for seed in seeds:
-            split = (makers[name](seed) if name in makers else load(name)).split(seed=seed)  # type: ignore[attr-defined]
+            data: Any = makers[name](seed) if name in makers else load(name)
+            split = data.split(seed=seed)
             problem = Problem.make("fnn", split, recipe=Recipe(Adam(), epochs, 32), options={"hidden": 32}, seed=seed)
             grid = Grid().propose(Space.of(constants), ())
             losses = validation_losses(problem, grid)
