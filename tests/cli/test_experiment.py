@@ -18,6 +18,19 @@ def test_by_name_as_json_with_seeds_and_a_drawing(typed, tmp_path):
     assert "difference quotient" in (tmp_path / "plot.svg").read_text()
 
 
+def test_fresh_seeds_give_other_numbers(typed):
+    def rows(*words):
+        code, out, _ = typed("experiment", *words, "--json")
+        assert code == 0
+        return json.loads(out)["rows"]
+
+    assert rows("N4.21", "--seeds", "2") == rows("N4.21", "--seeds", "2", "--first-seed", "0")
+    assert rows("N4.21", "--seeds", "2") != rows("N4.21", "--seeds", "2", "--first-seed", "2000")
+    assert len(rows("N3.20", "--first-seed", "7", "--seeds", "2")) == 2
+    assert rows("N3.20", "--first-seed", "7", "--seeds", "2")[0]["seed"] == 7
+    assert rows("N1.59") == rows("N1.59", "--first-seed", "0") != rows("N1.59", "--first-seed", "1")
+
+
 def test_all_of_them_are_listed(typed):
     code, out, _ = typed("experiment", "--list")
     lines = out.splitlines()
@@ -48,7 +61,11 @@ def test_a_claim_that_fails_ends_with_one(typed, monkeypatch):
     [
         (("N9.99",), "`ID` 'N9.99' is no id of an experiment: `lamina experiment --list` shows them all"),
         (("N4.04",), "`ID` 'N4.04' is a row of the notes without an experiment"),
-        (("N4.02", "--seeds", "3"), "`--seeds` has no meaning for N4.02: products draws nothing; leave it out"),
+        (("N4.02", "--seeds", "3"), "`--seeds` has no meaning for N4.02: products runs once; leave it out"),
+        (
+            ("N4.02", "--first-seed", "3"),
+            "`--first-seed` has no meaning for N4.02: products draws nothing; leave it out",
+        ),
         (("N4.15", "-o", "plot.gif"), "must end in one of .svg, .tex, .pdf, .png, got 'plot.gif'"),
     ],
 )

@@ -42,7 +42,7 @@ def test_wider_is_better_on_average():
 def test_claims_about_width_can_fail():
     with pytest.raises(ClaimError, match="falls with every widening"):
         widening(seeds=2, widths=(32, 8)).check()
-    with pytest.raises(ClaimError, match="a width exists at which every error is at most 1e-12: None"):
+    with pytest.raises(ClaimError, match="a width exists at which the error is at most 1e-12"):
         widening(seeds=2, widths=(4, 8), tolerance=1e-12).check()
     with pytest.raises(ClaimError, match="a few units are not enough"):
         widening(seeds=2, widths=(32, 64)).check()
@@ -102,7 +102,7 @@ def test_depth_suits_compositions(unchecked):
 
 
 def test_claims_about_compositions_can_fail(unchecked):
-    with pytest.raises(ClaimError, match="the deep one is better by a factor of 3"):
+    with pytest.raises(ClaimError, match="the deep one is better"):
         composition(seeds=2, steps=2).check()
     with pytest.raises(ClaimError, match="the same number of parameters"):
         composition(seeds=1, steps=2, hidden=((190,), (16, 16, 16))).check()

@@ -32,7 +32,7 @@ def test_starting_points_decide_and_zero_prevents(unchecked):
     assert tanh[2] > 0.1 and relu[2] > 0.1 and tanh[6] < 0.01
     short = starting_points(seeds=2, steps=2)
     assert short.rows == starting_points(seeds=2, steps=2).rows
-    with pytest.raises(ClaimError, match="last losses differ tenfold"):
+    with pytest.raises(ClaimError, match="lead to different results"):
         short.check()
 
 
@@ -42,7 +42,7 @@ def test_equal_neurons_stay_equal_and_random_ones_differ(unchecked):
     assert constant[1] < 1e-14 and constant[2] == pytest.approx(0.337, abs=0.01)
     assert constant[3] < 1e-9 and constant[5] == "1" and random[5] == "3"
     assert random[1] > 0.1 and random[3] > 1
-    with pytest.raises(ClaimError, match="they train, but stay identical"):
+    with pytest.raises(ClaimError, match="although they do train"):
         symmetry(seeds=2, steps=0).check()
 
 
@@ -67,7 +67,7 @@ def test_large_weights_explode_in_wide_layers_only():
     assert math.log2(linear[2]) / 20 == pytest.approx(2, abs=0.2)
     assert math.log2(relu[2]) / 20 == pytest.approx(1, abs=0.2)
     assert nan[:3] == [0, 0, 0] and nan[3] > 0.9
-    with pytest.raises(ClaimError, match=r"above sqrt\(2\) they explode"):
+    with pytest.raises(ClaimError, match="some widths lie below"):
         large_weights(seeds=1, widths=(10, 25)).check()
 
 
@@ -78,7 +78,7 @@ def test_large_weights_saturate_tanh():
     assert [row[3] for row in shallow] == sorted(row[3] for row in shallow) and shallow[-1][3] > 0.9
     assert shallow[-1][4] < 0.03 < shallow[0][4]
     assert wide[5] / wide[6] > 1e3  # the notes expect a small first gradient here: large weights outweigh it
-    with pytest.raises(ClaimError, match="40 to 50 %"):
+    with pytest.raises(ClaimError, match="20 wide layers: the share"):
         saturation(seeds=1, widths=(25, 100)).check()
 
 

@@ -21,5 +21,5 @@ def test_models_with_skill_are_told_from_coins():
 
 
 def test_selecting_among_few_promises_little():
-    with pytest.raises(ClaimError, match="looks better than a coin by a tenth"):
+    with pytest.raises(ClaimError, match="the accuracy of the best of 3"):
         coin_flips(models=(1, 2, 3)).check()

@@ -33,11 +33,11 @@ def test_most_starting_points_reach_xor_and_the_rest_share_a_value():
 
 
 def test_same_numbers_again_and_claims_that_fail():
-    short = xor_training(seeds=4, steps=3)
-    assert str(short.rows) == str(xor_training(seeds=4, steps=3).rows)
-    with pytest.raises(ClaimError, match="most sigmoid networks from Xavier x 1 reach 4 of 4"):
+    short = xor_training(seeds=8, steps=3)
+    assert str(short.rows) == str(xor_training(seeds=8, steps=3).rows)
+    with pytest.raises(ClaimError, match="a sigmoid network from Xavier x 1 reaches 4 of 4"):
         short.check()
-    assert [claim.holds for claim in short.claims] == [False, False, True, False, True]
+    assert [claim.holds for claim in short.claims] == [False, False, True, True, True, True, True, True]
 
 
 @pytest.mark.notes("N2.14")

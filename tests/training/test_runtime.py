@@ -7,6 +7,7 @@ import torch
 
 import lamina
 from lamina._errors import ArgumentError
+from lamina._processor import LIMIT
 from lamina.data import synthetic
 from lamina.training import denormals
 from lamina.training.cross_validation import cross_validate
@@ -103,7 +104,8 @@ def test_a_missing_device_is_named():
             Runtime("cuda").check()
 
 
-def test_what_differs_is_said_and_what_was_not_recorded_is_not():
+def test_what_differs_is_said_and_what_was_not_recorded_is_not(monkeypatch):
+    monkeypatch.delenv(LIMIT, raising=False)
     recorded = environment(Runtime())
     assert Runtime().differences(recorded) == []
     assert Runtime().differences(recorded | {"onednn": "AVX2"}) == ["onednn was AVX2, is "]

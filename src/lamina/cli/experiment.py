@@ -16,6 +16,7 @@ def experiment(
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List all experiments.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many times, each with other random numbers.")] = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds, for fresh random numbers.")] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Draw it: a file .svg, .pdf, .png or .tex.")
     ] = None,
@@ -30,7 +31,7 @@ def experiment(
         from lamina.drawing.save import suffix_of
 
         suffix_of(output)
-    result = function(**_options(function, identifier, seeds))
+    result = function(**_options(function, identifier, seeds, first_seed))
     if output is not None:
         from lamina.drawing.save import save
         from lamina.experiments.plots import plot
@@ -76,16 +77,22 @@ def _find(identifier: str) -> Any:
     return function
 
 
-def _options(function: Any, identifier: str, seeds: int | None) -> dict[str, int]:
+def _options(function: Any, identifier: str, seeds: int | None, first_seed: int) -> dict[str, Any]:
     import inspect
 
-    if seeds is None:
-        return {}
-    if "seeds" not in inspect.signature(function).parameters:
+    known = inspect.signature(function).parameters
+    if "seeds" in known:
+        count = known["seeds"].default if seeds is None else seeds
+        return {"seeds": range(first_seed, first_seed + count)}
+    if seeds is not None:
+        raise ArgumentError(f"`--seeds` has no meaning for {identifier}: {function.__name__} runs once; leave it out.")
+    if "seed" in known:
+        return {"seed": first_seed}
+    if first_seed:
         raise ArgumentError(
-            f"`--seeds` has no meaning for {identifier}: {function.__name__} draws nothing; leave it out."
+            f"`--first-seed` has no meaning for {identifier}: {function.__name__} draws nothing; leave it out."
         )
-    return {"seeds": seeds}
+    return {}
 
 
 def _plain(identifier: str, function: Any, result: Any, output: Path | None) -> dict[str, Any]:
@@ -99,6 +106,13 @@ def _plain(identifier: str, function: Any, result: Any, output: Path | None) -> 
         "experiment": function.__name__,
         "title": result.title,
         "rows": [dict(zip(result.columns, map(cell, row), strict=True)) for row in result.rows],
-        "claims": [{"sentence": claim.sentence, "holds": bool(claim.holds)} for claim in result.claims],
+        "claims": [
+            {
+                "sentence": claim.sentence,
+                "holds": bool(claim.holds),
+                "numbers": {name: cell(number) for name, number in claim.numbers.items()},
+            }
+            for claim in result.claims
+        ],
         "plot": None if output is None else str(output),
     }

@@ -13,7 +13,7 @@ from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.synthetic import spam, spam_logit
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
 from lamina.experiments.trained import Trained, train
 from lamina.functional.activations import probabilities
 from lamina.functional.losses import binary_cross_entropy, negative_log_likelihood
@@ -35,6 +35,7 @@ class Digits:
         fnn: the accuracy that 784-128-64-10 with ReLU reaches at least.
         relu: the same of LeNet-5 with ReLU and max pooling.
         sigmoid: the same of LeNet-5 with sigmoid and average pooling, as the notes draw it.
+        gain: how much more accurate LeNet-5 with ReLU is at least than the feedforward network, on average.
     """
 
     name: str
@@ -45,11 +46,12 @@ class Digits:
     fnn: float
     relu: float
     sigmoid: float
+    gain: float
 
 
 SETS = {
-    "digits": Digits("digits", (4, 1, 1), 8, 3e-3, 32, 0.92, 0.94, 0.9),
-    "mnist": Digits("mnist", (1, 0, 0), 5, 1e-3, 128, 0.97, 0.985, 0.963),
+    "digits": Digits("digits", (4, 1, 1), 8, 3e-3, 32, 0.92, 0.94, 0.9, -0.015),
+    "mnist": Digits("mnist", (1, 0, 0), 5, 1e-3, 128, 0.97, 0.985, 0.963, 0.005),
 }
 """The embedded digits, enlarged to 28 x 28, for quick runs; and MNIST, all 60,000 training pictures."""
 
@@ -87,7 +89,7 @@ def _parameters(network: nn.Module) -> int:
 
 
 @experiment("N2.56")
-def several_classes(data: tuple[str, ...] = ("iris", "wine", "digits"), seeds: int = 3) -> Result:
+def several_classes(data: tuple[str, ...] = ("iris", "wine", "digits"), seeds: Seeds = 3) -> Result:
     r"""Look at the labels of data with three or more classes, and at two classes as the special case.
 
     Classes are numbered from 0. With two of them the softmax of the logits (0, z) is the sigmoid of z, and the negative
@@ -101,13 +103,14 @@ def several_classes(data: tuple[str, ...] = ("iris", "wine", "digits"), seeds: i
         data: names of sets with at least 3 classes.
         seeds: random logits.
     """
+    seeds = seed_range(seeds)
     rows = []
     for name in data:
         loaded = load(name)
         labels, spec = all_targets(loaded), loaded.spec
         binary = labels[labels < 2]
         differences = []
-        for seed in range(seeds):
+        for seed in seeds:
             z = 5 * torch.randn(len(binary), generator=as_generator(seed), dtype=torch.float64)
             both = torch.stack([torch.zeros_like(z), z], 1)
             losses = negative_log_likelihood(both, binary) - binary_cross_entropy(z, binary.double())
@@ -172,7 +175,7 @@ def digit_pictures(data: str = "digits") -> Result:
 
 
 @experiment("N2.63")
-def fnn_on_digits(seeds: int = 3, data: str = "digits") -> Result:
+def fnn_on_digits(seeds: Seeds = 3, data: str = "digits") -> Result:
     r"""Train 784-128-64-10 with ReLU, softmax and negative log-likelihood on pictures of digits.
 
     The table is the confusion matrix of the test part, all seeds added: how often each digit (row) was taken for each.
@@ -185,8 +188,9 @@ def fnn_on_digits(seeds: int = 3, data: str = "digits") -> Result:
         seeds: weights, order of the pictures and, where there is no official test part, splits.
         data: a name of `SETS`.
     """
+    seeds = seed_range(seeds)
     about, matrices, sums, parameters = SETS[data], [], [], 0
-    for seed in range(seeds):
+    for seed in seeds:
         trained, parts = learn_digits("fnn", data, seed, hidden=(128, 64))
         logits, labels = trained.outputs(parts.open_test())
         p, parameters = probabilities(logits.double()), _parameters(trained.network)
@@ -200,15 +204,14 @@ def fnn_on_digits(seeds: int = 3, data: str = "digits") -> Result:
     ]
     whole = [(m.trace() / m.sum()).item() for m in matrices]
     rows.append(("all", *total.sum(0).tolist(), *mean_and_spread(whole)))
-    mean = rows[-1][-2]
     return Result(
-        f"784-128-64-10 on {data}, {about.epochs} epochs of Adam, {seeds} seeds: test pictures taken for",
+        f"784-128-64-10 on {data}, {about.epochs} epochs of Adam, {len(seeds)} seeds: test pictures taken for",
         ("digit", *map(str, range(10)), "right", "spread"),
         tuple(rows),
         (
-            Claim(f"the mean test accuracy is at least {about.fnn:.1%}", mean >= about.fnn),
-            Claim("every digit is recognized more often than taken for any other",
-                  all(row[1 + digit] == max(row[1:11]) and row[-2] > 0.5 for digit, row in enumerate(rows[:10]))),
+            Claim.on_average("the test accuracy", whole, least=about.fnn),
+            Claim.often("every digit is recognized more often than taken for any other",
+                        [bool((m.diagonal() == m.amax(1)).all()) for m in matrices]),
             Claim("probabilities sum to 1, to 1e-12", max(sums) < 1e-12),
             Claim("the network has 109,386 parameters", parameters == 109_386),
         ),
@@ -217,7 +220,7 @@ def fnn_on_digits(seeds: int = 3, data: str = "digits") -> Result:
 
 
 @experiment("N2.64")
-def spam_filter(seeds: int = 3, count: int = 6000, epochs: int = 10) -> Result:
+def spam_filter(seeds: Seeds = 3, count: int = 6000, epochs: int = 10) -> Result:
     r"""Tell spam from other messages by word counts, with probabilities that can be trusted.
 
     The data are made up, so that the exact probability of spam is known; no model can be better on average. The
@@ -232,10 +235,11 @@ def spam_filter(seeds: int = 3, count: int = 6000, epochs: int = 10) -> Result:
         count: messages, of which a sixth is the test part.
         epochs: passes through the training part.
     """
+    seeds = seed_range(seeds)
     numbers: dict[str, list[tuple[float, ...]]] = {
         name: [] for name in ("always 'not spam'", "20-1", "20-16-1", "exact")
     }
-    for seed in range(seeds):
+    for seed in seeds:
         data = spam(count, seed=seed)
         parts = data.split(seed=seed)
         test = parts.open_test()
@@ -254,19 +258,23 @@ def spam_filter(seeds: int = 3, count: int = 6000, epochs: int = 10) -> Result:
     for name, runs in numbers.items():
         shares, *others = zip(*runs, strict=True)
         rows.append((name, *mean_and_spread(shares), *(mean_and_spread(values)[0] for values in others)))
-    majority, *models, exact = rows
+    losses = {name: [run[2] for run in runs] for name, runs in numbers.items()}
+    ahead = {name: [run[0] - other[0] for run, other in zip(runs, numbers["always 'not spam'"], strict=True)]
+             for name, runs in numbers.items()}  # fmt: skip
+    excess = {name: [a - b for a, b in zip(each, losses["exact"], strict=True)] for name, each in losses.items()}
+    models = ("20-1", "20-16-1")
     return Result(
-        f"spam by word counts, {count} messages, {epochs} epochs of Adam, {seeds} seeds: means on the test part",
+        f"spam by word counts, {count} messages, {epochs} epochs of Adam, {len(seeds)} seeds: means on the test part",
         ("model", "accuracy", "spread", "AUC", "loss", "calibration error"),
         tuple(rows),
         (
-            Claim("both models are right more often than the most frequent class, by 0.2 or more",
-                  all(row[1] > majority[1] + 0.2 for row in models)),
-            Claim("probabilities are calibrated: the error is at most 0.05", all(row[5] <= 0.05 for row in models)),
-            Claim("no model beats the exact probabilities: their loss is at most 0.005 larger than any",
-                  all(exact[4] <= row[4] + 0.005 for row in rows)),
-            Claim("one neuron is enough here: its loss is within 0.03 of the exact one",
-                  models[0][4] < exact[4] + 0.03),
+            *(Claim.on_average(f"the accuracy of {name}, less that of the most frequent class,", ahead[name], least=0.2)
+              for name in models),
+            *(Claim.on_average(f"the calibration error of {name}", [run[3] for run in numbers[name]], most=0.05)
+              for name in models),
+            *(Claim.on_average(f"the loss of {name}, less that of the exact probabilities,", excess[name], least=-0.005)
+              for name in models),
+            Claim.on_average("one neuron is enough here: the same difference for 20-1", excess["20-1"], most=0.03),
         ),
         Plot("model", ("accuracy", "AUC"), "bars", y_label="accuracy, AUC"),
     )  # fmt: skip
@@ -281,11 +289,12 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @experiment("N3.56")
-def lenet_against_fnn(seeds: int = 2, data: str = "digits") -> Result:
+def lenet_against_fnn(seeds: Seeds = 2, data: str = "digits") -> Result:
     r"""Train LeNet-5 in two forms and a feedforward network on pictures of digits.
 
-    Which is ahead on the small embedded set is not claimed. On MNIST LeNet-5 with ReLU and max pooling is, with little
-    more than half as many parameters: 0.9862 against 0.9745, and 0.9707 in the form with sigmoids, over three seeds.
+    LeNet-5 with ReLU and max pooling is ahead, with little more than half as many parameters. On the small embedded set
+    that is so on average, by 0.012 with a standard error of 0.002 over 30 seeds, but not with every split. On MNIST it
+    is 0.9862 against 0.9745, and 0.9707 in the form with sigmoids, over three seeds.
     (From torch's smaller starting weights it is 0.9886; here they are He's.)
 
     Notes: N3.56 (§3).
@@ -295,10 +304,11 @@ def lenet_against_fnn(seeds: int = 2, data: str = "digits") -> Result:
         seeds: weights, order of the pictures and, where there is no official test part, splits.
         data: a name of `SETS`.
     """
+    seeds = seed_range(seeds)
     about, rows, runs = SETS[data], [], {}
     for title, (name, options) in NETWORKS.items():
         shares = []
-        for seed in range(seeds):
+        for seed in seeds:
             trained, parts = learn_digits(name, data, seed, **options)
             shares.append(trained.accuracy(parts.open_test()))
         runs[title] = shares
@@ -306,16 +316,18 @@ def lenet_against_fnn(seeds: int = 2, data: str = "digits") -> Result:
     least = dict(zip(NETWORKS, (about.fnn, about.relu, about.sigmoid), strict=True))
     fnn, relu, _ = runs.values()
     claims = [
-        Claim(f"{title} reaches {least[title]:.1%} on average", row[2] >= least[title])
-        for title, row in zip(runs, rows, strict=True)
+        Claim.on_average(f"the accuracy of {title}", shares, least=least[title]) for title, shares in runs.items()
     ]
     claims.append(
         Claim("LeNet-5 has 61,706 parameters, the FNN 109,386", [r[1] for r in rows] == [109_386, 61_706, 61_706])
     )
-    if data == "mnist":
-        claims.append(Claim("with every seed LeNet-5 with ReLU is better than the FNN", min(relu) > max(fnn)))
+    gains = [a - b for a, b in zip(relu, fnn, strict=True)]
+    claims.append(
+        Claim.often("LeNet-5 with ReLU is more accurate than the FNN", [gain > 0 for gain in gains], rate=0.5)
+    )
+    claims.append(Claim.on_average("the accuracy of LeNet-5 with ReLU, less that of the FNN,", gains, least=about.gain))
     return Result(
-        f"{data}, {about.epochs} epochs of Adam, {seeds} seeds: test accuracy",
+        f"{data}, {about.epochs} epochs of Adam, {len(seeds)} seeds: test accuracy",
         ("network", "parameters", "accuracy", "spread", "least", "largest"),
         tuple(rows),
         tuple(claims),

@@ -12,7 +12,7 @@ from lamina.architectures.build import build
 from lamina.architectures.dense_resnet import DenseResNet
 from lamina.architectures.fnn import FNN
 from lamina.experiments.initialization import Flow, network_flow
-from lamina.experiments.result import Claim, Plot, Result, experiment, geometric_mean
+from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, geometric_mean, seed_range
 from lamina.functional.activations import get_activation
 from lamina.functional.chain_rule import chain_product, layer_jacobian
 from lamina.functional.random import as_generator
@@ -70,6 +70,16 @@ def products(depths: tuple[int, ...] = (10, 100, 1000)) -> Result:
     )  # fmt: skip
 
 
+BOUNDS = (
+    ("states", "sigmoid FNN", "sigmoid, Xavier: they vanish in the FNN", -13.0, -12.2),
+    ("states", "tanh FNN", "tanh, 0.01: they vanish in the FNN", -22.3, -21.6),
+    ("states", "sigmoid ResNet", "sigmoid, Xavier: they do not in the ResNet", -0.1, 0.2),
+    ("states", "tanh ResNet", "tanh, 0.01: they do not in the ResNet", -0.1, 0.2),
+    ("weights", "sigmoid FNN", "sigmoid, Xavier, FNN", -12.8, -12.0),
+    ("weights", "sigmoid ResNet", "sigmoid, Xavier, ResNet", -2.0, -1.0),
+)
+"""Gradients of what, in which network, what is claimed of them and the bounds of their decimal logarithms."""
+
 STARTS = (("sigmoid", "Xavier", 0.0), ("tanh", "0.01", 0.01))
 """Activations and standard deviations of the weights; 0 stands for 1/sqrt(width)."""
 
@@ -92,7 +102,7 @@ def deep_flow(kind: str, activation: str, std: float, depth: int = 20, width: in
 
 
 @experiment("N4.12")
-def gradients_by_layer(seeds: int = 5, depth: int = 20, width: int = 64) -> Result:
+def gradients_by_layer(seeds: Seeds = 5, depth: int = 20, width: int = 64) -> Result:
     r"""Follow the gradient of the loss back through deep networks with and without skip connections.
 
     The numbers are $\|\partial\mathscr L/\partial y^{[l]}\| / \|\partial\mathscr L/\partial y^{[L]}\|$, geometric means
@@ -105,39 +115,32 @@ def gradients_by_layer(seeds: int = 5, depth: int = 20, width: int = 64) -> Resu
         depth: the number L of layers.
         width: units of every layer.
     """
+    seeds = seed_range(seeds)
     columns: dict[str, list[float]] = {}
-    ratios: dict[str, float] = {}
+    logs: dict[str, dict[str, list[float]]] = {"states": {}, "weights": {}}
     for activation, _, std in STARTS:
         for kind in ("FNN", "ResNet"):
             name = f"{activation} {kind}"
-            runs = [deep_flow(kind, activation, std or width**-0.5, depth, width, seed) for seed in range(seeds)]
+            runs = [deep_flow(kind, activation, std or width**-0.5, depth, width, seed) for seed in seeds]
             shares = [[state / run.states[-1] for state in run.states] for run in runs]
             columns[name] = [geometric_mean(layer) for layer in zip(*shares, strict=True)]
-            ratios[name] = geometric_mean([run.weights[0] / run.weights[-1] for run in runs])
-    first = {name: values[0] for name, values in columns.items()}
+            logs["states"][name] = [math.log10(run.states[0] / run.states[-1]) for run in runs]
+            logs["weights"][name] = [math.log10(run.weights[0] / run.weights[-1]) for run in runs]
     return Result(
-        f"state gradients, relative to the last layer, depth {depth}, width {width}, {seeds} seeds",
+        f"state gradients, relative to the last layer, depth {depth}, width {width}, {len(seeds)} seeds",
         ("layer", *columns),
         tuple(zip(range(depth + 1), *columns.values(), strict=True)),
         (
-            Claim("sigmoid, Xavier: they vanish in the FNN, 2.4e-13 to a factor of 2",
-                  _near(first["sigmoid FNN"], 2.4e-13)),
-            Claim("tanh, 0.01: they vanish in the FNN, 1.1e-22 to a factor of 2", _near(first["tanh FNN"], 1.1e-22)),
-            Claim("they do not in the ResNet: 0.9 to 1.5",
-                  all(0.9 < first[name] < 1.5 for name in ("sigmoid ResNet", "tanh ResNet"))),
-            Claim("the sigmoid's weight gradients, first to last: 3.6e-13 (FNN), 3.4e-2 (ResNet), to a factor of 2",
-                  _near(ratios["sigmoid FNN"], 3.6e-13) and _near(ratios["sigmoid ResNet"], 3.4e-2)),
+            *(Claim.on_average(f"{start}: log10 of the {what} gradient of the first layer, relative to the last,",
+                               logs[what][name], least=low, most=high)
+              for what, name, start, low, high in BOUNDS),
         ),
         Plot("layer", tuple(columns), log_y=True, y_label="gradient of the state"),
     )  # fmt: skip
 
 
-def _near(value: float, expected: float) -> bool:
-    return expected / 2 < value < expected * 2
-
-
 @experiment("N4.11")
-def residual_exceptions(seeds: int = 5, depth: int = 20, width: int = 64) -> Result:
+def residual_exceptions(seeds: Seeds = 5, depth: int = 20, width: int = 64) -> Result:
     r"""Find residual networks whose gradients vanish, and those whose gradients explode.
 
     Every row gives $\|\partial\mathscr L/\partial y^{[0]}\| / \|\partial\mathscr L/\partial y^{[L]}\|$ and the norm of
@@ -153,6 +156,7 @@ def residual_exceptions(seeds: int = 5, depth: int = 20, width: int = 64) -> Res
         depth: the number L of layers.
         width: units of every layer but in the first row.
     """
+    seeds = seed_range(seeds)
     cases: dict[str, Callable[[int], DenseResNet]] = {
         "one unit, tanh, weight -0.9": lambda seed: _filled(_residual(1, depth, "tanh", seed), weight=-0.9),
         "dead ReLU units": lambda seed: _filled(_residual(width, depth, "relu", seed), bias=-1e6),
@@ -160,24 +164,26 @@ def residual_exceptions(seeds: int = 5, depth: int = 20, width: int = 64) -> Res
         "ReLU, He, step size 1/L": lambda seed: _residual(width, depth, "relu", seed, step_size="1/L"),
     }
     rows: list[tuple[Any, ...]] = []
+    logs = {}
     for name, make in cases.items():
-        flows = [network_flow(make(seed), 128, seed, scale=1e-6 if "-0.9" in name else 1.0) for seed in range(seeds)]
+        flows = [network_flow(make(seed), 128, seed, scale=1e-6 if "-0.9" in name else 1.0) for seed in seeds]
         first = [flow.weights[0] for flow in flows]
-        states = geometric_mean([flow.states[0] / flow.states[-1] for flow in flows])
-        rows.append((name, states, geometric_mean(first) if min(first) > 0 else max(first)))
-    negative, dead, large, small = rows
+        states = [flow.states[0] / flow.states[-1] for flow in flows]
+        logs[name] = [math.log10(state) for state in states], [math.log10(norm) for norm in first if norm > 0]
+        rows.append((name, geometric_mean(states), geometric_mean(first) if min(first) > 0 else max(first)))
+    dead, (negative, _, large, small) = rows[1], logs.values()
     return Result(
-        f"residual networks of {depth} layers, width {width}, {seeds} seeds",
+        f"residual networks of {depth} layers, width {width}, {len(seeds)} seeds",
         ("network", "state gradient", "first weights"),
         tuple(rows),
         (
-            Claim(f"derivatives of -0.9: gradients vanish, 0.1^{depth} up to a factor of 10",
-                  0.1 < negative[1] / 0.1**depth < 10),
+            Claim.on_average("derivatives of -0.9: gradients vanish; log10 of the state gradient", negative[0],
+                             least=-depth - 1.0, most=-depth + 1.0),
             Claim("dead units: the state's gradient passes, that of the weights is exactly 0",
                   abs(dead[1] - 1) < 1e-9 and dead[2] == 0.0),
-            Claim("ReLU with He's weights: explosion, 9.8e9 up to a factor of 10",
-                  depth != 20 or width != 64 or 9.8e8 < large[2] < 9.8e10),
-            Claim("a step size of 1/L holds it: the state gradient is 1 to 4", 1 < small[1] < 4),
+            Claim.on_average("ReLU with He's weights: explosion; log10 of the gradient of the first weights", large[1],
+                             least=0.45 * depth),
+            Claim.on_average("a step size of 1/L holds it: log10 of the state gradient", small[0], least=0.0, most=0.6),
         ),
         Plot("network", ("state gradient", "first weights"), "bars", log_y=True, y_label="norm of gradients"),
     )  # fmt: skip
@@ -204,7 +210,7 @@ def _filled(network: DenseResNet, weight: float | None = None, bias: float | Non
 
 
 @experiment("N4.10")
-def identity_term(seeds: int = 3, depths: tuple[int, ...] = (1, 3, 10, 30), width: int = 8) -> Result:
+def identity_term(seeds: Seeds = 3, depths: tuple[int, ...] = (1, 3, 10, 30), width: int = 8) -> Result:
     r"""Compare the derivative of a residual network, with biases, with the product $\prod_j (\mathbb I + J_j)$.
 
     $J_j = \partial a^{[j]} / \partial y^{[j-1]}$ is the Jacobian of a branch; without the identity their product is
@@ -217,11 +223,13 @@ def identity_term(seeds: int = 3, depths: tuple[int, ...] = (1, 3, 10, 30), widt
         depths: numbers L of layers.
         width: units of every layer.
     """
+    seeds = seed_range(seeds)
     sigma = get_activation("tanh")
     rows: list[tuple[Any, ...]] = []
+    logs = {}
     for depth in depths:
         apart, sizes, plain = [], [], []
-        for seed in range(seeds):
+        for seed in seeds:
             network, g = _residual(width, depth, "tanh", seed, "gaussian", 0.2), as_generator(seed)
             affine = [cast(nn.Linear, layer.affine) for layer in network.layers]
             for part in affine:
@@ -241,16 +249,30 @@ def identity_term(seeds: int = 3, depths: tuple[int, ...] = (1, 3, 10, 30), widt
             apart.append((whole - product).abs().max().item())
             sizes.append(product.norm().item())
             plain.append(chain_product(eye, factors[False]).norm().item())
+        logs[depth] = [math.log10(size) for size in sizes], [math.log10(size) for size in plain]
         rows.append((depth, geometric_mean(sizes), geometric_mean(plain), max(apart)))
     return Result(
-        f"Jacobians of tanh networks with biases, width {width}, {seeds} seeds",
+        f"Jacobians of tanh networks with biases, width {width}, {len(seeds)} seeds",
         ("L", "with the identity", "without", "autograd apart"),
         tuple(rows),
         (
-            Claim("the product is the derivative, relative to its size to 1e-12",
-                  all(row[3] < 1e-12 * max(1.0, row[1]) for row in rows)),
-            Claim("with the identity it does not vanish with the depth", all(row[1] > 0.5 for row in rows)),
-            Claim("without it does", rows[-1][0] < 10 or rows[-1][2] < 1e-6),
+            Claim(
+                "the product is the derivative, relative to its size to 1e-12",
+                all(row[3] < 1e-12 * max(1.0, row[1]) for row in rows),
+            ),
+            *(
+                Claim.on_average(
+                    f"with the identity it does not vanish: log10 of its norm for L = {depth}",
+                    logs[depth][0],
+                    least=0.0,
+                )
+                for depth in depths
+            ),
+            Claim.on_average(
+                f"without the identity it does: log10 of its norm for L = {depths[-1]}",
+                logs[depths[-1]][1],
+                most=-0.3 * depths[-1],
+            ),
         ),
         Plot("L", ("with the identity", "without"), log_x=True, log_y=True, y_label="norm of the Jacobian"),
-    )  # fmt: skip
+    )

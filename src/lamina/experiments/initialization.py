@@ -9,13 +9,23 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from lamina._types import Tensor
+from lamina._types import Float, Tensor
 from lamina.architectures.build import build
 from lamina.architectures.dense_resnet import DenseResNet
 from lamina.architectures.fnn import FNN, fnn_from_weights
 from lamina.data.synthetic import curve
 from lamina.experiments.depth import learn_moons, weight_matrices
-from lamina.experiments.result import Claim, Plot, Result, experiment, geometric_mean, mean_and_spread
+from lamina.experiments.result import (
+    Claim,
+    Plot,
+    Result,
+    Seeds,
+    experiment,
+    geometric_mean,
+    mean_and_spread,
+    ratios_of_pairs,
+    seed_range,
+)
 from lamina.experiments.trained import train_together
 from lamina.functional.activations import get_activation
 from lamina.functional.initialization import draw, gaussian, glorot, xavier
@@ -26,7 +36,7 @@ F64 = torch.float64
 
 
 @experiment("N2.26")
-def starting_points(seeds: int = 8, steps: int = 500, hidden: tuple[int, ...] = (4, 4)) -> Result:
+def starting_points(seeds: Seeds = 8, steps: int = 500, hidden: tuple[int, ...] = (4, 4)) -> Result:
     r"""Train one network from different starting points, among them the one where all weights are zero.
 
     The points are 64 of a sine without noise, the method is Adam with all of them. From zero weights every gradient
@@ -40,12 +50,14 @@ def starting_points(seeds: int = 8, steps: int = 500, hidden: tuple[int, ...] = 
         steps: updates.
         hidden: the hidden widths.
     """
-    data = curve(64, noise=0.0)
-    members = seeds + 1
+    seeds = seed_range(seeds)
+    data = curve(64, noise=0.0, seed=seeds.start)
+    members = len(seeds) + 1
     u, s = ((2 * data.inputs - 1).expand(members, -1, 1), data.targets[:, None].expand(members, -1, 1))
     rows: list[tuple[Any, ...]] = []
+    pairs = {}
     for name in ("tanh", "relu"):
-        starts = [("xavier" if name == "tanh" else "he", 1.0, seed) for seed in range(seeds)] + [("constant", 0.0, 0)]
+        starts = [("xavier" if name == "tanh" else "he", 1.0, seed) for seed in seeds] + [("constant", 0.0, 0)]
         networks = [
             build("fnn", inputs=1, outputs=1, hidden=hidden, activation=name, initialization=rule, scale=scale,
                   seed=seed).double()
@@ -53,26 +65,38 @@ def starting_points(seeds: int = 8, steps: int = 500, hidden: tuple[int, ...] = 
         ]  # fmt: skip
         gradients = [_norms(network, u[0], s[0]) for network in networks]
         losses = train_together(networks, u, s, mse_half, learning_rate=0.02, steps=steps).tolist()
-        for start, part in (("random", slice(seeds)), ("zero", slice(seeds, None))):
+        pairs[name] = ratios_of_pairs(losses[:-1])
+        for start, part in (("random", slice(len(seeds))), ("zero", slice(len(seeds), None))):
             inner, last = (max(values) for values in zip(*gradients[part], strict=True))
             ends = losses[part]
             rows.append((name, start, inner, last, *mean_and_spread(ends), min(ends), max(ends)))
     constant = (s[0] - s[0].mean()).square().mean().item() / 2
-    random, zero = rows[::2], rows[1::2]
+    zero = rows[1::2]
     return Result(
-        f"{'-'.join(map(str, (1, *hidden, 1)))} on a sine, {steps} Adam steps, {seeds} random starting points",
+        f"{'-'.join(map(str, (1, *hidden, 1)))} on a sine, {steps} Adam steps, {len(seeds)} random starting points",
         ("activation", "start", "largest gradient", "of the last bias", "last loss", "spread", "least", "largest"),
         tuple(rows),
         (
-            Claim("different starting points lead to different results: last losses differ tenfold",
-                  all(row[7] > 10 * row[6] for row in random)),
-            Claim("from zero weights all gradients but the last bias's are zero",
-                  all(row[2] == 0 and row[3] > 0 for row in zero)),
-            Claim("and the network converges to the best constant only",
-                  all(abs(row[4] - constant) < 1e-3 * constant for row in zero)),
+            *(
+                Claim.on_average(
+                    f"different starting points lead to different results with {name}: log10 of the larger last "
+                    "loss of two, divided by the smaller,",
+                    [math.log10(ratio) for ratio in each],
+                    least=0.2,
+                )
+                for name, each in pairs.items()
+            ),
+            Claim(
+                "from zero weights all gradients but the last bias's are zero",
+                all(row[2] == 0 and row[3] > 0 for row in zero),
+            ),
+            Claim(
+                "and the network converges to the best constant only",
+                all(abs(row[4] - constant) < 1e-3 * constant for row in zero),
+            ),
         ),
         Plot("activation", ("last loss",), "bars", by=("start",)),
-    )  # fmt: skip
+    )
 
 
 def _norms(network: nn.Module, inputs: Tensor, targets: Tensor) -> tuple[float, float]:
@@ -83,7 +107,7 @@ def _norms(network: nn.Module, inputs: Tensor, targets: Tensor) -> tuple[float, 
 
 
 @experiment("N2.27", "N2.28", "N2.29")
-def symmetry(seeds: int = 3, steps: int = 300) -> Result:
+def symmetry(seeds: Seeds = 3, steps: int = 300) -> Result:
     r"""Start a 3-4-1 tanh network with equal and with random weights, biases zero, and look at its hidden neurons.
 
     A row of $\partial\mathscr L/\partial W^{[0]}$ belongs to a neuron, a column to an input. Distances are the largest
@@ -96,15 +120,17 @@ def symmetry(seeds: int = 3, steps: int = 300) -> Result:
         seeds: data, and random weights.
         steps: updates of gradient descent with step size 0.2.
     """
-    generators = [as_generator(seed) for seed in range(seeds)]
+    seeds = seed_range(seeds)
+    generators = [as_generator(seed) for seed in seeds]
     u = torch.stack([torch.randn(32, 3, generator=g, dtype=F64) for g in generators])
     s = torch.stack([torch.randn(32, 1, generator=g, dtype=F64) for g in generators])
     rows: list[tuple[Any, ...]] = []
+    found: list[tuple[Any, ...]] = []
     for start, rule, scale in (("all weights 0.5", "constant", 0.5), ("random weights", "xavier", 1.0)):
         networks = [
             cast(FNN, build("fnn", inputs=3, outputs=1, hidden=4, activation="tanh", initialization=rule, scale=scale,
                             seed=seed)).double()
-            for seed in range(seeds)
+            for seed in seeds
         ]  # fmt: skip
         before = [network.weights[0].detach().clone() for network in networks]
         gradients = [
@@ -113,30 +139,40 @@ def symmetry(seeds: int = 3, steps: int = 300) -> Result:
         ]
         train_together(networks, u, s, mse_half, learning_rate=0.2, steps=steps, optimizer="gd")
         after = [network.weights[0].detach() for network in networks]
-        moved = min((a - b).abs().max().item() for a, b in zip(before, after, strict=True))
-        ranks = {int(torch.linalg.matrix_rank(W, atol=1e-8)) for W in after}
+        moves = [(a - b).abs().max().item() for a, b in zip(before, after, strict=True)]
+        ranks = [int(torch.linalg.matrix_rank(W, atol=1e-8)) for W in after]
         distances = [_distances(parts) for parts in (gradients, [g.T for g in gradients], after)]
-        rows.append((start, *distances, moved, "/".join(map(str, sorted(ranks)))))
-    constant, random = rows
+        found.append((*distances, moves, ranks))
+        means = [mean_and_spread(each)[0] for each in distances]
+        rows.append((start, *means, min(moves), "/".join(map(str, sorted(set(ranks))))))
+    constant, random = found
     return Result(
-        f"hidden neurons of 3-4-1 tanh, {steps} steps of gradient descent, {seeds} seeds",
+        f"hidden neurons of 3-4-1 tanh, {steps} steps of gradient descent, {len(seeds)} seeds",
         ("start", "gradient rows apart", "columns apart", "neurons apart at the end", "least change", "rank"),
         tuple(rows),
         (
-            Claim("equal weights: the gradients of the neurons are equal, those of the inputs are not",
-                  constant[1] < 1e-12 and constant[2] > 1e-3),
-            Claim("they train, but stay identical, and the rank of W0 is 1",
-                  constant[4] > 0.05 and constant[3] < 1e-10 and constant[5] == "1"),
-            Claim("random weights with zero biases: the gradients of the neurons differ", random[1] > 1e-3),
-            Claim("the neurons stay different, and W0 keeps its full rank 3", random[3] > 0.1 and random[5] == "3"),
+            Claim("equal weights: the gradients of the neurons are equal, with every seed", max(constant[0]) < 1e-12),
+            Claim.on_average("the largest distance between the gradients of two inputs", constant[1], least=0.02),
+            Claim(
+                "after training the neurons are identical still, and the rank of W0 is 1, with every seed",
+                max(constant[2]) < 1e-10 and set(constant[4]) == {1},
+            ),
+            Claim.on_average("although they do train: the largest change of a weight", constant[3], least=0.05),
+            Claim.on_average(
+                "random weights with zero biases: the largest distance between the gradients of two neurons",
+                random[0],
+                least=0.05,
+            ),
+            Claim.on_average("after training the largest distance between two neurons", random[2], least=0.5),
+            Claim.often("the neurons stay different, and W0 keeps its full rank 3", [rank == 3 for rank in random[4]]),
         ),
         Plot("start", ("gradient rows apart", "neurons apart at the end"), "bars", y_label="largest distance"),
-    )  # fmt: skip
+    )
 
 
-def _distances(matrices: Sequence[Tensor]) -> float:
-    """Return the largest distance of two rows, in the mean over the matrices."""
-    return mean_and_spread([torch.pdist(matrix).max().item() for matrix in matrices])[0]
+def _distances(matrices: Sequence[Tensor]) -> list[float]:
+    """Return the largest distance of two rows of each matrix."""
+    return [torch.pdist(matrix).max().item() for matrix in matrices]
 
 
 @dataclass(frozen=True)
@@ -198,7 +234,7 @@ def network_flow(network: FNN | DenseResNet, samples: int, seed: int, scale: flo
 
 
 @experiment("N2.30")
-def small_weights(seeds: int = 5, depth: int = 20, width: int = 64, trained: int = 2, steps: int = 150) -> Result:
+def small_weights(seeds: Seeds = 5, depth: int = 20, width: int = 64, trained: int = 2, steps: int = 150) -> Result:
     r"""Follow gradients through a deep tanh network with Gaussian weights of standard deviation 0.01.
 
     The state gradient $\|\partial\mathscr L/\partial y^{[0]}\| / \|\partial\mathscr L/\partial y^{[L]}\|$ vanishes. The
@@ -216,38 +252,52 @@ def small_weights(seeds: int = 5, depth: int = 20, width: int = 64, trained: int
         trained: how many networks are trained on two moons.
         steps: Adam steps for that.
     """
+    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
-    accuracies = []
+    accuracies, logs = [], []
     for start, std in (("0.01", 0.01), ("Xavier", 1 / math.sqrt(width))):
-        runs = [flow("tanh", std, depth, width, 128, seed) for seed in range(seeds)]
+        runs = [flow("tanh", std, depth, width, 128, seed) for seed in seeds]
         numbers = [[run.states[0] / run.states[-1], run.weights[0], run.weights[-1]] for run in runs]
         state, first, last = (geometric_mean(column) for column in zip(*numbers, strict=True))
         options = {"initialization": "xavier"} if start == "Xavier" else {"initialization": "gaussian", "scale": std}
         networks = [
             build("fnn", inputs=2, outputs=2, hidden=(32,) * (depth - 1), activation="tanh", seed=seed, **options)
-            for seed in range(trained)
+            for seed in seeds[:trained]
         ]
-        accuracies.append(learn_moons(networks, 128, steps)[0])
+        accuracies.append(learn_moons(networks, 128, steps, seeds[:trained])[0])
+        logs.append([[math.log10(number) for number in column] for column in zip(*numbers, strict=True)])
         rows.append((start, std * math.sqrt(width), state, first, last, first / last, *mean_and_spread(accuracies[-1])))
-    small, good = rows
+    small, good = logs
     return Result(
-        f"tanh, depth {depth}, width {width}, {seeds} seeds; {steps} Adam steps",
+        f"tanh, depth {depth}, width {width}, {len(seeds)} seeds; {steps} Adam steps",
         ("std", "std sqrt(n)", "state gradient", "first weights", "last weights", "ratio", "accuracy", "spread"),
         tuple(rows),
         (
-            Claim("the state gradient vanishes: 1e-22 up to a factor of 10", 1e-23 < small[2] < 1e-21),
-            Claim("all weight gradients are about 1e-20, first and last alike",
-                  all(1e-21 < norm < 1e-19 for norm in small[3:5]) and 0.5 < small[5] < 2),
-            Claim("training stays at chance", all(0.4 <= share <= 0.6 for share in accuracies[0])),
-            Claim("with Xavier's weights neither happens",
-                  good[2] > 1e-3 and good[3] > 1e-3 and min(accuracies[1]) > 0.9),
+            Claim.on_average("the state gradient vanishes: its log10", small[0], least=-22.5, most=-21.5),
+            *(
+                Claim.on_average(
+                    f"all weight gradients are tiny, first and last alike: log10 of the {name}",
+                    each,
+                    least=-20.6,
+                    most=-19.6,
+                )
+                for name, each in zip(("first", "last"), small[1:], strict=True)
+            ),
+            Claim.on_average("training stays at chance: the accuracy", accuracies[0], least=0.4, most=0.6),
+            *(
+                Claim.on_average(
+                    f"with Xavier's weights it does not vanish: log10 of the {name} gradient", each, least=-3.0
+                )
+                for name, each in zip(("state", "first weight"), good, strict=False)
+            ),
+            Claim.on_average("and training succeeds: the accuracy", accuracies[1], least=0.9),
         ),
         Plot("std", ("state gradient", "first weights", "last weights"), "bars", log_y=True, y_label="gradient"),
-    )  # fmt: skip
+    )
 
 
 @experiment("N2.31")
-def large_weights(seeds: int = 10, widths: tuple[int, ...] = (10, 25, 100, 256), std: float = 0.2) -> Result:
+def large_weights(seeds: Seeds = 10, widths: tuple[int, ...] = (10, 25, 100, 256), std: float = 0.2) -> Result:
     r"""Send signals through 20 layers with Gaussian weights of standard deviation 0.2, for several widths.
 
     Columns "linear" and "ReLU" are mean squares of $y^{[20]}$ for inputs of mean square 1, geometric means over the
@@ -261,47 +311,71 @@ def large_weights(seeds: int = 10, widths: tuple[int, ...] = (10, 25, 100, 256),
         widths: units of every layer.
         std: the standard deviation of all weights.
     """
+    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
+    logs, nan = {}, {}
     for n in widths:
-        squares = [
-            geometric_mean([flow(name, std, 20, n, 32, seed).features[-1].square().mean().item()
-                             for seed in range(seeds)])
-            for name in ("identity", "relu")
-        ]  # fmt: skip
-        rows.append((n, std * math.sqrt(n), *squares, _share_of_nan(n, std)))
-    low, high = [row for row in rows if row[1] < 1], [row for row in rows if row[1] > math.sqrt(2)]
+        squares = {
+            title: [flow(name, std, 20, n, 32, seed).features[-1].square().mean().item() for seed in seeds]
+            for title, name in (("linear", "identity"), ("ReLU", "relu"))
+        }
+        logs[n] = {title: [math.log10(square) for square in each] for title, each in squares.items()}
+        nan[n] = [_share_of_nan(n, std, seed) for seed in seeds]
+        rows.append((n, std * math.sqrt(n), *map(geometric_mean, squares.values()), mean_and_spread(nan[n])[0]))
+    low = [n for n in widths if std * math.sqrt(n) < 1]
+    high = [n for n in widths if std * math.sqrt(n) > math.sqrt(2)]
     return Result(
         f"standard deviation {std:g}: mean square after 20 layers, NaN after 100",
         ("width", "std sqrt(n)", "linear", "ReLU", "NaN in float32"),
         tuple(rows),
         (
-            Claim("below std sqrt(n) = 1 signals vanish in spite of the large weights",
-                  bool(low) and all(max(row[2:4]) < 1e-4 for row in low)),
-            Claim("above sqrt(2) they explode, linear and with ReLU",
-                  bool(high) and all(min(row[2:4]) > 1e4 for row in high)),
-            Claim("at n = 100 ReLU reaches 5e5 up to a factor of 10, at n = 10 it falls to 1e-16 up to one of 100",
-                  all(5e4 < row[3] < 5e6 for row in rows if row[0] == 100)
-                  and all(1e-18 < row[3] < 1e-14 for row in rows if row[0] == 10)),
-            Claim("deep and wide enough, nine in ten first gradients are NaN in float32", rows[-1][4] > 0.9),
+            Claim("some widths lie below std sqrt(n) = 1, others above sqrt(2)", bool(low and high)),
+            *(
+                Claim.on_average(
+                    f"below 1 signals vanish in spite of the large weights: log10 of the mean square, {title}, "
+                    f"n = {n},",
+                    each,
+                    most=-4.0,
+                )
+                for n in low
+                for title, each in logs[n].items()
+            ),
+            *(
+                Claim.on_average(
+                    f"above sqrt(2) they explode: log10 of the mean square, {title}, n = {n},", each, least=4.0
+                )
+                for n in high
+                for title, each in logs[n].items()
+            ),
+            *(
+                Claim.on_average(
+                    f"log10 of the mean square with ReLU, n = {n},", logs[n]["ReLU"], least=low_, most=high_
+                )
+                for n, (low_, high_) in {10: (-20.0, -12.0), 100: (5.0, 7.0)}.items()
+                if n in logs
+            ),
+            Claim.on_average(
+                "deep and wide enough, the share of first gradients that are NaN in float32", nan[widths[-1]], least=0.9
+            ),
         ),
         Plot("width", ("linear", "ReLU"), log_x=True, log_y=True, y_label="mean square after 20 layers"),
-    )  # fmt: skip
+    )
 
 
-def _share_of_nan(width: int, std: float, depth: int = 100) -> float:
+def _share_of_nan(width: int, std: float, seed: int, depth: int = 100) -> float:
     """Return the share of NaN in the gradient of the first matrix of a deep ReLU network in float32."""
     network = cast(FNN, build(
         "fnn", inputs=width, outputs=width, hidden=(width,) * (depth - 1), activation="relu", last_activation="relu",
-        initialization="gaussian", scale=std,
+        initialization="gaussian", scale=std, seed=seed,
     ))  # fmt: skip
-    outputs = network(torch.randn(8, width, generator=as_generator(1000)))
+    outputs = network(torch.randn(8, width, generator=as_generator(1000 + seed)))
     gradient = torch.autograd.grad(mse_half(outputs, torch.zeros_like(outputs)), network.weights[0])[0]
     return gradient.isnan().double().mean().item()
 
 
 @experiment("N2.32")
 def saturation(
-    seeds: int = 2, widths: tuple[int, int] = (25, 400), stds: tuple[float, ...] = (0.05, 0.2, 2.0)
+    seeds: Seeds = 2, widths: tuple[int, int] = (25, 400), stds: tuple[float, ...] = (0.05, 0.2, 2.0)
 ) -> Result:
     r"""Count saturated tanh units under large weights, and see which gradients vanish by it and which do not.
 
@@ -318,42 +392,64 @@ def saturation(
         widths: units of every layer of the deep networks.
         stds: standard deviations of the hidden weights of the shallow ones, increasing.
     """
-    rows = [
-        _saturated(20, n, 0.2, [flow("tanh", 0.2, 20, n, 32, seed) for seed in range(seeds)], layer=20) for n in widths
-    ]
-    n = widths[1]
+    seeds = seed_range(seeds)
+    deep = [[flow("tanh", 0.2, 20, n, 32, seed) for seed in seeds] for n in widths]
+    rows = [_saturated(20, n, 0.2, runs, layer=20) for n, runs in zip(widths, deep, strict=True)]
+    n, hidden = widths[1], []
     for std in stds:
         runs = []
-        for seed in range(seeds):
+        for seed in seeds:
             g = as_generator(seed)
             weights = [gaussian((n, n), std, g).to(F64), xavier((n, n), g).to(F64)]
             runs.append(network_flow(fnn_from_weights(weights, [torch.zeros(n, dtype=F64)] * 2, "tanh"), 32, seed))
         rows.append(_saturated(2, n, std, runs, layer=1))
-    narrow, wide, *shallow = rows
+        hidden.append([run.weights[0] for run in runs])
+    narrow, wide = ([_share(run.features[20]) for run in runs] for runs in deep)
     return Result(
-        f"saturated tanh units and gradients, {seeds} seeds",
+        f"saturated tanh units and gradients, {len(seeds)} seeds",
         ("L", "width", "std", "saturated", "mean derivative", "first weight gradient", "last"),
         tuple(rows),
         (
-            Claim("20 wide layers: 40 to 50 % of the last units are saturated, of narrow ones none",
-                  0.4 < wide[3] < 0.5 and narrow[3] == 0),
-            Claim("one hidden layer: the larger its weights, the smaller their gradient, by 5 in all",
-                  all(b[5] < a[5] for a, b in pairwise(shallow)) and 5 * shallow[-1][5] < shallow[0][5]),
-            Claim("20 layers: the first gradient exceeds the last in spite of saturation", wide[5] > 100 * wide[6]),
+            Claim.on_average(
+                "20 wide layers: the share of the last units that are saturated", wide, least=0.4, most=0.5
+            ),
+            Claim.on_average("20 narrow layers: the same share", narrow, most=0.001),
+            *(
+                Claim.on_average(
+                    f"one hidden layer, the larger its weights, the smaller their gradient: that with std {b:g}, "
+                    f"divided by that with {a:g},",
+                    [y / x for x, y in zip(*pair, strict=True)],
+                    most=0.9,
+                )
+                for (a, b), pair in zip(pairwise(stds), pairwise(hidden), strict=True)
+            ),
+            Claim.on_average(
+                f"that with std {stds[-1]:g}, divided by that with {stds[0]:g},",
+                [y / x for x, y in zip(hidden[0], hidden[-1], strict=True)],
+                most=0.25,
+            ),
+            Claim.on_average(
+                "20 wide layers: log10 of the first gradient, divided by the last, in spite of saturation",
+                [math.log10(run.weights[0] / run.weights[-1]) for run in deep[1]],
+                least=2.0,
+            ),
         ),
         Plot("std", ("saturated", "mean derivative"), "points", by=("L", "width"), log_x=True, y_label="share"),
-    )  # fmt: skip
+    )
 
 
 def _saturated(depth: int, width: int, std: float, runs: list[Flow], layer: int) -> tuple[Any, ...]:
     y = torch.stack([run.features[layer] for run in runs])
     slopes = get_activation("tanh").derivative(y.atanh()).mean().item()
-    share = (y.abs() > 0.99).double().mean().item()
-    return (depth, width, std, share, slopes, *(geometric_mean([run.weights[i] for run in runs]) for i in (0, -1)))
+    return (depth, width, std, _share(y), slopes, *(geometric_mean([run.weights[i] for run in runs]) for i in (0, -1)))
+
+
+def _share(y: Tensor) -> float:
+    return (y.abs() > 0.99).double().mean().item()
 
 
 @experiment("N2.33")
-def xavier_rule(shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (784, 10)), seeds: int = 10) -> Result:
+def xavier_rule(shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (784, 10)), seeds: Seeds = 10) -> Result:
     r"""Compare the notes' Xavier rule, std $1/\sqrt{n_{in}}$, with torch's rule of that name.
 
     Notes: N2.33 (§2.2).
@@ -363,34 +459,42 @@ def xavier_rule(shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (
         shapes: (inputs, outputs) of layers.
         seeds: drawn weights for the measured standard deviations.
 
-    >>> print(xavier_rule(((100, 400),), seeds=3))
+    >>> print("\n".join(str(xavier_rule(((100, 400),), seeds=3)).splitlines()[:3]))
     standard deviations of drawn weights, means of 3
      inputs  outputs  1/sqrt(n_in)  xavier  sqrt(2/(n_in+n_out))   glorot  torch xavier_normal_
         100      400           0.1  0.1002               0.06325  0.06335               0.06335
-    holds: drawn weights have the standard deviations of their rules, to 2 %
-    holds: torch's xavier_normal_ is our glorot
-    holds: the rules agree for as many outputs as inputs and for nothing else
     """
-    rows = []
+    seeds = seed_range(seeds)
+    rows, shares = [], {}
     for n_in, n_out in shapes:
-        stds = [
-            mean_and_spread([rule((n_out, n_in), seed).std().item() for seed in range(seeds)])[0]
-            for rule in (xavier, glorot, _torch_xavier)
-        ]
-        rows.append((n_in, n_out, 1 / math.sqrt(n_in), stds[0], math.sqrt(2 / (n_in + n_out)), stds[1], stds[2]))
+        drawn = [[rule((n_out, n_in), seed).std().item() for seed in seeds] for rule in (xavier, glorot, _torch_xavier)]
+        stds, rules = [mean_and_spread(each)[0] for each in drawn], (1 / math.sqrt(n_in), math.sqrt(2 / (n_in + n_out)))
+        rows.append((n_in, n_out, rules[0], stds[0], rules[1], stds[1], stds[2]))
+        for name, rule, each in zip(("xavier", "glorot"), rules, drawn, strict=False):
+            shares[name, n_in, n_out] = [std / rule for std in each]
     return Result(
-        f"standard deviations of drawn weights, means of {seeds}",
+        f"standard deviations of drawn weights, means of {len(seeds)}",
         ("inputs", "outputs", "1/sqrt(n_in)", "xavier", "sqrt(2/(n_in+n_out))", "glorot", "torch xavier_normal_"),
         tuple(rows),
         (
-            Claim("drawn weights have the standard deviations of their rules, to 2 %",
-                  all(abs(row[3] / row[2] - 1) < 0.02 and abs(row[5] / row[4] - 1) < 0.02 for row in rows)),
+            *(
+                Claim.on_average(
+                    f"the standard deviation of weights drawn by {name} for {n_in} inputs and {n_out} outputs, "
+                    "divided by that of its rule,",
+                    each,
+                    least=0.98,
+                    most=1.02,
+                )
+                for (name, n_in, n_out), each in shares.items()
+            ),
             Claim("torch's xavier_normal_ is our glorot", all(row[5] == row[6] for row in rows)),
-            Claim("the rules agree for as many outputs as inputs and for nothing else",
-                  all((abs(row[2] / row[4] - 1) < 1e-12) == (row[0] == row[1]) for row in rows)),
+            Claim(
+                "the rules agree for as many outputs as inputs and for nothing else",
+                all((abs(row[2] / row[4] - 1) < 1e-12) == (row[0] == row[1]) for row in rows),
+            ),
         ),
         Plot("inputs", ("xavier", "glorot"), "points", log_x=True, log_y=True, y_label="standard deviation"),
-    )  # fmt: skip
+    )
 
 
 def _torch_xavier(shape: tuple[int, ...], seed: int) -> Tensor:
@@ -398,7 +502,7 @@ def _torch_xavier(shape: tuple[int, ...], seed: int) -> Tensor:
 
 
 @experiment("N2.34", "N2.35")
-def variance_by_layer(seeds: int = 5, width: int = 512, samples: int = 256) -> Result:
+def variance_by_layer(seeds: Seeds = 5, width: int = 512, samples: int = 256) -> Result:
     r"""Follow variance, second moment and mean of the features through 20 layers.
 
     Normal inputs, zero biases; numbers are means over the seeds. Xavier's rule keeps the variance of the identity, and
@@ -413,6 +517,7 @@ def variance_by_layer(seeds: int = 5, width: int = 512, samples: int = 256) -> R
         width: units of every layer.
         samples: inputs.
     """
+    seeds = seed_range(seeds)
     table = {
         (name, rule): _moments(name, rule, seeds, width, samples)
         for name, rule in (
@@ -425,38 +530,55 @@ def variance_by_layer(seeds: int = 5, width: int = 512, samples: int = 256) -> R
     }
     identity, tanh, sigmoid, relu, he = table.values()
     measured = {0: 0.395, 4: 0.104, 19: 0.026}
-    halving = mean_and_spread([b / a for a, b in pairwise(relu[1])])[0]
     return Result(
-        f"features of width {width}, {samples} inputs, {seeds} seeds",
+        f"features of width {width}, {samples} inputs, {len(seeds)} seeds",
         ("activation", "weights", "Var 1", "Var 5", "Var 20", "E y^2 1", "E y^2 5", "E y^2 20", "E y 20"),
         tuple(
-            (*key, *(var[layer] for layer in (0, 4, 19)), *(square[layer] for layer in (0, 4, 19)), mean[19])
-            for key, (var, square, mean) in table.items()
+            (*key, *found.mean(0)[:2, [0, 4, 19]].flatten().tolist(), found.mean(0)[2, 19].item())
+            for key, found in table.items()
         ),
         (
-            Claim("identity: the variance after 20 layers is 1, to 25 %", abs(identity[0][19] - 1) < 0.25),
-            Claim("tanh: the variance falls to 0.395, 0.104, 0.026, to 10 %",
-                  all(abs(tanh[0][layer] / value - 1) < 0.1 for layer, value in measured.items())),
-            Claim("ReLU: the second moment halves from layer to layer, on average to 3 %, and ends at 2^-20, to 40 %",
-                  abs(halving - 0.5) < 0.015 and abs(relu[1][19] * 2**20 - 1) < 0.4),
-            Claim("sigmoid: the mean is 0.5 in every layer, to 0.05",
-                  all(abs(mean - 0.5) < 0.05 for mean in sigmoid[2])),
-            Claim("ReLU with He's rule: the second moment stays 1, to 40 %", all(abs(m - 1) < 0.4 for m in he[1])),
+            Claim.on_average(
+                "identity: the variance after 20 layers", identity[:, 0, 19].tolist(), least=0.5, most=1.5
+            ),
+            *(
+                Claim.on_average(
+                    f"tanh: the variance after layer {layer + 1}",
+                    tanh[:, 0, layer].tolist(),
+                    least=0.85 * value,
+                    most=1.15 * value,
+                )
+                for layer, value in measured.items()
+            ),
+            Claim.on_average(
+                "ReLU: the second moment of a layer, divided by that of the layer before,",
+                (relu[:, 1, 1:] / relu[:, 1, :-1]).mean(1).tolist(),
+                least=0.47,
+                most=0.53,
+            ),
+            Claim.on_average(
+                "sigmoid: the largest distance of a layer's mean from 1/2",
+                (sigmoid[:, 2] - 0.5).abs().amax(1).tolist(),
+                most=0.05,
+            ),
+            Claim.on_average(
+                "ReLU with He's rule: log2 of the second moment after 20 layers",
+                he[:, 1, 19].log2().tolist(),
+                least=-1.5,
+                most=1.5,
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
-def _moments(
-    name: str, rule: str, seeds: int, width: int, samples: int
-) -> tuple[list[float], list[float], list[float]]:
+def _moments(name: str, rule: str, seeds: range, width: int, samples: int) -> Float[Tensor, "seed 3 20"]:
     """Return variance, second moment and mean of the features of the layers 1 to 20."""
-    totals = torch.zeros(3, 20, dtype=F64)
-    for seed in range(seeds):
+    found = []
+    for seed in seeds:
         generator, sigma = as_generator(seed), get_activation(name)
         y = torch.randn(samples, width, generator=generator)
-        for layer in range(20):
+        for _ in range(20):
             y = sigma(y @ draw(rule, (width, width), generator).T)
             wide = y.double()
-            totals[:, layer] += torch.stack([wide.var(), wide.square().mean(), wide.mean()]) / seeds
-    variance, square, mean = totals.tolist()
-    return variance, square, mean
+            found.append(torch.stack([wide.var(), wide.square().mean(), wide.mean()]))
+    return torch.stack(found).reshape(len(seeds), 20, 3).mT

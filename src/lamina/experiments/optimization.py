@@ -10,7 +10,7 @@ from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.classical.backpropagation import name_parameters
 from lamina.data.dataset import ArrayDataset
 from lamina.data.synthetic import moons, truth_table
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
 from lamina.experiments.trained import make_step, parts, train_step
 from lamina.functional.activations import tanh
 from lamina.functional.initialization import gaussian
@@ -25,7 +25,7 @@ F64 = torch.float64
 
 @experiment("N1.38")
 def conditioning(
-    seeds: int = 5, conditions: tuple[float, ...] = (10.0, 100.0, 1000.0), tolerance: float = 1e-2
+    seeds: Seeds = 5, conditions: tuple[float, ...] = (10.0, 100.0, 1000.0), tolerance: float = 1e-2
 ) -> Result:
     r"""Count the steps that quadratics of several condition numbers need.
 
@@ -43,9 +43,10 @@ def conditioning(
     >>> conditioning(seeds=1, conditions=(10.0, 100.0)).column("scaled")
     [7.0, 7.0]
     """
-    kappa = torch.tensor(conditions, dtype=F64).repeat_interleave(seeds)
+    seeds = seed_range(seeds)
+    kappa = torch.tensor(conditions, dtype=F64).repeat_interleave(len(seeds))
     curvature = kappa[:, None] ** torch.linspace(0, 1, 5, dtype=F64)
-    generators = [as_generator(seed) for seed in range(seeds)]
+    generators = [as_generator(seed) for seed in seeds]
     start = torch.stack([torch.randn(5, generator=g, dtype=F64) for g in generators]).repeat(len(conditions), 1)
     start = start / start.norm(dim=1, keepdim=True)
     turns = torch.stack([torch.linalg.qr(torch.randn(5, 5, generator=g, dtype=F64))[0] for g in generators])
@@ -59,24 +60,47 @@ def conditioning(
         ("adam", "adam", Adam(0.05), straight),
         ("adam, turned", "adam", Adam(0.05), bowl),
     )
-    needed = {}
+    needed, found = {}, {}
     for way, name, hyper, matrix in ways:
         counts = _steps_needed(name, hyper, matrix, start, tolerance)
-        needed[way] = counts.reshape(len(conditions), seeds).double().mean(1).tolist()
-    gd, scaled, adam, turned_adam = (needed[way] for way, *_ in ways)
-    growth = math.log(gd[-1] / gd[0]) / math.log(conditions[-1] / conditions[0])
+        found[way] = counts.reshape(len(conditions), len(seeds)).double()
+        needed[way] = found[way].mean(1).tolist()
+    gd, scaled, adam, turned_adam = found.values()
+    growth = (gd[-1] / gd[0]).log() / math.log(conditions[-1] / conditions[0])
     return Result(
-        f"mean number of steps to {tolerance:g} of the first distance, {seeds} starts",
+        f"mean number of steps to {tolerance:g} of the first distance, {len(seeds)} starts",
         ("condition", *needed),
         tuple(zip(conditions, *needed.values(), strict=True)),
         (
-            Claim("the steps of gradient descent grow about linearly with the condition number", 0.8 < growth < 1.2),
-            Claim("a step size for each component makes the number independent of it", max(scaled) < 1.2 * min(scaled)),
-            Claim("so does Adam, nearly, where components are the axes of the bowl", max(adam) < 1.5 * min(adam)),
-            Claim("there Adam needs less than a tenth of the steps at the end", adam[-1] < 0.1 * gd[-1]),
+            Claim.on_average(
+                "the steps of gradient descent grow about linearly with the condition number: the exponent",
+                growth.tolist(),
+                least=0.8,
+                most=1.2,
+            ),
             Claim(
-                "in turned coordinates Adam's steps grow too, though less than those of gradient descent",
-                2 * adam[-1] < turned_adam[-1] < 0.5 * gd[-1],
+                "a step size for each component makes the number independent of it", bool((scaled == scaled[0]).all())
+            ),
+            Claim.on_average(
+                "Adam is nearly independent of it, where components are the axes of the bowl: its most steps, divided "
+                "by its fewest,",
+                (adam.amax(0) / adam.amin(0)).tolist(),
+                most=1.5,
+            ),
+            Claim.on_average(
+                "there Adam needs far fewer steps at the end: their number, divided by that of gradient descent,",
+                (adam[-1] / gd[-1]).tolist(),
+                most=0.1,
+            ),
+            Claim.on_average(
+                "in turned coordinates Adam's steps grow too: their number at the end, divided by that before,",
+                (turned_adam[-1] / adam[-1]).tolist(),
+                least=2.0,
+            ),
+            Claim.on_average(
+                "though less than those of gradient descent: their number, divided by its number,",
+                (turned_adam[-1] / gd[-1]).tolist(),
+                most=0.8,
             ),
         ),
         Plot("condition", tuple(needed), log_x=True, log_y=True, y_label="steps"),
@@ -97,7 +121,7 @@ def _steps_needed(name: str, hyper: object, matrix: Tensor, start: Tensor, toler
 
 
 @experiment("N1.39")
-def line_search(seeds: int = 3, steps: int = 60, firsts: tuple[float, ...] = (1e-3, 1.0, 1e3)) -> Result:
+def line_search(seeds: Seeds = 3, steps: int = 60, firsts: tuple[float, ...] = (1e-3, 1.0, 1e3)) -> Result:
     """Descend with Armijo's line search from first step sizes that are far too small, about right and far too large.
 
     A trial step starts at twice the last accepted one, so that a small first step grows by itself. The same rates
@@ -113,30 +137,44 @@ def line_search(seeds: int = 3, steps: int = 60, firsts: tuple[float, ...] = (1e
     >>> line_search(seeds=1, steps=5, firsts=(1e-3, 1e3)).column("share of falls")[:2]
     [1.0, 1.0]
     """
-    rows, ends = [], {}
+    seeds = seed_range(seeds)
+    rows, found = [], {}
     for searching in (True, False):
         for first in firsts:
-            runs = [_descent(seed, steps, GD(first, line_search=searching)) for seed in range(seeds)]
+            runs = [_descent(seed, steps, GD(first, line_search=searching)) for seed in seeds]
             falls, losses, accepted, passes = (list(column) for column in zip(*runs, strict=True))
-            ends[searching, first] = losses
+            found[searching, first] = falls, losses, accepted, passes
             mean, spread = mean_and_spread(losses)
-            rows.append((first, searching, min(falls), mean, spread, max(accepted), sum(passes) / seeds))
-    searched, fixed = rows[: len(firsts)], rows[len(firsts) :]
-    found = [loss for first in firsts for loss in ends[True, first]]
+            rows.append((first, searching, min(falls), mean, spread, max(accepted), sum(passes) / len(seeds)))
+    searched = [found[True, first] for first in firsts]
+    worst = [max(losses) for losses in zip(*(each[1] for each in searched), strict=True)]
+    small, large = found[False, firsts[0]], found[False, firsts[-1]]
     return Result(
-        f"gradient descent on two moons, {steps} steps, {seeds} seeds",
+        f"gradient descent on two moons, {steps} steps, {len(seeds)} seeds",
         ("first step", "line search", "share of falls", "last loss", "spread", "largest step", "losses a step"),
         tuple(rows),
         (
             Claim(
                 "with a line search the loss falls at every step, whatever the first step size",
-                all(row[2] == 1 for row in searched),
+                all(fall == 1 for falls, *_ in searched for fall in falls),
             ),
-            Claim("and it ends low for each of them", max(found) < 0.35),
-            Claim("the smallest first step was increased at least a hundredfold", searched[0][5] > 100 * firsts[0]),
-            Claim("held fixed, the largest step makes the loss rise", fixed[-1][2] < 1),
-            Claim("and the smallest one gets nowhere", fixed[0][3] > 2 * max(found)),
-            Claim("a line search costs more than one loss a step", min(row[6] for row in searched) > 1.5),
+            Claim.on_average("it ends low for each of them: the largest of the last losses", worst, most=0.35),
+            Claim.often(
+                "the smallest first step was increased at least a hundredfold",
+                [rate > 100 * firsts[0] for rate in searched[0][2]],
+            ),
+            Claim.often("the largest step, held fixed, makes the loss rise", [fall < 1 for fall in large[0]]),
+            Claim.on_average(
+                "the smallest step, held fixed, gets nowhere: its last loss, divided by the worst with a line search,",
+                [a / b for a, b in zip(small[1], worst, strict=True)],
+                least=2.0,
+            ),
+            *(
+                Claim.on_average(
+                    f"the number of losses computed per step with the first step {first:g}", each[3], least=1.5
+                )
+                for first, each in zip(firsts, searched, strict=True)
+            ),
         ),
         Plot("first step", ("last loss",), "bars", by=("line search",)),
     )
@@ -163,7 +201,7 @@ def _descent(seed: int, steps: int, optimizer: GD) -> tuple[float, float, float,
 
 
 @experiment("N1.50")
-def stationary_points(seeds: int = 10, steps: int = 1000) -> Result:
+def stationary_points(seeds: Seeds = 10, steps: int = 1000) -> Result:
     r"""Descend from many starts on a loss that is not convex and on one that is.
 
     XOR with two hidden tanh units, and logistic regression on two moons; both with cross entropy, gradient descent
@@ -180,33 +218,50 @@ def stationary_points(seeds: int = 10, steps: int = 1000) -> Result:
     >>> stationary_points(seeds=2, steps=10).column("method")
     ['gd', 'gd', 'sgd']
     """
-    gate, data = truth_table("xor"), moons(128, seed=0)
+    seeds = seed_range(seeds)
+    gate, data = truth_table("xor"), moons(128, seed=seeds.start)
+    found = {
+        ("XOR, 2 hidden units", "gd"): _descend((2, 2, 1), gate, seeds, steps, stochastic=False),
+        ("logistic regression", "gd"): _descend((2, 1), data, seeds, steps, stochastic=False),
+        ("logistic regression", "sgd"): _descend((2, 1), data, seeds, steps, stochastic=True),
+    }
     rows = [
-        ("XOR, 2 hidden units", "gd", *_descend((2, 2, 1), gate, seeds, steps, stochastic=False)),
-        ("logistic regression", "gd", *_descend((2, 1), data, seeds, steps, stochastic=False)),
-        ("logistic regression", "sgd", *_descend((2, 1), data, seeds, steps, stochastic=True)),
+        (*case, min(losses), max(losses), len({round(100 * loss) for loss in losses}), max(norms))
+        for case, (losses, norms) in found.items()
     ]
-    deep, convex, noisy = rows
+    deep, convex, noisy = found.values()
     return Result(
-        f"{seeds} starts, {steps} steps",
+        f"{len(seeds)} starts, {steps} steps",
         ("problem", "method", "smallest loss", "largest loss", "different ends", "largest gradient"),
         tuple(rows),
         (
-            Claim("gradient descent ends at points with a small gradient", max(deep[5], convex[5]) < 5e-3),
-            Claim("without convexity they differ in their loss", deep[4] >= 2 and deep[3] - deep[2] > 0.1),
-            Claim("with convexity all starts end alike", convex[4] == 1 and convex[3] - convex[2] < 1e-3),
-            Claim("SGD with a constant step does not come to rest", noisy[5] > 0.01 > 20 * convex[5]),
+            Claim.often(
+                "gradient descent ends at points with a small gradient, below 0.005",
+                [norm < 5e-3 for norm in (*deep[1], *convex[1])],
+            ),
+            Claim.often(
+                "a descent without convexity ends at a loss below 0.05", [loss < 0.05 for loss in deep[0]], rate=0.3
+            ),
+            Claim.often("one ends at a loss above 0.3", [loss > 0.3 for loss in deep[0]], rate=0.1),
+            Claim(
+                "with convexity all starts end alike, with losses that differ by less than 0.001",
+                max(convex[0]) - min(convex[0]) < 1e-3,
+            ),
+            Claim.on_average(
+                "SGD with a constant step does not come to rest: the norm of its last gradient", noisy[1], least=0.005
+            ),
+            Claim.on_average("with gradient descent the same norm", convex[1], most=0.0005),
         ),
         Plot("problem", ("smallest loss", "largest loss"), "bars", by=("method",), y_label="last loss"),
     )
 
 
 def _descend(
-    widths: tuple[int, ...], data: ArrayDataset, seeds: int, steps: int, stochastic: bool
-) -> tuple[float, float, int, float]:
-    """Return the smallest and the largest last loss, how many differ in two decimals, and the largest gradient norm."""
+    widths: tuple[int, ...], data: ArrayDataset, seeds: range, steps: int, stochastic: bool
+) -> tuple[list[float], list[float]]:
+    """Return the last loss and the norm of the last gradient from each start."""
     inputs, targets = data.inputs.double(), data.targets[:, None].double()
-    generators = [as_generator(seed) for seed in range(seeds)]
+    generators = [as_generator(seed) for seed in seeds]
 
     def losses(theta: Params, u: Tensor, s: Tensor) -> Tensor:
         y = u
@@ -224,8 +279,7 @@ def _descend(
     end = iterate(gradient, _starts(widths, generators), OPTIMIZERS["gd"], GradientDescent(1.0), steps)
     values = losses(end, inputs, targets)
     norms = torch.cat([g.flatten(1) for g in gradient(end, drawn=False).values()], 1).norm(dim=1)
-    different = len(set(values.mul(100).round().int().tolist()))
-    return values.min().item(), values.max().item(), different, norms.max().item()
+    return values.tolist(), norms.tolist()
 
 
 def _starts(widths: tuple[int, ...], generators: list[torch.Generator]) -> Params:

@@ -9,7 +9,7 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import order_only
-from lamina.experiments.result import Claim, Plot, Result, experiment
+from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
 from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
 from lamina.functional.encoding import one_hot
 
@@ -18,7 +18,7 @@ SYMBOLS = 10
 
 
 @experiment("N5.01")
-def order_counts(seeds: int = 5, length: int = 10, steps: int = 1000, hidden: int = 32) -> Result:
+def order_counts(seeds: Seeds = 5, length: int = 10, steps: int = 1000, hidden: int = 32) -> Result:
     r"""Ask whether A comes before B: of a feedforward network that counts words, and of recurrent ones that read.
 
     Every test sequence has a partner with A and B exchanged. Both have the same counts and other answers, so that a
@@ -33,23 +33,28 @@ def order_counts(seeds: int = 5, length: int = 10, steps: int = 1000, hidden: in
         steps: updates at most; a run ends when all its members are right.
         hidden: the width of the hidden layer and of the states.
     """
-    g = torch.Generator().manual_seed(length)
-    rows = []
+    seeds = seed_range(seeds)
+    g = torch.Generator().manual_seed(length + seeds.start)
+    rows, scores = [], {}
     for name in ("counts", "rnn", "gru", "lstm"):
-        members = [_member(name, hidden, seed) for seed in range(seeds)]
+        members = [_member(name, hidden, seed) for seed in seeds]
         sequences = _counts if name == "counts" else _words
         check = Check(partial(sequences, 1000, length, g), accuracies, goal=0.995)
         draw = partial(sequences, 64, length, g)
         trial = train_members(members, draw, cross_entropies, steps=steps, learning_rate=3e-3, check=check)
         updates, last = trial.scores[-1]
-        rows.append((name, sum(last) / seeds, min(last), max(last), updates))
+        scores[name] = last
+        rows.append((name, sum(last) / len(seeds), min(last), max(last), updates))
     return Result(
-        f"A before B among {length} words, n_h = {hidden}, at most {steps} Adam steps, {seeds} seeds",
+        f"A before B among {length} words, n_h = {hidden}, at most {steps} Adam steps, {len(seeds)} seeds",
         ("network", "accuracy", "least", "largest", "steps"),
         tuple(rows),
         (
             Claim("who counts words is right in exactly half of all cases", all(x == 0.5 for x in rows[0][1:4])),
-            Claim("recurrent networks of every kind solve it, with every seed", all(row[2] > 0.98 for row in rows[1:])),
+            Claim.often(
+                "recurrent networks of every kind solve it, with more than 98 % of right answers",
+                [score > 0.98 for name, last in scores.items() if name != "counts" for score in last],
+            ),
         ),
         Plot("network", ("accuracy",), "bars"),
     )

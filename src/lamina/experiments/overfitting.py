@@ -5,6 +5,7 @@ The polynomials are fitted to ten evenly spaced points of $\sin(2\pi u)$ on [0, 
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterable
 
 import torch
@@ -15,7 +16,7 @@ from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.perceptron import Perceptron, PerceptronConfig
 from lamina.classical import estimation, linear_regression, polynomial
 from lamina.data.synthetic import curve, linear
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
 from lamina.experiments.trained import make_step, parts, train, train_step
 from lamina.functional.random import as_generator
 from lamina.training.recipe import GD, Adam, Penalty, Recipe, Stopping
@@ -43,7 +44,7 @@ def _unseen(seed: int) -> tuple[Tensor, Tensor]:
 
 
 @experiment("N1.54", "N1.55")
-def degrees(seeds: int = 50, highest: int = 9) -> Result:
+def degrees(seeds: Seeds = 50, highest: int = 9) -> Result:
     """Fit polynomials of all degrees up to 9 to ten points and look at the error there and on 200 unseen points.
 
     Notes: N1.54, N1.55 (§1.4, Fig. 6).
@@ -55,8 +56,9 @@ def degrees(seeds: int = 50, highest: int = 9) -> Result:
     >>> degrees(seeds=2).column("training error")[9] < 1e-15
     True
     """
+    seeds = seed_range(seeds)
     training, unseen = [], []
-    for seed in range(seeds):
+    for seed in seeds:
         (points, (values,)), test = _samples(seed), _unseen(seed)
         fits = [polynomial.fit(points, values, degree) for degree in range(highest + 1)]
         training.append([fit.error for fit in fits])
@@ -65,10 +67,8 @@ def degrees(seeds: int = 50, highest: int = 9) -> Result:
         (degree, *mean_and_spread(seen), *mean_and_spread(new))
         for degree, (seen, new) in enumerate(zip(zip(*training, strict=True), zip(*unseen, strict=True), strict=True))
     ]
-    errors = [row[3] for row in rows]
-    best = errors.index(min(errors))
     return Result(
-        f"polynomials on ten points, mean over {seeds} seeds",
+        f"polynomials on ten points, mean over {len(seeds)} seeds",
         ("degree", "training error", "training spread", "unseen error", "unseen spread"),
         tuple(rows),
         (
@@ -76,10 +76,30 @@ def degrees(seeds: int = 50, highest: int = 9) -> Result:
                 "for every seed the training error falls with the degree",
                 all(after <= before + 1e-12 for seen in training for before, after in itertools.pairwise(seen)),
             ),
-            Claim("degree 0 and 1 miss even their own points: underfitting", min(rows[0][1], rows[1][1]) > 0.05),
+            *(
+                Claim.on_average(
+                    f"degree {degree} misses even its own points, underfitting: the training error",
+                    [seen[degree] for seen in training],
+                    least=0.05,
+                )
+                for degree in (0, 1)
+            ),
             Claim("the highest degree hits its points exactly", max(seen[-1] for seen in training) < 1e-15),
-            Claim("the error on unseen points is U-shaped with its minimum at degree 3", best == 3),
-            Claim("there the highest degree is at least twice as bad: overfitting", errors[-1] > 2 * errors[best]),
+            Claim.often(
+                "the error on unseen points is U-shaped: smaller at degree 3 than at 1 and at the highest",
+                [new[3] < min(new[1], new[-1]) for new in unseen],
+            ),
+            Claim.on_average(
+                "the degree with the smallest error on unseen points",
+                [min(range(len(new)), key=lambda degree: new[degree]) for new in unseen],
+                least=2.0,
+                most=6.0,
+            ),
+            Claim.on_average(
+                "the highest degree overfits: log2 of its error on unseen points, divided by that of degree 3,",
+                [math.log2(new[-1] / new[3]) for new in unseen],
+                least=0.5,
+            ),
         ),
         Plot("degree", ("training error", "unseen error"), y_label="error"),
     )
@@ -184,7 +204,7 @@ def trade_off(draws: int = 2000, highest: int = 9, seed: int = 0) -> Result:
 
 @experiment("N1.63", "N1.64")
 def weight_decay(
-    seeds: int = 20,
+    seeds: Seeds = 20,
     penalties: tuple[float, ...] = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 100.0),
     norm_one: float = 1e-2,
 ) -> Result:
@@ -201,45 +221,47 @@ def weight_decay(
     >>> weight_decay(seeds=1).column("zeros of 10")
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.0]
     """
-    rows, steepest = [], 0.0
-    zeros_of_one: list[int] = []
+    seeds = seed_range(seeds)
+    rows, found, steepest = [], [], 0.0
     for norm, penalty in [*((2, penalty) for penalty in penalties), (1, norm_one)]:
         columns = []
-        for seed in range(seeds):
+        for seed in seeds:
             (points, (values,)), test = _samples(seed), _unseen(seed)
             fit = polynomial.fit(points, values, 9, penalty, norm)
             zeros, largest = int((fit.weight == 0).sum()), fit.weight.abs().max().item()
             columns.append((fit.error, polynomial.error(fit, *test), largest, zeros))
-            if norm == 1:
-                zeros_of_one.append(zeros)
-            elif penalty > 0:
+            if norm == 2 and penalty > 0:
                 slope = linear_regression.gradient(fit.weight, polynomial.vandermonde(points, 9), values)
                 steepest = max(steepest, (slope + 2 * penalty * fit.weight).abs().max().item())
-        means = [sum(column) / seeds for column in zip(*columns, strict=True)]
-        rows.append((norm, penalty, *means))
+        found.append(list(zip(*columns, strict=True)))
+        rows.append((norm, penalty, *(sum(column) / len(seeds) for column in found[-1])))
     squared = rows[:-1]
     errors = [row[3] for row in squared]
     best = errors.index(min(errors))
+    gains, losses = ([math.log2(a / b) for a, b in zip(found[place][1], found[best][1], strict=True)]
+                     for place in (0, len(squared) - 1))  # fmt: skip
+    heaviest = list(zip(*(each[2] for each in found[:-1]), strict=True))
     return Result(
-        f"degree 9 on ten points, mean over {seeds} seeds",
+        f"degree 9 on ten points, mean over {len(seeds)} seeds",
         ("norm", "penalty", "training error", "unseen error", "largest weight", "zeros of 10"),
         tuple(rows),
         (
             Claim("the closed form is where the gradient of loss + penalty vanishes", steepest < 1e-8),
-            Claim("a suitable penalty halves the error on unseen points", 0 < best and errors[best] < 0.5 * errors[0]),
-            Claim("one that is too large underfits: bad even on its own points",
-                  best < len(errors) - 1 and errors[-1] > 3 * errors[best] and squared[-1][2] > 0.2),
-            Claim("the largest weight falls with the penalty",
-                  all(a[4] > b[4] for a, b in itertools.pairwise(squared))),
+            Claim.often("a suitable penalty halves the error on unseen points", [gain > 1 for gain in gains], rate=0.7),
+            Claim.on_average("one that is too large underfits: log2 of its error, divided by that with a suitable one,",
+                             losses, least=1.5),
+            Claim.on_average("it is bad even on its own points: the training error", found[-2][0], least=0.15),
+            Claim.often("the largest weight falls with the penalty",
+                        [all(a > b for a, b in itertools.pairwise(each)) for each in heaviest]),
             Claim("the squared norm sets no coefficient to zero", max(row[5] for row in squared) == 0),
-            Claim("norm 1 sets at least four of ten to zero, for every seed", min(zeros_of_one) >= 4),
+            Claim.on_average("the number of coefficients of ten that norm 1 sets to zero", found[-1][3], least=5.0),
         ),
         Plot("penalty", ("training error", "unseen error"), "bars", by=("norm",), y_label="error"),
     )  # fmt: skip
 
 
 @experiment("N1.62")
-def penalty_in_training(seeds: int = 3, strength: float = 0.05, steps: int = 300) -> Result:
+def penalty_in_training(seeds: Seeds = 3, strength: float = 0.05, steps: int = 300) -> Result:
     r"""Train linear regression with a penalty in several ways and compare with the closed form.
 
     $$(U^\top U + 2N\lambda I) W = U^\top S$$
@@ -257,6 +279,7 @@ def penalty_in_training(seeds: int = 3, strength: float = 0.05, steps: int = 300
     >>> penalty_in_training(seeds=1, steps=20).column("zeros of 8")
     [0, 0, 0, 0, 0, 5]
     """
+    seeds = seed_range(seeds)
 
     def decayed(factor: float) -> Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]:
         return lambda params: torch.optim.SGD(params, lr=0.2, weight_decay=factor * strength)
@@ -275,21 +298,30 @@ def penalty_in_training(seeds: int = 3, strength: float = 0.05, steps: int = 300
         "torch AdamW, weight_decay 2 lambda": Recipe(adamw),
         "norm 1 in the loss": Recipe(GD(0.2), penalty=Penalty(strength, norm=1)),
     }
-    rows = []
+    rows, found = [], []
     for way, recipe in ways.items():
-        distances, zeros, norms = zip(*(_regress(recipe, seed, strength, steps) for seed in range(seeds)), strict=True)
-        rows.append((way, max(distances), sum(norms) / seeds, min(zeros)))
-    exact, twice, once, moments, apart, sparse = rows
+        distances, zeros, norms = zip(*(_regress(recipe, seed, strength, steps) for seed in seeds), strict=True)
+        found.append((distances, zeros))
+        rows.append((way, max(distances), sum(norms) / len(seeds), min(zeros)))
+    exact, twice, once, moments, apart, sparse = found
     return Result(
-        f"linear regression with a penalty of {strength:g}, {steps} steps, {seeds} seeds",
+        f"linear regression with a penalty of {strength:g}, {steps} steps, {len(seeds)} seeds",
         ("way", "largest distance to closed form", "norm of W", "zeros of 8"),
         tuple(rows),
         (
-            Claim("the squared norm in the loss ends at the closed form", exact[1] < 1e-5),
-            Claim("so does torch's weight_decay of 2 lambda, in SGD and in Adam", max(twice[1], moments[1]) < 1e-5),
-            Claim("with weight_decay lambda, or in AdamW, it ends elsewhere", min(once[1], apart[1]) > 0.01),
-            Claim("squared norms give no zeros", exact[3] == twice[3] == moments[3] == 0),
-            Claim("norm 1 gives exact zeros where inputs do not matter", sparse[3] >= 3),
+            Claim(
+                "the squared norm in the loss ends at the closed form, to 1e-5, with every seed", max(exact[0]) < 1e-5
+            ),
+            Claim("so does torch's weight_decay of 2 lambda in SGD, with every seed", max(twice[0]) < 1e-5),
+            Claim.often("so does the same in Adam, to 1e-5 after these steps", [far < 1e-5 for far in moments[0]], 0.8),
+            Claim.on_average(
+                "with weight_decay lambda it ends elsewhere: the distance to the closed form", once[0], least=0.01
+            ),
+            Claim.on_average("in AdamW it does too: the distance", apart[0], least=0.01),
+            Claim("squared norms give no zeros", not any((*exact[1], *twice[1], *moments[1]))),
+            Claim.on_average(
+                "the number of exact zeros with norm 1, where five inputs do not matter,", sparse[1], least=3.0
+            ),
         ),
     )
 
@@ -311,7 +343,7 @@ def _regress(recipe: Recipe, seed: int, strength: float, steps: int) -> tuple[fl
 
 
 @experiment("N1.44")
-def early_stopping(seeds: int = 5, steps: int = 800, points: int = 20, patience: int = 10) -> Result:
+def early_stopping(seeds: Seeds = 5, steps: int = 800, points: int = 20, patience: int = 10) -> Result:
     """Train a network with far more weights than points and watch the error on unseen points.
 
     Two hidden layers of 64 tanh units on `points` points of a noisy sine, Adam with step size 0.01 on all of them; 500
@@ -329,10 +361,11 @@ def early_stopping(seeds: int = 5, steps: int = 800, points: int = 20, patience:
     >>> early_stopping(seeds=1, steps=20).column("stop")
     [20]
     """
+    seeds = seed_range(seeds)
     rows = []
     (rule,) = rules(Stopping(patience=patience))
     recipe = Recipe(Adam(1e-2), epochs=steps, batch_size=points, check_every=10)
-    for seed in range(seeds):
+    for seed in seeds:
         network = FNN(FNNConfig(1, 1, hidden=(64, 64), activation="tanh"), seed=seed)
         split = parts(curve(points, seed=2 * seed), curve(500, seed=2 * seed + 1))
         looks = train(network, split, recipe, watch=True).rows
@@ -347,11 +380,15 @@ def early_stopping(seeds: int = 5, steps: int = 800, points: int = 20, patience:
         ("seed", "best step", "unseen then", "unseen at end", "training then", "training at end", "stop", "kept"),
         tuple(rows),
         (
-            Claim("the training error falls to the end", all(row[5] < row[4] for row in rows)),
-            Claim("the error on unseen points is smallest well before", all(row[1] < 0.75 * steps for row in rows)),
-            Claim("and has risen by a tenth or more at the end", all(row[3] > 1.1 * row[2] for row in rows)),
-            Claim("stopping early ends sooner", all(row[6] < steps for row in rows)),
-            Claim("and keeps weights that are better than the last ones", all(row[7] < row[3] for row in rows)),
+            Claim.often("the training error falls to the end", [row[5] < row[4] for row in rows]),
+            Claim.often(
+                "the error on unseen points is smallest well before", [row[1] < 0.75 * steps for row in rows], 0.8
+            ),
+            Claim.often(
+                "that error has risen by a tenth or more at the end", [row[3] > 1.1 * row[2] for row in rows], 0.8
+            ),
+            Claim.often("stopping early ends sooner", [row[6] < steps for row in rows]),
+            Claim.often("it keeps weights that are better than the last ones", [row[7] < row[3] for row in rows]),
         ),
         Plot("seed", ("unseen then", "unseen at end"), "bars", y_label="error on unseen points"),
     )

@@ -11,7 +11,16 @@ from lamina.architectures.build import build
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.experiments.depth import learn_moons
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.result import (
+    Claim,
+    Plot,
+    Result,
+    Seeds,
+    experiment,
+    geometric_mean,
+    mean_and_spread,
+    seed_range,
+)
 from lamina.experiments.sequence_runs import Trial, cross_entropies, train_members
 from lamina.functional.random import as_generator
 from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
@@ -26,7 +35,7 @@ STARTS: dict[str, dict[str, Any]] = {
 
 @experiment("N4.13")
 def deep_residual_training(
-    seeds: int = 2, depth: int = 20, count: int = 128, steps: int = 250, least: float = 0.9
+    seeds: Seeds = 2, depth: int = 20, count: int = 128, steps: int = 250, least: float = 0.9
 ) -> Result:
     r"""Train plain and residual networks of 20 layers on two moons, from weights with which gradients vanish.
 
@@ -42,22 +51,36 @@ def deep_residual_training(
         steps: updates.
         least: the accuracy that is expected of residual networks; with 512 points and 400 steps it is 0.98.
     """
+    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
-    found: dict[str, list[float]] = {"FNN": [], "ResNet": []}
+    found: dict[tuple[str, str], list[float]] = {}
     for start, options in STARTS.items():
         for kind, name in (("FNN", "fnn"), ("ResNet", "dense-resnet")):
             hidden = (32,) * (depth - 1 if name == "fnn" else depth)
-            networks = [build(name, inputs=2, outputs=2, hidden=hidden, seed=seed, **options) for seed in range(seeds)]
-            shares, ratio = learn_moons(networks, count, steps)
-            found[kind] += shares
-            rows.append((start, kind, ratio, *mean_and_spread(shares), min(shares), max(shares)))
+            networks = [build(name, inputs=2, outputs=2, hidden=hidden, seed=seed, **options) for seed in seeds]
+            shares, ratios = learn_moons(networks, count, steps, seeds)
+            found[start, kind] = shares
+            rows.append((start, kind, geometric_mean(ratios), *mean_and_spread(shares), min(shares), max(shares)))
     return Result(
-        f"two moons, {depth} layers of width 32, {steps} Adam steps with {count} points, {seeds} seeds",
+        f"two moons, {depth} layers of width 32, {steps} Adam steps with {count} points, {len(seeds)} seeds",
         ("start", "network", "gradient", "accuracy", "spread", "least", "largest"),
         tuple(rows),
         (
-            Claim("plain networks stay at chance: 0.40 to 0.60", all(0.4 <= share <= 0.6 for share in found["FNN"])),
-            Claim(f"residual networks learn the task: {least:.2f} or more", min(found["ResNet"]) >= least),
+            *(
+                Claim.on_average(
+                    f"plain networks stay at chance: the accuracy with {start}",
+                    found[start, "FNN"],
+                    least=0.4,
+                    most=0.6,
+                )
+                for start in STARTS
+            ),
+            *(
+                Claim.on_average(
+                    f"residual networks learn the task: the accuracy with {start}", found[start, "ResNet"], least=least
+                )
+                for start in STARTS
+            ),
         ),
         Plot("start", ("accuracy",), "bars", by=("network",)),
     )
@@ -107,24 +130,24 @@ Digits = tuple[Tensor, Tensor]
 """Prepared pictures and their labels."""
 
 
-def _digits() -> tuple[Digits, Digits]:
+def _digits(seed: int) -> tuple[Digits, Digits]:
     """Give 1200 of the embedded digits to train with and the others."""
     data = load("digits")
     source = Preprocess.fit(data, 64).source(data)
-    order = torch.randperm(len(data), generator=as_generator(0))
+    order = torch.randperm(len(data), generator=as_generator(seed))
     seen, other = source.batch(order[:1200]), source.batch(order[1200:])
     return (seen[0], seen[1]), (other[0], other[1])
 
 
-def _train(networks: list[nn.Module], seen: Digits, steps: int, learning_rate: float) -> Trial:
-    """Train on batches of 64, all members at once."""
-    g = as_generator(1)
+def _train(networks: list[nn.Module], seen: Digits, steps: int, seed: int) -> Trial:
+    """Train by Adam with step size 0.001 on batches of 64, all members at once."""
+    g = as_generator(seed + 1)
 
     def draw() -> Digits:
         chosen = torch.randint(len(seen[1]), (64,), generator=g)
         return seen[0][chosen], seen[1][chosen]
 
-    return train_members(networks, draw, cross_entropies, steps=steps, learning_rate=learning_rate, bound=None)
+    return train_members(networks, draw, cross_entropies, steps=steps, learning_rate=1e-3, bound=None)
 
 
 @torch.no_grad()
@@ -135,7 +158,7 @@ def _error(network: nn.Module, inputs: Float[Tensor, "batch ..."], labels: Int[T
 
 @experiment("N4.20")
 def training_error_by_depth(
-    seeds: int = 2, depths: tuple[int, ...] = (4, 12, 28), steps: int = 100, kinds: tuple[str, ...] = KINDS
+    seeds: Seeds = 2, depths: tuple[int, ...] = (4, 12, 28), steps: int = 100, kinds: tuple[str, ...] = KINDS
 ) -> Result:
     r"""Train deeper and deeper stacks of blocks on digits, without and with skip connections.
 
@@ -153,37 +176,54 @@ def training_error_by_depth(
         steps: updates with 64 pictures each.
         kinds: names of `KINDS`.
     """
-    seen, _ = _digits()
+    seeds = seed_range(seeds)
+    seen, _ = _digits(seeds.start)
     rows: list[tuple[Any, ...]] = []
+    by = {}
     for kind in kinds:
         for depth in depths:
-            networks = [stacked_blocks(kind, depth, seed=seed) for seed in range(seeds)]
-            trial = _train(networks, seen, steps, 1e-3)
-            losses = trial.losses[-20:].mean(0).tolist()
+            networks = [stacked_blocks(kind, depth, seed=seed) for seed in seeds]
+            trial = _train(networks, seen, steps, seeds.start)
+            by[kind, depth] = losses = trial.losses[-20:].mean(0).tolist()
             errors = [_error(network, *seen) for network in trial.networks]
             rows.append((kind, depth, *mean_and_spread(losses), min(losses), max(losses), mean_and_spread(errors)[0]))
-    by = {(row[0], row[1]): row for row in rows}
     shallow, deep = depths[0], depths[-1]
     residual = [kind for kind in kinds if kind != "plain"]
+    grown = {kind: [b - a for a, b in zip(by[kind, shallow], by[kind, deep], strict=True)] for kind in kinds}
     return Result(
-        f"digits, blocks of two dense layers of width 32 with batch norm, {steps} Adam steps, {seeds} seeds",
+        f"digits, blocks of two dense layers of width 32 with batch norm, {steps} Adam steps, {len(seeds)} seeds",
         ("block", "depth", "training loss", "spread", "least", "largest", "training error"),
         tuple(rows),
         (
-            Claim(f"a plain network of {deep} layers trains worse than one of {shallow}, with every seed",
-                  by["plain", deep][4] > by["plain", shallow][5] + 0.5),
-            *(Claim(f"at {deep} layers {kind} blocks train better than plain ones, with every seed",
-                    by[kind, deep][5] < by["plain", deep][4]) for kind in residual),
-            Claim("with skip connections depth costs less: the loss grows by less than half as much",
-                  all(2 * (by[kind, deep][2] - by[kind, shallow][2]) < by["plain", deep][2] - by["plain", shallow][2]
-                      for kind in residual)),
+            Claim.on_average(
+                f"the training loss of a plain network of {deep} layers, less that of one of {shallow},",
+                grown["plain"],
+                least=0.5,
+            ),
+            *(
+                Claim.on_average(
+                    f"at {deep} layers the training loss of {kind} blocks, less that of plain ones,",
+                    [b - a for a, b in zip(by["plain", deep], by[kind, deep], strict=True)],
+                    most=-0.3,
+                )
+                for kind in residual
+            ),
+            *(
+                Claim.on_average(
+                    f"with skip connections depth costs less: what {kind} blocks lose by it, divided by what "
+                    "plain ones lose,",
+                    [b / a for a, b in zip(grown["plain"], grown[kind], strict=True)],
+                    most=0.5,
+                )
+                for kind in residual
+            ),
         ),
         Plot("depth", ("training loss",), by=("block",)),
-    )  # fmt: skip
+    )
 
 
 @experiment("N4.28")
-def both_blocks(seeds: int = 3, depth: int = 110, steps: int = 60, width: int = 32, every: int = 20) -> Result:
+def both_blocks(seeds: Seeds = 3, depth: int = 110, steps: int = 60, width: int = 32, every: int = 20) -> Result:
     r"""Train very deep networks of original and of pre-activation blocks on digits.
 
     The blocks have dense layers. The training loss is the mean over the last `every` batches of 64, the test error that
@@ -202,23 +242,28 @@ def both_blocks(seeds: int = 3, depth: int = 110, steps: int = 60, width: int = 
         width: units of every hidden layer.
         every: the number of batches over which the loss is averaged.
     """
-    seen, other = _digits()
+    seeds = seed_range(seeds)
+    seen, other = _digits(seeds.start)
     rows: list[tuple[Any, ...]] = []
     for kind in ("original", "preactivation"):
-        trial = _train([stacked_blocks(kind, depth, width, seed=seed) for seed in range(seeds)], seen, steps, 1e-3)
+        trial = _train([stacked_blocks(kind, depth, width, seed=seed) for seed in seeds], seen, steps, seeds.start)
         first, last = (part.mean(0).tolist() for part in (trial.losses[:every], trial.losses[-every:]))
-        rows += [(kind, seed, first[seed], last[seed], _error(network, *other))
-                 for seed, network in enumerate(trial.networks)]  # fmt: skip
-    original, better = rows[:seeds], rows[seeds:]
+        errors = [_error(network, *other) for network in trial.networks]
+        rows += [(kind, *row) for row in zip(seeds, first, last, errors, strict=True)]
+    original, better = rows[: len(seeds)], rows[len(seeds) :]
     return Result(
         f"digits, {depth} layers of width {width}, {steps} Adam steps: both blocks",
         ("block", "seed", "first loss", "training loss", "test error"),
         tuple(rows),
         (
-            Claim("the training loss is lower with pre-activation, with every seed",
-                  all(b[3] < a[3] for a, b in zip(original, better, strict=True))),
-            Claim("so is the test error, on average",
-                  sum(row[4] for row in better) < sum(row[4] for row in original)),
+            *(
+                Claim.on_average(
+                    f"the {name} is lower with pre-activation: that with it, less that with original blocks,",
+                    [b[place] - a[place] for a, b in zip(original, better, strict=True)],
+                    most=bound,
+                )
+                for name, place, bound in (("training loss", 3, -0.1), ("test error", 4, -0.05))
+            ),
         ),
         Plot("seed", ("training loss",), "bars", by=("block",)),
-    )  # fmt: skip
+    )

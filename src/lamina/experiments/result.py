@@ -1,7 +1,7 @@
 """What an experiment gives: a small table, the notes' claims with whether they hold in it, and how to draw it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,10 +14,84 @@ class ClaimError(LaminaError, AssertionError):
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the notes, as far as this experiment can tell, and whether it holds."""
+    """A sentence of the notes, as far as this experiment can tell, and whether it holds.
+
+    What random runs show is claimed as a rate (`often`) or as a mean (`on_average`). Their bounds were chosen on the
+    seeds 1000 to 1029, with room for as few as three runs, and are asserted on others.
+
+    Args:
+        sentence: what is asserted, numbers included.
+        holds: whether it is so.
+        numbers: the found and the stated numbers of a rate or a mean.
+    """
 
     sentence: str
     holds: bool
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def often(cls, sentence: str, held: Iterable[bool], rate: float = 0.9) -> "Claim":
+        """Claim that something is so in at least a given share of all runs there could be.
+
+        Were the share exactly `rate`, so few of n runs as would contradict it occur in 1 case of 20 at most.
+
+        Args:
+            sentence: what is so in a run.
+            held: whether it is so, run by run.
+            rate: the share that is claimed.
+
+        >>> Claim.often("a coin shows heads", [True, False, True, True, False], rate=0.5).sentence
+        'in at least 50 % of all runs, a coin shows heads (found in 3 of 5; 1 would suffice)'
+        """
+        runs = [bool(each) for each in held]
+        count, found, enough = len(runs), sum(runs), runs_enough(len(runs), rate)
+        return cls(
+            f"in at least {100 * rate:g} % of all runs, {sentence} "
+            f"(found in {found} of {count}; {enough} would suffice)",
+            found >= enough,
+            {"rate": rate, "found": found, "runs": count, "enough": enough},
+        )
+
+    @classmethod
+    def on_average(
+        cls, subject: str, values: Sequence[float], *, least: float | None = None, most: float | None = None
+    ) -> "Claim":
+        """Claim that the mean of a number over all runs has bounds, and tell it with its standard error.
+
+        Args:
+            subject: what the number is, in front of "is on average".
+            values: the number, run by run.
+            least: the lower bound.
+            most: the upper bound.
+
+        >>> Claim.on_average("the accuracy", [0.9, 0.92, 0.94], least=0.85).sentence
+        'the accuracy is on average at least 0.85: 0.92 ± 0.0115'
+        """
+        mean, spread = mean_and_spread(values)
+        error = spread / math.sqrt(len(values))
+        low, high = -math.inf if least is None else least, math.inf if most is None else most
+        if least is None or most is None:
+            bound = f"at least {written(least)}" if most is None else f"at most {written(most)}"
+        else:
+            bound = f"between {written(least)} and {written(most)}"
+        numbers = {"mean": mean, "standard error": error, "runs": len(values), "least": least, "most": most}
+        return cls(
+            f"{subject} is on average {bound}: {mean:.3g} ± {error:.3g}",
+            low <= mean <= high,
+            {name: number for name, number in numbers.items() if number is not None},
+        )
+
+
+def runs_enough(count: int, rate: float) -> int:
+    """Return how many of some runs suffice so as not to contradict a rate; one at least, if it is that of most runs.
+
+    >>> [runs_enough(count, 0.9) for count in (1, 3, 20, 30)], [runs_enough(count, 0.2) for count in (3, 20, 30)]
+    ([1, 2, 16, 24], [0, 1, 3])
+    """
+    below, enough = 0.0, 0
+    while (below := below + math.comb(count, enough) * rate**enough * (1 - rate) ** (count - enough)) < 0.05:
+        enough += 1
+    return max(enough, 1) if rate > 0.5 else enough
 
 
 KINDS = ("lines", "points", "bars")
@@ -164,6 +238,19 @@ def written(value: Any) -> str:
     return f"{value:.4g}"
 
 
+Seeds = int | range
+"""Which random numbers to draw: so many seeds from 0 on, or a range of seeds."""
+
+
+def seed_range(seeds: Seeds) -> range:
+    """Return the seeds themselves.
+
+    >>> seed_range(3), seed_range(range(2000, 2020))
+    (range(0, 3), range(2000, 2020))
+    """
+    return seeds if isinstance(seeds, range) else range(seeds)
+
+
 Function = TypeVar("Function", bound=Callable[..., Result])
 REGISTRY: dict[str, Callable[..., Result]] = {}
 """Every experiment by each catalogue id it belongs to."""
@@ -190,6 +277,15 @@ def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     if len(values) < 2:
         return mean, 0.0
     return mean, (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
+
+
+def ratios_of_pairs(values: Sequence[float]) -> list[float]:
+    """Divide the larger of two positive numbers by the smaller, for each one and the next, the last and the first.
+
+    >>> ratios_of_pairs([1.0, 2.0, 8.0])
+    [2.0, 4.0, 8.0]
+    """
+    return [max(a, b) / min(a, b) for a, b in zip(values, [*values[1:], values[0]], strict=True)]
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -2,13 +2,13 @@
 
 import itertools
 
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
 from lamina.functional.random import uniform
 
 
 @experiment("N1.68")
 def coin_flips(
-    seeds: int = 50, models: tuple[int, ...] = (1, 16, 1024), points: int = 100, skill: float = 0.0
+    seeds: Seeds = 50, models: tuple[int, ...] = (1, 16, 1024), points: int = 100, skill: float = 0.0
 ) -> Result:
     """Select the best of many models that guess, and look at it again on points that had no part in the choice.
 
@@ -27,27 +27,40 @@ def coin_flips(
     >>> coin_flips(seeds=2).claims[1].holds
     True
     """
-    rows = []
+    seeds = seed_range(seeds)
+    rows, found = [], {}
     for count in models:
         # Two draws a model and point: the set to select on, and the fresh one.
-        draws = [uniform((2, count, points), seed=seed, stream=count) for seed in range(seeds)]
+        draws = [uniform((2, count, points), seed=seed, stream=count) for seed in seeds]
         accuracies = [(draw < 0.5 + skill).double().mean(2) for draw in draws]
         chosen = [accuracy[0].argmax().item() for accuracy in accuracies]
         selected = [accuracy[0].max().item() for accuracy in accuracies]
         fresh = [accuracy[1, int(best)].item() for accuracy, best in zip(accuracies, chosen, strict=True)]
+        found[count] = selected
         rows.append((count, *mean_and_spread(selected), *mean_and_spread(fresh)))
-    margin = 4 * (0.25 / (points * seeds)) ** 0.5  # four standard errors of a mean of coins
-    one, most = rows[0], rows[-1]
+    margin = 4 * (0.25 / (points * len(seeds))) ** 0.5  # four standard errors of a mean of coins
+    one = rows[0]
     return Result(
-        f"the best of many guessing models, {points} points, {seeds} seeds",
+        f"the best of many guessing models, {points} points, {len(seeds)} seeds",
         ("models", "where selected", "selected spread", "on fresh points", "fresh spread"),
         tuple(rows),
         (
-            Claim("the best of many looks better than a coin by a tenth or more", most[1] > 0.6),
-            Claim("the more models, the better it looks",
-                  all(a[1] < b[1] for a, b in itertools.pairwise(rows))),
-            Claim("on fresh points it is a coin", all(abs(row[3] - 0.5) < margin for row in rows)),
-            Claim("a single model, not selected, looks as it is", abs(one[1] - 0.5) < margin),
+            Claim.on_average(
+                f"the accuracy of the best of {models[-1]} where it was selected", found[models[-1]], least=0.6
+            ),
+            *(
+                Claim.on_average(
+                    f"the more models, the better the best looks: the accuracy of the best of {b}, less that of {a},",
+                    [y - x for x, y in zip(found[a], found[b], strict=True)],
+                    least=0.0,
+                )
+                for a, b in itertools.pairwise(models[1:])
+            ),
+            Claim(
+                f"on fresh points it is a coin, to four standard errors, {margin:.3g}",
+                all(abs(row[3] - 0.5) < margin for row in rows),
+            ),
+            Claim(f"a single model, not selected, looks as it is, to {margin:.3g}", abs(one[1] - 0.5) < margin),
         ),
         Plot("models", ("where selected", "on fresh points"), log_x=True, y_label="accuracy"),
-    )  # fmt: skip
+    )

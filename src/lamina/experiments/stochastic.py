@@ -5,6 +5,7 @@ whose minimizer is known.
 """
 
 import itertools
+import math
 import time
 from typing import cast
 
@@ -16,7 +17,7 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.classical.linear_regression import fit, gradient, squared_error
 from lamina.data.synthetic import linear, moons
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
 from lamina.experiments.trained import make_step, parts, train, train_step
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, sample_indices
 from lamina.functional.random import as_generator
@@ -105,7 +106,7 @@ def sampling(
 
 @experiment("N1.43")
 def noise_ball(
-    seeds: int = 5,
+    seeds: Seeds = 5,
     steps: int = 2500,
     learning_rate: float = 0.05,
     batch_sizes: tuple[int, ...] = (1, 4, 16, 64),
@@ -128,9 +129,10 @@ def noise_ball(
     >>> noise_ball(seeds=1, steps=200).column("rises")[-1]
     0.0
     """
+    seeds = seed_range(seeds)
     count = 64
-    inputs, targets, best = _regression(count, seed=0)
-    members = [(b, as_generator(seed)) for b in batch_sizes for seed in range(seeds)]
+    inputs, targets, best = _regression(count, seed=seeds.start)
+    members = [(b, as_generator(seed)) for b in batch_sizes for seed in seeds]
     visited: list[Tensor] = []
 
     def mean_gradient(theta: Params) -> Params:
@@ -141,27 +143,44 @@ def noise_ball(
     start = {"W": torch.zeros(len(members), 2, dtype=F64)}
     iterate(mean_gradient, start, OPTIMIZERS["gd"], GradientDescent(learning_rate), steps)
     path = torch.stack(visited)  # step, member, parameter
-    squares = (path - best).square().sum(2)[steps // 2 :].mean(0).reshape(len(batch_sizes), seeds)
+    squares = (path - best).square().sum(2)[steps // 2 :].mean(0).reshape(len(batch_sizes), len(seeds))
     losses = 0.5 * (path[:201] @ inputs.T - targets).square().mean(2)
-    rises = (losses.diff(dim=0) > 0).double().mean(0).reshape(len(batch_sizes), seeds).mean(1)
+    rises = (losses.diff(dim=0) > 0).double().mean(0).reshape(len(batch_sizes), len(seeds))
     residual = 2 * squared_error(best, inputs, targets).item()
     rows = []
-    for b, square, rise in zip(batch_sizes, squares.tolist(), rises.tolist(), strict=True):
+    for b, square, rise in zip(batch_sizes, squares.tolist(), rises.mean(1).tolist(), strict=True):
         theory = learning_rate * 2 * residual / (2 * b) * (count - b) / (count - 1)
         rows.append((b, *mean_and_spread(square), theory, rise))
-    stochastic, whole = [row for row in rows if row[0] < count], rows[-1]
+    single, whole = squares[0].tolist(), squares[-1]
     return Result(
-        f"squared distance to the minimizer after {steps} steps of size {learning_rate:g}, {seeds} seeds",
+        f"squared distance to the minimizer after {steps} steps of size {learning_rate:g}, {len(seeds)} seeds",
         ("b", "squared distance", "spread", "theory", "rises"),
         tuple(rows),
         (
-            Claim("SGD does not converge", stochastic[0][1] > 1e-3),
-            Claim("yet it comes near, a hundredth of the first distance or less", stochastic[0][1] < 0.05),
-            Claim("the ball shrinks as 1/b", all(0.6 < row[1] / row[3] < 1.6 for row in stochastic)),
-            Claim("with all points there is no ball", whole[1] < 1e-15),
-            Claim(
-                "the larger the batch, the less irregular: fewer steps raise the loss",
-                all(before[4] > after[4] for before, after in itertools.pairwise(rows)),
+            Claim.on_average(
+                "SGD does not converge, yet comes near, from a squared distance of about 5: the last one",
+                single,
+                least=1e-3,
+                most=0.05,
+            ),
+            *(
+                Claim.on_average(
+                    f"the ball shrinks as 1/b: the squared distance for b = {row[0]}, divided by theory's,",
+                    (square / row[3]).tolist(),
+                    least=0.6,
+                    most=1.6,
+                )
+                for row, square in zip(rows, squares, strict=True)
+                if row[0] < count
+            ),
+            Claim("with all points there is no ball", whole.max().item() < 1e-15),
+            *(
+                Claim.on_average(
+                    f"larger batches raise the loss less often: the share of steps for b = {b}, less that for {a},",
+                    (y - x).tolist(),
+                    most=0.0,
+                )
+                for (a, x), (b, y) in itertools.pairwise(zip(batch_sizes, rises, strict=True))
             ),
         ),
         Plot("b", ("squared distance", "theory"), log_x=True, log_y=True, y_label="squared distance"),
@@ -169,7 +188,7 @@ def noise_ball(
 
 
 @experiment("N1.40")
-def learning_rates(seeds: int = 10, steps: int = 1000, learning_rate: float = 0.2, batch_size: int = 4) -> Result:
+def learning_rates(seeds: Seeds = 10, steps: int = 1000, learning_rate: float = 0.2, batch_size: int = 4) -> Result:
     """Let the learning rate of mini batches stay, rise and fall, and see how near they end to the minimizer.
 
     Notes: N1.40 (§1.3).
@@ -184,39 +203,50 @@ def learning_rates(seeds: int = 10, steps: int = 1000, learning_rate: float = 0.
     >>> [round(rate, 3) for rate in learning_rates(seeds=1, steps=20).column("last")]
     [0.2, 0.2, 0.0, 0.0, 0.2]
     """
+    seeds = seed_range(seeds)
     count = 64
-    inputs, targets, best = _regression(count, seed=0)
+    inputs, targets, best = _regression(count, seed=seeds.start)
     kinds = ("constant", "warmup", "cosine", "one-cycle", "step")
     epoch = count // batch_size
     plans = torch.stack([rates(Schedule(k, factor=0.5), learning_rate, steps, epoch) for k in kinds])  # kind, step
-    generators = [as_generator(seed) for seed in range(seeds)]
+    generators = [as_generator(seed) for seed in seeds]
     optimizer = OPTIMIZERS["gd"]
-    theta = {"W": torch.zeros(len(kinds) * seeds, 2, dtype=F64)}
+    theta = {"W": torch.zeros(len(kinds) * len(seeds), 2, dtype=F64)}
     state, squares = optimizer.init(theta), []
     for k in range(steps):
         shares = torch.stack([_shares(batch_size, count, g) for g in generators]).repeat(len(kinds), 1)
         means = {"W": (shares * (theta["W"] @ inputs.T - targets)) @ inputs}
-        theta, state = optimizer.update(theta, means, state, GradientDescent(plans[:, k].repeat_interleave(seeds)))
+        theta, state = optimizer.update(theta, means, state, GradientDescent(plans[:, k].repeat_interleave(len(seeds))))
         squares.append((theta["W"] - best).square().sum(1))
-    ends = torch.stack(squares[-20:]).mean(0).reshape(len(kinds), seeds).tolist()
+    ends = torch.stack(squares[-20:]).mean(0).reshape(len(kinds), len(seeds)).tolist()
     rows = [
         (kind, plan[0].item(), plan.max().item(), plan[-1].item(), *mean_and_spread(end))
         for kind, plan, end in zip(kinds, plans, ends, strict=True)
     ]
-    constant, warmup, *falling = rows
+    warmup = rows[1]
     return Result(
-        f"mean squared distance to the minimizer over the last 20 of {steps} steps, b = {batch_size}, {seeds} seeds",
+        f"mean squared distance to the minimizer, last 20 of {steps} steps, b = {batch_size}, {len(seeds)} seeds",
         ("schedule", "first rate", "largest", "last", "squared distance", "spread"),
         tuple(rows),
         (
             Claim("warm-up starts small and rises to the rate", warmup[1] < 0.1 * warmup[2] == 0.1 * warmup[3]),
-            Claim("a rate that rises and stays ends in the same ball as a constant one",
-                  0.5 < warmup[4] / constant[4] < 2),
-            Claim("a rate that falls ends at most at a fifth of that distance",
-                  max(row[4] for row in falling) < 0.2 * constant[4]),
+            Claim.on_average(
+                "a rate that rises and stays ends in the same ball: its distance, divided by that of a constant one,",
+                [b / a for a, b in zip(ends[0], ends[1], strict=True)],
+                least=0.9,
+                most=1.1,
+            ),
+            *(
+                Claim.on_average(
+                    f"a rate that falls ends nearer: log10 of the distance with {kind}, divided by a constant one's,",
+                    [math.log10(b / a) for a, b in zip(ends[0], end, strict=True)],
+                    most=-0.1,
+                )
+                for kind, end in zip(kinds[2:], ends[2:], strict=True)
+            ),
         ),
         Plot("schedule", ("squared distance",), "bars", log_y=True),
-    )  # fmt: skip
+    )
 
 
 @experiment("N1.41")
@@ -287,7 +317,7 @@ def _timed(step: EagerStep, steps: int) -> float:
 
 @experiment("N1.49")
 def adam_on_batches(
-    seeds: int = 3, epochs: int = 10, batch_sizes: tuple[int, ...] = (512, 64, 16), compared: int = 20
+    seeds: Seeds = 3, epochs: int = 10, batch_sizes: tuple[int, ...] = (512, 64, 16), compared: int = 20
 ) -> Result:
     """Train two moons by Adam with the gradients of all points or of mini batches, for equally many passes.
 
@@ -305,30 +335,38 @@ def adam_on_batches(
     >>> adam_on_batches(seeds=1, epochs=1, batch_sizes=(512,)).column("steps")
     [1]
     """
+    seeds = seed_range(seeds)
     rows, losses = [], []
     for b, way in itertools.product(batch_sizes, ("epoch", "without-replacement", "with-replacement")):
         if b == batch_sizes[0] and way != "without-replacement":
             continue
         ends, differences = [], []
-        for seed in range(seeds):
+        for seed in seeds:
             recipe = Recipe(recipes.Adam(1e-2), epochs=epochs, batch_size=b, sampling=way, seed=seed)
             split = parts(moons(512, seed=seed), moons(1000, seed=99 + seed))
             ends.append(train(_network(seed), split, recipe).rows[-1]["validation_loss"])
             differences.append(_difference(seed, b, way, compared))
-        losses.append((b, ends))
+        losses.append((b, way, ends))
         rows.append((b, way, -(-512 // b) * epochs, *mean_and_spread(ends), max(differences)))
-    whole = losses[0][1]
+    whole = losses[0][2]
     return Result(
-        f"Adam with step size 0.01 on two moons, {epochs} epochs, {seeds} seeds",
+        f"Adam with step size 0.01 on two moons, {epochs} epochs, {len(seeds)} seeds",
         ("b", "drawing", "steps", "validation loss", "spread", "difference"),
         tuple(rows),
         (
             Claim("the trainer's Adam on batches is Alg. 5 on the draws of Alg. 4", max(row[5] for row in rows) < 1e-5),
-            Claim("for equally many passes, mini batches end lower than all points, every way and every seed",
-                  all(part < all_ for b, ends in losses[1:] for part, all_ in zip(ends, whole, strict=True))),
+            *(
+                Claim.on_average(
+                    f"for equally many passes, mini batches end lower: the loss with b = {b} ({way}), divided by that "
+                    "with all points,",
+                    [x / y for x, y in zip(ends, whole, strict=True)],
+                    most=0.8,
+                )
+                for b, way, ends in losses[1:]
+            ),
         ),
         Plot("b", ("validation loss",), "points", by=("drawing",), log_x=True),
-    )  # fmt: skip
+    )
 
 
 def _network(seed: int) -> FNN:
