@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, Subset
-from lamina.data.splits import Sealed, _shares, k_fold
+from lamina.data.splits import Sealed, _shares, k_fold, split
 from lamina.data.synthetic import blobs, curve, truth_table
 
 
@@ -176,6 +176,32 @@ def test_a_truth_table_is_not_divided():
         result = truth_table("xor").split()
     assert len(result.train) == len(result.validation) == len(result.open_test()) == 4
     assert result.note == "xor: all 4 examples train, validate and test, for there are no others."
+
+
+def test_a_rule_of_the_dataset_is_used_unless_groups_are_given(monkeypatch):
+    data = real(6)
+    pieces = [Subset(data, torch.tensor([row])) for row in (5, 0, 3)]
+    monkeypatch.setattr(ArrayDataset, "divide", lambda self, seed, ratios: (*pieces, "by hand"))
+    result = data.split()
+    assert parts(result) == [[5], [0], [3]]
+    assert result.note == "data: 1 training, 1 validation and 1 test examples, by hand."
+    assert (
+        data.split(groups=torch.arange(6)).note
+        == "data: 4 training, 1 validation and 1 test examples, grouped, seed 0."
+    )
+
+
+def test_anything_with_a_spec_a_length_and_examples_is_divided():
+    class Plain:
+        spec = Spec("vector", "regression", (1,), 1)
+
+        def __len__(self):
+            return 6
+
+        def take(self, indices):
+            return indices[:, None].float(), indices.float()
+
+    assert sorted(chain(*parts(split(Plain())))) == list(range(6))
 
 
 def test_copies_across_parts_are_warned_of(monkeypatch):
