@@ -35,6 +35,11 @@ def test_published_counts(depth, block, parameters):
     assert count(CifarResNet(CifarResNetConfig(depth=depth, block=block))) == parameters
 
 
+def test_without_options_it_is_resnet20():
+    assert CifarResNetConfig() == CifarResNetConfig((3, 32, 32), 10, depth=20, block="original", width=1.0)
+    assert count(CifarResNet(CifarResNetConfig())) == 269722
+
+
 @pytest.mark.notes("N4.28")
 @pytest.mark.parametrize("depth", [20, 32, 44, 56, 110, 164, 1001])
 def test_depth_is_the_number_of_layers_with_weights(depth):

@@ -180,7 +180,11 @@ def test_assignment_in_chunks_is_the_same(monkeypatch):
     assert kmeans.assign(U, starts).equal(whole)
 
 
-def test_a_limit_on_iterations_is_kept_and_told():
+def test_a_limit_on_iterations_is_kept_and_told(monkeypatch):
+    limits = []
+    lloyd = kmeans_lloyd.lloyd
+    monkeypatch.setattr(kmeans_lloyd, "lloyd", lambda *all_: limits.append(all_[3]) or lloyd(*all_))
+    assert len(kmeans.fit(RECTANGLE, 2).distortions) == 10 and limits == [KMeans().max_iter] == [300]
     U, starts = blobs()
     result = kmeans.fit(U, 4, start=starts[0], max_iterations=1)
     assert result.iterations == 1 and not result.converged and len(result.history) == 3
@@ -204,6 +208,15 @@ def test_starts_are_different_points_and_follow_the_seed():
     same = torch.tensor([[0.0], [0.0], [0.0], [5.0]], dtype=F64)
     taken = kmeans.first_centroids(same, 4, "k-means++", restarts=20)
     assert (taken.squeeze(-1).sort(-1).values == torch.tensor([0, 0, 0, 5], dtype=F64)).all()
+
+
+def test_random_starts_come_from_all_points_alike():
+    """3000 draws from 1000 points: none too often, and a mean within four standard deviations of the middle."""
+    points = torch.arange(1000.0, dtype=F64)[:, None]
+    starts = kmeans.first_centroids(points, 3, "random", 1000, 5)
+    assert all(len(one.unique()) == 3 for one in starts)
+    assert abs(starts.mean().item() - 499.5) < 4 * 1000 / 12**0.5 / 3000**0.5
+    assert starts.flatten().long().bincount(minlength=1000).max() < 15 and starts.max() > 980
 
 
 def test_k_means_plus_plus_draws_in_proportion_to_the_squared_distance():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, Subset
-from lamina.data.splits import Sealed, k_fold
+from lamina.data.splits import Sealed, _shares, k_fold, split
 from lamina.data.synthetic import blobs, curve, truth_table
 
 
@@ -72,6 +72,15 @@ def test_largest_remainders_win_and_a_single_example_trains():
         result = labeled(labels).split()
     held = [torch.bincount(labels[part], minlength=3).tolist() for part in parts(result)]
     assert held == [[59, 4, 1], [15, 1, 0], [15, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "table"),
+    [((1, 1, 3), [[0, 0, 1], [1, 1, 2]]), ((1, 3, 1), [[0, 1, 0], [1, 2, 1]]), ((3, 1, 1), [[1, 0, 0], [2, 1, 1]])],
+)
+def test_a_single_example_goes_to_the_part_with_the_largest_share(sizes, table):
+    """Of its shares 1/5, 1/5 and 3/5 the last is rounded up; the class of four gets what is left."""
+    assert _shares([1, 4], sizes) == table
 
 
 @pytest.mark.notes("N1.66")
@@ -169,7 +178,33 @@ def test_a_truth_table_is_not_divided():
     assert result.note == "xor: all 4 examples train, validate and test, for there are no others."
 
 
-def test_copies_across_parts_are_warned_of():
+def test_a_rule_of_the_dataset_is_used_unless_groups_are_given(monkeypatch):
+    data = real(6)
+    pieces = [Subset(data, torch.tensor([row])) for row in (5, 0, 3)]
+    monkeypatch.setattr(ArrayDataset, "divide", lambda self, seed, ratios: (*pieces, "by hand"))
+    result = data.split()
+    assert parts(result) == [[5], [0], [3]]
+    assert result.note == "data: 1 training, 1 validation and 1 test examples, by hand."
+    assert (
+        data.split(groups=torch.arange(6)).note
+        == "data: 4 training, 1 validation and 1 test examples, grouped, seed 0."
+    )
+
+
+def test_anything_with_a_spec_a_length_and_examples_is_divided():
+    class Plain:
+        spec = Spec("vector", "regression", (1,), 1)
+
+        def __len__(self):
+            return 6
+
+        def take(self, indices):
+            return indices[:, None].float(), indices.float()
+
+    assert sorted(chain(*parts(split(Plain())))) == list(range(6))
+
+
+def test_copies_across_parts_are_warned_of(monkeypatch):
     inputs = torch.arange(60.0)[:, None] % 30
     data = ArrayDataset(inputs, torch.arange(60) % 2, Spec("vector", "classification", (1,), 2))
     with pytest.warns(DataWarning, match="of 10 validation examples and .* of 10 test examples are copies of training"):
@@ -178,6 +213,8 @@ def test_copies_across_parts_are_warned_of():
         warnings.simplefilter("error")
         data.split(groups=torch.arange(60) % 30)
         blobs(60).split()
+        monkeypatch.setattr(ArrayDataset, "fingerprints", lambda self: None)  # too costly: then nothing is said
+        data.split()
 
 
 @pytest.mark.parametrize(("count", "least"), [(5, 6), (1, 6)])

@@ -30,6 +30,7 @@ def test_scores_are_sums():
     assert Objective("nll").score(torch.eye(3).double()[LABELS], LABELS) == 6
     assert Objective("bce").score(torch.tensor([[0.1], [-0.1]]), torch.tensor([1, 1])) == 1
     assert Objective("mse").score(torch.tensor([[1.0], [3.0]]), torch.tensor([[0.0], [1.0]])) == 5
+    assert Objective("mse").score(torch.tensor([[1.0, 3.0]]), torch.tensor([[0.0, 1.0]])) == 5
     assert (Objective("nll").metric, Objective("mse").metric) == ("accuracy", "mse")
 
 
@@ -43,6 +44,10 @@ def test_balanced_classes_weigh_the_same():
     two = choose("classification", 1, None, "balanced", torch.tensor([0, 0, 0, 0, 1, 1]))
     each = F.binary_cross_entropy_with_logits(LOGITS[:, 0], bits.double(), reduction="none")
     torch.testing.assert_close(two.loss(LOGITS[:, :1], bits), (each * torch.where(bits == 1, 1.5, 0.75)).mean())
+    assert choose("classification", 1, None, "balanced", torch.zeros(3).long()).weights.tolist() == [
+        1,
+        1,
+    ]  # 1 is absent
 
 
 @pytest.mark.parametrize(

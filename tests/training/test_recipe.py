@@ -29,12 +29,46 @@ def test_defaults_are_the_notes():
     assert isinstance(Recipe().optimizer, Adam)
 
 
+def test_what_is_not_given_is_what_the_documentation_says():
+    assert (GD(), SGD(), MiniBatch()) == (GD(0.1, False), SGD(0.01), MiniBatch(0.1, 0.0, False))
+    assert Schedule() == Schedule("constant", warmup=0.0, final=0.0, every=10, factor=0.1)
+    assert (Penalty(), Clip()) == (Penalty(0.0, 2), Clip(None, "global"))
+    assert Recipe() == Recipe(
+        epochs=10, batch_size=64, sampling="epoch", check_every=1, label_smoothing=0.0, teacher_forcing=1.0, window=100,
+        precision="float32", seed=0,
+    )  # fmt: skip
+
+
+def test_the_ends_of_a_range_belong_to_it_or_not():
+    MiniBatch(momentum=0.0), Adam(beta1=0.0, beta2=0.0), Schedule(warmup=1, final=1, factor=1), Schedule(factor=0)
+    Recipe(epochs=1, batch_size=1, check_every=1, teacher_forcing=0.0, window=1), Schedule(every=1), Penalty(0.0)
+
+
 BAD = [
     (lambda: GD(0), r"`learning_rate` must be greater than 0, got 0"),
     (lambda: SGD(-1), r"`learning_rate` must be greater than 0, got -1"),
     (lambda: MiniBatch(momentum=1.0), r"`momentum` must be in \[0, 1\), got 1.0"),
     (lambda: MiniBatch(nesterov=True), r"`nesterov` needs a `momentum` greater than 0, got 0"),
     (lambda: Adam(beta1=1.0), r"`beta1` must be in \[0, 1\), got 1.0"),
+    (lambda: Adam(beta1=-0.1), r"`beta1` must be in \[0, 1\), got -0.1"),
+    (lambda: Adam(beta2=1.0), r"`beta2` must be in \[0, 1\), got 1.0"),
+    (lambda: Adam(beta2=-0.1), r"`beta2` must be in \[0, 1\), got -0.1"),
+    (lambda: Adam(0), r"`learning_rate` must be greater than 0, got 0"),
+    (lambda: MiniBatch(0), r"`learning_rate` must be greater than 0, got 0"),
+    (lambda: SGD(0), r"`learning_rate` must be greater than 0, got 0"),
+    (lambda: MiniBatch(momentum=-0.1), r"`momentum` must be in \[0, 1\), got -0.1"),
+    (lambda: Schedule(warmup=-0.5), r"`warmup` must be in \[0, 1\], got -0.5"),
+    (lambda: Schedule(final=1.5), r"`final` must be in \[0, 1\], got 1.5"),
+    (lambda: Schedule(final=-0.5), r"`final` must be in \[0, 1\], got -0.5"),
+    (lambda: Schedule(factor=1.5), r"`factor` must be in \[0, 1\], got 1.5"),
+    (lambda: Schedule(factor=-0.5), r"`factor` must be in \[0, 1\], got -0.5"),
+    (lambda: Penalty(-0.5), r"`penalty` must be at least 0, got -0.5"),
+    (lambda: Recipe(check_every=0), r"`check_every` must be at least 1, got 0"),
+    (lambda: Recipe(label_smoothing=-0.5), r"`label_smoothing` must be in \[0, 1\), got -0.5"),
+    (lambda: Recipe(label_smoothing=1.0), r"`label_smoothing` must be in \[0, 1\), got 1.0"),
+    (lambda: Recipe(teacher_forcing=1.5), r"`teacher_forcing` must be in \[0, 1\], got 1.5"),
+    (lambda: Recipe(teacher_forcing=-0.5), r"`teacher_forcing` must be in \[0, 1\], got -0.5"),
+    (lambda: Recipe(window=0), r"`window` must be at least 1, got 0"),
     (lambda: Adam(eps=0.0), r"`eps` must be greater than 0, got 0.0"),
     (lambda: Schedule("linear"), r"`schedule` must be one of 'constant', 'warmup', .*, got 'linear'"),
     (lambda: Schedule(warmup=1.5), r"`warmup` must be in \[0, 1\], got 1.5"),

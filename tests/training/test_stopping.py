@@ -23,6 +23,11 @@ CASES = [
         "the loss fell by only 0.005 of itself between two checks, less than 0.01",
     ),
     (
+        Stopping(relative_decrease=0.01),
+        [{"loss": 1.0}, {"loss": 1.0}],
+        "the loss fell by only 0 of itself between two checks, less than 0.01",
+    ),
+    (
         Stopping(patience=2),
         [{"validation_loss": v} for v in (0.5, 0.3, 0.4, 0.31)],
         "the validation loss did not improve in 2 checks; the best was 0.3 at step 20",
@@ -42,8 +47,10 @@ def test_each_rule_ends_with_its_sentence(stopping, rows, sentence):
         (Stopping(), [{}]),
         (Stopping(max_steps=21), [{}, {}]),
         (Stopping(gradient_norm=0.1), [{"gradient_norm": 0.2}]),
+        (Stopping(gradient_norm=0.1), [{"gradient_norm": 0.1}]),
         (Stopping(gradient_norm=0.1), [{"gradient_norm": None}]),
         (Stopping(loss_below=0.5), [{"loss": None}]),
+        (Stopping(relative_decrease=0.25), [{"loss": 1.0}, {"loss": 0.75}]),
         (Stopping(relative_decrease=0.01), [{"loss": 1.0}]),
         (Stopping(relative_decrease=0.01), [{"loss": 1.0}, {"loss": 1.5}]),
         (Stopping(relative_decrease=0.01), [{"loss": None}, {"loss": 1.5}]),
