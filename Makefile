@@ -5,6 +5,11 @@ READY := .venv/.ready
 # the packages whose functions take tensors: shapes are checked while testing
 L := lamina
 SHAPED := $(L).functional,$(L).layers,$(L).architectures,$(L).classical,$(L).data,$(L).training,$(L).studies,$(L).inspection,$(L).experiments,shapes.check
+# Python 3.11 reads where the package lies in the locale's encoding: LC_ALL=C would refuse a path with an umlaut, while
+# LANG=C does not (PEP 538).
+ifneq (,$(filter C POSIX,$(LC_ALL)))
+unexport LC_ALL
+endif
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-shuffled test-slow test-pages check format catalogue notes bench wheel-test clean
 
