@@ -138,7 +138,7 @@ def resume(
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
     recorded = home.json("environment")
-    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime)})
+    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime) if f.name in recorded})
     model = model or rebuild(config["architecture"])
     split = data or reload(config["data"])
     preprocess = read_preparation(home.json("preprocess"))
