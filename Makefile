@@ -6,7 +6,7 @@ READY := .venv/.ready
 L := lamina
 SHAPED := $(L).functional,$(L).layers,$(L).architectures,$(L).classical,$(L).data,$(L).training,$(L).studies,$(L).inspection,$(L).experiments,shapes.check
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-pages check format catalogue notes bench wheel-test clean
+.PHONY: help demo test test-slow test-pages check format catalogue notes bench mutants wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,10 @@ notes: $(READY)  ## open the executable notes in the browser
 
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
 	for file in $(filter-out benchmarks/record.py,$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
+
+mutants: $(READY)  ## change sampled operators one by one and write which tests notice (resumes; about an hour)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
+	$(PY) tools/mutants.py
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
