@@ -14,6 +14,7 @@ from lamina.architectures.recurrent import (
     OneToMany,
     OneToManyConfig,
     RecurrentConfig,
+    make_dropouts,
     node_counts,
     pool_states,
 )
@@ -306,3 +307,11 @@ def test_word_dropout_takes_whole_words_and_only_in_training():
     assert abs(part.double().mean() - 0.75) < 0.05
     with pytest.raises(ArgumentError, match=r"`word_dropout` must be in \[0, 1\), got 1"):
         ManyToManyConfig(inputs=9, outputs=2, embedding=4, word_dropout=1.0)
+
+
+def test_dropouts_of_a_network_have_places_of_their_own():
+    """Two with the same place would drop the same units."""
+    config = RecurrentConfig(inputs=3, outputs=1, input_dropout=0.5, output_dropout=0.5, word_dropout=0.5)
+    before, after = make_dropouts(config, seed=0)
+    assert [part.place for part in (*before, after)] == [1002, 1000, 1001]
+    assert before[0].seed == before[1].seed == after.seed

@@ -170,6 +170,13 @@ def test_an_official_test_set_stays_the_test_part():
     assert "official test examples are copies of training examples" in result.note
 
 
+def test_an_official_test_set_counts_as_a_part_of_its_classes():
+    """Two examples of a class train and validate, but a class that should also be tested has three."""
+    labels, official = [0] * 28 + [1] * 2, labeled([0, 0, 0])
+    with pytest.warns(DataWarning, match=r"classes with fewer than 3 examples cannot be in every part: '1' \(2\)"):
+        labeled(labels, official=Subset(official, torch.arange(3))).split()
+
+
 def test_a_truth_table_is_not_divided():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -106,6 +106,7 @@ def test_every_flat_name_changes_its_number():
     assert changed.stopping == Stopping(patience=4) and changed.augment == Augment(flip=True)
     assert (changed.batch_size, changed.seed) == (7, 9)
     assert {"beta1", "max_steps", "cutout", "precision"} <= set(option_names())
+    assert not {"kind", "strength", "norm", "limit"} & set(option_names())  # these have flat names of their own
 
 
 @pytest.mark.parametrize(
