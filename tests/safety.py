@@ -30,8 +30,9 @@ NOT_OURS = (
     "KMP_DUPLICATE_LIB_OK",
     "KMP_INIT_AT_FORK",
     "_RJEM_MALLOC_CONF",
+    "MPLCONFIGDIR",
 )
-"""Variables that pytest, torch, scikit-learn and polars set for themselves when they are imported."""
+"""Variables that pytest, torch, scikit-learn, polars and matplotlib set for themselves when they are imported."""
 
 
 def state() -> dict[str, object]:

@@ -629,11 +629,14 @@ def test_permission_denied(open_folder, what):
         path.chmod(0o755)
     (open_folder / "photos" / what).chmod(0o000)
     shown = what or ".*/photos"
-    with (
-        ordinary_user(),
-        pytest.raises(DataError, match=rf"`{shown}` may not be read \(permission denied\): change its"),
-    ):
-        ImageFolder(open_folder / "photos")
+    try:
+        with (
+            ordinary_user(),
+            pytest.raises(DataError, match=rf"`{shown}` may not be read \(permission denied\): change its"),
+        ):
+            ImageFolder(open_folder / "photos")
+    finally:
+        (open_folder / "photos" / what).chmod(0o755)  # an ordinary user could not remove it otherwise
 
 
 @pytest.mark.parametrize(
