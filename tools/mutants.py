@@ -23,6 +23,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import version
 from itertools import islice
@@ -273,6 +274,12 @@ def child(tests: Iterable[str], pipe: int, root: Path, change: tuple[str, str] |
         measured = coverage.Coverage(data_file=None, include=[str(root / name) for name in measure])
         measured.start()
     reports = Reports(pipe, measured)
+    # Left to pytest, a file whose doctests run would be imported again, and its classes would exist twice.
+    for module in {module_of(test.split("::")[0]) for test in tests if test.startswith("src/")}:
+        try:
+            import_module(module)
+        except Exception as problem:
+            return reports.send("failed", f"{type(problem).__name__} (import)")
     arguments = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
     code = pytest.main(arguments[1:] if measure else arguments, plugins=[reports])
     if measured is not None:
@@ -282,6 +289,11 @@ def child(tests: Iterable[str], pipe: int, root: Path, change: tuple[str, str] |
             lines = data.contexts_by_lineno(str(root / name))
             reports.send("lines", name, {k: [t for t in found if t] for k, found in lines.items() if any(found)})
     reports.send("end", "", int(code))
+
+
+def module_of(file: str) -> str:
+    """Return the name of a source file's module."""
+    return file.removeprefix("src/").removesuffix(".py").replace("/", ".")
 
 
 def compile_changed(path: str, changed: str) -> None:
@@ -467,7 +479,6 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10**6, help="how many are run at most")
     parser.add_argument("--control", type=int, default=0, help="how many to run with nothing changed")
     options = parser.parse_args()
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
     import scipy.stats  # noqa: F401
     import sklearn.cluster
@@ -480,8 +491,8 @@ def main() -> None:
     tests = {name: (ROOT / name).read_text(encoding="utf-8") for name in test_files(names) if name not in names}
 
     def verdict_of(mutant: Mutant, changed: str) -> tuple[str, str]:
-        source, module = (ROOT / mutant.file).read_text(encoding="utf-8"), mutant.file[4:-3].replace("/", ".")
-        readers = [name for name, text in tests.items() if module in text]
+        source = (ROOT / mutant.file).read_text(encoding="utf-8")
+        readers = [name for name, text in tests.items() if module_of(mutant.file) in text]
         found = ordered(covering(mutant.line, source, lines[mutant.file], readers), mutant.file, seconds)
         return judge(mutant.file, changed, found, seconds)
 
