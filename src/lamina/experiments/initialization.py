@@ -82,7 +82,7 @@ def starting_points(seeds: Seeds = 8, steps: int = 500, hidden: tuple[int, ...] 
                     f"different starting points lead to different results with {name}: log10 of the larger last "
                     "loss of two, divided by the smaller,",
                     [math.log10(ratio) for ratio in each],
-                    least=0.2,
+                    least=0.05,
                 )
                 for name, each in pairs.items()
             ),

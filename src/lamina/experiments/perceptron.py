@@ -62,7 +62,7 @@ def logical_functions(
             Claim(f"{gates[2]} is never below one error", all(run.min() >= 1 for run in inseparable)),
             Claim.often(
                 "three of four right, which is the best, occurs on the way",
-                [run.min() == 1 for run in inseparable],
+                [int(run.min()) == 1 for run in inseparable],
                 rate=0.25,
             ),
             Claim.on_average(
