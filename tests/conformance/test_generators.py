@@ -21,7 +21,11 @@ def positions():
 def test_nothing_uses_the_generator_of_the_module_random():
     # Its generator cannot be compared while testing: the shape checker draws from it.
     files = Path(lamina.__file__).parent.rglob("*.py")
-    found = [file.name for file in files if re.search(r"(?m)^\s*(import random|from random import (?!Random$))", file.read_text())]
+    found = [
+        file.name
+        for file in files
+        if re.search(r"(?m)^\s*(import random|from random import (?!Random$))", file.read_text())
+    ]
     assert found == []
 
 

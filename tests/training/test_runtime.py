@@ -110,3 +110,13 @@ def test_what_differs_is_said_and_what_was_not_recorded_is_not(monkeypatch):
     assert Runtime().differences(recorded) == []
     assert Runtime().differences(recorded | {"onednn": "AVX2"}) == ["onednn was AVX2, is "]
     assert Runtime().differences({"torch": recorded["torch"]}) == []
+
+
+def test_a_generator_of_the_pages_that_is_not_drained_leaves_nothing():
+    from lamina.pages.work.ch1 import overfit
+
+    rows = overfit(10, 4, 20, 0)
+    next(rows)
+    assert not flushes() and torch.is_grad_enabled()
+    rows.close()
+    assert not flushes() and torch.is_grad_enabled()
