@@ -420,7 +420,6 @@ def test_torchvisions_resnet18_and_ours_are_adapted_alike():
     ],
 )
 def test_first_and_last_layer_of_other_networks(name, first, last):
-    pytest.importorskip("torchvision.version")
     _prepare()
     from torchvision import models
 

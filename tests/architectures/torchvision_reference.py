@@ -17,6 +17,8 @@ _KEPT = []  # a library's declarations live as long as the object
 
 @functools.cache
 def _prepare():
+    if importlib.util.find_spec("torchvision") is None:
+        pytest.skip("torchvision is not installed")
     folder = Path(importlib.util.find_spec("torchvision").submodule_search_locations[0])
     try:
         torch.ops.load_library(next(folder.glob("_C*")))
@@ -29,8 +31,6 @@ def _prepare():
 
 def reference(name: str, state: dict, **options) -> nn.Module:
     """Build torchvision's model `name` around the tensors of `state`, without drawing any numbers; in evaluation."""
-    if importlib.util.find_spec("torchvision") is None:
-        pytest.skip("torchvision is not installed")
     _prepare()
     from torchvision import models
 
