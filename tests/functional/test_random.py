@@ -179,3 +179,11 @@ def test_uniform_numbers_are_the_upper_24_bits():
     bits = torch.tensor([reference_bits(i, 1, 2, 3) % 2**32 >> 8 for i in range(64)])
     assert bits.remainder(2).any()  # the last of them counts, too
     assert torch.equal(uniform((64,), 1, 2, 3).double() * 2**24, bits.double())
+
+
+def test_stream_and_counter_start_at_zero():
+    ones = torch.ones(50)
+    assert torch.equal(dropout(ones, 0.5, 3), dropout(ones, 0.5, 3, 0, 0))
+    assert torch.equal(uniform((50,), 3), uniform((50,), 3, 0, 0)) and hash_bits((50,), 3).equal(
+        hash_bits((50,), 3, 0, 0)
+    )

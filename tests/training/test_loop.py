@@ -83,6 +83,11 @@ def test_the_best_weights_are_kept():
     assert at.best_row == 1 and at.best["w"].item() == 6.0
     keep_best(Counting(), at)
     assert at.best_row == 1
+    first = Progress(rows=[{"loss": 1.0}])
+    keep_best(Counting(), first)
+    first.rows.append({"loss": 2.0})
+    keep_best(Counting(), first)
+    assert first.best_row == 0  # a worse second check does not take the place of the first
 
 
 def test_a_loss_that_is_not_finite_is_raised_with_its_step():
