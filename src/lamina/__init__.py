@@ -13,6 +13,7 @@ _HOME = {
     "build": "lamina.architectures.build",
     "adapt": "lamina.architectures.adapt",
     "load": "lamina.data.load",
+    "train": "lamina.training.train",
     "fit": "lamina.training.fit",
     "resume": "lamina.training.fit",
     "Run": "lamina.training.run",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from lamina.training.recipe import Schedule as Schedule
     from lamina.training.recipe import Stopping as Stopping
     from lamina.training.run import Run as Run
+    from lamina.training.train import train as train
 
 
 def __getattr__(name: str) -> Any:

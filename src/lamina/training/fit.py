@@ -88,9 +88,7 @@ def fit(
         The run, with the best weights in `run.model`.
     """
     recipe = recipe or Recipe()
-    split = data if isinstance(data, Split) else data.split(seed=recipe.seed)  # type: ignore[attr-defined]
-    (runtime or Runtime()).check(recipe.precision)
-    preprocess = preprocess or fit_preparation(split.train, model)
+    split, preprocess, runtime = ready(model, data, recipe, runtime, preprocess)
     home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
     origin["fingerprint"] = fingerprint(split)
@@ -105,10 +103,6 @@ def fit(
         }
     )
     home.write_json("preprocess", preprocess.as_dict())
-    if of_words(split.train.spec):
-        runtime = with_threads_for_words(runtime or Runtime(), model, split.train, recipe)
-    else:
-        runtime = with_threads(runtime or Runtime(), model, split.train, cast(Preprocess, preprocess), recipe)
     with runtime.applied(recipe.precision) as used:
         return _train(model, split, preprocess, recipe, used, home, observers, Progress(), None)
 
@@ -208,6 +202,23 @@ def _train(
         status["weights"] = home.write_weights(model.state_dict())
     home.write_json("status", status)
     return Run(home.path, model.eval(), preprocess, step.objective, tuple(progress.rows), reason, split)
+
+
+def ready(
+    model: nn.Module,
+    data: Dataset | Split,
+    recipe: Recipe,
+    runtime: Runtime | None = None,
+    preprocess: Preparation | None = None,
+) -> tuple[Split, Preparation, Runtime]:
+    """Divide the data, fit the preparation and choose the threads, as far as they are not given."""
+    split = data if isinstance(data, Split) else data.split(seed=recipe.seed)  # type: ignore[attr-defined]
+    runtime = runtime or Runtime()
+    runtime.check(recipe.precision)
+    preprocess = preprocess or fit_preparation(split.train, model)
+    if of_words(split.train.spec):
+        return split, preprocess, with_threads_for_words(runtime, model, split.train, recipe)
+    return split, preprocess, with_threads(runtime, model, split.train, cast(Preprocess, preprocess), recipe)
 
 
 def make_step(model: nn.Module, split: Split, preprocess: Preparation, recipe: Recipe, runtime: Runtime) -> EagerStep:

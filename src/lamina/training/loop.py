@@ -4,11 +4,11 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from lamina._types import Tensor
 from lamina.training.stopping import Row, Rule, StopReason, epochs_done, interrupted
@@ -48,13 +48,14 @@ class Step(Protocol):
 
 @dataclass
 class Progress:
-    """Where a run stands: the next epoch and batch, the rows so far, the best weights so far."""
+    """Where a run stands: the next epoch and batch, the rows and the best weights so far, a reason to end."""
 
     epoch: int = 0
     batch: int = 0
     rows: list[Row] = field(default_factory=list)
     best: dict[str, Tensor] = field(default_factory=dict)
     best_row: int = -1
+    reason: StopReason | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,60 @@ class Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopRe
         self.step = step
 
 
+def events(
+    step: Step,
+    epochs: int,
+    rules: Sequence[Rule] = (),
+    at: Progress | None = None,
+    check_every: int = 1,
+    max_steps: int | None = None,
+) -> Generator[Event, None, StopReason]:
+    """Train until the last epoch, a rule or a loss that is not finite; the caller decides what to keep, and may stop.
+
+    Args:
+        step: makes one update when called.
+        epochs: how many epochs at most.
+        rules: asked after each check; the first reason given ends the run.
+        at: where to go on; changed as the run goes on. While `at.batch < step.batches` a resume can begin there.
+        check_every: epochs between two checks.
+        max_steps: check and end after so many updates, also in the middle of an epoch.
+
+    Yields:
+        An event after each update (`row` is None) and after each check.
+
+    Returns:
+        Why the run ended.
+    """
+    at = at or Progress()
+    last = math.inf if max_steps is None else max_steps
+    while at.epoch < epochs and step.step < last:
+        epoch = at.epoch
+        step.begin(epoch, at.batch)
+        check = (epoch + 1) % check_every == 0 or epoch + 1 == epochs
+        while at.epoch == epoch and at.batch < step.batches and step.step < last:
+            step()
+            at.batch += 1
+            event = Event(epoch, at.batch, step.step, None)
+            if at.batch == step.batches and not check and step.step < last:
+                at.epoch, at.batch = epoch + 1, 0
+            yield event
+        if at.batch == step.batches:
+            at.epoch, at.batch = epoch + 1, 0
+        if check or step.step >= last:
+            row = {"epoch": at.epoch, "step": step.step, **step.totals()}
+            bad = step.first_bad_step()
+            if bad is not None:
+                raise Diverged(bad)
+            row |= step.evaluate()
+            at.rows.append(row)
+            keep_best(step, at)
+            at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
+            yield Event(at.epoch, 0, step.step, row)
+            if at.reason is not None:
+                return at.reason
+    return epochs_done(epochs)
+
+
 def loop(
     step: Step,
     epochs: int,
@@ -89,55 +144,35 @@ def loop(
     save: Callable[[Progress], None] = lambda progress: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> StopReason:
-    """Train until the last epoch, a rule, a signal or a loss that is not finite.
+    """Train to the end, tell observers, save, and stop when asked to.
 
     Args:
         step: makes one update when called.
         epochs: how many epochs at most.
-        rules: asked after each check; the first reason given ends the run.
+        rules: see `events`.
         observers: told about each step (`row` is None) and each check.
-        at: where to go on; changed as the run goes on.
-        check_every: epochs between two checks.
-        max_steps: check and end after so many updates, also in the middle of an epoch.
-        save: called after each step and each check with the progress; decides by itself whether to write.
-        stop: says whether the run shall end after this step.
+        at: see `events`.
+        check_every: see `events`.
+        max_steps: see `events`.
+        save: called with the progress wherever a resume could begin; decides by itself whether to write.
+        stop: says whether the run is to end here.
 
     Returns:
         Why the run ended.
     """
     at = at or Progress()
-    last = math.inf if max_steps is None else max_steps
-    while at.epoch < epochs and step.step < last:
-        step.begin(at.epoch, at.batch)
-        while at.batch < step.batches and step.step < last:
-            step()
-            at.batch += 1
-            for observer in observers:
-                observer(Event(at.epoch, at.batch, step.step, None))
-            if at.batch < step.batches:
-                save(at)
-                if stop():
-                    return interrupted(step.step)
-        if at.batch == step.batches:
-            at.epoch, at.batch = at.epoch + 1, 0
-        if at.epoch % check_every == 0 or at.epoch == epochs or step.step >= last:
-            row = {"epoch": at.epoch, "step": step.step, **step.totals()}
-            bad = step.first_bad_step()
-            if bad is not None:
-                raise Diverged(bad)
-            row |= step.evaluate()
-            at.rows.append(row)
-            keep_best(step, at)
-            for observer in observers:
-                observer(Event(at.epoch, 0, step.step, row))
-            for rule in rules:
-                reason = rule(at.rows)
-                if reason is not None:
-                    return reason
-        save(at)
-        if stop() and at.epoch < epochs:
-            return interrupted(step.step)
-    return epochs_done(epochs)
+    run = events(step, epochs, rules, at, check_every, max_steps)
+    while True:
+        try:
+            event = next(run)
+        except StopIteration as end:
+            return cast(StopReason, end.value)
+        for observer in observers:
+            observer(event)
+        if at.batch < step.batches:
+            save(at)
+            if at.epoch < epochs and at.reason is None and stop():
+                return interrupted(step.step)
 
 
 def keep_best(step: Step, at: Progress) -> None:

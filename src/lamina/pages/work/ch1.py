@@ -176,17 +176,18 @@ def overfit(points: int, width: int, steps: int, seed: int, check_every: int = 1
     from lamina.architectures.fnn import FNN, FNNConfig
     from lamina.data.preprocess import Preprocess
     from lamina.experiments.trained import make_step, parts
-    from lamina.training.loop import Progress, loop
+    from lamina.training.loop import events
     from lamina.training.recipe import Adam, Recipe
 
     network = FNN(FNNConfig(1, 1, hidden=(width, width), activation="tanh"), seed=seed)
     split = parts(curve(points, seed=2 * seed), curve(300, seed=2 * seed + 1))
     recipe = Recipe(Adam(1e-2), epochs=steps, batch_size=points, check_every=check_every)
-    step, at, prepare = make_step(network, split, recipe), Progress(), Preprocess.fit(split.train)
+    step, prepare = make_step(network, split, recipe), Preprocess.fit(split.train)
     places = prepare.apply(torch.linspace(0, 1, 121, dtype=F64)[:, None])
-    for end in range(check_every, steps + 1, check_every):
-        loop(step, end, at=at, check_every=check_every)
-        row = at.rows[-1]
+    for event in events(step, steps // check_every * check_every, check_every=check_every):
+        row = event.row
+        if row is None:
+            continue
         with torch.no_grad():
             drawn = prepare.untargets(network(places))[:, 0]
         yield {"step": row["step"], "training": row["loss"], "validation": row["validation_loss"],

@@ -1,0 +1,76 @@
+"""Training as a generator: whoever iterates decides what to keep, how often to look, and when to stop."""
+
+from collections.abc import Generator
+
+from torch import nn
+
+from lamina._errors import at_least
+from lamina.data.dataset import Dataset
+from lamina.data.splits import Split
+from lamina.training.diagnosis import copy_state, diagnose
+from lamina.training.fit import make_step, ready
+from lamina.training.loop import Diverged, Event, Progress, events
+from lamina.training.recipe import Recipe
+from lamina.training.runtime import Runtime
+from lamina.training.stopping import StopReason, rules
+
+
+def train(
+    model: nn.Module,
+    data: Dataset | Split,
+    recipe: Recipe | None = None,
+    *,
+    every: int | None = None,
+    runtime: Runtime | None = None,
+) -> Generator[Event, None, StopReason]:
+    """Train a network and yield an event after each check, and between checks as often as asked.
+
+    Nothing is written to disk; `fit` is for that. The network has the weights of the moment, so that it can be looked
+    at whenever an event comes. Between two events nothing is held: no flag, no grad mode, no signal handler. Trainings
+    may be interleaved and agree bit for bit with separate ones, and one that is dropped leaves everything as it was.
+
+    Notes: N1.19, N2.11 (§1, §2).
+
+    Args:
+        model: any torch module; it is changed.
+        data: a dataset, or its split; divided 4:1:1 unless it is. The test part stays sealed.
+        recipe: how to train; Adam for 10 epochs by default.
+        every: also yield after so many updates; None yields after checks only.
+        runtime: device, threads and flags.
+
+    Yields:
+        Events; those of a check have a `row` with the losses and scores.
+
+    Returns:
+        Why the training ended; what `yield from` gives.
+
+    >>> import lamina
+    >>> net = lamina.build("fnn", inputs=2, outputs=2)
+    >>> [event.row["epoch"] for event in train(net, lamina.load("moons"), lamina.Recipe(epochs=2))]
+    [1, 2]
+    """
+    if every is not None:
+        at_least("every", every, 1)
+    recipe = recipe or Recipe()
+    split, preprocess, runtime = ready(model, data, recipe, runtime)
+    with runtime.applied(recipe.precision) as used:
+        step = make_step(model, split, preprocess, recipe, used)
+        snapshot, then, start = copy_state(step), Progress(), 0
+    at, stopping = Progress(), recipe.stopping
+    run = events(step, recipe.epochs, rules(stopping), at, recipe.check_every, stopping.max_steps)
+    try:
+        while True:
+            with runtime.applied(recipe.precision):
+                try:
+                    event = next(run)
+                    while event.row is None and (every is None or event.step % every):
+                        event = next(run)
+                except StopIteration as end:
+                    return end.value
+                except Diverged as error:
+                    return diagnose(step, then, snapshot, start, error.step)
+                if event.row is not None:
+                    snapshot, then, start = copy_state(step), Progress(at.epoch, at.batch), step.step
+            yield event
+    finally:
+        step.train.close()

@@ -1,0 +1,107 @@
+"""`lamina.train`: events come as asked, nothing is held between them, and `fit` goes the same way."""
+
+import gc
+import json
+
+import pytest
+import torch
+
+import lamina
+from lamina._errors import ArgumentError
+from lamina.training.runtime import Runtime
+from safety import changes, state
+
+RECIPE = lamina.Recipe(lamina.Adam(0.02), epochs=4, batch_size=16, seed=3)
+
+
+def drained(run):
+    """Give the rows of a training and why it ended."""
+    rows = []
+    while True:
+        try:
+            event = next(run)
+        except StopIteration as end:
+            return rows, end.value
+        if event.row is not None:
+            rows.append(event.row)
+
+
+@pytest.fixture(params=["fnn", "many-to-one"])
+def make(request):
+    """Make a network and its data, with dropout, from a seed."""
+    if request.param == "fnn":
+        data = lamina.load("moons", count=120)
+        return lambda seed: (lamina.build("fnn", inputs=2, outputs=2, hidden=(8,), dropout=0.3, seed=seed), data)
+    data = lamina.load("order", count=120)
+    return lambda seed: (lamina.build("many-to-one", inputs=10, outputs=2, embedding=3, hidden=5, seed=seed), data)
+
+
+def test_rows_are_those_of_fit(make, tmp_path):
+    rows, reason = drained(lamina.train(*make(0), RECIPE))
+    net, data = make(0)
+    run = lamina.fit(net, data, RECIPE, folder=tmp_path / "run")
+    assert rows == list(run.rows) and reason == run.reason
+    assert [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").read_text().splitlines()] == rows
+
+
+def test_events_come_after_every_so_many_updates_and_every_check():
+    net, data = lamina.build("fnn", inputs=2, outputs=2), lamina.load("moons", count=120)  # 80 examples: 5 updates
+    seen = [(event.step, event.row is not None) for event in lamina.train(net, data, RECIPE, every=3)]
+    assert seen == [(3, False), (5, True), (6, False), (9, False), (10, True), (12, False), (15, False), (15, True),
+                    (18, False), (20, True)]  # fmt: skip
+
+
+def test_two_interleaved_trainings_agree_bitwise_with_separate_ones(make):
+    separate = [drained(lamina.train(*make(seed), RECIPE))[0] for seed in (0, 1)]
+    weights = []
+    for seed in (0, 1):
+        net, data = make(seed)
+        drained(lamina.train(net, data, RECIPE))
+        weights.append(net.state_dict())
+    nets = [make(seed) for seed in (0, 1)]
+    runs = [lamina.train(*net, RECIPE, every=2, runtime=Runtime(threads=1)) for net in nets]
+    rows = [[], []]
+    while any(run is not None for run in runs):
+        for k, run in enumerate(runs):
+            event = next(run, None) if run is not None else None
+            runs[k] = run if event is not None else None
+            if event is not None and event.row is not None:
+                rows[k].append(event.row)
+    assert rows == separate
+    for (net, _), expected in zip(nets, weights, strict=True):
+        assert all(torch.equal(value, expected[name]) for name, value in net.state_dict().items())
+
+
+def test_nothing_is_held_between_events_and_a_dropped_training_leaves_everything(make):
+    before = state()
+    run = lamina.train(*make(0), RECIPE, every=2, runtime=Runtime(threads=2, deterministic=True))
+    next(run)
+    assert changes(before, state()) == []
+    next(run)
+    with torch.inference_mode():  # the caller may do as it likes in between
+        torch.ones(2) * 2
+    next(run)
+    del run
+    gc.collect()
+    assert changes(before, state()) == []
+
+
+def test_stopping_rules_and_limits_end_it():
+    net, data = lamina.build("fnn", inputs=2, outputs=2), lamina.load("moons", count=120)
+    recipe = lamina.Recipe(lamina.Adam(0.02), epochs=4, batch_size=16, stopping=lamina.Stopping(max_steps=7))
+    rows, reason = drained(lamina.train(net, data, recipe))
+    assert [row["step"] for row in rows] == [5, 7] and reason.name == "max_steps"
+
+
+def test_a_divergence_names_the_layer():
+    net, data = lamina.build("fnn", inputs=2, outputs=2, hidden=(4,)), lamina.load("moons", count=120)
+    recipe = lamina.Recipe(lamina.MiniBatch(1e30), epochs=4, batch_size=16)
+    rows, reason = drained(lamina.train(net, data, recipe))
+    assert rows == [] and reason.name == "diverged"
+    assert "not finite since step 2: layer 'layers.1.affine' was the first" in reason.sentence
+
+
+def test_every_must_be_a_number_of_updates():
+    net, data = lamina.build("fnn", inputs=2, outputs=2), lamina.load("moons", count=120)
+    with pytest.raises(ArgumentError, match="`every` must be at least 1, got 0"):
+        next(lamina.train(net, data, every=0))
