@@ -11,7 +11,7 @@ ifneq (,$(filter C POSIX,$(LC_ALL)))
 unexport LC_ALL
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-shuffled test-slow test-pages check format catalogue notes bench mutants wheel-test clean
+.PHONY: help demo test test-shuffled test-slow test-pages check format catalogue notes bench claims mutants wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,11 +58,14 @@ notes: $(READY)  ## open the executable notes in the browser
 	.venv/bin/lamina notes
 
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
-	for file in $(filter-out benchmarks/record.py,$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
+	for file in $(filter-out benchmarks/record.py benchmarks/claims.py,$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
 
 mutants: $(READY)  ## change sampled operators one by one and write which tests notice (resumes; about an hour)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
 	$(PY) tools/mutants.py
+
+claims: $(READY)  ## run every experiment with 20 fresh seeds and write benchmarks/records/claims.json (half an hour)
+	$(PY) benchmarks/claims.py
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
