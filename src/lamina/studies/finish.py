@@ -45,7 +45,9 @@ def refit(study: Study, problem: Problem, *, runtime: Runtime | None = None, obs
     else:
         folder = _next(study.folder / "best")
         study.note(event="refit", trial=best.number, folder=folder.name)
-    run = fit(member.build(), split, member.recipe, folder=folder, observers=observers, runtime=runtime)
+    preprocess = None if problem.stacks else problem.preparation
+    run = fit(member.build(), split, member.recipe, folder=folder, observers=observers, runtime=runtime,
+              preprocess=preprocess)  # fmt: skip
     return _checked(run)
 
 

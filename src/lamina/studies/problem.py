@@ -13,16 +13,17 @@ from lamina.architectures.build import configure, find
 from lamina.data.augment import Augment
 from lamina.data.dataset import Dataset
 from lamina.data.load import load
-from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.studies.members import Member
 from lamina.studies.space import Choices, Range, Space, Values, read_value, spell
 from lamina.training import recipe as recipes
 from lamina.training.fit import fingerprint, reload
+from lamina.training.preparation import Preparation, of_words
+from lamina.training.prepare import fitted, recipe_for, sizes_for
 from lamina.training.recipe import OPTIMIZERS, Recipe, option_names, with_options
-from lamina.training.recommended import network_options, recommend
+from lamina.training.sequence_objective import TOKEN_TASKS
 
-DIRECTIONS = {"accuracy": "maximize", "loss": "minimize", "mse": "minimize"}
+DIRECTIONS = {"accuracy": "maximize", "token_accuracy": "maximize", "loss": "minimize", "mse": "minimize"}
 NOISE = "label_noise"
 
 
@@ -74,11 +75,11 @@ class Problem:
         split = dataset if isinstance(dataset, Split) else dataset.split(seed=seed)  # type: ignore[attr-defined]
         given = dict(options or {})
         fixed = {name: given.pop(name) for name in list(given) if name in option_names()}
-        spec = split.train.spec
-        sizes = network_options(architecture, spec, Preprocess.fit(split.train).inputs, given)
+        network = dict(given)
+        sizes = sizes_for(architecture, fitted(split.train, network)[0], network)
         note = "recipe: as given"
         if recipe is None:
-            recommended = recommend(architecture, spec, len(split.train), sizes)
+            recommended = recipe_for(architecture, split.train, sizes)
             recipe, note = recommended.recipe, f"recipe: {recommended.sentence}"
         recipe = replace(with_options(recipe, **fixed), seed=seed)
         if callable(recipe.optimizer):
@@ -90,9 +91,20 @@ class Problem:
             seeds = range(seed, seed + seeds)
         return cls(architecture, split, recipe, given, fixed, tuple(seeds), (split.note, note))
 
+    @property
+    def stacks(self) -> bool:
+        """Whether configurations of one shape are trained as one; what reads words is trained one by one."""
+        return not of_words(self.split.train.spec)
+
     @cached_property
-    def _natural(self) -> tuple[int, ...]:
-        return tuple(Preprocess.fit(self.split.train).inputs)
+    def _fitted(self) -> tuple[Preparation, Values]:
+        network = dict(self.options)
+        return fitted(self.split.train, network)[0], network
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the data are prepared, fitted to the training part."""
+        return self._fitted[0]
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -157,9 +169,8 @@ class Problem:
         """Make the networks of a trial, one a seed."""
         network = {name: value for name, value in values.items() if name not in option_names() and name != NOISE}
         changed = {name: value for name, value in values.items() if name in option_names()}
-        spec = self.split.train.spec
-        given = _with_widths(self.architecture, self.options, network)
-        config = configure(self.architecture, **network_options(self.architecture, spec, self._natural, given))
+        given = _with_widths(self.architecture, self._fitted[1], network)
+        config = configure(self.architecture, **sizes_for(self.architecture, self.preparation, given))
         # An optimizer that varies comes with its own numbers; those fixed for all of them are put back.
         recipe = with_options(self.recipe, **({**self.fixed, **changed} if "optimizer" in changed else changed))
         return [Member(recipe, config, seed, values.get(NOISE, 0.0)) for seed in self.seeds]
@@ -181,7 +192,8 @@ class Problem:
         >>> Problem.make("fnn", "iris").score(None)
         ('validation_accuracy', 'maximize')
         """
-        natural = "accuracy" if self.split.train.spec.task == "classification" else "mse"
+        task = self.split.train.spec.task
+        natural = "accuracy" if task == "classification" else "token_accuracy" if task in TOKEN_TASKS else "mse"
         name = (metric or natural).removeprefix("validation_")
         choice("metric", name, (natural, "loss"))
         if not len(self.split.validation):

@@ -46,7 +46,8 @@ class Trainer:
         self.metric, self.direction = score
         self.runtime = runtime or Runtime()
         networks = batch or BATCH[self.runtime.device.partition(":")[0]]
-        self.batch = max(1, networks // len(problem.seeds))
+        # What is trained one by one is recorded one by one, unless halving compares it on the way.
+        self.batch = max(1, networks // len(problem.seeds)) if problem.stacks or halving else 1
         self._shapes: dict[int, Any] = {}
 
     def pick(self, free: Sequence[Trial], share: int) -> list[Trial]:
@@ -67,7 +68,8 @@ class Trainer:
         rungs = _Rungs(self, len(trials), seeds, epochs)
         begun = time.monotonic()
         self.tell(Moment(len(trials), 0, epochs))
-        found = train_population(members, self.problem.split, runtime=self.runtime, on_row=rungs)
+        found = train_population(members, self.problem.split, runtime=self.runtime, on_row=rungs,
+                                 preprocess=self.problem.preparation)  # fmt: skip
         for note in dict.fromkeys(note for result in found for note in result.notes):
             warnings.warn(note, DataWarning, stacklevel=2)
         share = round((time.monotonic() - begun) / len(trials), 6)

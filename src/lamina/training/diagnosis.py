@@ -47,6 +47,7 @@ def diagnose(step: EagerStep, at: Progress, snapshot: dict[str, Tensor], start: 
         "diverged",
         f"the loss is not finite since step {bad + 1}: {where}. "
         f"Try a smaller learning_rate (now {rate:g}), clip the gradients (clip=1), or check the data.",
+        bad,
     )
 
 

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
 from lamina._errors import ArgumentError, DataError
 from lamina.architectures.build import build, configure, find
 from lamina.data.cells import SUFFIXES as TABLES
+from lamina.data.dataset import Dataset
 from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.load import NAMED, SETS, load
 from lamina.data.preprocess import Preprocess
@@ -19,7 +20,7 @@ from lamina.data.tokens import TextPreprocess
 from lamina.training.folder import slug
 from lamina.training.preparation import Preparation, of_texts
 from lamina.training.recipe import Recipe, option_names, with_options
-from lamina.training.recommended import SEQUENCES, network_options, recommend
+from lamina.training.recommended import SEQUENCES, Choice, network_options, recommend
 from lamina.training.recommended_sequences import (
     WORDING,
     check_fit,
@@ -85,21 +86,11 @@ def prepare(
     split: Split = dataset.split(seed=seed)
     spec = split.train.spec
     sequences = name in SEQUENCES
-    prepared: Preparation
-    written = of_texts(spec) or spec.task == "description"
-    wording = {key: given.pop(key) for key in list(given) if written and key in WORDING}
-    if written:
-        prepared = fit_words(split.train, wording)
-    else:
-        prepared = Preprocess.fit(split.train)
-    if isinstance(prepared, TextPreprocess) or sequences:
+    prepared, wording = fitted(split.train, given)
+    if sequences:
         known_options(name, given, option_names())
-        sizes = sequence_options(name, prepared, given)
-        characters = len(running_text_of(split.train)) if spec.task == "language" else 0
-        choice = recommend_sequence(name, spec, len(split.train), characters)
-    else:
-        sizes = network_options(name, spec, prepared.inputs, given)
-        choice = recommend(name, spec, len(split.train), sizes)
+    sizes = sizes_for(name, prepared, given)
+    choice = recipe_for(name, split.train, sizes)
     # Options that only another optimizer has need its name first; the order of words does not matter.
     recipe = with_options(choice.recipe, **recipe_options, seed=seed)
     if epochs is not None:
@@ -120,6 +111,30 @@ def prepare(
             batches = StreamSource(prepared.stream(split.train), readers(recipe), recipe.window).windows
         return Prepared(model, split, recipe, folder, tuple(notes), prepared, batches)
     return Prepared(model, split, recipe, folder, tuple(notes), None, batches)
+
+
+def fitted(train: Dataset, given: dict[str, Any]) -> tuple[Preparation, dict[str, Any]]:
+    """Fit how data are prepared to their training part; what is said about words is taken out of the options."""
+    if not of_texts(train.spec) and train.spec.task != "description":
+        return Preprocess.fit(train), {}
+    wording = {key: given.pop(key) for key in list(given) if key in WORDING}
+    return fit_words(train, wording), wording
+
+
+def sizes_for(name: str, prepared: Preparation, given: dict[str, Any]) -> dict[str, Any]:
+    """Choose the sizes of a network for prepared data, unless they are given."""
+    if name in SEQUENCES:
+        return sequence_options(name, prepared, given)
+    check_fit(name, prepared.spec)
+    return network_options(name, prepared.spec, cast(Preprocess, prepared).inputs, given)
+
+
+def recipe_for(name: str, train: Dataset, sizes: dict[str, Any]) -> Choice:
+    """Choose a recipe for a network of some sizes and its training data."""
+    if name not in SEQUENCES:
+        return recommend(name, train.spec, len(train), sizes)
+    characters = len(running_text_of(train)) if train.spec.task == "language" else 0
+    return recommend_sequence(name, train.spec, len(train), characters)
 
 
 def _load(name: str, data: str, options: dict[str, Any]) -> Any:

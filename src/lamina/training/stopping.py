@@ -12,10 +12,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class StopReason:
-    """How a run ended, as a name to compare and a sentence to read."""
+    """How a run ended, as a name to compare and a sentence to read; of a divergence also its first bad step."""
 
     name: str
     sentence: str
+    step: int | None = None
 
     @property
     def failed(self) -> bool:

@@ -10,6 +10,7 @@ from lamina.data.splits import Split
 from lamina.training.diagnosis import copy_state, diagnose
 from lamina.training.fit import make_step, ready
 from lamina.training.loop import Diverged, Event, Progress, events
+from lamina.training.preparation import Preparation
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import StopReason, rules
@@ -22,6 +23,7 @@ def train(
     *,
     every: int | None = None,
     runtime: Runtime | None = None,
+    preprocess: Preparation | None = None,
 ) -> Generator[Event, None, StopReason]:
     """Train a network and yield an event after each check, and between checks as often as asked.
 
@@ -37,6 +39,7 @@ def train(
         recipe: how to train; Adam for 10 epochs by default.
         every: also yield after so many updates; None yields after checks only.
         runtime: device, threads and flags.
+        preprocess: how inputs are prepared, fitted to the training part already.
 
     Yields:
         Events; those of a check have a `row` with the losses and scores.
@@ -52,7 +55,7 @@ def train(
     if every is not None:
         at_least("every", every, 1)
     recipe = recipe or Recipe()
-    split, preprocess, runtime = ready(model, data, recipe, runtime)
+    split, preprocess, runtime = ready(model, data, recipe, runtime, preprocess)
     with runtime.applied(recipe.precision) as used:
         step = make_step(model, split, preprocess, recipe, used)
         snapshot, then, start = copy_state(step), Progress(), 0

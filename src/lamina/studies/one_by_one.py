@@ -1,0 +1,89 @@
+"""Train networks that no stack computes: one by one, or in turn, a check each, where halving compares them."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+
+from lamina._errors import ArgumentError
+from lamina._types import Tensor
+from lamina.data.splits import Split
+from lamina.studies.members import Member, MemberResult, finite, training_data
+from lamina.studies.records import DIVERGED, FINISHED
+from lamina.training.loop import Event
+from lamina.training.preparation import Preparation, of_texts
+from lamina.training.runtime import Runtime
+from lamina.training.stopping import Row, StopReason
+from lamina.training.train import train
+
+NOTE = "the networks are trained one by one: no stack reads words or tokens"
+
+
+def train_in_turn(
+    members: Sequence[Member],
+    split: Split,
+    preprocess: Preparation,
+    *,
+    runtime: Runtime | None = None,
+    on_row: Callable[[int, Sequence[Row | None]], Sequence[int] | None] | None = None,
+) -> list[MemberResult]:
+    """Train members by `training.train`, one check each in turn, and return what became of each, in their order.
+
+    Args:
+        members: the networks and their recipes.
+        split: the data.
+        preprocess: fitted to the training part.
+        runtime: device, threads and flags.
+        on_row: called after each round with the epoch and the new row of every member, None for those that have ended;
+            it may return the numbers of members to drop.
+    """
+    runs = [_Run(member, split, preprocess, runtime) for member in members]
+    while any(run.events is not None for run in runs):
+        rows = [run.advance() for run in runs]
+        made = [row for row in rows if row is not None]
+        if made and on_row is not None:
+            for place in on_row(max(row["epoch"] for row in made), rows) or ():
+                runs[place].end(None)
+    return [run.result() for run in runs]
+
+
+class _Run:
+    """One training in the middle: its rows so far, and the weights of the best one."""
+
+    def __init__(self, member: Member, split: Split, preprocess: Preparation, runtime: Runtime | None) -> None:
+        if member.label_noise and of_texts(split.train.spec):
+            raise ArgumentError(f"`label_noise` is not for texts, got {member.label_noise}: leave it out.")
+        self.model = member.build()
+        seen = replace(split, train=training_data(member, split.train))
+        self.events: Generator[Event, None, StopReason] | None = train(
+            self.model, seen, member.recipe, runtime=runtime, preprocess=preprocess
+        )
+        self.rows: list[Row] = []
+        self.best_row, self.weights, self.reason = -1, dict[str, Tensor](), StopReason("dropped", "dropped on the way")
+
+    def advance(self) -> Row | None:
+        """Train up to the next check and give its row; None when there is none."""
+        if self.events is None:
+            return None
+        try:
+            row = next(self.events).row
+        except StopIteration as stop:
+            self.end(stop.value)
+            return None
+        assert row is not None
+        self.rows.append(row)
+        losses = [finite(each.get("validation_loss", each["loss"])) for each in self.rows]
+        if self.best_row < 0 or losses[-1] < losses[self.best_row]:
+            self.best_row = len(self.rows) - 1
+            self.weights = {name: t.detach().cpu().clone() for name, t in self.model.state_dict().items()}
+        return row
+
+    def end(self, reason: StopReason | None) -> None:
+        """Let go of the training."""
+        if self.events is not None:
+            self.events.close()
+        self.events, self.reason = None, reason or self.reason
+
+    def result(self) -> MemberResult:
+        """Give what became of it."""
+        state = DIVERGED if self.reason.failed else FINISHED
+        rows, weights = tuple(self.rows), self.weights
+        return MemberResult(rows, self.best_row, state, self.reason.step, weights, (NOTE,), self.reason.name)
