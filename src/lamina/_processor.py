@@ -37,6 +37,15 @@ def cache_folder() -> Path:
         return Path(os.devnull) / "lamina"
 
 
+def keep(path: Path, content: bytes) -> None:
+    """Write a file of the cache, complete or not at all; a cache that cannot be written is no error."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_bytes(content)
+        os.replace(draft, path)
+
+
 @functools.cache
 def processor() -> str:
     """Describe the processor as far as compiled code depends on it."""
@@ -89,11 +98,7 @@ def _limit(now: str) -> str | None:
         if found in (now, "none", *_LIMITS):
             return None if found == "none" else found
     limit = next((value for value in dict.fromkeys((now, *_LIMITS)) if _runs(value)), None)
-    with contextlib.suppress(OSError):
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        draft = memory.with_suffix(f".{os.getpid()}")
-        draft.write_text("none" if limit is None else limit)
-        os.replace(draft, memory)
+    keep(memory, ("none" if limit is None else limit).encode())
     return limit
 
 

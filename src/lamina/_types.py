@@ -6,7 +6,7 @@
 `label`    classes or outputs                          `vocab`   entries of a dictionary
 
 A star as in `"*batch feature"` allows any number of leading axes. The strings are checked in tests only
-(see `tests/conftest.py`); at run time they cost nothing.
+(see `tests/shapes.py`); at run time they cost nothing.
 
 Corrects: E73, letters that mean several things in the notes have words of their own here.
 """

@@ -8,13 +8,12 @@ import contextlib
 import ctypes
 import functools
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from lamina._processor import cache_folder
+from lamina._processor import cache_folder, keep
 from lamina._types import Tensor
 
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -128,11 +127,7 @@ def _stored(source: str, options: Sequence[str]) -> bytes:
     with contextlib.suppress(OSError):
         return path.read_bytes()
     binary = compile_source(source, options)
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_bytes(binary)
-        os.replace(draft, path)
+    keep(path, binary)
     return binary
 
 

@@ -331,8 +331,7 @@ def proximal_threshold(learning_rate: Number, strength: Number, momentum: Number
     $\tau\lambda$ would lead to the minimizer for $\lambda (1 - \mu)$.
 
     Momentum on differences of iterates after the proximal map, as in FISTA, comes to rest at the same point, but it
-    must change the velocity too. With mini batches it leaves fewer exact zeros: there a zero must withstand the
-    gradient of each batch, here only the velocity, which averages over many.
+    must change the velocity too.
 
     Notes: N1.63 (§1.4).
 

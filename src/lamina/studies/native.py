@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lamina._processor import cache_folder, processor
+from lamina._processor import cache_folder, keep, processor
 from lamina._types import Tensor
 
 _OPTIONS = (
@@ -47,19 +47,15 @@ def compile_native(text: str, definitions: Mapping[str, int]) -> ctypes.CDLL:
     """
     macros = [f"-D{name}={value}" for name, value in definitions.items()]
     key = hashlib.sha256("\n".join([text, *_OPTIONS, *macros, processor()]).encode()).hexdigest()
-    cache = cache_folder() / "kernels"
-    if (cache / f"{key}.so").exists():
+    kept = cache_folder() / "kernels" / f"{key}.so"
+    if kept.exists():
         with contextlib.suppress(OSError):
-            return ctypes.CDLL(str(cache / f"{key}.so"))
+            return ctypes.CDLL(str(kept))
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "kernel.so"
         _run(text, [*macros, "-o", str(library)])
         loaded = ctypes.CDLL(str(library))
-        with contextlib.suppress(OSError):
-            cache.mkdir(parents=True, exist_ok=True)
-            draft = cache / f"{key}.{os.getpid()}"
-            shutil.copyfile(library, draft)
-            os.replace(draft, cache / f"{key}.so")
+        keep(kept, library.read_bytes())
         return loaded
 
 
