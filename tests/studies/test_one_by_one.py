@@ -6,7 +6,6 @@ import torch
 import lamina
 from lamina._errors import ArgumentError, DataWarning
 from lamina.studies.one_by_one import NOTE, train_in_turn
-from lamina.studies.population import train_population
 from lamina.studies.problem import Problem
 from lamina.training.runtime import Runtime
 
@@ -20,7 +19,7 @@ def problem(data="order", **options):
 def test_a_member_is_the_run_that_fit_makes(tmp_path):
     made = problem()
     members = [made.members({"cell": cell})[0] for cell in ("rnn", "gru")]
-    found = train_population(members, made.split, preprocess=made.preparation)
+    found = train_in_turn(members, made.split, made.preparation)
     for member, result in zip(members, found, strict=True):
         run = lamina.fit(member.build(), made.split, member.recipe, folder=tmp_path / member.config.cell)
         assert list(result.rows) == list(run.rows) and result.state == "finished" and result.reason == "epochs"

@@ -4,11 +4,10 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
 from lamina._errors import ArgumentError
-from lamina._types import Tensor
 from lamina.data.splits import Split
-from lamina.studies.members import Member, MemberResult, finite, training_data
+from lamina.studies.members import Member, MemberResult, training_data
 from lamina.studies.records import DIVERGED, FINISHED
-from lamina.training.loop import Event
+from lamina.training.loop import Event, Progress
 from lamina.training.preparation import Preparation, of_texts
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, StopReason
@@ -46,35 +45,27 @@ def train_in_turn(
 
 
 class _Run:
-    """One training in the middle: its rows so far, and the weights of the best one."""
+    """One training in the middle."""
 
     def __init__(self, member: Member, split: Split, preprocess: Preparation, runtime: Runtime | None) -> None:
         if member.label_noise and of_texts(split.train.spec):
             raise ArgumentError(f"`label_noise` is not for texts, got {member.label_noise}: leave it out.")
-        self.model = member.build()
         seen = replace(split, train=training_data(member, split.train))
+        self.at = Progress()
         self.events: Generator[Event, None, StopReason] | None = train(
-            self.model, seen, member.recipe, runtime=runtime, preprocess=preprocess
+            member.build(), seen, member.recipe, runtime=runtime, preprocess=preprocess, at=self.at
         )
-        self.rows: list[Row] = []
-        self.best_row, self.weights, self.reason = -1, dict[str, Tensor](), StopReason("dropped", "dropped on the way")
+        self.reason = StopReason("dropped", "dropped on the way")
 
     def advance(self) -> Row | None:
         """Train up to the next check and give its row; None when there is none."""
         if self.events is None:
             return None
         try:
-            row = next(self.events).row
+            return next(self.events).row
         except StopIteration as stop:
             self.end(stop.value)
             return None
-        assert row is not None
-        self.rows.append(row)
-        losses = [finite(each.get("validation_loss", each["loss"])) for each in self.rows]
-        if self.best_row < 0 or losses[-1] < losses[self.best_row]:
-            self.best_row = len(self.rows) - 1
-            self.weights = {name: t.detach().cpu().clone() for name, t in self.model.state_dict().items()}
-        return row
 
     def end(self, reason: StopReason | None) -> None:
         """Let go of the training."""
@@ -84,6 +75,6 @@ class _Run:
 
     def result(self) -> MemberResult:
         """Give what became of it."""
-        state = DIVERGED if self.reason.failed else FINISHED
-        rows, weights = tuple(self.rows), self.weights
-        return MemberResult(rows, self.best_row, state, self.reason.step, weights, (NOTE,), self.reason.name)
+        at, state = self.at, DIVERGED if self.reason.failed else FINISHED
+        weights = {name: t.cpu() for name, t in at.best.items()}
+        return MemberResult(tuple(at.rows), at.best_row, state, self.reason.step, weights, (NOTE,), self.reason.name)

@@ -19,11 +19,9 @@ from lamina.layers.dropout import load_run_state_, run_state
 from lamina.studies.chunks import Chunk, Data, can_stack, stacked_network, with_shared_seed
 from lamina.studies.members import Member, MemberResult, check_same_shape
 from lamina.studies.memory import plan
-from lamina.studies.one_by_one import train_in_turn
 from lamina.studies.stacked import notes
 from lamina.studies.step import PopulationStep
 from lamina.training.loop import Event, Observer
-from lamina.training.preparation import Preparation, fit_preparation, of_words
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row
 
@@ -119,7 +117,6 @@ def train_population(
     chunk: int | None = None,
     shared_order: bool = True,
     on_row: Callable[[int, Sequence[Row | None]], Sequence[int] | None] | None = None,
-    preprocess: Preparation | None = None,
 ) -> list[MemberResult]:
     """Train all members at once and return what became of each, in their order.
 
@@ -136,21 +133,18 @@ def train_population(
             faster; else each takes those of its own.
         on_row: called after each check with the epoch and the new row of every member, None for those that have ended;
             it may return the numbers of members to drop.
-        preprocess: how words become numbers, fitted to the training part; they are read by networks one by one.
 
     Returns:
         One result a member.
     """
-    if of_words(split.train.spec):
-        preprocess = preprocess or fit_preparation(split.train, members[0].build())
-        return train_in_turn(members, split, preprocess, runtime=runtime, on_row=on_row)
     check_same_shape(members)
     if chunk is not None:
         at_least("chunk", chunk, 1)
     recipe = members[0].recipe
     members = with_shared_seed(members) if shared_order else list(members)
     with (runtime or Runtime()).applied(recipe.precision) as used:
-        data = Data.of(split, Preprocess.fit(split.train, _input_shape(members[0].config, split)), recipe, used)
+        preprocess = Preprocess.fit(split.train, _input_shape(members[0].config, split))
+        data = Data.of(split, preprocess, recipe, used)
         size, note = 1, ""
         if can_stack(recipe):
             size = chunk or plan(members, data.train)

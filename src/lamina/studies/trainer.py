@@ -9,6 +9,7 @@ from typing import Any
 from lamina._errors import DataWarning
 from lamina.studies.halving import Halving
 from lamina.studies.members import MemberResult, finite
+from lamina.studies.one_by_one import train_in_turn
 from lamina.studies.population import train_population
 from lamina.studies.problem import Problem
 from lamina.studies.records import DIVERGED, DROPPED, FINISHED, Outcome, Trial
@@ -68,8 +69,11 @@ class Trainer:
         rungs = _Rungs(self, len(trials), seeds, epochs)
         begun = time.monotonic()
         self.tell(Moment(len(trials), 0, epochs))
-        found = train_population(members, self.problem.split, runtime=self.runtime, on_row=rungs,
-                                 preprocess=self.problem.preparation)  # fmt: skip
+        split = self.problem.split
+        if self.problem.stacks:
+            found = train_population(members, split, runtime=self.runtime, on_row=rungs)
+        else:
+            found = train_in_turn(members, split, self.problem.preparation, runtime=self.runtime, on_row=rungs)
         for note in dict.fromkeys(note for result in found for note in result.notes):
             warnings.warn(note, DataWarning, stacklevel=2)
         share = round((time.monotonic() - begun) / len(trials), 6)

@@ -11,44 +11,59 @@ from lamina.training.step import EagerStep
 from lamina.training.stopping import StopReason
 
 
-def diagnose(step: EagerStep, at: Progress, snapshot: dict[str, Tensor], start: int, bad: int) -> StopReason:
-    """Replay from a snapshot up to the first bad step and name the layer.
+class Memory:
+    """The state of a step at its last good moment, from which a divergence is replayed.
 
     Args:
-        step: the step whose loss became NaN or infinite; its state is overwritten.
-        at: epoch and batch of the snapshot.
-        snapshot: the state then.
-        start: how many steps had been done then.
-        bad: the number of the first step whose loss was not finite.
+        step: the step.
+        at: where its run stands; read whenever the state is remembered.
     """
-    step.by_hand()
-    step.restore(snapshot, start)
-    epoch, batch = at.epoch, at.batch
-    step.begin(epoch, batch)
-    while step.step < bad:
+
+    def __init__(self, step: EagerStep, at: Progress) -> None:
+        self.step, self.at = step, at
+        self.take()
+
+    @torch.no_grad()
+    def take(self) -> None:
+        """Remember the present state."""
+        self._tensors = {name: t.detach().clone() for name, t in self.step.state().items()}
+        self._step, self._epoch, self._batch = self.step.step, self.at.epoch, self.at.batch
+
+    def diagnose(self, bad: int) -> StopReason:
+        """Replay from there up to the first bad step and name the layer; the state of the step is overwritten.
+
+        Args:
+            bad: the number of the first step whose loss was not finite.
+        """
+        step = self.step
+        step.by_hand()
+        step.restore(self._tensors, self._step)
+        epoch, batch = self._epoch, self._batch
+        step.begin(epoch, batch)
+        while step.step < bad:
+            if batch == step.batches:
+                epoch, batch = epoch + 1, 0
+                step.begin(epoch)
+            step()
+            batch += 1
         if batch == step.batches:
-            epoch, batch = epoch + 1, 0
-            step.begin(epoch)
-        step()
-        batch += 1
-    if batch == step.batches:
-        step.begin(epoch + 1)
-    broken = [name for name, p in step.model.named_parameters() if not p.isfinite().all()]
-    layer = _first_bad_layer(step)
-    where = (
-        f"layer {layer!r} was the first to give NaN or infinity"
-        if layer
-        else "the outputs were finite, but the loss was not"
-    )
-    if broken:
-        where += f"; the update before had already made {broken[0]!r} infinite"
-    rate = step.totals()["learning_rate"]
-    return StopReason(
-        "diverged",
-        f"the loss is not finite since step {bad + 1}: {where}. "
-        f"Try a smaller learning_rate (now {rate:g}), clip the gradients (clip=1), or check the data.",
-        bad,
-    )
+            step.begin(epoch + 1)
+        broken = [name for name, p in step.model.named_parameters() if not p.isfinite().all()]
+        layer = _first_bad_layer(step)
+        where = (
+            f"layer {layer!r} was the first to give NaN or infinity"
+            if layer
+            else "the outputs were finite, but the loss was not"
+        )
+        if broken:
+            where += f"; the update before had already made {broken[0]!r} infinite"
+        rate = step.totals()["learning_rate"]
+        return StopReason(
+            "diverged",
+            f"the loss is not finite since step {bad + 1}: {where}. "
+            f"Try a smaller learning_rate (now {rate:g}), clip the gradients (clip=1), or check the data.",
+            bad,
+        )
 
 
 def _first_bad_layer(step: EagerStep) -> str | None:
@@ -70,9 +85,3 @@ def _first_bad_layer(step: EagerStep) -> str | None:
         for handle in handles:
             handle.remove()
     return found[0] if found else None
-
-
-def copy_state(step: EagerStep) -> dict[str, Tensor]:
-    """Copy the live tensors of a step."""
-    with torch.no_grad():
-        return {name: t.detach().clone() for name, t in step.state().items()}

@@ -25,7 +25,7 @@ from lamina.training import checkpoint
 from lamina.training import recipe as recipes
 from lamina.training.captured import make_captured
 from lamina.training.compiled import make_compiled
-from lamina.training.diagnosis import copy_state, diagnose
+from lamina.training.diagnosis import Memory
 from lamina.training.files import digest
 from lamina.training.folder import RunFolder, slug
 from lamina.training.freezing import freeze, frozen
@@ -190,7 +190,7 @@ def _train(
             )
     except Diverged as error:
         watched.flush()
-        reason = diagnose(step, recorder.at, recorder.snapshot, recorder.step_then, error.step)
+        reason = recorder.memory.diagnose(error.step)
     else:
         save(progress)
     finally:
@@ -280,17 +280,12 @@ class _Recorder:
     """The first observer: writes each check to the history and remembers the state then, for a diagnosis."""
 
     def __init__(self, home: RunFolder, step: EagerStep, progress: Progress) -> None:
-        self.home, self.step, self.progress, self.start = home, step, progress, time.monotonic()
-        self._remember()
-
-    def _remember(self) -> None:
-        self.snapshot, self.step_then = copy_state(self.step), self.step.step
-        self.at = Progress(self.progress.epoch, self.progress.batch)
+        self.home, self.memory, self.start = home, Memory(step, progress), time.monotonic()
 
     def __call__(self, event: Event) -> None:
         if event.row is not None:
             self.home.append_row(event.row, time.monotonic() - self.start)
-            self._remember()
+            self.memory.take()
 
 
 def describe(model: nn.Module) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from torch import nn
 from lamina._errors import at_least
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
-from lamina.training.diagnosis import copy_state, diagnose
+from lamina.training.diagnosis import Memory
 from lamina.training.fit import make_step, ready
 from lamina.training.loop import Diverged, Event, Progress, events
 from lamina.training.preparation import Preparation
@@ -24,6 +24,7 @@ def train(
     every: int | None = None,
     runtime: Runtime | None = None,
     preprocess: Preparation | None = None,
+    at: Progress | None = None,
 ) -> Generator[Event, None, StopReason]:
     """Train a network and yield an event after each check, and between checks as often as asked.
 
@@ -40,6 +41,7 @@ def train(
         every: also yield after so many updates; None yields after checks only.
         runtime: device, threads and flags.
         preprocess: how inputs are prepared, fitted to the training part already.
+        at: filled as the training goes on: its rows, and the weights of the best one.
 
     Yields:
         Events; those of a check have a `row` with the losses and scores.
@@ -58,8 +60,8 @@ def train(
     split, preprocess, runtime = ready(model, data, recipe, runtime, preprocess)
     with runtime.applied(recipe.precision) as used:
         step = make_step(model, split, preprocess, recipe, used)
-        snapshot, then, start = copy_state(step), Progress(), 0
-    at, stopping = Progress(), recipe.stopping
+    at, stopping = at or Progress(), recipe.stopping
+    memory = Memory(step, at)
     run = events(step, recipe.epochs, rules(stopping), at, recipe.check_every, stopping.max_steps)
     try:
         while True:
@@ -71,9 +73,9 @@ def train(
                 except StopIteration as end:
                     return end.value
                 except Diverged as error:
-                    return diagnose(step, then, snapshot, start, error.step)
+                    return memory.diagnose(error.step)
                 if event.row is not None:
-                    snapshot, then, start = copy_state(step), Progress(at.epoch, at.batch), step.step
+                    memory.take()
             yield event
     finally:
         step.train.close()
