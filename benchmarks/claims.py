@@ -6,7 +6,6 @@ the seeds 1000 to 1029. Nothing is timed. With names or ids, only those are run 
 python benchmarks/claims.py [NAME ...]
 """
 
-import inspect
 import json
 import math
 import sys
@@ -16,17 +15,13 @@ import record
 import torch
 
 from lamina.experiments import registry
+from lamina.experiments.result import drawing_from
 
 FIRST, COUNT = 2000, 20
 
 
 def row(ids: list[str], function: Any) -> dict[str, Any]:
-    known = inspect.signature(function).parameters
-    options: dict[str, Any] = {}
-    if "seeds" in known:
-        options = {"seeds": range(FIRST, FIRST + COUNT)}
-    elif "seed" in known:
-        options = {"seed": FIRST}
+    options = drawing_from(function, range(FIRST, FIRST + COUNT))
     result = function(**options)
     claims = [
         {
@@ -36,7 +31,7 @@ def row(ids: list[str], function: Any) -> dict[str, Any]:
         }
         for claim in result.claims
     ]
-    seeds = [FIRST, FIRST + COUNT - 1] if "seeds" in known else [FIRST] if "seed" in known else []
+    seeds = [FIRST, FIRST + COUNT - 1] if "seeds" in options else list(options.values())
     return {"ids": ids, "experiment": function.__name__, "seeds": seeds, "claims": claims}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.experiments import registry
-from lamina.experiments.result import Claim, ratios_of_pairs, runs_enough, seed_range
+from lamina.experiments.result import Claim, drawing_from, ratios_of_pairs, runs_enough, seed_range
 
 EXPERIMENTS = sorted({function.__name__: function for function in registry().values()}.items())
 RECORD = Path(__file__).resolve().parents[2] / "benchmarks" / "records" / "claims.json"
@@ -15,7 +15,8 @@ RECORD = Path(__file__).resolve().parents[2] / "benchmarks" / "records" / "claim
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.5, 0.7, 0.9])
 def test_what_suffices_is_improbable_to_miss(rate):
-    scipy_stats = pytest.importorskip("scipy.stats")
+    import scipy.stats as scipy_stats
+
     for count in range(1, 61):
         enough = runs_enough(count, rate)
         assert scipy_stats.binom.cdf(enough - 1, count, rate) < 0.05 or enough == 1
@@ -60,8 +61,4 @@ def test_the_record_has_every_experiment_and_all_claims_hold():
 @pytest.mark.parametrize("name", dict(EXPERIMENTS))
 def test_all_experiments_hold_with_fresh_seeds(name, seeds, unchecked):
     function = dict(EXPERIMENTS)[name]
-    known = inspect.signature(function).parameters
-    if "seeds" in known:
-        function(seeds=seeds).check()
-    else:
-        function(**({"seed": seeds.start} if "seed" in known else {})).check()
+    function(**drawing_from(function, seeds)).check()

@@ -80,19 +80,18 @@ def _find(identifier: str) -> Any:
 def _options(function: Any, identifier: str, seeds: int | None, first_seed: int) -> dict[str, Any]:
     import inspect
 
+    from lamina.experiments.result import drawing_from
+
     known = inspect.signature(function).parameters
-    if "seeds" in known:
-        count = known["seeds"].default if seeds is None else seeds
-        return {"seeds": range(first_seed, first_seed + count)}
-    if seeds is not None:
+    count = known["seeds"].default if seeds is None and "seeds" in known else seeds or 1
+    options = drawing_from(function, range(first_seed, first_seed + count))
+    if seeds is not None and "seeds" not in options:
         raise ArgumentError(f"`--seeds` has no meaning for {identifier}: {function.__name__} runs once; leave it out.")
-    if "seed" in known:
-        return {"seed": first_seed}
-    if first_seed:
+    if first_seed and not options:
         raise ArgumentError(
             f"`--first-seed` has no meaning for {identifier}: {function.__name__} draws nothing; leave it out."
         )
-    return {}
+    return options
 
 
 def _plain(identifier: str, function: Any, result: Any, output: Path | None) -> dict[str, Any]:

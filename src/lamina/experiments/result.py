@@ -1,5 +1,6 @@
 """What an experiment gives: a small table, the notes' claims with whether they hold in it, and how to draw it."""
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -249,6 +250,16 @@ def seed_range(seeds: Seeds) -> range:
     (range(0, 3), range(2000, 2020))
     """
     return seeds if isinstance(seeds, range) else range(seeds)
+
+
+def drawing_from(function: Callable[..., Any], seeds: range) -> dict[str, Any]:
+    """Return the arguments with which an experiment draws from some seeds: all, the first, or none if it draws nothing.
+
+    >>> drawing_from(lambda seeds=3: ..., range(5, 9)), drawing_from(lambda seed=0: ..., range(5, 9))
+    ({'seeds': range(5, 9)}, {'seed': 5})
+    """
+    known = inspect.signature(function).parameters
+    return {"seeds": seeds} if "seeds" in known else {"seed": seeds.start} if "seed" in known else {}
 
 
 Function = TypeVar("Function", bound=Callable[..., Result])

@@ -21,6 +21,7 @@ from lamina.training.fit import fingerprint, reload
 from lamina.training.preparation import Preparation, of_words
 from lamina.training.prepare import fitted, recipe_for, sizes_for
 from lamina.training.recipe import OPTIMIZERS, Recipe, option_names, with_options
+from lamina.training.recommended_sequences import check_fit
 from lamina.training.sequence_objective import TOKEN_TASKS
 
 DIRECTIONS = {"accuracy": "maximize", "token_accuracy": "maximize", "loss": "minimize", "mse": "minimize"}
@@ -75,8 +76,10 @@ class Problem:
         split = dataset if isinstance(dataset, Split) else dataset.split(seed=seed)  # type: ignore[attr-defined]
         given = dict(options or {})
         fixed = {name: given.pop(name) for name in list(given) if name in option_names()}
+        check_fit(architecture, split.train.spec)
         network = dict(given)
-        sizes = sizes_for(architecture, fitted(split.train, network)[0], network)
+        preparation, _ = fitted(split.train, network)
+        sizes = sizes_for(architecture, preparation, network)
         note = "recipe: as given"
         if recipe is None:
             recommended = recipe_for(architecture, split.train, sizes)
@@ -89,7 +92,9 @@ class Problem:
         if isinstance(seeds, int):
             at_least("seeds", seeds, 1)
             seeds = range(seed, seed + seeds)
-        return cls(architecture, split, recipe, given, fixed, tuple(seeds), (split.note, note))
+        made = cls(architecture, split, recipe, given, fixed, tuple(seeds), (split.note, note))
+        vars(made)["_fitted"] = preparation, network  # once: a dictionary of many texts takes a while
+        return made
 
     @property
     def stacks(self) -> bool:

@@ -104,33 +104,32 @@ def events(
         Why the run ended.
     """
     at = at or Progress()
-    last = math.inf if max_steps is None else max_steps
-    while at.epoch < epochs and step.step < last:
+    at.reason, last = None, math.inf if max_steps is None else max_steps
+    while at.reason is None and at.epoch < epochs and step.step < last:
         epoch = at.epoch
         step.begin(epoch, at.batch)
-        check = (epoch + 1) % check_every == 0 or epoch + 1 == epochs
-        while at.epoch == epoch and at.batch < step.batches and step.step < last:
+        for batch in range(at.batch + 1, step.batches + 1):
             step()
-            at.batch += 1
-            event = Event(epoch, at.batch, step.step, None)
-            if at.batch == step.batches and not check and step.step < last:
-                at.epoch, at.batch = epoch + 1, 0
-            yield event
-        if at.batch == step.batches:
+            whole = batch == step.batches
+            check = step.step >= last or (whole and ((epoch + 1) % check_every == 0 or epoch + 1 == epochs))
+            at.epoch, at.batch = (epoch + 1, 0) if whole and not check else (epoch, batch)
+            yield Event(epoch, batch, step.step, None)
+            if check:
+                break
+        else:
+            continue
+        if whole:
             at.epoch, at.batch = epoch + 1, 0
-        if check or step.step >= last:
-            row = {"epoch": at.epoch, "step": step.step, **step.totals()}
-            bad = step.first_bad_step()
-            if bad is not None:
-                raise Diverged(bad)
-            row |= step.evaluate()
-            at.rows.append(row)
-            keep_best(step, at)
-            at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
-            yield Event(at.epoch, 0, step.step, row)
-            if at.reason is not None:
-                return at.reason
-    return epochs_done(epochs)
+        row = {"epoch": at.epoch, "step": step.step, **step.totals()}
+        bad = step.first_bad_step()
+        if bad is not None:
+            raise Diverged(bad)
+        row |= step.evaluate()
+        at.rows.append(row)
+        keep_best(step, at)
+        at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
+        yield Event(at.epoch, 0, step.step, row)
+    return at.reason or epochs_done(epochs)
 
 
 def loop(

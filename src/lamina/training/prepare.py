@@ -125,7 +125,6 @@ def sizes_for(name: str, prepared: Preparation, given: dict[str, Any]) -> dict[s
     """Choose the sizes of a network for prepared data, unless they are given."""
     if name in SEQUENCES:
         return sequence_options(name, prepared, given)
-    check_fit(name, prepared.spec)
     return network_options(name, prepared.spec, cast(Preprocess, prepared).inputs, given)
 
 
