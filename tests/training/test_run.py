@@ -43,13 +43,15 @@ def test_a_loaded_run_predicts_the_same(digits):
 
 
 @pytest.mark.notes("N1.67")
-def test_the_test_split_is_opened_once_and_the_record_counts(digits):
-    assert digits.split.openings == 0
-    first = digits.evaluate()
-    assert digits.split.openings == 1 and first.openings == 1 and first.examples == 299
-    assert digits.evaluate() == first and Run.load(digits.folder).evaluate() == first and digits.split.openings == 1
-    again = digits.evaluate(again=True)
-    assert again.openings == 2 and digits.split.openings == 2 and "opened 2 times" in str(again)
+def test_the_test_split_is_opened_once_and_the_record_counts(tmp_path):
+    net = lamina.build("fnn", inputs=64, outputs=10, hidden=(8,))
+    run = fit(net, lamina.load("digits"), Recipe(Adam(0.01), epochs=1), folder=tmp_path / "run")
+    assert run.split.openings == 0
+    first = run.evaluate()
+    assert run.split.openings == 1 and first.openings == 1 and first.examples == 299
+    assert run.evaluate() == first and Run.load(run.folder).evaluate() == first and run.split.openings == 1
+    again = run.evaluate(again=True)
+    assert again.openings == 2 and run.split.openings == 2 and "opened 2 times" in str(again)
     assert again.metrics == first.metrics
 
 
