@@ -29,8 +29,8 @@ ERRATA = ROOT / "src/lamina/errata.toml"
 ID = re.compile(r"N[1-5]\.\d\d")
 CORRECTION = re.compile(r"^ *(?:Corrects|Differs):.*\n?(?:(?! *[A-Z][a-z]+:| *>>>| *$).+\n?)*", re.MULTILINE)
 PACKAGES = (
-    "functional", "classical", "layers", "architectures", "data", "training", "inspection", "studies", "drawing",
-    "experiments", "pages",
+    "functional", "classical", "layers", "architectures", "data", "training", "inspection", "populations", "studies",
+    "drawing", "experiments", "pages",
 )  # fmt: skip
 HOMES = {"figure": r"drawing\.|experiments\.figures", "experiment": r"experiments\.", "dataset": r"data\."}
 SERVING = {"functional.activations", "functional.ode"}  # what equations of other modules are made of

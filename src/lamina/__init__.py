@@ -28,7 +28,18 @@ _HOME = {
     "summary": "lamina.inspection.summary",
     "receptive_field": "lamina.inspection.receptive_field",
     **dict.fromkeys(
-        ("architectures", "classical", "data", "functional", "inspection", "layers", "studies", "training"), ""
+        (
+            "architectures",
+            "classical",
+            "data",
+            "functional",
+            "inspection",
+            "layers",
+            "populations",
+            "studies",
+            "training",
+        ),
+        "",
     ),
 }
 __all__ = ["__version__", *_HOME]
@@ -40,6 +51,7 @@ if TYPE_CHECKING:
     from lamina import functional as functional
     from lamina import inspection as inspection
     from lamina import layers as layers
+    from lamina import populations as populations
     from lamina import studies as studies
     from lamina import training as training
     from lamina.architectures.adapt import adapt as adapt

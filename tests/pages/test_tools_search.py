@@ -17,7 +17,7 @@ from lamina.pages.work.tools_search import (
     population,
     shapes,
 )
-from lamina.studies.population import train_population
+from lamina.populations.population import train_population
 from lamina.studies.samplers import Grid
 from lamina.studies.space import Space
 from lamina.training.runtime import Runtime

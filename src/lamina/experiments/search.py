@@ -13,7 +13,7 @@ from lamina.data.load import load
 from lamina.data.synthetic import blobs, curve, moons, spirals
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
 from lamina.functional.random import as_generator
-from lamina.studies.population import train_population
+from lamina.populations.population import train_population
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Done, Grid, OneAtATime, Sampler
 from lamina.studies.search import search

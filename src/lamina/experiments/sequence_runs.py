@@ -10,7 +10,7 @@ from lamina._types import Float, Num, Tensor
 from lamina.data.text import IGNORE
 from lamina.functional.clipping import clip_by_global_norm
 from lamina.functional.optimizers import Number, Params
-from lamina.studies.population import Population
+from lamina.populations.population import Population
 
 Draw = Callable[[], tuple[Tensor, ...]]
 """A function that draws the next batch: what a network reads, and last the targets."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lamina._errors import RunError
 from lamina.data.splits import Split
-from lamina.studies.members import Member, training_data
+from lamina.populations.members import Member, training_data
 from lamina.studies.problem import Problem
 from lamina.studies.study import Study
 from lamina.training.evaluate import Evaluation

@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from lamina.populations.members import DIVERGED, FINISHED
 from lamina.studies.space import Values
 
-FINISHED, DIVERGED, DROPPED = "finished", "diverged", "dropped"
+DROPPED = "dropped"
 STATES = (FINISHED, DROPPED, DIVERGED)
 
 

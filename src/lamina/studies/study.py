@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from lamina._errors import ArgumentError, RunError, choice
+from lamina.populations.members import DIVERGED, FINISHED
 from lamina.studies.claims import Worker, working
 from lamina.studies.folder import Part, StudyFolder
 from lamina.studies.journal import Event, Journal
-from lamina.studies.records import DIVERGED, FINISHED, Outcome, Result, Trial
+from lamina.studies.records import Outcome, Result, Trial
 from lamina.studies.samplers import Done, Grid, Sampler, describe_sampler, make_sampler
 from lamina.studies.space import Space, Values, untuple
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lamina._errors import DataWarning
+from lamina.populations.members import DIVERGED, FINISHED, MemberResult, finite
+from lamina.populations.one_by_one import train_in_turn
+from lamina.populations.population import train_population
 from lamina.studies.halving import Halving
-from lamina.studies.members import MemberResult, finite
-from lamina.studies.one_by_one import train_in_turn
-from lamina.studies.population import train_population
 from lamina.studies.problem import Problem
-from lamina.studies.records import DIVERGED, DROPPED, FINISHED, Outcome, Trial
+from lamina.studies.records import DROPPED, Outcome, Trial
 from lamina.studies.study import Moment, Recorded
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row

@@ -13,8 +13,8 @@ from lamina.data.splits import Split
 from lamina.data.synthetic import moons
 from lamina.functional.metrics import accuracy
 from lamina.pages.work.telling import Tell, told
-from lamina.studies.members import Member, MemberResult
-from lamina.studies.population import train_population
+from lamina.populations.members import Member, MemberResult
+from lamina.populations.population import train_population
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Done, Grid, OneAtATime
 from lamina.studies.space import Space, Values, key, spell

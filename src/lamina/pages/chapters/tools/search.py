@@ -21,7 +21,7 @@ with app.setup:
         population,
         thousand,
     )
-    from lamina.studies.population import train_population
+    from lamina.populations.population import train_population
     from lamina.studies.samplers import Grid, OneAtATime
     from lamina.studies.space import Space
 

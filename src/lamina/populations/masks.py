@@ -10,7 +10,7 @@ from torch.func import vmap
 from lamina._types import Tensor
 from lamina.functional import nvrtc
 from lamina.functional.random import dropout
-from lamina.studies import native
+from lamina.populations import native
 
 THREADS, BLOCKS = 256, 4096
 

@@ -16,11 +16,11 @@ from lamina._types import Tensor
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.layers.dropout import load_run_state_, run_state
-from lamina.studies.chunks import Chunk, Data, can_stack, stacked_network, with_shared_seed
-from lamina.studies.members import Member, MemberResult, check_same_shape
-from lamina.studies.memory import plan
-from lamina.studies.stacked import notes
-from lamina.studies.step import PopulationStep
+from lamina.populations.chunks import Chunk, Data, can_stack, stacked_network, with_shared_seed
+from lamina.populations.members import Member, MemberResult, check_same_shape
+from lamina.populations.memory import plan
+from lamina.populations.stacked import notes
+from lamina.populations.step import PopulationStep
 from lamina.training.loop import Event, Observer
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row

@@ -3,8 +3,8 @@ import torch
 from torch.nn.functional import avg_pool2d, leaky_relu, max_pool2d
 
 from lamina.layers.detector import scaled_tanh
-from lamina.studies.maps import ACTIVATIONS, Form, convolved
-from lamina.studies.pictures import stacked_conv2d
+from lamina.populations.maps import ACTIVATIONS, Form, convolved
+from lamina.populations.pictures import stacked_conv2d
 
 FUNCTIONS = {
     "identity": lambda z: z, "relu": torch.relu, "sigmoid": torch.sigmoid, "tanh": torch.tanh,

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from lamina.data.preprocess import Preprocess
-from lamina.studies.chunks import Data, make_single_step
+from lamina.populations.chunks import Data, make_single_step
 from lamina.training.loop import Diverged, Progress, loop
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import rules

@@ -10,9 +10,9 @@ from torch import nn
 
 from lamina._types import Tensor
 from lamina.data.source import Source
-from lamina.studies.members import Member
-from lamina.studies.stacked import stack_modules
-from lamina.studies.update import MOMENTS, numbers_of
+from lamina.populations.members import Member
+from lamina.populations.stacked import stack_modules
+from lamina.populations.update import MOMENTS, numbers_of
 from lamina.training.step import batch_size
 
 CACHE = 32 * 2**20

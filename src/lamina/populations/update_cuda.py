@@ -8,8 +8,8 @@ import torch
 from lamina._types import Tensor
 from lamina.functional import nvrtc
 from lamina.functional.optimizers import Params, State
-from lamina.studies.native import source
-from lamina.studies.update import Numbers, Table, Update
+from lamina.populations.native import source
+from lamina.populations.update import Numbers, Table, Update
 
 THREADS = 256  # kThreads
 ENTRIES = 4  # kEntries

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 import torch
+from populations.test_population import CONFIG, OPTIONS, members, recipe
 
 from lamina.architectures.build import configure
 from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
-from lamina.studies.members import Member
-from lamina.studies.population import train_population
+from lamina.populations.members import Member
+from lamina.populations.population import train_population
 from lamina.training.recipe import Adam, MiniBatch, Stopping
 from lamina.training.runtime import Runtime
-from studies.separate import assert_same_history, separately
-from studies.test_population import CONFIG, OPTIONS, members, recipe
+from populations.separate import assert_same_history, separately
 
 pytestmark = pytest.mark.cuda
 CUDA = Runtime("cuda")

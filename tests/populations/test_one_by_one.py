@@ -5,7 +5,7 @@ import torch
 
 import lamina
 from lamina._errors import ArgumentError, DataWarning
-from lamina.studies.one_by_one import NOTE, train_in_turn
+from lamina.populations.one_by_one import NOTE, train_in_turn
 from lamina.studies.problem import Problem
 from lamina.training.runtime import Runtime
 

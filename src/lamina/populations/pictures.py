@@ -20,7 +20,7 @@ from lamina.layers import (
     TrueConv2d,
     ZeroPadShortcut,
 )
-from lamina.studies.maps import ACTIVATIONS, Form, convolved
+from lamina.populations.maps import ACTIVATIONS, Form, convolved
 
 Pair = int | tuple[int, ...] | str
 

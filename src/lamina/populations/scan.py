@@ -13,7 +13,7 @@ import torch
 
 from lamina._types import Tensor
 from lamina.functional import nvrtc
-from lamina.studies import native
+from lamina.populations import native
 
 THREADS = 64
 ACTIVATIONS = ("tanh", "relu", "sigmoid")

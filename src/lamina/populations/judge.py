@@ -9,7 +9,7 @@ import torch
 
 from lamina._types import Float, Int, Tensor
 from lamina.functional import nvrtc
-from lamina.studies import native
+from lamina.populations import native
 
 THREADS = 128  # kThreads
 _COUNTERS = ("loss_sum", "score_sum", "ever", "good", "active", "alive")

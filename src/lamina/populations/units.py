@@ -22,8 +22,8 @@ from lamina.layers import (
     SimpleResNetLayer,
     WordDropout,
 )
-from lamina.studies.dense import stacked_affine
-from lamina.studies.masks import stacked_dropout
+from lamina.populations.dense import stacked_affine
+from lamina.populations.masks import stacked_dropout
 
 
 def spread(inputs: Tensor, members: int) -> Tensor:

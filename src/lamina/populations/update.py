@@ -259,7 +259,7 @@ def make_update(params: Params, state: State, numbers: Numbers, steps: int) -> U
         numbers: the members' numbers.
         steps: how many updates there will be.
     """
-    from lamina.studies import native, update_cuda, update_native
+    from lamina.populations import native, update_cuda, update_native
 
     device = next(iter(params.values())).device.type
     entries = sum(p.numel() for p in params.values())

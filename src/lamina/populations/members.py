@@ -33,6 +33,9 @@ _FREE_CONFIG = (*_DROPOUT, "initialization", "scale", "gain", "memory_bias", "ze
 _WHICH, _WHAT = 0x4C41424C, 0x4C41424D
 
 
+FINISHED, DIVERGED = "finished", "diverged"
+
+
 @dataclass(frozen=True)
 class Member:
     """One network of a population.

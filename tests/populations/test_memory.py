@@ -6,11 +6,11 @@ from lamina.architectures.build import build, configure
 from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
-from lamina.studies import memory
-from lamina.studies.chunks import check_rules
-from lamina.studies.members import Member
-from lamina.studies.memory import chunk_size, free_bytes, kept_bytes, member_bytes, plan
-from lamina.studies.population import train_population
+from lamina.populations import memory
+from lamina.populations.chunks import check_rules
+from lamina.populations.members import Member
+from lamina.populations.memory import chunk_size, free_bytes, kept_bytes, member_bytes, plan
+from lamina.populations.population import train_population
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 
 
@@ -75,7 +75,7 @@ def test_free_memory_is_asked_of_the_system(monkeypatch):
 
 
 def test_a_rule_that_does_not_fit_is_noticed(monkeypatch):
-    from lamina.studies import stacked
+    from lamina.populations import stacked
 
     split = synthetic.moons(120, seed=0)
     source = Preprocess.fit(split, 2).source(split)

@@ -21,8 +21,8 @@ from lamina.functional.dense import affine
 from lamina.functional.ode import integrate, interpolate
 from lamina.functional.recurrent import State, hidden
 from lamina.layers import Dropout
-from lamina.studies.dense import CHAINED, dense_chain, stacked_affine
-from lamina.studies.units import spread
+from lamina.populations.dense import CHAINED, dense_chain, stacked_affine
+from lamina.populations.units import spread
 
 
 def perceptron(net: Perceptron, inputs: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ from lamina.functional.recurrent import State, hidden, valid_steps
 from lamina.layers import LSTMCell, Recurrent, RNNCell
 from lamina.layers.cells import Cell
 from lamina.layers.recurrent import _as_lengths as as_lengths
-from lamina.studies.dense import stacked_affine
-from lamina.studies.scan import can_scan, scan
+from lamina.populations.dense import stacked_affine
+from lamina.populations.scan import can_scan, scan
 
 
 def _step(cell: Cell, read: Tensor, state: State) -> State:

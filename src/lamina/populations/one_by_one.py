@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from lamina._errors import ArgumentError
 from lamina.data.splits import Split
-from lamina.studies.members import Member, MemberResult, training_data
-from lamina.studies.records import DIVERGED, FINISHED
+from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, training_data
 from lamina.training.loop import Event, Progress
 from lamina.training.preparation import Preparation, of_texts
 from lamina.training.runtime import Runtime

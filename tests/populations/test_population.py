@@ -10,12 +10,12 @@ from lamina.architectures.build import configure
 from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
-from lamina.studies import update as updates
-from lamina.studies.members import Member, noisy_labels, training_data
-from lamina.studies.native import compiler
-from lamina.studies.population import Population, train_population
+from lamina.populations import update as updates
+from lamina.populations.members import Member, noisy_labels, training_data
+from lamina.populations.native import compiler
+from lamina.populations.population import Population, train_population
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
-from studies.separate import assert_equal_runs, assert_same_history, separately
+from populations.separate import assert_equal_runs, assert_same_history, separately
 from training import lasso
 
 CONFIG = configure("fnn", inputs=2, outputs=2, hidden=(8,))

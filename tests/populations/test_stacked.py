@@ -12,16 +12,16 @@ from lamina.architectures.table import TABLE as NAMES
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
-from lamina.studies.chunks import Data, stacked_network
-from lamina.studies.losses import Losses
-from lamina.studies.stacked import Mapped, has_rule, notes, select_members, stack_modules
-from lamina.studies.step import PopulationStep
+from lamina.populations.chunks import Data, stacked_network
+from lamina.populations.losses import Losses
+from lamina.populations.stacked import Mapped, has_rule, notes, select_members, stack_modules
+from lamina.populations.step import PopulationStep
 from lamina.training.fit import objective_for
 from lamina.training.loop import Progress, loop
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.step import EagerStep
-from studies.separate import assert_same_history
+from populations.separate import assert_same_history
 
 LARGE = ("resnet34", "resnet50", "resnet164", "resnet1001", "resnet18-cifar", "alexnet-2012", "alexnet-torchvision")
 CASES = [

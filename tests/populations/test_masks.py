@@ -4,9 +4,9 @@ from torch.func import vmap
 
 from lamina.functional.random import dropout
 from lamina.layers import Dropout
-from lamina.studies import masks
-from lamina.studies.masks import stacked_dropout
-from lamina.studies.stacked import stack_modules
+from lamina.populations import masks
+from lamina.populations.masks import stacked_dropout
+from lamina.populations.stacked import stack_modules
 
 RATE = torch.tensor([0.0, 0.3, 0.9])
 SEED = torch.tensor([5, -7, 2**31 - 1], dtype=torch.int32)

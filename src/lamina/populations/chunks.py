@@ -14,10 +14,10 @@ from lamina.data.dataset import all_targets
 from lamina.data.preprocess import Preprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.studies.losses import Losses
-from lamina.studies.members import Member, MemberResult, build_networks, finite, training_data
-from lamina.studies.stacked import notes, stack_modules
-from lamina.studies.step import PopulationStep
+from lamina.populations.losses import Losses
+from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, build_networks, finite, training_data
+from lamina.populations.stacked import notes, stack_modules
+from lamina.populations.step import PopulationStep
 from lamina.training.capture import Recording
 from lamina.training.captured import make_captured
 from lamina.training.fit import objective_for
@@ -109,7 +109,7 @@ def check_rules(networks: Sequence[nn.Module], train: Source, recipe: Recipe) ->
         if expected.isfinite().all() and not error <= rough:
             raise RunError(
                 f"the stacked form of {type(network).__name__} differs from the network by itself by {error:.1e} of "
-                f"its output (allowed {rough:.0e}): its rule in `studies.stacked` does not fit it; train with chunk=1."
+                f"its output (allowed {rough:.0e}): its rule in `populations` does not fit it; train with chunk=1."
             )
 
 
@@ -213,7 +213,7 @@ class Chunk:
             if k in self._ended:
                 continue
             if bad[position] is not None:
-                self._ended[k] = "diverged", bad[position]
+                self._ended[k] = DIVERGED, bad[position]
                 continue
             row = {"epoch": epoch, "step": self.step.step, **self._row(k, position, values)}
             self.rows[k].append(row)
@@ -302,7 +302,7 @@ class Chunk:
         for k, place in enumerate(self.places):
             reason, bad = self._ended.get(k, ("epochs", None))
             weights = self._kept[k] if k in self._kept else self._weights(at[k])
-            state = "diverged" if reason == "diverged" else "finished"
+            state = DIVERGED if reason == DIVERGED else FINISHED
             found[place] = MemberResult(tuple(self.rows[k]), self._best_row[k], state, bad, weights, said, reason)
         return found
 

@@ -19,10 +19,10 @@ from lamina.data.augment import augment
 from lamina.data.source import Source
 from lamina.functional.optimizers import State
 from lamina.layers.dropout import mask_state
-from lamina.studies.judge import Judge
-from lamina.studies.losses import Losses
-from lamina.studies.stacked import select_members
-from lamina.studies.update import MOMENTS, make_update, numbers_of
+from lamina.populations.judge import Judge
+from lamina.populations.losses import Losses
+from lamina.populations.stacked import select_members
+from lamina.populations.update import MOMENTS, make_update, numbers_of
 from lamina.training.capture import Recording
 from lamina.training.order import epoch_order
 from lamina.training.recipe import SGD, Recipe

@@ -8,8 +8,8 @@ import ctypes
 
 from lamina._types import Tensor
 from lamina.functional.optimizers import Params, State
-from lamina.studies import native
-from lamina.studies.update import Numbers, Table, Update
+from lamina.populations import native
+from lamina.populations.update import Numbers, Table, Update
 
 
 class NativeUpdate(Update):

@@ -13,7 +13,7 @@ import torch
 
 from lamina._types import Float, Tensor
 from lamina.functional import nvrtc
-from lamina.studies.native import source
+from lamina.populations.native import source
 
 ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "scaled_tanh", "leaky_relu")
 """In the order of the macro ACT."""

@@ -34,7 +34,7 @@ from lamina.architectures import (
     resnet,
     seq2seq,
 )
-from lamina.studies import networks, pictures, sequences, units
+from lamina.populations import networks, pictures, sequences, units
 
 Rule = Callable[..., Any]
 """Computes a stacked module: takes the module and its inputs."""
