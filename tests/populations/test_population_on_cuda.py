@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from populations.test_population import CONFIG, OPTIONS, members, recipe
 
 from lamina.architectures.build import configure
 from lamina.data import synthetic
@@ -15,6 +14,7 @@ from lamina.populations.population import train_population
 from lamina.training.recipe import Adam, MiniBatch, Stopping
 from lamina.training.runtime import Runtime
 from populations.separate import assert_same_history, separately
+from populations.test_population import CONFIG, OPTIONS, members, recipe
 
 pytestmark = pytest.mark.cuda
 CUDA = Runtime("cuda")
