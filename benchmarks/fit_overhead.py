@@ -21,9 +21,10 @@ from torch import nn
 import lamina
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
-from lamina.training.fit import make_step
+from lamina.training.executors.choose import learner
 from lamina.training.loop import loop
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.arrays import Arrays
 
 N, BATCH = 20_000, 128
 OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
@@ -68,7 +69,7 @@ def ours(kind: str, x: torch.Tensor, y: torch.Tensor):
         "benchmark",
     )
     recipe = lamina.Recipe(lamina.Adam(), epochs=1000, batch_size=BATCH)
-    step = make_step(network(kind), split, Preprocess.fit(dataset, (1, 28, 28)), recipe, Runtime())
+    step = learner(network(kind), Arrays(Preprocess.fit(dataset, (1, 28, 28)), split), recipe, Runtime())
     return lambda: loop(step, 1)
 
 

@@ -43,13 +43,13 @@ def train(question: Question, seed: int, reset: str, device: str, epochs: int | 
     import torch
 
     from lamina.training.fit import fit
-    from lamina.training.prepare import prepare
+    from lamina.training.plan import plan
     from lamina.training.runtime import Runtime
 
     if device == "cpu":
         torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        job = prepare(
+        job = plan(
             question.architecture,
             question.name,
             options={"reset": reset},

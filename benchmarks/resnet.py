@@ -21,8 +21,9 @@ from lamina.data.arrays import from_arrays
 from lamina.data.dataset import Subset
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
-from lamina.training.fit import make_step
+from lamina.training.executors.choose import learner
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.arrays import Arrays
 
 PICTURES = 50_000
 RATE, MOMENTUM = 0.01, 0.9
@@ -134,7 +135,7 @@ def ours(depth: int, batch: int, x: torch.Tensor, y: torch.Tensor, recompute: in
         lamina.MiniBatch(RATE, momentum=MOMENTUM), epochs=1000, batch_size=batch, precision="bfloat16"
     )
     runtime = Runtime(device=x.device.type, step="captured" if x.is_cuda else "eager")
-    step = make_step(network(depth, recompute), split, Preprocess.fit(used, (3, 32, 32)), recipe, runtime)
+    step = learner(network(depth, recompute), Arrays(Preprocess.fit(used, (3, 32, 32)), split), recipe, runtime)
     batches, done = PICTURES // batch, 0
 
     def update() -> None:

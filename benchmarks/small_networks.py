@@ -32,8 +32,9 @@ from lamina.data.arrays import from_arrays
 from lamina.data.dataset import Subset
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
-from lamina.training.fit import make_step
+from lamina.training.executors.choose import learner
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.arrays import Arrays
 
 BATCH = 128
 warnings.simplefilter("ignore")
@@ -162,7 +163,7 @@ def bare(kind: str, data, device: str, step: str, precision: str = "float32") ->
     runtime = Runtime(device, step=step)
     began = time.perf_counter()
     with runtime.applied(precision) as used:
-        made = make_step(network(kind), split, preprocess, recipe, used)
+        made = learner(network(kind), Arrays(preprocess, split), recipe, used)
         settle(device)
         setup = time.perf_counter() - began
         if step != made.kind:

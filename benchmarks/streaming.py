@@ -17,9 +17,10 @@ from record import write
 import lamina
 from lamina.data import streaming
 from lamina.data.preprocess import Preprocess
-from lamina.training.fit import make_step
+from lamina.training.executors.choose import learner
 from lamina.training.loop import loop
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.arrays import Arrays
 
 SIDE, BATCH = 96, 32
 streaming.worker_count = lambda: 1
@@ -45,9 +46,9 @@ def step_for(folder: Path, budget: int):
     split = data.split()
     net = lamina.build("cifar-resnet", depth=8, inputs=(3, SIDE, SIDE), outputs=4, width=0.5)
     preprocess = Preprocess.fit(split.train, (3, SIDE, SIDE))
-    step = make_step(net, split, preprocess, lamina.Recipe(epochs=100, batch_size=BATCH), Runtime(threads=1))
+    step = learner(net, Arrays(preprocess, split), lamina.Recipe(epochs=100, batch_size=BATCH), Runtime(threads=1))
     if budget == 0:
-        step.train = preprocess.source(split.train, budget=0)
+        step.feed.source = preprocess.source(split.train, budget=0)
     step.validation = None
     return step, split
 

@@ -35,11 +35,13 @@ def mark(name):
 import torch
 mark("import torch")
 import lamina
-from lamina.training.fit import fit, make_step
-from lamina.training.prepare import prepare
+from lamina.training.executors.choose import learner
+from lamina.training.fit import fit
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.plan import plan
 from lamina.training.runtime import Runtime
 mark("import lamina")
-job = prepare("lenet5", "mnist", options=OPTIONS, epochs=EPOCHS, seed=SEED, out=OUT)
+job = plan("lenet5", "mnist", options=OPTIONS, epochs=EPOCHS, seed=SEED, out=OUT)
 mark("read and split the data, build the network")
 if DEVICE == "cuda":
     torch.zeros(1, device=DEVICE)

@@ -13,6 +13,7 @@ _HOME = {
     "build": "lamina.architectures.build",
     "adapt": "lamina.architectures.adapt",
     "load": "lamina.data.load",
+    "task_of": "lamina.training.tasks.kinds",
     "train": "lamina.training.train",
     "fit": "lamina.training.fit",
     "resume": "lamina.training.fit",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from lamina.training.recipe import Schedule as Schedule
     from lamina.training.recipe import Stopping as Stopping
     from lamina.training.run import Run as Run
+    from lamina.training.tasks.kinds import task_of as task_of
     from lamina.training.train import train as train
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,17 +13,15 @@ from lamina.cli.values import settings
 from lamina.data.dataset import Spec
 from lamina.data.text import PairDataset, RunningText, TextDataset
 from lamina.data.tokens import TextPreprocess
+from lamina.experiments.trained import parts
 from lamina.report import commands
 from lamina.report.record import read
-from lamina.training.prepare import prepare
-from lamina.training.recommended_sequences import (
-    FITTING,
-    MANY,
-    check_fit,
-    fit_words,
-    recommend_sequence,
-    sequence_options,
-)
+from lamina.training.plan import plan
+from lamina.training.tasks.fits import FITTING, check_fit
+from lamina.training.tasks.kinds import _row, task_of
+from lamina.training.tasks.pairs import Pairs
+from lamina.training.tasks.running import RunningText as Running
+from lamina.training.tasks.tokens import Texts
 
 
 @pytest.fixture
@@ -160,16 +159,38 @@ def test_bad_input_gets_one_sentence(typed, files):
 
 def test_words_are_prepared_as_asked(files, monkeypatch):
     monkeypatch.chdir(files)
-    job = prepare("many-to-one", "reviews.csv", options={"level": "character", "size": 5, "longest": 9, "hidden": 4})
-    assert len(job.preprocess.vocabulary.words) == 5 and job.preprocess.longest == 9
+    job = plan("many-to-one", "reviews.csv", options={"level": "character", "size": 5, "longest": 9, "hidden": 4})
+    assert len(job.task.preprocess.vocabulary.words) == 5 and job.task.preprocess.longest == 9
     assert job.model.config.inputs == 9 and job.model.config.padding == 0 and job.model.config.hidden == 4
     assert job.batches == 2
-    job = prepare("many-to-many", "text.txt", options={"batch_size": 4, "window": 10})
-    assert job.batches == math.ceil((760 - 1) // 4 / 10) and job.preprocess.vocabulary.wording.level == "character"
+    job = plan("many-to-many", "text.txt", options={"batch_size": 4, "window": 10})
+    assert job.batches == math.ceil((760 - 1) // 4 / 10) and job.task.preprocess.vocabulary.wording.level == "character"
     with pytest.raises(ArgumentError, match="many-to-one has no option 'windw'"):
-        prepare("many-to-one", "reviews.csv", options={"windw": 4})
+        plan("many-to-one", "reviews.csv", options={"windw": 4})
     with pytest.raises(DataError, match="kind"):
-        prepare("many-to-one", "reviews.csv", data_options={"kinds": "text"})
+        plan("many-to-one", "reviews.csv", data_options={"kinds": "text"})
+
+
+class Some:
+    """As many examples, or characters, as are said; nothing else is asked of them here."""
+
+    def __init__(self, spec, count, characters):
+        self.spec, self._count, self.inputs, self.indices = spec, count, None, None
+        self.text = "x" * characters
+
+    def __len__(self):
+        return self._count
+
+
+def recommended(name, spec, examples, characters=0):
+    kind, _ = _row(spec)
+    train = RunningText.of("x" * characters) if spec.task == "language" else Some(spec, examples, 0)
+    return kind(Bare(spec), SimpleNamespace(train=train)).recommend(name, {})
+
+
+class Bare(SimpleNamespace):
+    def __init__(self, spec):
+        super().__init__(spec=spec)
 
 
 def test_every_kind_has_a_recipe_and_a_network():
@@ -178,9 +199,9 @@ def test_every_kind_has_a_recipe_and_a_network():
         extra = {"target_shape": (4, 1)} if task == "structured" else {}
         spec = Spec(kind, task, shape, 4 if task == "structured" else 2, **extra)
         check_fit(name, spec)
-        found = recommend_sequence(name, spec, 1000, 50_000)
+        found = recommended(name, spec, 1000, 50_000)
         assert f"{found.recipe.epochs} epochs" in found.sentence and found.recipe.clip.limit == 1
-    assert recommend_sequence("many-to-many", Spec("text", "language", (9,), 1), 1, 40).recipe.batch_size == 1
+    assert recommended("many-to-many", Spec("text", "language", (9,), 1), 1, 40).recipe.batch_size == 1
 
 
 def test_settings_name_the_option_that_was_wrong():
@@ -193,30 +214,37 @@ def test_many_texts_get_a_larger_network_or_more_dropout():
     pairs = PairDataset.of(["good morning", "yes"], ["guten Morgen", "ja"])
     few = TextPreprocess.fit(pairs)
     many = replace(few, fitted_on=29_000)
-    small, large = (sequence_options("seq2seq", prepared, {}) for prepared in (few, many))
+    small, large = (Pairs(prepared).sizes("seq2seq", {}) for prepared in (few, many))
     assert (small["hidden"], large["hidden"]) == (192, 768) and "context" not in small
     chosen = [large[key] for key in ("context", "tied", "bidirectional", "embedding_std")]
     assert chosen == ["mean", True, True, 0.1]
-    assert sequence_options("seq2seq", many, {"mode": "notes"})["hidden"] == 192  # it has no such parts
+    assert Pairs(many).sizes("seq2seq", {"mode": "notes"})["hidden"] == 192  # it has no such parts
     text = TextPreprocess.fit(RunningText.of("to be or not to be"))
     assert text.fitted_on == 18 and few.fitted_on == 2
-    options = sequence_options("many-to-many", replace(text, fitted_on=1_000_000), {})
+    long = Running(replace(text, fitted_on=1_000_000))
+    options = long.sizes("many-to-many", {})
     assert (options["hidden"], options["layers"], options["dropout"]) == (512, 2, 0.5) and "cell" not in options
-    assert "dropout" not in sequence_options("many-to-many", replace(text, fitted_on=1_000_000), {"layers": 1})
-    assert sequence_options("many-to-many", text, {})["hidden"] == 256
+    assert "dropout" not in long.sizes("many-to-many", {"layers": 1})
+    assert Running(text).sizes("many-to-many", {})["hidden"] == 256
     films = TextPreprocess.fit(TextDataset.of(["fine", "dull"], torch.tensor([1, 0]), ("bad", "good")))
-    drops = [sequence_options("many-to-one", replace(films, fitted_on=n), {}) for n in (2, 6920)]
+    drops = [Texts(replace(films, fitted_on=n)).sizes("many-to-one", {}) for n in (2, 6920)]
     assert ["word_dropout" in options for options in drops] == [False, True]
     assert all(options["embedding_std"] == 0.1 for options in drops)
 
 
 def test_rare_words_of_many_pairs_are_unknown(monkeypatch):
-    monkeypatch.setitem(MANY, "translation", 2)
+    monkeypatch.setattr(Pairs, "many", 2)
     pairs = PairDataset.of(["a b", "a c", "b a"], ["x", "x", "y"])
-    found = fit_words(pairs, {})
+    split = parts(pairs)
+
+    def fit_words(**wording):
+        return task_of(split, **wording).preprocess
+
+    found = fit_words()
     assert found.vocabulary.words == ("a", "b") and found.answer_vocabulary.words == ("x",)
-    assert fit_words(pairs, {"min_count": 1}).vocabulary.words == ("a", "b", "c")
-    assert fit_words(pairs, {"level": "character"}).vocabulary.words == (" ", "a", "b", "c")
+    assert fit_words(min_count=1).vocabulary.words == ("a", "b", "c")
+    assert fit_words(level="character").vocabulary.words == (" ", "a", "b", "c")
     spec = Spec("pairs", "translation", (9,), 1)
-    choices = [recommend_sequence("seq2seq", spec, n).recipe for n in (2, 29_000)]
+    monkeypatch.undo()
+    choices = [recommended("seq2seq", spec, n).recipe for n in (2, 29_000)]
     assert [recipe.label_smoothing for recipe in choices] == [0.0, 0.1] and choices[1].epochs == 14

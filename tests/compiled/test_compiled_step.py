@@ -10,12 +10,15 @@ import lamina
 from lamina.data.augment import Augment
 from lamina.data.dataset import Subset
 from lamina.data.preprocess import Preprocess
-from lamina.training.compiled import CompiledStep, make_compiled
-from lamina.training.fit import fit, objective_for, resume
+from lamina.experiments.trained import parts
+from lamina.training.executors.compiled import Compiled, compiled
+from lamina.training.fit import fit, resume
+from lamina.training.learner import Learner
 from lamina.training.loop import Event
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
 from lamina.training.runtime import Runtime
-from lamina.training.step import EagerStep
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.tasks.feed import Feed
 from training import lasso
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor's own
@@ -45,14 +48,14 @@ def fresh():
     torch._dynamo.reset()
 
 
-def history(kind, network, recipe, backend="aot_eager"):
+def history(kind, network, recipe):
     recipe = replace(recipe, precision="float64", epochs=3, batch_size=10, seed=5)
     part = Subset(lamina.load("digits"), torch.arange(68))  # the last batch is shorter
     net = network().double()
     preprocess = Preprocess.fit(part, net.config.inputs)
     train, validation = preprocess.source(part, augment=recipe.augment), preprocess.source(part)
-    step = kind(net, train, validation, objective_for(net, part, preprocess, recipe), recipe)
-    step.backend = backend
+    task = Arrays(preprocess, parts(part))
+    step = Learner(net, Feed(train, recipe), validation, task.objective(net, recipe), recipe, kind)
     rows = []
     for epoch in range(3):
         step.begin(epoch)
@@ -64,8 +67,8 @@ def history(kind, network, recipe, backend="aot_eager"):
     return torch.tensor(rows, dtype=torch.float64), step
 
 
-def equal(network, recipe, backend):
-    (expected, eager), (found, step) = (history(kind, network, recipe, backend) for kind in (EagerStep, CompiledStep))
+def equal(network, recipe):
+    (expected, eager), (found, step) = (history(kind, network, recipe) for kind in (None, Compiled))
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
     theirs = eager.state()
     for name, value in step.state().items():
@@ -76,13 +79,13 @@ def equal(network, recipe, backend):
 
 @pytest.fixture
 def traced(monkeypatch):
-    monkeypatch.setattr(CompiledStep, "backend", "aot_eager")
+    monkeypatch.setattr(Compiled, "backend", "aot_eager")
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_compiled_equals_eager(traced, name):
     network = {"adam": "lenet5", "sgd": "plain"}.get(name, "fnn")
-    equal(NETWORKS[network], RECIPES[name], "aot_eager")
+    equal(NETWORKS[network], RECIPES[name])
 
 
 @pytest.mark.notes("N1.63")
@@ -91,7 +94,7 @@ def test_a_compiled_update_ends_at_the_minimizer_of_the_norm_1_penalty(traced, n
     step = lasso.step_of(lasso.recipe(name), Runtime("cpu", step="compiled"))
     assert step.kind == "compiled", step.reason
     step.begin(0)
-    step.order = step.order.repeat(lasso.STEPS)  # one long epoch, because its last update is eager
+    step.feed.order = step.feed.order.repeat(lasso.STEPS)  # one long epoch, because its last update is eager
     for _ in range(lasso.STEPS - 1):
         step()
     lasso.assert_at_minimizer([step.params[0].detach()[0]])
@@ -100,19 +103,19 @@ def test_a_compiled_update_ends_at_the_minimizer_of_the_norm_1_penalty(traced, n
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_compiled_by_inductor_equals_eager(name):
-    equal(NETWORKS[name], Recipe(Adam(0.01), schedule=Schedule("cosine")), "inductor")
+    equal(NETWORKS[name], Recipe(Adam(0.01), schedule=Schedule("cosine")))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_compiled_by_inductor_equals_eager(name):
-    equal(NETWORKS["plain" if name == "sgd" else "fnn"], replace(RECIPES[name], augment=None), "inductor")
+    equal(NETWORKS["plain" if name == "sgd" else "fnn"], replace(RECIPES[name], augment=None))
 
 
 @pytest.mark.slow
 def test_many_updates_can_be_compiled_in_one_process(traced):
     for _ in range(10):  # torch allows 8 for one code
-        _, step = history(CompiledStep, NETWORKS["plain"], RECIPES["momentum"])
+        _, step = history(Compiled, NETWORKS["plain"], RECIPES["momentum"])
         assert step.step == 21
 
 
@@ -162,6 +165,7 @@ def test_a_network_that_cannot_be_compiled_runs_eagerly_from_where_it_was(traced
     before = net.affine.weight.detach().clone()
     preprocess = Preprocess.fit(part)
     source, recipe = preprocess.source(part), Recipe(batch_size=8)
-    step = make_compiled(net, source, None, objective_for(net, part, preprocess, recipe), recipe)
-    assert type(step) is EagerStep and "cannot be compiled" in step.reason
+    objective = Arrays(preprocess, parts(part)).objective(net, recipe)
+    step = compiled(net, Feed(source, recipe), None, objective, recipe)
+    assert step.kind == "eager" and "cannot be compiled" in step.reason
     assert torch.equal(net.affine.weight, before)

@@ -209,19 +209,19 @@ class Rerun:
 
 def test_the_captured_step_keeps_a_watched_recording_beside_the_plain_one(data, monkeypatch):
     from lamina.data.preprocess import Preprocess
-    from lamina.training import captured
+    from lamina.training.executors import captured, recording
     from lamina.training.objective import Objective
+    from lamina.training.tasks.feed import Feed
 
-    monkeypatch.setattr(captured, "Recording", Rerun)
+    monkeypatch.setattr(recording, "Recording", Rerun)
     monkeypatch.setattr(captured.kernels, "load", lambda device: None)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     source = Preprocess.fit(data.train, 2).source(data.train)
     states, watch = [], GradientFlowObserver(every=3)
     for watcher in (None, watch):
-        step = captured.CapturedStep(network(), source, None, Objective("nll"), RECIPE)
+        step = captured.capture(network(), Feed(source, RECIPE), None, Objective("nll"), RECIPE)
         if watcher:
             step.watch(watcher)
-            assert set(step._replays) == {(8, False), (24, False), (8, True), (24, True)}
         for epoch in range(2):
             step.begin(epoch)
             for _ in range(step.batches):
@@ -229,5 +229,6 @@ def test_the_captured_step_keeps_a_watched_recording_beside_the_plain_one(data, 
         states.append({name: t.clone() for name, t in step.state().items()})
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     assert [flow.step for flow in watch.flows] == [1, 4, 7]
+    assert set(step.executor.graphs._graphs) >= {(8, False), (24, False), (24, True)}
     step.by_hand()
-    assert step.watchers == [] and step._replays == {}
+    assert step.watchers == [] and not step.executor.graphs.on

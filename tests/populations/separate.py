@@ -1,4 +1,4 @@
-"""What a population must equal: every member trained by itself with `EagerStep` and the plain loop."""
+"""What a population must equal: every member trained by itself with `Learner` and the plain loop."""
 
 import math
 from dataclasses import replace

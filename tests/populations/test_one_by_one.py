@@ -19,7 +19,7 @@ def problem(data="order", **options):
 def test_a_member_is_the_run_that_fit_makes(tmp_path):
     made = problem()
     members = [made.members({"cell": cell})[0] for cell in ("rnn", "gru")]
-    found = train_in_turn(members, made.split, made.preparation)
+    found = train_in_turn(members, made.task)
     for member, result in zip(members, found, strict=True):
         run = lamina.fit(member.build(), made.split, member.recipe, folder=tmp_path / member.config.cell)
         assert list(result.rows) == list(run.rows) and result.state == "finished" and result.reason == "epochs"
@@ -36,7 +36,7 @@ def test_members_take_turns_and_can_be_dropped():
         return [0] if epoch == 1 else []
 
     members = [made.members({"learning_rate": rate})[0] for rate in (0.001, 0.01)]
-    found = train_in_turn(members, made.split, made.preparation, on_row=watch)
+    found = train_in_turn(members, made.task, on_row=watch)
     assert seen == [(1, [1, 1]), (2, [None, 2]), (3, [None, 3])]
     assert [len(result.rows) for result in found] == [1, 3] and [result.reason for result in found] == [
         "dropped",
@@ -47,7 +47,7 @@ def test_members_take_turns_and_can_be_dropped():
 def test_a_divergence_is_the_members_own(tmp_path):
     made = problem(optimizer="minibatch", clip=None)
     members = [made.members({"learning_rate": rate})[0] for rate in (1e38, 0.01)]
-    bad, good = train_in_turn(members, made.split, made.preparation, runtime=Runtime())
+    bad, good = train_in_turn(members, made.task, runtime=Runtime())
     assert (bad.state, bad.reason, bad.rows) == ("diverged", "diverged", ())
     run = lamina.fit(members[0].build(), made.split, members[0].recipe, folder=tmp_path / "run")
     assert f"not finite since step {bad.first_bad_step + 1}:" in run.reason.sentence
@@ -57,14 +57,14 @@ def test_a_divergence_is_the_members_own(tmp_path):
 def test_label_noise_is_for_tokens_and_not_for_texts(tmp_path):
     made = problem()
     plain, noisy = (
-        train_in_turn(made.members({"label_noise": noise}), made.split, made.preparation)[0] for noise in (0.0, 0.5)
+        train_in_turn(made.members({"label_noise": noise}), made.task)[0] for noise in (0.0, 0.5)
     )
     assert plain.rows[0]["loss"] != noisy.rows[0]["loss"]
     rows = "".join(f"good film number {n},yes\nbad film number {n},no\n" for n in range(30))
     (tmp_path / "films.csv").write_text(f"text,label\n{rows}")
     texts = Problem.make("many-to-one", lamina.load(tmp_path / "films.csv", kind="text"), options=SMALL)
     with pytest.raises(ArgumentError, match=r"`label_noise` is not for texts, got 0\.5: leave it out"):
-        train_in_turn(texts.members({"label_noise": 0.5}), texts.split, texts.preparation)
+        train_in_turn(texts.members({"label_noise": 0.5}), texts.task)
 
 
 def pairs(folder):

@@ -16,11 +16,12 @@ from lamina.populations.chunks import Data, stacked_network
 from lamina.populations.losses import Losses
 from lamina.populations.stacked import Mapped, has_rule, notes, select_members, stack_modules
 from lamina.populations.step import PopulationStep
-from lamina.training.fit import objective_for
+from lamina.training.learner import Learner
 from lamina.training.loop import Progress, loop
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.step import EagerStep
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.tasks.feed import Feed
 from populations.separate import assert_same_history
 
 LARGE = ("resnet34", "resnet50", "resnet164", "resnet1001", "resnet18-cifar", "alexnet-2012", "alexnet-torchvision")
@@ -105,7 +106,7 @@ def assert_twenty_updates(case, device, tolerance, recording=None):
         # As it starts, a ResNet50 turns one unit in the last place of one weight into 1e-9 of its gradients.
         norm.weight.data.mul_(0.25)
     there, here = (Data.of(split, Preprocess.fit(data), recipes[0], Runtime(name)) for name in (device, "cpu"))
-    objective = objective_for(networks[0], data, here.preprocess, recipes[0])
+    objective = Arrays(here.preprocess, split).objective(networks[0], recipes[0])
     step = PopulationStep(stacked_network(networks).to(device), there.train, there.validation, Losses(objective.kind),
                           recipes, finish=there.preprocess.finisher(device), recording=recording)  # fmt: skip
     rows = [[] for _ in range(K)]
@@ -121,7 +122,7 @@ def assert_twenty_updates(case, device, tolerance, recording=None):
     assert step.step == 20 and step.first_bad_step() == [None] * K
     for k, network in enumerate(networks):
         at = Progress()
-        loop(EagerStep(network, here.train, here.validation, objective, recipes[k]), 4, at=at)
+        loop(Learner(network, Feed(here.train, recipes[k]), here.validation, objective, recipes[k]), 4, at=at)
         assert_same_history(rows[k], [{name: row[name] for name in rows[k][0]} for row in at.rows], tolerance)
     return step
 
@@ -140,7 +141,7 @@ def test_twenty_updates_of_every_architecture_equal_separate_runs(case):
 @pytest.mark.cuda
 @pytest.mark.parametrize("case", TRAINABLE, ids=str)
 def test_twenty_captured_updates_of_every_architecture_equal_separate_runs(case):
-    from lamina.training.capture import Recording
+    from lamina.training.executors.recording import Recording
 
     assert assert_twenty_updates(case, "cuda", 1e-6, Recording()).reason == ""
 

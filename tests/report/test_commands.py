@@ -28,7 +28,7 @@ from lamina.training.recipe import (
     option_names,
     with_options,
 )
-from lamina.training.recommended import network_options, recommend
+from lamina.training.tasks.recommended import network_options, recommend
 from report.samples import CONFIG, PREPROCESS, SPEC, STATUS, regression
 
 

@@ -15,7 +15,7 @@ import torch
 import lamina
 from lamina.training.fit import fit, resume
 from lamina.training.loop import Event
-from lamina.training.prepare import prepare
+from lamina.training.plan import plan
 from lamina.training.run import Run
 
 CASES = {
@@ -53,9 +53,9 @@ def make(name: str) -> dict[str, object]:
         if event.step == STOPPED.get(name):
             os.kill(os.getpid(), signal.SIGINT)
 
-    job = prepare(architecture, data, options=options, out=name)
+    job = plan(architecture, data, options=options, out=name)
     try:
-        run = fit(job.model, job.split, job.recipe, folder=name, observers=(stop,), preprocess=job.preprocess)
+        run = fit(job.model, job.task, job.recipe, folder=name, observers=(stop,))
         found = {"metrics": run.evaluate().metrics, "predictions": said(run, name)}
     except KeyboardInterrupt:
         found = {}

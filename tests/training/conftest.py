@@ -5,9 +5,10 @@ import pytest
 import lamina
 from lamina.data import synthetic
 from lamina.data.preprocess import Preprocess
-from lamina.training.fit import make_step
+from lamina.training.executors.choose import learner
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.arrays import Arrays
 
 
 @pytest.fixture
@@ -24,6 +25,6 @@ def net():
 def step_of(moons, net):
     def make(recipe: Recipe, **options):
         model = net(**options)
-        return make_step(model, moons, Preprocess.fit(moons.train, 2), recipe, Runtime())
+        return learner(model, Arrays(Preprocess.fit(moons.train, 2), moons), recipe, Runtime())
 
     return make

@@ -10,10 +10,11 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.synthetic import linear
 from lamina.experiments.trained import parts
-from lamina.training.fit import make_step
+from lamina.training.executors.choose import learner
+from lamina.training.learner import Learner
 from lamina.training.recipe import GD, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.step import EagerStep
+from lamina.training.tasks.arrays import Arrays
 
 STRENGTH, STEPS = 0.1, 400
 OPTIMIZERS = {
@@ -38,14 +39,16 @@ def recipe(name: str, **options) -> Recipe:
     return Recipe(OPTIMIZERS[name], **given | options)
 
 
-def step_of(recipe: Recipe, runtime: Runtime | None = None) -> EagerStep:
+def step_of(recipe: Recipe, runtime: Runtime | None = None) -> Learner:
     """Make the update of a perceptron without bias."""
     made = split()
     preprocess = Preprocess.fit(made.train, 8)
-    return make_step(Perceptron(CONFIG, seed=0), made, preprocess, recipe, runtime or Runtime("cpu", step="eager"))
+    return learner(
+        Perceptron(CONFIG, seed=0), Arrays(preprocess, made), recipe, runtime or Runtime("cpu", step="eager")
+    )
 
 
-def trained(step: EagerStep, steps: int = STEPS) -> torch.Tensor:
+def trained(step: Learner, steps: int = STEPS) -> torch.Tensor:
     """Make the updates and give the weights."""
     for epoch in range(steps):
         step.begin(epoch)

@@ -12,14 +12,17 @@ from conformance.cases import ARCHITECTURES
 from lamina._errors import ArgumentError
 from lamina.data.augment import Augment
 from lamina.data.preprocess import Preprocess
-from lamina.training.capture import Recording
-from lamina.training.captured import CapturedStep, make_captured, why_not
-from lamina.training.fit import fit, make_step, resume
+from lamina.training.executors.captured import capture, captured, why_not
+from lamina.training.executors.choose import learner
+from lamina.training.executors.recording import Recording
+from lamina.training.fit import fit, resume
+from lamina.training.learner import Learner
 from lamina.training.loop import Event
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
 from lamina.training.runtime import Runtime
-from lamina.training.step import EagerStep
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.tasks.feed import Feed
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 EXAMPLES = 11
@@ -79,10 +82,10 @@ def rows_of(case, device):
 def test_every_architecture_can_be_captured(case):
     model, rows = rows_of(case, "cuda")
     recipe = Recipe(Adam(1e-3), batch_size=4, epochs=3, precision="float64")
-    steps = EagerStep, CapturedStep
+    steps = Learner, capture
     found = []
     for kind in steps:
-        step = kind(copy.deepcopy(model), rows, rows, Objective("mse"), recipe)
+        step = kind(copy.deepcopy(model), Feed(rows, recipe), rows, Objective("mse"), recipe)
         history = []
         for epoch in range(3):
             step.begin(epoch)
@@ -127,7 +130,7 @@ def test_every_recipe_can_be_captured(moons, net, name):
     rows = []
     for kind in ("eager", "captured"):
         with Runtime("cuda", step=kind).applied(recipe.precision) as runtime:
-            step = make_step(net(), moons, Preprocess.fit(moons.train, 2), recipe, runtime)
+            step = learner(net(), Arrays(Preprocess.fit(moons.train, 2), moons), recipe, runtime)
             assert step.kind == kind, step.reason
             for epoch in range(3):
                 step.begin(epoch)
@@ -236,17 +239,17 @@ def test_a_recording_gives_tensors_back_and_replays():
 def test_what_cannot_be_captured_has_a_reason(moons):
     source = Preprocess.fit(moons.train, 2).source(moons.train)
     streamed = Preprocess.fit(moons.train, 2).source(moons.train, budget=0)
-    assert why_not(source, Recipe()) == ""
-    assert "line search" in why_not(source, Recipe(GD(line_search=True)))
-    assert "not one of Lamina's" in why_not(source, Recipe(torch.optim.Adagrad))
-    assert "single precision" in why_not(source, Recipe(MiniBatch(), precision="float64"))
-    assert "streamed" in why_not(streamed, Recipe())
+    assert why_not(Feed(source, Recipe()), Recipe()) == ""
+    assert "line search" in why_not(Feed(source, Recipe()), Recipe(GD(line_search=True)))
+    assert "not one of Lamina's" in why_not(Feed(source, Recipe()), Recipe(torch.optim.Adagrad))
+    assert "single precision" in why_not(Feed(source, Recipe()), Recipe(MiniBatch(), precision="float64"))
+    assert "streamed" in why_not(Feed(streamed, Recipe()), Recipe())
 
 
 def test_a_captured_step_needs_cuda(moons, net):
     source = Preprocess.fit(moons.train, 2).source(moons.train)
     with pytest.raises(ArgumentError, match=r"needs device='cuda', got 'cpu': use step='auto' or 'eager'\."):
-        make_captured(net(), source, None, Objective("nll"), Recipe())
+        captured(net(), Feed(source, Recipe()), None, Objective("nll"), Recipe())
 
 
 def test_the_kind_of_step_is_checked():

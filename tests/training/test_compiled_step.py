@@ -10,14 +10,20 @@ from torch import nn
 import lamina
 from lamina._errors import ArgumentError
 from lamina.data.preprocess import Preprocess
-from lamina.training import compiled, tuning
-from lamina.training.compiled import make_compiled, why_not
-from lamina.training.fit import fit, make_step
+from lamina.training.executors import compiled as compiling
+from lamina.training.executors import tuning
+from lamina.training.executors.choose import learner
+from lamina.training.executors.compiled import compiled, why_not
+from lamina.training.executors.eager import Eager
+from lamina.training.executors.tuning import timed, tuned
+from lamina.training.fit import fit
+from lamina.training.learner import Learner
+from lamina.training.look import look, threads_for
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, Adam, Recipe, Stopping
 from lamina.training.runtime import Runtime
-from lamina.training.step import EagerStep
-from lamina.training.tuning import operations, threads_for, timed, tuned_step, with_threads
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.tasks.feed import Feed
 
 
 @pytest.fixture
@@ -27,19 +33,19 @@ def source(moons):
 
 def test_operations_are_counted_by_hand():
     fnn = lamina.build("fnn", inputs=(1, 28, 28), outputs=10, hidden=(128,))
-    assert operations(fnn, torch.zeros(1, 1, 28, 28)) == 6 * (784 * 128 + 128 * 10)
+    assert look(fnn, torch.zeros(1, 1, 28, 28)).operations == 6 * (784 * 128 + 128 * 10)
     lenet = lamina.build("lenet5")
     products = 784 * 150 + 100 * 2400 + 400 * 120 + 120 * 84 + 84 * 10
-    assert operations(lenet, torch.zeros(1, 1, 28, 28)) == 6 * products
+    assert look(lenet, torch.zeros(1, 1, 28, 28)).operations == 6 * products
     assert lenet.training and not any(m._forward_hooks for m in lenet.modules())
     # An LSTM uses its two matrices [4H, D] and [4H, H] at each of 5 times.
-    assert operations(nn.LSTM(3, 4, batch_first=True), torch.zeros(1, 5, 3)) == 6 * 5 * (16 * 3 + 16 * 4)
+    assert look(nn.LSTM(3, 4, batch_first=True), torch.zeros(1, 5, 3)).operations == 6 * 5 * (16 * 3 + 16 * 4)
 
 
 def test_a_network_in_training_mode_stays_so_when_it_refuses_an_example():
     net = nn.Linear(3, 2)
     with pytest.raises(RuntimeError):
-        operations(net, torch.zeros(1, 4))
+        look(net, torch.zeros(1, 4))
     assert net.training and not net._forward_hooks
 
 
@@ -50,11 +56,10 @@ def test_one_thread_for_every_twenty_million_operations():
 
 def test_threads_are_chosen_unless_they_are_given(moons, net, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    preprocess = Preprocess.fit(moons.train, 2)
 
     def chosen(runtime, model=None, batch=16):
-        recipe = Recipe(batch_size=batch)
-        return with_threads(runtime, model or net(), moons.train, preprocess, recipe).threads
+        task = Arrays(Preprocess.fit(moons.train, 2), moons)
+        return task.threads(runtime, model or net(), Recipe(batch_size=batch)).threads
 
     assert chosen(Runtime()) == 1 and chosen(Runtime(threads=3)) == 3 and chosen(Runtime("cuda")) == 0
     wide = lamina.build("fnn", inputs=2, outputs=2, hidden=(1000, 1000))
@@ -71,33 +76,34 @@ def test_a_run_records_threads_and_kind(moons, net, tmp_path):
 
 def test_what_is_not_compiled_has_a_reason(source, moons, net, monkeypatch):
     streamed = Preprocess.fit(moons.train, 2).source(moons.train, budget=0)
-    assert why_not(net(), source, Recipe()) == ""
-    assert "line search" in why_not(net(), source, Recipe(GD(line_search=True)))
-    assert "not one of Lamina's" in why_not(net(), source, Recipe(torch.optim.Adagrad))
-    assert "streamed" in why_not(net(), streamed, Recipe())
+    feed = Feed(source, Recipe())
+    assert why_not(net(), feed, Recipe()) == ""
+    assert "line search" in why_not(net(), feed, Recipe(GD(line_search=True)))
+    assert "not one of Lamina's" in why_not(net(), feed, Recipe(torch.optim.Adagrad))
+    assert "streamed" in why_not(net(), Feed(streamed, Recipe()), Recipe())
     names = "many-to-one", "seq2seq", "neural-ode"
     for loop in (nn.Sequential(nn.GRU(2, 2)), *(lamina.build(name) for name in names)):
-        assert "over time" in why_not(loop, source, Recipe())
+        assert "over time" in why_not(loop, feed, Recipe())
     deep = nn.Sequential(*(nn.Linear(2, 2) for _ in range(151)))
-    assert "has 151 layers, more than 150" in why_not(deep, source, Recipe())
+    assert "has 151 layers, more than 150" in why_not(deep, feed, Recipe())
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "no compiler (g++)" in why_not(net(), source, Recipe())
-    step = make_compiled(net(), source, None, Objective("nll"), Recipe())
-    assert type(step) is EagerStep and "no compiler" in step.reason
+    assert "no compiler (g++)" in why_not(net(), feed, Recipe())
+    step = compiled(net(), Feed(source, Recipe()), None, Objective("nll"), Recipe())
+    assert step.kind == "eager" and "no compiler" in step.reason
 
 
 def test_a_compiled_step_needs_the_cpu(net, source):
     source.device = torch.device("cuda")
     with pytest.raises(ArgumentError, match=r"needs device='cpu', got 'cuda': use step='auto' or 'captured'\."):
-        make_compiled(net(), source, None, Objective("nll"), Recipe())
+        compiled(net(), Feed(source, Recipe()), None, Objective("nll"), Recipe())
 
 
-class Clock(EagerStep):
+class Clock(Learner):
     """A step that takes a given time and does nothing."""
 
     def __init__(self, kind, seconds, now):
-        self.kind, self.seconds, self.now = kind, seconds, now
-        self.batches, self.step, self.reason, self.restored = 50, 0, "", 0
+        self.seconds, self.now = seconds, now
+        self.batches, self.step, self.restored = 50, 0, 0
 
     def begin(self, epoch):
         assert epoch == 0
@@ -133,37 +139,39 @@ def test_a_long_run_takes_the_faster_kind(monkeypatch, source, net, eager, compi
     monkeypatch.setattr(tuning, "SHORT", 0.0)
 
     def make(*parts):
-        step = EagerStep(*parts)
-        step.kind = "compiled"
+        step = Learner(*parts)
+        step.executor.kind = "compiled"
         return step
 
-    monkeypatch.setattr(tuning, "make_compiled", make)
+    monkeypatch.setattr(tuning, "compiled", make)
     recipe = Recipe(Adam(), epochs=epochs, batch_size=16)  # 5 batches
-    step = tuned_step(net(), source, None, Objective("nll"), recipe)
+    step = tuned(net(), Feed(source, recipe), None, Objective("nll"), recipe)
     assert (step.kind, step.reason) == (kind, reason)
 
 
 def test_a_short_run_measures_nothing(monkeypatch, source, moons, net):
     monkeypatch.setattr(tuning, "timed", None)
-    assert tuned_step(net(), source, None, Objective("nll"), Recipe(epochs=1000)).reason == ""
+    short = Recipe(epochs=1000)
+    assert tuned(net(), Feed(source, short), None, Objective("nll"), short, 100.0).reason == ""
     many = Recipe(epochs=400_000, stopping=Stopping(max_steps=100))
-    assert make_step(net(), moons, Preprocess.fit(moons.train, 2), many, Runtime()).reason == ""
+    assert learner(net(), Arrays(Preprocess.fit(moons.train, 2), moons), many, Runtime()).reason == ""
     loop = lamina.build("neural-ode", inputs=2, outputs=2)
-    step = tuned_step(loop, source, None, Objective("nll"), Recipe(epochs=400_000))
+    long = Recipe(epochs=400_000)
+    step = tuned(loop, Feed(source, long), None, Objective("nll"), long)
     assert step.kind == "eager" and "over time" in step.reason
 
 
 def test_a_failure_of_the_compiler_is_a_reason(monkeypatch, source, net):
-    class Broken(EagerStep):
+    class Broken(Eager):
         kind = "compiled"
 
-        def __call__(self):
-            super().__call__()
+        def __call__(self, step, watched):
+            super().__call__(step, watched)
             raise ValueError("no such instruction\nand more")
 
-    monkeypatch.setattr(compiled, "CompiledStep", Broken)
+    monkeypatch.setattr(compiling, "Compiled", Broken)
     model = net()
     before = [p.detach().clone() for p in model.parameters()]
-    step = make_compiled(model, source, None, Objective("nll"), Recipe())
+    step = compiled(model, Feed(source, Recipe()), None, Objective("nll"), Recipe())
     assert step.reason == "the update cannot be compiled (ValueError: no such instruction)"
     assert all(torch.equal(p, b) for p, b in zip(model.parameters(), before, strict=True))

@@ -14,6 +14,7 @@ from lamina.report.render import render
 from lamina.training.fit import fit, resume
 from lamina.training.recipe import Adam, Recipe, Stopping
 from lamina.training.run import Run
+from lamina.training.tasks.kinds import task_of
 from lamina.training.texts import describe
 
 WORDS = ("yes", "no", "perhaps")
@@ -118,9 +119,7 @@ def test_networks_that_do_not_fit_get_a_sentence(tmp_path):
         fit(lamina.build("many-to-many", inputs=3, outputs=9), split, Recipe(), folder=tmp_path / "b")
     with pytest.raises(ShapeError, match="gives 4 outputs, but the data have .* words: build it with outputs="):
         fit(network(prepared, outputs=4), split, Recipe(), folder=tmp_path / "c")
-    from lamina.training.recommended_sequences import fit_words
-
     with pytest.raises(ArgumentError, match="`longest` is not for descriptions"):
-        fit_words(split.train, {"longest": 3})
-    assert fit_words(split.train, {"level": "word"}).steps == 2
+        task_of(split, longest=3)
+    assert task_of(split, level="word").preprocess.steps == 2
     assert sorted(set(answers_of(split.train))) == sorted(WORDS)

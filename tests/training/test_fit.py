@@ -19,6 +19,7 @@ from lamina.training.folder import RunFolder
 from lamina.training.recipe import GD, Adam, MiniBatch, Recipe, Stopping
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.feed import Feed
 
 ONE = Runtime(threads=1)
 
@@ -203,9 +204,8 @@ def test_stopping_rules_end_runs(tmp_path):
     run = fit(net, data, recipe, folder=tmp_path / "b")
     assert run.reason.name == "patience"
     best = min(row["validation_loss"] for row in run.rows)
-    found = lamina.training.step.mean_loss_and_score(
-        run.model, run.preprocess.source(run.split.validation), run.objective
-    )
+    source = run.preprocess.source(run.split.validation)
+    found = Feed(source, recipe).check(run.model, source, run.objective)
     assert found[0] == pytest.approx(best, rel=1e-6)  # the best weights are in the model
     net, data, recipe = digits(max_steps=5)
     assert fit(net, data, recipe, folder=tmp_path / "c").rows[-1]["step"] == 5

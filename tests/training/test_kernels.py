@@ -13,13 +13,15 @@ from lamina.data.augment import Augment, augment
 from lamina.data.dataset import Subset
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
-from lamina.training import captured
+from lamina.experiments.trained import parts
 from lamina.training import kernels as module
-from lamina.training.fit import objective_for
+from lamina.training.executors import captured, recording
 from lamina.training.fused import FusedAdam
 from lamina.training.kernels import Kernels, SmallLayers, fits_convolution, fits_linear
+from lamina.training.learner import Learner
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
-from lamina.training.step import EagerStep
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.tasks.feed import Feed
 from training.cuda_on_cpu import emulated
 
 DEVICES = [
@@ -196,7 +198,7 @@ class Unrecorded:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 @pytest.mark.parametrize("name", ["pictures", "dense", "momentum", "clipped", "penalty", "balanced", "bfloat16"])
 def test_a_captured_update_with_these_kernels_equals_the_eager_one(on_cpu, monkeypatch, name):
-    monkeypatch.setattr(captured, "Recording", Unrecorded)
+    monkeypatch.setattr(recording, "Recording", Unrecorded)
     monkeypatch.setattr(captured.kernels, "load", lambda device: on_cpu)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     options = {"epochs": 2, "batch_size": 8, "schedule": Schedule("one-cycle", warmup=0.5), "seed": 3}
@@ -209,8 +211,8 @@ def test_a_captured_update_with_these_kernels_equals_the_eager_one(on_cpu, monke
     data = load("digits")
     part = Subset(data, torch.arange(18))  # the last batch is shorter
     rows = []
-    for kind in (EagerStep, captured.CapturedStep):
-        if name == "bfloat16" and kind is captured.CapturedStep:
+    for kind in (Learner, captured.capture):
+        if name == "bfloat16" and kind is captured.capture:
             recipe = replace(recipe, precision="bfloat16")  # small layers stay in float32
         if name == "dense":
             net = build("fnn", inputs=64, outputs=10, hidden=(20,), seed=1)
@@ -218,7 +220,8 @@ def test_a_captured_update_with_these_kernels_equals_the_eager_one(on_cpu, monke
             net = build("lenet5", inputs=(1, 8, 8), outputs=10, activation="relu", pooling="max", seed=1)
         preprocess = Preprocess.fit(part, net.config.inputs)
         train, validation = preprocess.source(part, augment=recipe.augment), preprocess.source(part)
-        step = kind(net, train, validation, objective_for(net, part, preprocess, recipe), recipe)
+        task = Arrays(preprocess, parts(part))
+        step = kind(net, Feed(train, recipe), validation, task.objective(net, recipe), recipe)
         step.by_hand()
         found = []
         for epoch in range(2):
@@ -229,9 +232,9 @@ def test_a_captured_update_with_these_kernels_equals_the_eager_one(on_cpu, monke
             found.append([row["loss"], row["accuracy"], row["learning_rate"], *row["gradients"].values()])
         rows.append(torch.tensor(found))
         assert step.first_bad_step() is None and step.evaluate()["validation_loss"] > 0
-        if kind is captured.CapturedStep:
-            assert step._takes and step._judges == (name not in ("penalty", "balanced"))
-            assert int(step.good) == step.step == int(step.count) == 6
+        if kind is captured.capture:
+            assert step.executor.takes and step.executor.judges == (name not in ("penalty", "balanced"))
+            assert int(step.update.good) == step.step == int(step.executor.count) == 6
             steps = [t for key, t in step.state().items() if key.endswith("/step")]
             assert all(float(t) == 6 for t in steps) and len(steps) == (0 if name == "momentum" else len(step.params))
     torch.testing.assert_close(rows[1], rows[0], rtol=1e-4, atol=1e-5)

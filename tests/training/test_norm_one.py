@@ -65,6 +65,6 @@ def test_the_search_counts_the_penalty_and_thresholds_by_the_accepted_step():
 def test_a_search_that_found_no_step_is_followed_by_one_from_the_nominal_rate():
     step = lasso.step_of(lasso.recipe("line search"))
     step.begin(0)
-    step.trial.zero_()
+    step.change.trial.zero_()
     step()
-    assert float(step.trial) == 0.3  # the nominal rate is short enough, and not doubled
+    assert float(step.change.trial) == 0.3  # the nominal rate is short enough, and not doubled

@@ -12,6 +12,7 @@ from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import Wording
 from lamina.training.fit import fit
 from lamina.training.recipe import Adam, Clip, Recipe
+from lamina.training.tasks.kinds import task_of
 
 LONG = "word " * 10_000
 ODD = [
@@ -52,7 +53,8 @@ def critic(request, tmp_path_factory):
         "many-to-one", inputs=words.input_size, outputs=2, embedding=4, hidden=6, padding=0, bidirectional=True
     )
     folder = tmp_path_factory.mktemp("odd") / request.param
-    return fit(net, whole(data), Recipe(Adam(0.01), epochs=1, batch_size=4), folder=folder, preprocess=words)
+    task = task_of(whole(data), preprocess=words)
+    return fit(net, task, Recipe(Adam(0.01), epochs=1, batch_size=4), folder=folder)
 
 
 def test_odd_texts_are_trained_on_and_judged_one_by_one_as_together(critic):
@@ -69,7 +71,7 @@ def test_pairs_of_mixed_directions_and_emoji_are_learned_exactly(tmp_path):
     sizes = {"inputs": words.input_size, "outputs": words.output_size}
     net = lamina.build("seq2seq", **sizes, embedding=16, hidden=32, padding=0, output_bias=True)
     recipe = Recipe(Adam(0.02), epochs=40, batch_size=8, clip=Clip(1.0))
-    run = fit(net, whole(data), recipe, folder=tmp_path / "run", preprocess=words)
+    run = fit(net, task_of(whole(data), preprocess=words), recipe, folder=tmp_path / "run")
     # The training texts begin with small letters, so nothing is changed for display.
     assert run.predict(list(PAIRS)).texts == tuple(PAIRS.values())
     assert run.predict(list(PAIRS), beams=3).texts == tuple(PAIRS.values())

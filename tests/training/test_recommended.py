@@ -5,9 +5,9 @@ import pytest
 from lamina._errors import ArgumentError
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
-from lamina.training.prepare import prepare
+from lamina.training.plan import plan
 from lamina.training.recipe import Adam, MiniBatch, Penalty
-from lamina.training.recommended import network_options, recommend
+from lamina.training.tasks.recommended import network_options, recommend
 
 DIGITS = Spec("image", "classification", (1, 8, 8), 10)
 CIFAR = Spec("image", "classification", (3, 32, 32), 10)
@@ -66,12 +66,11 @@ def test_recipes_have_their_reasons():
 
 
 def test_preparing_joins_words_data_and_network(tmp_path):
-    job = prepare(
+    job = plan(
         "lenet5", "digits", options={"activation": "relu", "learning_rate": 0.5}, epochs=3, seed=4, out=tmp_path / "r"
     )
     assert job.model.config.activation == "relu" and job.recipe.optimizer == Adam(0.5)
     assert (job.recipe.epochs, job.recipe.seed, job.folder) == (3, 4, tmp_path / "r")
-    assert (
-        job.notes[2] == "pictures of 1 x 8 x 8 are scaled to 1 x 28 x 28" and "changed: activation=relu" in job.notes[1]
-    )
-    assert prepare("fnn", "iris", options={"optimizer": "minibatch", "momentum": 0.9}).recipe.optimizer.momentum == 0.9
+    assert job.notes[1] == "pictures of 1 x 8 x 8 are scaled to 1 x 28 x 28"
+    assert "changed: activation=relu" in job.notes[2]
+    assert plan("fnn", "iris", options={"optimizer": "minibatch", "momentum": 0.9}).recipe.optimizer.momentum == 0.9

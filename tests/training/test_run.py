@@ -10,10 +10,10 @@ from PIL import Image
 
 import lamina
 from lamina._errors import DataError, RunError, ShapeError
-from lamina.training.evaluate import thumbnail
 from lamina.training.fit import fit
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.run import Run
+from lamina.training.tasks.arrays import thumbnail
 
 
 @pytest.fixture(scope="module")

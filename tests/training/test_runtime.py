@@ -95,7 +95,7 @@ def test_cross_validation_leaves_no_flag():
         return lamina.build("fnn", inputs=2, outputs=2, hidden=4, seed=fold)
 
     cross_validate(make, synthetic.moons(30), recipe, k=2, runtime=Runtime(threads=2))
-    assert seen == [True, True] and not flushes() and torch.get_num_threads() == 1
+    assert seen == [False, False] and not flushes() and torch.get_num_threads() == 1
 
 
 def test_a_missing_device_is_named():

@@ -11,13 +11,7 @@ from lamina.data.text import IGNORE
 from lamina.functional.losses import sum_over_time
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
-from lamina.training.sequence_objective import (
-    LabelObjective,
-    TokenObjective,
-    count_of,
-    sequence_objective,
-    without_smoothing,
-)
+from lamina.training.tasks.word_objective import LabelObjective, TokenObjective, sequence_objective
 
 
 def logits(*shape):
@@ -55,27 +49,23 @@ def test_smoothing_is_that_of_torch_and_of_the_formula(smoothing):
     share = torch.nn.functional.one_hot(targets, 7) * (1 - smoothing) + smoothing / 7
     each = -(share * outputs.log_softmax(-1)).sum(-1)
     torch.testing.assert_close(objective.loss(outputs, targets), each[targets != 0].mean())
-    assert without_smoothing(objective) == TokenObjective("nll", ignore=0)
+    assert objective.plain == TokenObjective("nll", ignore=0)
     labels = LabelObjective("nll", smoothing=smoothing)
     torch.testing.assert_close(
         labels.loss(outputs[:, 0], targets[:, 0]),
         cross_entropy(outputs[:, 0], targets[:, 0], label_smoothing=smoothing),
     )
-    assert without_smoothing(labels) == LabelObjective("nll")
+    assert labels.plain == LabelObjective("nll")
 
 
 def test_examples_are_counted_for_other_losses():
-    assert count_of(Objective("nll"), torch.zeros(7)).item() == 7 and without_smoothing(Objective("mse")) == Objective(
-        "mse"
-    )
+    assert Objective("nll").count(torch.zeros(7)) == 7 and Objective("mse").plain == Objective("mse")
 
 
-@pytest.mark.parametrize(
-    ("task", "ignore", "teacher"), [("translation", 0, True), ("language", 0, False), ("tagging", IGNORE, False)]
-)
-def test_each_task_has_its_padding(task, ignore, teacher):
+@pytest.mark.parametrize(("task", "ignore"), [("translation", 0), ("language", 0), ("tagging", IGNORE)])
+def test_each_task_has_its_padding(task, ignore):
     chosen = sequence_objective(task, torch.zeros(1, 3, 9), 9, smoothing=0.1)
-    assert chosen == TokenObjective("nll", None, ignore, 0.1, teacher)
+    assert chosen == TokenObjective("nll", None, ignore, 0.1)
     assert math.isclose(chosen.loss(torch.zeros(1, 3, 9), torch.tensor([[1, 2, 3]])).item(), math.log(9), rel_tol=1e-6)
 
 

@@ -13,13 +13,14 @@ from lamina.data.series import as_series
 from lamina.data.text import PairDataset, RunningText, TextDataset
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import Vocabulary
+from lamina.experiments.trained import parts
 from lamina.report.render import render
 from lamina.training import fit as fit_module
 from lamina.training.fit import fit, resume
-from lamina.training.preparation import with_threads_for_words
 from lamina.training.recipe import Adam, Recipe, Stopping
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.kinds import task_of
 from lamina.training.texts import copied, texts_from, unknown_words
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
@@ -312,8 +313,9 @@ def test_threads_follow_the_work_of_one_time_step(monkeypatch):
     data = load("order", count=60)
     small = lamina.build("many-to-one", inputs=10, outputs=2, embedding=4, hidden=16)
     large = lamina.build("many-to-one", inputs=10, outputs=2, embedding=4, hidden=300)
-    assert with_threads_for_words(Runtime(), small, data, Recipe()).threads == 1
+    task = task_of(parts(data))
+    assert task.threads(Runtime(), small, Recipe()).threads == 1
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     # 2 * 3 * 300 * 304 * 60 operations a product are more than one thread's 20 million.
-    assert with_threads_for_words(Runtime(), large, data, Recipe()).threads == 2
-    assert with_threads_for_words(Runtime(threads=5), small, data, Recipe()).threads == 5
+    assert task.threads(Runtime(), large, Recipe()).threads == 2
+    assert task.threads(Runtime(threads=5), small, Recipe()).threads == 5

@@ -12,19 +12,20 @@ from lamina._errors import ArgumentError
 from lamina.architectures.seq2seq import teacher_inputs
 from lamina.data.batching import bucketed_order, stream_windows
 from lamina.data.load import load
-from lamina.data.preprocess import Preprocess
 from lamina.data.text import IGNORE, PairDataset, RunningText, TextDataset
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import START
 from lamina.functional.clipping import clip
-from lamina.training import captured_sequence, sequence_step
-from lamina.training.captured_sequence import CapturedLanguageStep, CapturedSequenceStep, make_sequence_step
+from lamina.training.executors import recording
+from lamina.training.executors.captured import capture
+from lamina.training.executors.choose import learner
 from lamina.training.order import epoch_order
-from lamina.training.preparation import step_for_words
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.sequence_step import LanguageStep, scheduled_inputs, true_words
 from lamina.training.streams import StreamSource
+from lamina.training.tasks import batches
+from lamina.training.tasks.batches import WindowFeed, scheduled_inputs, true_words
+from lamina.training.tasks.kinds import task_of
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 WORDS = "the a sun moon cat dog is was here there now then".split()
@@ -56,7 +57,8 @@ def made(split, name, recipe, device="cpu", step="auto", **options):
     prepare = TextPreprocess.fit(split.train)
     sizes = {"inputs": prepare.input_size, "outputs": prepare.output_size, "hidden": 6, "embedding": 5}
     model = lamina.build(name, **sizes, **options)
-    return step_for_words(model, split, prepare, recipe, Runtime(device=device, step=step)), prepare
+    task = task_of(split, preprocess=prepare)
+    return learner(model, task, recipe, Runtime(device=device, step=step)), prepare
 
 
 def by_hand(model, batches, rate, limit=None):
@@ -144,7 +146,7 @@ def test_labels_at_every_step_train_as_a_loop_by_hand():
     split = load("next-input", count=60, length=7, symbols=5).split(seed=0)
     recipe = Recipe(MiniBatch(0.5), epochs=1, batch_size=16, precision="float64", penalty=Penalty(1e-3))
     model = lamina.build("many-to-many", inputs=5, outputs=5, hidden=6, embedding=4, cell="rnn")
-    step = step_for_words(model, split, Preprocess.fit(split.train), recipe, Runtime())
+    step = learner(model, task_of(split), recipe, Runtime())
     model = copy.deepcopy(step.model)
 
     def one(indices):
@@ -165,7 +167,7 @@ def test_a_running_text_carries_its_state_and_stops_its_gradient(cell):
     split = text()
     recipe = Recipe(MiniBatch(0.5), epochs=2, batch_size=3, window=7, precision="float64")
     step, prepare = made(split, "many-to-many", recipe, cell=cell, layers=2)
-    assert isinstance(step, LanguageStep) and step.kind == "eager"
+    assert isinstance(step.feed, WindowFeed) and step.kind == "eager"
     model = copy.deepcopy(step.model)
     windows = stream_windows(prepare.stream(split.train), 3, 7)
     assert step.batches == len(windows)
@@ -186,7 +188,7 @@ def test_a_running_text_carries_its_state_and_stops_its_gradient(cell):
     words = sum(targets.numel() for _, targets in windows)
     assert step.totals()["loss"] == pytest.approx(sum(losses[len(windows) :]) / words, rel=1e-12)
     carried = [state] if cell == "gru" else list(state)
-    for mine, theirs in zip(step.carried, carried, strict=True):
+    for mine, theirs in zip(step.feed.carried, carried, strict=True):
         torch.testing.assert_close(mine, theirs, **EXACT)
 
 
@@ -225,7 +227,7 @@ def test_the_share_of_true_words_falls_evenly(monkeypatch):
     step, _ = made(pairs(), "seq2seq", Recipe(epochs=3, batch_size=8, teacher_forcing=0.4), padding=0)
     shares = []
     monkeypatch.setattr(
-        sequence_step,
+        batches,
         "scheduled_inputs",
         lambda targets, own, share, seed, now: shares.append(share) or teacher_inputs(targets, START),
     )
@@ -255,7 +257,7 @@ def test_independent_draws_are_taken_from_texts_too():
     step, _ = made(reviews(), "many-to-one", recipe, padding=0)
     step.begin(0)
     expected = epoch_order(28, 8, "with-replacement", 0, 0).split(8)
-    assert all(torch.equal(a, b) for a, b in zip(step._batches, expected, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(step.feed._batches, expected, strict=True))
 
 
 def test_the_state_of_a_step_comes_back_in_the_middle_of_an_epoch():
@@ -292,15 +294,15 @@ def test_what_a_running_text_cannot_be_read_with_is_said():
     with pytest.raises(ArgumentError, match="`bidirectional` must be False for a running text"):
         made(split, "many-to-many", Recipe(), bidirectional=True)
     step, _ = made(split, "many-to-many", Recipe(SGD(0.1), epochs=1, window=20))
-    assert step.train.rows == 1
+    assert step.feed.source.rows == 1
 
 
 def test_a_step_says_why_it_is_eager():
     split = reviews()
     step, _ = made(split, "many-to-one", Recipe(), step="compiled", padding=0)
     assert step.kind == "eager" and "many lengths" in step.reason
-    step, _ = made(split, "many-to-one", Recipe(), step="captured", padding=0)
-    assert step.kind == "eager" and step.reason == "a captured step needs device='cuda'"
+    with pytest.raises(ArgumentError, match="a captured step needs device='cuda', got 'cpu'"):
+        made(split, "many-to-one", Recipe(), step="captured", padding=0)
     assert made(split, "many-to-one", Recipe(), padding=0)[0].reason == ""
 
 
@@ -326,22 +328,21 @@ class Replayed:
 
 @pytest.mark.parametrize("kind", ["translation", "language", "few"])
 def test_a_replayed_update_equals_the_eager_one_without_a_gpu(kind, monkeypatch):
-    monkeypatch.setattr(captured_sequence, "Recording", Replayed)
-    monkeypatch.setattr(captured_sequence, "GRAPHS", 2 if kind == "few" else 64)
+    monkeypatch.setattr(recording, "Recording", Replayed)
+    monkeypatch.setattr(recording, "GRAPHS", 2 if kind == "few" else 64)
     running = kind == "language"
     recipe = Recipe(Adam(0.01), epochs=2, batch_size=4, window=10, teacher_forcing=0.5, clip=Clip(0.5))
     name, split = ("many-to-many", text()) if running else ("seq2seq", pairs())
     options = {"cell": "lstm", "input_dropout": 0.2, **({} if running else {"padding": 0})}
     eager, _ = made(split, name, recipe, **options)
     other, _ = made(split, name, recipe, **options)
-    parts = other.model, other.train, other.validation, other.objective, recipe
-    captured = (CapturedLanguageStep if running else CapturedSequenceStep)(*parts)
-    assert captured.kind == "captured" and captured.step == 0 and int(captured.count) == 0
+    captured = capture(other.model, other.feed, other.validation, other.objective, recipe)
+    assert captured.kind == "captured" and captured.step == 0 and int(captured.executor.count) == 0
     for step in (eager, captured):
         run_epochs(step, 2)
     for (key, mine), theirs in zip(eager.state().items(), captured.state().values(), strict=True):
         torch.testing.assert_close(mine, theirs.to(mine.dtype), rtol=1e-4, atol=1e-5, msg=key)
-    assert (len(captured._graphs) == 2) == (kind in ("few", "language")) and captured.reason == ""
+    assert (len(captured.executor.graphs) == 2) == (kind in ("few", "language")) and captured.reason == ""
     assert captured.totals()["learning_rate"] == pytest.approx(eager.totals()["learning_rate"])
     captured.by_hand()
     captured.begin(1)
@@ -359,10 +360,10 @@ def test_a_shape_that_cannot_be_recorded_is_run_and_named(monkeypatch):
                 raise RuntimeError("operation not permitted\nwhen stream is capturing")
             return super().record(body, tensors)
 
-    monkeypatch.setattr(captured_sequence, "Recording", Once)
+    monkeypatch.setattr(recording, "Recording", Once)
     split = pairs()
     step, _ = made(split, "seq2seq", Recipe(batch_size=4), padding=0)
-    captured = CapturedSequenceStep(step.model, step.train, None, step.objective, step.recipe)
+    captured = capture(step.model, step.feed, None, step.objective, step.recipe)
     run_epochs(captured, 1)
     assert captured.step == captured.batches and "cannot be captured (operation not permitted)" in captured.reason
 
@@ -373,7 +374,7 @@ def test_recorded_translation_equals_eager(forcing):
     options = {"padding": 0, "input_dropout": 0.2}
     recipe = Recipe(Adam(0.01), epochs=3, batch_size=8, teacher_forcing=forcing, clip=Clip(1.0))
     steps = [made(pairs(80), "seq2seq", recipe, "cuda", kind, **options)[0] for kind in ("eager", "captured")]
-    assert isinstance(steps[1], CapturedSequenceStep)
+    assert steps[1].kind == "captured"
     for step in steps:
         run_epochs(step, 3)
     for p, q in zip(steps[0].model.parameters(), steps[1].model.parameters(), strict=True):
@@ -385,12 +386,12 @@ def test_recorded_translation_equals_eager(forcing):
 def test_recorded_language_equals_eager():
     recipe = Recipe(Adam(0.01), epochs=3, batch_size=4, window=10)
     steps = [made(text(), "many-to-many", recipe, "cuda", kind, cell="lstm")[0] for kind in ("eager", "captured")]
-    assert isinstance(steps[1], CapturedLanguageStep)
+    assert steps[1].kind == "captured"
     for step in steps:
         run_epochs(step, 3)
     for p, q in zip(steps[0].model.parameters(), steps[1].model.parameters(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(steps[0].carried[0], steps[1].carried[0], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(steps[0].feed.carried[0], steps[1].feed.carried[0], rtol=1e-3, atol=1e-4)
 
 
 @cuda
@@ -398,4 +399,3 @@ def test_what_cannot_be_recorded_runs_eagerly_with_a_reason():
     recipe = Recipe(GD(0.1, line_search=True), epochs=1)
     step, _ = made(reviews(), "many-to-one", recipe, "cuda", padding=0)
     assert step.kind == "eager" and "line search" in step.reason
-    assert callable(make_sequence_step)

@@ -10,10 +10,11 @@ from torch.nn import functional as F
 
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import OPTIMIZERS, soft_threshold
+from lamina.training.change import make_optimizer
 from lamina.training.fused import FusedAdam
 from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
-from lamina.training.step import batch_size, make_optimizer, steps_per_epoch
+from lamina.training.tasks.feed import batch_size, steps_per_epoch
 
 PURE = {
     "gd": (GD(0.3), "gd", {"learning_rate": 0.3}),
@@ -37,9 +38,9 @@ def test_steps_equal_the_pure_update(step_of, name):
     state = init(params)
     for epoch in range(2):
         step.begin(epoch)
-        for batch in step.order.split(step.batch_size)[:10]:
+        for batch in step.feed.order.split(step.feed.batch_size)[:10]:
             step()
-            inputs, targets = step.train.batch(batch, None)
+            inputs, targets = step.feed.source.batch(batch, None)
             leaves = {k: v.detach().clone().requires_grad_() for k, v in params.items()}
             loss = F.cross_entropy(functional_call(model, leaves, (inputs.double(),)), targets)
             grads = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
@@ -55,7 +56,7 @@ def test_batches_of_the_algorithms(step_of):
     assert steps_per_epoch(Recipe(batch_size=30), 80) == 3
     assert steps_per_epoch(Recipe(batch_size=30, sampling="with-replacement"), 80) == 2
     assert batch_size(Recipe(batch_size=500), 80) == 80
-    assert step_of(Recipe(SGD())).sampling == "with-replacement"
+    assert step_of(Recipe(SGD())).feed.sampling == "with-replacement"
 
 
 def test_sums_are_means_over_the_epoch(step_of, moons):
@@ -64,7 +65,7 @@ def test_sums_are_means_over_the_epoch(step_of, moons):
     for _ in range(step.batches):
         step()
     row = step.totals()
-    inputs, targets = step.train.batch(torch.arange(80), None)
+    inputs, targets = step.feed.source.batch(torch.arange(80), None)
     outputs = step.model(inputs)
     assert row["loss"] == pytest.approx(F.cross_entropy(outputs, targets).item(), rel=1e-5)
     assert row["accuracy"] == pytest.approx((outputs.argmax(1) == targets).float().mean().item())
@@ -78,7 +79,7 @@ def test_penalty_and_clipping_enter_the_gradient(step_of):
     recipe = Recipe(GD(0.1), penalty=Penalty(0.01), clip=Clip(0.05), precision="float64")
     step = step_of(recipe)
     model = copy.deepcopy(step.model)
-    inputs, targets = step.train.batch(epoch_order(80, 80, "epoch", 0, 0), None)
+    inputs, targets = step.feed.source.batch(epoch_order(80, 80, "epoch", 0, 0), None)
     loss = F.cross_entropy(model(inputs.double()), targets) + 0.01 * sum((p**2).sum() for p in model.parameters())
     loss.backward()
     clipped = clip({k: p.grad for k, p in model.named_parameters()}, 0.05)
@@ -100,7 +101,7 @@ def test_the_norm_1_penalty_is_a_proximal_step_with_exact_zeros(step_of):
         torch.testing.assert_close(soft_threshold(a.detach(), 0.05), b.detach(), atol=1e-15, rtol=0)
     assert any((p == 0).any() for p in sparse.model.parameters())
     adam = step_of(Recipe(Adam(0.01), penalty=Penalty(0.5, 1)))
-    assert not adam._proximal and float(adam._penalty().detach()) > 0
+    assert not adam.recipe.proximal and float(adam.update.penalty(adam.params).detach()) > 0
 
 
 @pytest.mark.notes("N1.39")
@@ -113,7 +114,7 @@ def test_line_search_decreases_the_loss_at_every_step_from_any_first_rate(step_o
             step()
             losses.append(step.totals()["loss"])
         assert all(b < a for a, b in itertools.pairwise(losses)), losses
-        assert step.totals()["learning_rate"] == float(step.trial) > 0
+        assert step.totals()["learning_rate"] == float(step.change.trial) > 0
 
 
 def test_the_schedule_sets_the_rate_of_every_step(step_of):
@@ -123,7 +124,7 @@ def test_the_schedule_sets_the_rate_of_every_step(step_of):
         step.begin(epoch)
         for _ in range(step.batches):
             step()
-            seen.append(step.optimizer.param_groups[0]["lr"])
+            seen.append(step.change.optimizer.param_groups[0]["lr"])
     assert seen == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0]
 
 
@@ -174,5 +175,5 @@ def test_the_first_step_that_is_not_finite_is_latched(step_of):
 
 def test_any_torch_optimizer_may_be_passed(step_of):
     step = step_of(Recipe(optimizer=lambda p: torch.optim.Adagrad(p, lr=0.5)))
-    assert isinstance(step.optimizer, torch.optim.Adagrad) and step.rates[0] == 0.5
+    assert isinstance(step.change.optimizer, torch.optim.Adagrad) and step.rates[0] == 0.5
     assert isinstance(make_optimizer(Recipe(), step.params), FusedAdam)

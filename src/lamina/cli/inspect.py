@@ -88,14 +88,14 @@ def _flow(network: Any, run: Any, shape: Any, batch: int, seed: int) -> tuple[An
 
     if hasattr(getattr(network, "config", None), "mode"):
         raise ArgumentError("`--gradients` needs a network that reads one sequence, got seq2seq: leave it out.")
-    if run is None or run.preprocess.spec.task in ("language",):
+    if run is None or run.task.writes:
         values, labels = random_batch(network, shape, batch, seed)
         return gradient_flow(network, values, labels), f"gradients of {batch} random inputs with random labels"
     import torch
 
-    from lamina.training.fit import reload
     from lamina.training.folder import RunFolder
-    from lamina.training.sequence_step import as_read
+    from lamina.training.rebuild import reload
+    from lamina.training.tasks.batches import as_read
 
     split = run.split or reload(RunFolder(run.folder).config()["data"])
     source = run.preprocess.source(split.train)

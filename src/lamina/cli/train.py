@@ -46,7 +46,7 @@ def train(
     """Train a network, open the test split once at the end, and leave a run folder with a report."""
     from lamina.cli.progress import progress
     from lamina.training.fit import fit
-    from lamina.training.prepare import prepare
+    from lamina.training.plan import plan
     from lamina.training.runtime import Runtime
 
     if freeze is not None and weights is None:
@@ -54,7 +54,7 @@ def train(
     said = _Warnings()
     options: dict[str, Any] = settings(read or [], "--read") | ({"target": target} if target is not None else {})
     with said:
-        job = prepare(
+        job = plan(
             architecture, data, data_options=options, options=settings(set_ or []), epochs=epochs, seed=seed, out=out
         )
         model, notes = job.model, list(job.notes)
@@ -69,13 +69,12 @@ def train(
     with said, progress(job.recipe.epochs, job.batches, quiet=as_json) as watch:
         run = fit(
             model,
-            job.split,
+            job.task,
             job.recipe,
             folder=job.folder,
             observers=(watch,),
             runtime=Runtime(device=device, threads=threads, step=step),
             start={"weights": str(weights), **({"freeze": freeze} if freeze else {})} if weights else None,
-            preprocess=job.preprocess,
         )
     said.show()
     _finish(run, as_json)
@@ -160,7 +159,7 @@ def predict(
     from lamina.training.run import Run
 
     trained = Run.load(run)
-    if trained.preprocess.spec.task == "language":
+    if trained.task.writes:
         prompts = [*(inputs or []), *([] if prompt is None else [prompt])] or [""]
         texts = [trained.write(p, length, temperature=temperature, top_k=top_k, seed=seed) for p in prompts]
         print(json.dumps(texts) if as_json else "\n".join(texts))

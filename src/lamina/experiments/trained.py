@@ -12,13 +12,14 @@ from lamina.data.dataset import Dataset, Subset
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
 from lamina.functional.optimizers import OPTIMIZERS, Number, Params, iterate
-from lamina.training.fit import make_step as fit_step
+from lamina.training.executors.choose import learner
+from lamina.training.learner import Learner as EagerStep
 from lamina.training.loop import Diverged, Progress, loop
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.step import EagerStep
 from lamina.training.stopping import Row, StopReason, rules
+from lamina.training.tasks.arrays import Arrays
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """A function of outputs and targets that gives one number."""
@@ -86,7 +87,7 @@ def make_step(network: nn.Module, split: Split, recipe: Recipe, runtime: Runtime
     >>> make_step(FNN(FNNConfig(2, 2, hidden=4)), parts(moons(96)), Recipe(batch_size=32)).batches
     3
     """
-    return fit_step(network, split, _prepare(network, split), recipe, runtime or Runtime(step="eager"))
+    return learner(network, Arrays(_prepare(network, split), split), recipe, runtime or Runtime(step="eager"))
 
 
 def _prepare(network: nn.Module, split: Split) -> Preprocess:
@@ -126,7 +127,7 @@ def train(network: nn.Module, split: Split, recipe: Recipe, *, watch: bool = Fal
     """
     prepare = _prepare(network, split)
     recipe = recipe if watch else replace(recipe, check_every=recipe.epochs)
-    step = fit_step(network, split, prepare, recipe, Runtime())
+    step = learner(network, Arrays(prepare, split), recipe, Runtime())
     try:
         rows, reason = train_step(step)
     except Diverged as error:

@@ -14,8 +14,8 @@ from torch import nn
 
 from lamina._errors import ArgumentError, DataError
 from lamina.training.files import digest
-from lamina.training.fit import rebuild
-from lamina.training.preparation import Preparation, read_preparation
+from lamina.training.rebuild import rebuild
+from lamina.training.tasks.kinds import read_task
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Record:
     command: str
     data: str
     architecture: dict[str, Any]
-    preprocess: Preparation
+    preprocess: Any
     metrics: dict[str, float]
     versions: dict[str, str]
     device: str
@@ -75,7 +75,7 @@ def shipped(name: str) -> tuple[nn.Module, Record]:
         raise ArgumentError(f"`name` must be one of {', '.join(names())}, got {name!r}.")
     folder = files("lamina.pages").joinpath("shipped")
     values = json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))
-    record = Record(**{**values, "preprocess": read_preparation(values["preprocess"])})
+    record = Record(**{**values, "preprocess": read_task(values["preprocess"]).preprocess})
     content = folder.joinpath(f"{name}.safetensors").read_bytes()
     if digest(content) != record.weights:
         raise DataError(

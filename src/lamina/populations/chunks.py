@@ -18,14 +18,15 @@ from lamina.populations.losses import Losses
 from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, build_networks, finite, training_data
 from lamina.populations.stacked import notes, stack_modules
 from lamina.populations.step import PopulationStep
-from lamina.training.capture import Recording
-from lamina.training.captured import make_captured
-from lamina.training.fit import objective_for
+from lamina.training.executors.captured import captured
+from lamina.training.executors.recording import Recording
+from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.step import EagerStep
 from lamina.training.stopping import Row, Rule, rules
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.tasks.feed import Feed
 
 RETIRE = {"cpu": 0.25, "cuda": 0.5}
 """The share of frozen members from which on it pays to drop them from the stack."""
@@ -80,7 +81,7 @@ def make_population_step(
     recipe, networks = members[0].recipe, build_networks(members)
     if check:
         check_rules([networks[0], networks[-1]], data.train, recipe)
-    objective = objective_for(networks[0], data.split.train, data.preprocess, recipe)
+    objective = Arrays(data.preprocess, data.split).objective(networks[0], recipe)
     labels, weights = _labels(members, data, objective, networks[0])
     network = stacked_network(networks).to(data.runtime.device, recipe.dtype)
     return PopulationStep(
@@ -132,21 +133,22 @@ def _labels(
     small = torch.uint8 if data.split.train.spec.outputs <= 256 else torch.int64
     labels = torch.stack([all_targets(each).to(small) for each in sets]).to(data.runtime.device)
     if weights is not None:
-        own = [objective_for(network, each, data.preprocess, members[0].recipe).weights for each in sets]
+        tasks = [Arrays(data.preprocess, replace(data.split, train=each)) for each in sets]
+        own = [task.objective(network, members[0].recipe).weights for task in tasks]
         weights = torch.stack([w for w in own if w is not None])
     return labels, weights
 
 
-def make_single_step(member: Member, data: Data) -> EagerStep:
+def make_single_step(member: Member, data: Data) -> Learner:
     """Make the step of one member by itself."""
     model = member.build().to(data.runtime.device, member.recipe.dtype)
     seen = training_data(member, data.split.train)
     train = data.train
     if seen is not data.split.train:
         train = data.preprocess.source(seen, data.runtime.device, augment=member.recipe.augment)
-    objective = objective_for(model, seen, data.preprocess, member.recipe)
-    make = EagerStep if data.recording is None else make_captured
-    return make(model, train, data.validation, objective, member.recipe)
+    objective = Arrays(data.preprocess, replace(data.split, train=seen)).objective(model, member.recipe)
+    make = Learner if data.recording is None else captured
+    return make(model, Feed(train, member.recipe), data.validation, objective, member.recipe)
 
 
 class Chunk:

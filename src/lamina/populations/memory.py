@@ -13,7 +13,7 @@ from lamina.data.source import Source
 from lamina.populations.members import Member
 from lamina.populations.stacked import stack_modules
 from lamina.populations.update import MOMENTS, numbers_of
-from lamina.training.step import batch_size
+from lamina.training.tasks.feed import batch_size
 
 CACHE = 32 * 2**20
 """Bytes of activations up to which convolutions in groups are faster than one network after the other on a CPU."""

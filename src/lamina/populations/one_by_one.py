@@ -4,12 +4,11 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
 from lamina._errors import ArgumentError
-from lamina.data.splits import Split
 from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, training_data
 from lamina.training.loop import Event, Progress
-from lamina.training.preparation import Preparation, of_texts
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, StopReason
+from lamina.training.tasks.task import Task
 from lamina.training.train import train
 
 NOTE = "the networks are trained one by one: no stack reads words or tokens"
@@ -17,8 +16,7 @@ NOTE = "the networks are trained one by one: no stack reads words or tokens"
 
 def train_in_turn(
     members: Sequence[Member],
-    split: Split,
-    preprocess: Preparation,
+    task: Task,
     *,
     runtime: Runtime | None = None,
     on_row: Callable[[int, Sequence[Row | None]], Sequence[int] | None] | None = None,
@@ -27,13 +25,12 @@ def train_in_turn(
 
     Args:
         members: the networks and their recipes.
-        split: the data.
-        preprocess: fitted to the training part.
+        task: what they learn from which data.
         runtime: device, threads and flags.
         on_row: called after each round with the epoch and the new row of every member, None for those that have ended;
             it may return the numbers of members to drop.
     """
-    runs = [_Run(member, split, preprocess, runtime) for member in members]
+    runs = [_Run(member, task, runtime) for member in members]
     while any(run.events is not None for run in runs):
         rows = [run.advance() for run in runs]
         made = [row for row in rows if row is not None]
@@ -46,13 +43,13 @@ def train_in_turn(
 class _Run:
     """One training in the middle."""
 
-    def __init__(self, member: Member, split: Split, preprocess: Preparation, runtime: Runtime | None) -> None:
-        if member.label_noise and of_texts(split.train.spec):
+    def __init__(self, member: Member, task: Task, runtime: Runtime | None) -> None:
+        if member.label_noise and task.wording:
             raise ArgumentError(f"`label_noise` is not for texts, got {member.label_noise}: leave it out.")
-        seen = replace(split, train=training_data(member, split.train))
+        seen = task.on(replace(task.split, train=training_data(member, task.split.train)))
         self.at = Progress()
         self.events: Generator[Event, None, StopReason] | None = train(
-            member.build(), seen, member.recipe, runtime=runtime, preprocess=preprocess, at=self.at
+            member.build(), seen, member.recipe, runtime=runtime, at=self.at
         )
         self.reason = StopReason("dropped", "dropped on the way")
 

@@ -23,10 +23,11 @@ from lamina.populations.judge import Judge
 from lamina.populations.losses import Losses
 from lamina.populations.stacked import select_members
 from lamina.populations.update import MOMENTS, make_update, numbers_of
-from lamina.training.capture import Recording
+from lamina.training.executors.recording import Recording
+from lamina.training.learner import SHOWN_LAYERS
 from lamina.training.order import epoch_order
 from lamina.training.recipe import SGD, Recipe
-from lamina.training.step import SHOWN_LAYERS, batch_size, steps_per_epoch
+from lamina.training.tasks.feed import batch_size, steps_per_epoch
 
 EVALUATION_BATCH = 1000
 

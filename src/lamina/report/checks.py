@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import LaminaError, RunError
-from lamina.data.tokens import TextPreprocess
 from lamina.report.formatting import finite
-from lamina.training.preparation import read_preparation
+from lamina.training.tasks.kinds import read_task
 
 _UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError, LaminaError)
 _LONGEST = 160
@@ -35,9 +34,8 @@ def expect(right: bool, what: str) -> None:
 
 def check_preprocess(values: dict[str, Any]) -> dict[str, Any]:
     """Check what a report takes from a preparation, and fill in what an older one did not have."""
-    prepared = read_preparation(values)
-    whole = prepared.as_dict()
-    if isinstance(prepared, TextPreprocess):
+    whole = read_task(values).as_dict()
+    if "mean" not in whole:  # texts have a dictionary instead
         return whole
     for name in ("mean", "std", "target_mean", "target_std"):
         expect(all(isinstance(number, int | float) for number in whole[name]), f"{name} are not numbers")

@@ -10,14 +10,11 @@ from lamina.architectures.build import configure
 from lamina.architectures.table import TABLE, Entry
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
-from lamina.data.descriptions import DescriptionPreprocess
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import Wording
 from lamina.report.record import Record
-from lamina.training.preparation import read_preparation
 from lamina.training.recipe import OPTIMIZERS, Recipe, as_dict
-from lamina.training.recommended import SEQUENCES, network_options, recommend
-from lamina.training.recommended_sequences import sequence_options
+from lamina.training.tasks.fits import SEQUENCES
+from lamina.training.tasks.kinds import read_task
+from lamina.training.tasks.recommended import recommend
 
 _FLAT = {
     ("optimizer", "name"): "optimizer",
@@ -168,32 +165,16 @@ def _network_options(record: Record, found: Entry) -> dict[str, Any] | None:
         usual = asdict(getattr(module, found.config)(**found.options))
         usual |= {key: None for key in ("inputs", "outputs")}
     else:
-        spec = Spec.from_dict(record.preprocess["spec"])
-        if found.name in SEQUENCES:
-            return _sequence_options(record, found, stored)
-        natural = tuple(record.preprocess["inputs"]) if spec.kind == "table" else spec.inputs
+        task = read_task(record.preprocess)
         try:
-            usual = asdict(configure(found.name, **network_options(found.name, spec, natural, {})))
+            usual = asdict(configure(found.name, **task.sizes(found.name, {})))
         except LaminaError:
             return None
+        if found.name in SEQUENCES:
+            changed = {key: stored.get(key) for key in usual}
+            return task.said() | {k: v for k, v in changed.items() if _comparable(v) != _comparable(usual[k])}
     stored |= {key: None for key in usual if key not in stored}  # TOML has no word for None
     return {key: value for key, value in stored.items() if _comparable(value) != _comparable(usual.get(key))}
-
-
-def _sequence_options(record: Record, found: Entry, stored: dict[str, Any]) -> dict[str, Any] | None:
-    """Give the same for a recurrent network, with the options of its dictionary."""
-    prepared = read_preparation(record.preprocess or {})
-    try:
-        usual = asdict(configure(found.name, **sequence_options(found.name, prepared, {})))
-    except LaminaError:
-        return None
-    said: dict[str, Any] = {}
-    if isinstance(prepared, TextPreprocess | DescriptionPreprocess):
-        natural = Wording("character" if prepared.spec.task in ("language", "description") else "word")
-        said = {k: v for k, v in asdict(prepared.vocabulary.wording).items() if v != getattr(natural, k)}
-    if isinstance(prepared, TextPreprocess):
-        said |= {} if prepared.longest is None else {"longest": prepared.longest}
-    return said | {key: stored.get(key) for key in usual if _comparable(stored.get(key)) != _comparable(usual[key])}
 
 
 def _recipe_options(record: Record, flat: dict[str, Any]) -> dict[str, Any]:

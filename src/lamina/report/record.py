@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import RunError
+from lamina.data.dataset import Spec
 from lamina.report.checks import blame, check_evaluation, check_numbers, check_preprocess, expect
 from lamina.report.formatting import base_name, finite, scrub
 from lamina.report.tensors import Weight, trained_weights
 from lamina.training.folder import RunFolder
-from lamina.training.sequence_objective import TOKEN_TASKS
+from lamina.training.tasks.kinds import metric_of
 
 Row = dict[str, Any]
 
@@ -73,8 +74,8 @@ class Record:
     @property
     def metric(self) -> str:
         """The score in the history beside the loss."""
-        if self.task in TOKEN_TASKS:
-            return "token_accuracy"
+        if self.preprocess is not None:
+            return metric_of(Spec.from_dict(self.preprocess["spec"]))
         return "accuracy" if self.task == "classification" else "mse"
 
     @property

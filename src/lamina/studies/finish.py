@@ -45,9 +45,8 @@ def refit(study: Study, problem: Problem, *, runtime: Runtime | None = None, obs
     else:
         folder = _next(study.folder / "best")
         study.note(event="refit", trial=best.number, folder=folder.name)
-    preprocess = None if problem.stacks else problem.preparation
-    run = fit(member.build(), split, member.recipe, folder=folder, observers=observers, runtime=runtime,
-              preprocess=preprocess)  # fmt: skip
+    data = split if problem.stacks else problem.task.on(split)
+    run = fit(member.build(), data, member.recipe, folder=folder, observers=observers, runtime=runtime)
     return _checked(run)
 
 

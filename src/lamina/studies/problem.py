@@ -17,12 +17,11 @@ from lamina.data.splits import Split
 from lamina.populations.members import Member
 from lamina.studies.space import Choices, Range, Space, Values, read_value, spell
 from lamina.training import recipe as recipes
-from lamina.training.fit import fingerprint, reload
-from lamina.training.preparation import Preparation, of_words
-from lamina.training.prepare import fitted, recipe_for, sizes_for
+from lamina.training.plan import understood
+from lamina.training.rebuild import fingerprint, reload
 from lamina.training.recipe import OPTIMIZERS, Recipe, option_names, with_options
-from lamina.training.recommended_sequences import check_fit
-from lamina.training.sequence_objective import TOKEN_TASKS
+from lamina.training.tasks.fits import check_fit
+from lamina.training.tasks.task import Task
 
 DIRECTIONS = {"accuracy": "maximize", "token_accuracy": "maximize", "loss": "minimize", "mse": "minimize"}
 NOISE = "label_noise"
@@ -77,12 +76,11 @@ class Problem:
         given = dict(options or {})
         fixed = {name: given.pop(name) for name in list(given) if name in option_names()}
         check_fit(architecture, split.train.spec)
-        network = dict(given)
-        preparation, _ = fitted(split.train, network)
-        sizes = sizes_for(architecture, preparation, network)
+        task, network, _ = understood(split, given)
+        sizes = task.sizes(architecture, network)
         note = "recipe: as given"
         if recipe is None:
-            recommended = recipe_for(architecture, split.train, sizes)
+            recommended = task.recommend(architecture, sizes)
             recipe, note = recommended.recipe, f"recipe: {recommended.sentence}"
         recipe = replace(with_options(recipe, **fixed), seed=seed)
         if callable(recipe.optimizer):
@@ -93,23 +91,23 @@ class Problem:
             at_least("seeds", seeds, 1)
             seeds = range(seed, seed + seeds)
         made = cls(architecture, split, recipe, given, fixed, tuple(seeds), (split.note, note))
-        vars(made)["_fitted"] = preparation, network  # once: a dictionary of many texts takes a while
+        vars(made)["_understood"] = task, network  # once: a dictionary of many texts takes a while
         return made
 
     @property
     def stacks(self) -> bool:
         """Whether configurations of one shape are trained as one; what reads words is trained one by one."""
-        return not of_words(self.split.train.spec)
+        return self.task.stacks
 
     @cached_property
-    def _fitted(self) -> tuple[Preparation, Values]:
-        network = dict(self.options)
-        return fitted(self.split.train, network)[0], network
+    def _understood(self) -> tuple[Task, Values]:
+        task, network, _ = understood(self.split, self.options)
+        return task, network
 
     @property
-    def preparation(self) -> Preparation:
-        """How the data are prepared, fitted to the training part."""
-        return self._fitted[0]
+    def task(self) -> Task:
+        """What is learned from the data."""
+        return self._understood[0]
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -174,8 +172,8 @@ class Problem:
         """Make the networks of a trial, one a seed."""
         network = {name: value for name, value in values.items() if name not in option_names() and name != NOISE}
         changed = {name: value for name, value in values.items() if name in option_names()}
-        given = _with_widths(self.architecture, self._fitted[1], network)
-        config = configure(self.architecture, **sizes_for(self.architecture, self.preparation, given))
+        given = _with_widths(self.architecture, self._understood[1], network)
+        config = configure(self.architecture, **self.task.sizes(self.architecture, given))
         # An optimizer that varies comes with its own numbers; those fixed for all of them are put back.
         recipe = with_options(self.recipe, **({**self.fixed, **changed} if "optimizer" in changed else changed))
         return [Member(recipe, config, seed, values.get(NOISE, 0.0)) for seed in self.seeds]
@@ -197,8 +195,7 @@ class Problem:
         >>> Problem.make("fnn", "iris").score(None)
         ('validation_accuracy', 'maximize')
         """
-        task = self.split.train.spec.task
-        natural = "accuracy" if task == "classification" else "token_accuracy" if task in TOKEN_TASKS else "mse"
+        natural = self.task.score_of(self.split.train.spec)
         name = (metric or natural).removeprefix("validation_")
         choice("metric", name, (natural, "loss"))
         if not len(self.split.validation):

@@ -73,7 +73,7 @@ class Trainer:
         if self.problem.stacks:
             found = train_population(members, split, runtime=self.runtime, on_row=rungs)
         else:
-            found = train_in_turn(members, split, self.problem.preparation, runtime=self.runtime, on_row=rungs)
+            found = train_in_turn(members, self.problem.task, runtime=self.runtime, on_row=rungs)
         for note in dict.fromkeys(note for result in found for note in result.notes):
             warnings.warn(note, DataWarning, stacklevel=2)
         share = round((time.monotonic() - begun) / len(trials), 6)

@@ -1,19 +1,20 @@
 """k-fold cross-validation: train k times, each time validating on another part; no test data are touched."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import nn
 
-from lamina._errors import at_least
+from lamina._errors import RunError, at_least
 from lamina.data.dataset import Dataset, Subset
-from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split, k_fold
-from lamina.training.fit import make_step
-from lamina.training.loop import Progress, loop
+from lamina.training.loop import Progress
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.stopping import Row, rules
+from lamina.training.stopping import Row
+from lamina.training.tasks.kinds import metric_of
+from lamina.training.train import train
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,11 @@ def cross_validate(
     """
     at_least("k", k, 2)
     rows = []
-    with (runtime or Runtime()).applied(recipe.precision) as used:
-        for fold, (train, validation) in enumerate(k_fold(data, k, recipe.seed)):
-            nothing = Sealed(Subset(data, validation.indices[:0]))
-            model = make(fold)
-            preprocess = Preprocess.fit(train, getattr(getattr(model, "config", None), "inputs", None))
-            step = make_step(
-                model, Split(train, validation, nothing, f"fold {fold + 1} of {k}"), preprocess, recipe, used
-            )
-            progress = Progress()
-            loop(step, recipe.epochs, rules(recipe.stopping), at=progress, max_steps=recipe.stopping.max_steps)
-            step.train.close()
-            rows.append(progress.rows[progress.best_row])
-    return CrossValidation(tuple(rows), step.objective.metric)
+    for fold, (part, validation) in enumerate(k_fold(data, k, recipe.seed)):
+        nothing = Sealed(Subset(data, validation.indices[:0]))
+        at, split = Progress(), Split(part, validation, nothing, f"fold {fold + 1} of {k}")
+        deque(train(make(fold), split, recipe, runtime=runtime, at=at), maxlen=0)
+        if not at.rows:
+            raise RunError(f"fold {fold + 1} of {k} failed before its first check: its loss is not finite.")
+        rows.append(at.rows[at.best_row])
+    return CrossValidation(tuple(rows), metric_of(data.spec))

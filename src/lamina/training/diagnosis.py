@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from lamina._types import Tensor
+from lamina.training.learner import Learner
 from lamina.training.loop import Progress
-from lamina.training.step import EagerStep
 from lamina.training.stopping import StopReason
 
 
@@ -19,7 +19,7 @@ class Memory:
         at: where its run stands; read whenever the state is remembered.
     """
 
-    def __init__(self, step: EagerStep, at: Progress) -> None:
+    def __init__(self, step: Learner, at: Progress) -> None:
         self.step, self.at = step, at
         self.take()
 
@@ -66,7 +66,7 @@ class Memory:
         )
 
 
-def _first_bad_layer(step: EagerStep) -> str | None:
+def _first_bad_layer(step: Learner) -> str | None:
     found: list[str] = []
 
     def hook(name: str) -> Any:

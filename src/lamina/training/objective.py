@@ -1,6 +1,7 @@
 """What is minimized and what is reported: the loss of a task, with class weights, and its score."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
@@ -24,6 +25,9 @@ class Objective:
     kind: str
     weights: Tensor | None = None
 
+    counts_words: ClassVar[bool] = False
+    """Whether the loss is a mean over steps that count, which only the device knows."""
+
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the mean loss of a batch."""
         if self.kind == "mse":
@@ -45,6 +49,15 @@ class Objective:
             return (errors**2).sum()
         guesses = (outputs.reshape(-1) >= 0).long() if self.kind == "bce" else outputs.argmax(-1)
         return (guesses == targets).sum()
+
+    def count(self, targets: Tensor) -> int | Tensor:
+        """Return over how many things the loss of a batch is a mean."""
+        return len(targets)
+
+    @property
+    def plain(self) -> "Objective":
+        """The objective by which checks are judged: without smoothed targets."""
+        return self
 
     @property
     def metric(self) -> str:

@@ -172,6 +172,11 @@ class Stopping:
             if value is not None:
                 above(name, value, 0)
 
+    @property
+    def measures(self) -> bool:
+        """Whether a rule asks for the norms of gradient and step."""
+        return self.gradient_norm is not None or self.relative_step is not None
+
 
 Optimizer = GD | SGD | MiniBatch | Adam | Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
 OPTIMIZERS: dict[str, type] = {kind.name: kind for kind in (GD, SGD, MiniBatch, Adam)}
@@ -233,6 +238,12 @@ class Recipe:
     def dtype(self) -> torch.dtype:
         """The type of the parameters."""
         return torch.float64 if self.precision == "float64" else torch.float32
+
+    @property
+    def proximal(self) -> bool:
+        """Whether the penalty acts by a proximal step, which gives exact zeros; Adam has none, see `Penalty`."""
+        plain = isinstance(self.optimizer, GD | SGD | MiniBatch)
+        return self.penalty.norm == 1 and self.penalty.strength > 0 and plain
 
 
 # The flat names of numbers whose record has another word for them.

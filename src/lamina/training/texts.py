@@ -18,7 +18,7 @@ from lamina.data.ragged import lengths_of
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary
 from lamina.data.words import split_words
-from lamina.training.sequence_step import as_state, no_state
+from lamina.training.tasks.batches import as_state, no_state
 
 BATCH = 100
 _MARK = SPECIAL[UNKNOWN]

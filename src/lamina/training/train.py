@@ -1,6 +1,7 @@
 """Training as a generator: whoever iterates decides what to keep, how often to look, and when to stop."""
 
 from collections.abc import Generator
+from dataclasses import replace
 
 from torch import nn
 
@@ -8,22 +9,23 @@ from lamina._errors import at_least
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.training.diagnosis import Memory
-from lamina.training.fit import make_step, ready
+from lamina.training.executors.choose import learner
+from lamina.training.fit import ready
 from lamina.training.loop import Diverged, Event, Progress, events
-from lamina.training.preparation import Preparation
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import StopReason, rules
+from lamina.training.tasks.task import Task
 
 
 def train(
     model: nn.Module,
-    data: Dataset | Split,
+    data: Dataset | Split | Task,
     recipe: Recipe | None = None,
+    executor: str | None = None,
     *,
     every: int | None = None,
     runtime: Runtime | None = None,
-    preprocess: Preparation | None = None,
     at: Progress | None = None,
 ) -> Generator[Event, None, StopReason]:
     """Train a network and yield an event after each check, and between checks as often as asked.
@@ -36,11 +38,11 @@ def train(
 
     Args:
         model: any torch module; it is changed.
-        data: a dataset, or its split; divided 4:1:1 unless it is. The test part stays sealed.
+        data: a dataset, divided 4:1:1, its split, or a task that was made of them. The test part stays sealed.
         recipe: how to train; Adam for 10 epochs by default.
+        executor: how updates are executed: "eager", "compiled" or "captured"; as `runtime` says by default.
         every: also yield after so many updates; None yields after checks only.
         runtime: device, threads and flags.
-        preprocess: how inputs are prepared, fitted to the training part already.
         at: filled as the training goes on: its rows, and the weights of the best one.
 
     Yields:
@@ -57,9 +59,9 @@ def train(
     if every is not None:
         at_least("every", every, 1)
     recipe = recipe or Recipe()
-    split, preprocess, runtime = ready(model, data, recipe, runtime, preprocess)
+    task, runtime = ready(model, data, recipe, runtime)
     with runtime.applied(recipe.precision) as used:
-        step = make_step(model, split, preprocess, recipe, used)
+        step = learner(model, task, recipe, replace(used, step=executor or used.step))
     at, stopping = at or Progress(), recipe.stopping
     memory = Memory(step, at)
     run = events(step, recipe.epochs, rules(stopping), at, recipe.check_every, stopping.max_steps)
@@ -78,4 +80,4 @@ def train(
                     memory.take()
             yield event
     finally:
-        step.train.close()
+        step.close()

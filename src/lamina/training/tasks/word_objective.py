@@ -11,9 +11,8 @@ from lamina.data.text import IGNORE
 from lamina.data.vocabulary import PAD
 from lamina.training.objective import Objective, choose
 
-TOKEN_TASKS = ("translation", "language", "tagging", "description")
-"""Tasks with an answer at every step."""
-FITS = {"translation": "seq2seq", "description": "one-to-many"}
+_STEPS = ("translation", "language", "tagging", "description")  # tasks with an answer at every step
+_FITS = {"translation": "seq2seq", "description": "one-to-many"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,6 @@ class TokenObjective(Objective):
         weights: not used here.
         ignore: the target of steps that do not count: PAD for texts, IGNORE for labels.
         smoothing: how much of a target all words share.
-        teacher: whether the network reads the targets too, each one step late.
 
     >>> objective = TokenObjective("nll", ignore=0)
     >>> outputs, targets = torch.zeros(1, 3, 4), torch.tensor([[2, 3, 0]])
@@ -44,7 +42,8 @@ class TokenObjective(Objective):
 
     ignore: int = PAD
     smoothing: float = 0.0
-    teacher: bool = False
+
+    counts_words = True
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the mean loss of the steps that count; 0 if there are none."""
@@ -64,6 +63,11 @@ class TokenObjective(Objective):
     def count(self, targets: Tensor) -> Tensor:
         """Return how many steps count, on the device of the targets."""
         return (targets != self.ignore).sum()
+
+    @property
+    def plain(self) -> "TokenObjective":
+        """The objective by which checks are judged: without smoothed targets."""
+        return replace(self, smoothing=0.0)
 
     @property
     def metric(self) -> str:
@@ -87,25 +91,10 @@ class LabelObjective(Objective):
         total = cross_entropy(outputs, targets, weights, reduction="sum", label_smoothing=self.smoothing)
         return total / len(targets)
 
-
-def count_of(objective: Objective, targets: Tensor) -> Tensor:
-    """Return over how many things the loss of a batch is a mean: words that count, or examples; on the device.
-
-    >>> count_of(Objective("mse"), torch.zeros(5, 2)).item()
-    5
-    """
-    if isinstance(objective, TokenObjective):
-        return objective.count(targets)
-    return torch.full((), len(targets), dtype=torch.int64, device=targets.device)
-
-
-def without_smoothing(objective: Objective) -> Objective:
-    """Return the objective by which checks are judged.
-
-    >>> without_smoothing(TokenObjective("nll", smoothing=0.1)).smoothing
-    0.0
-    """
-    return replace(objective, smoothing=0.0) if isinstance(objective, (TokenObjective, LabelObjective)) else objective
+    @property
+    def plain(self) -> "LabelObjective":
+        """The objective by which checks are judged: without smoothed targets."""
+        return replace(self, smoothing=0.0)
 
 
 def sequence_objective(
@@ -129,9 +118,9 @@ def sequence_objective(
         smoothing: of labels or words.
         labels: the training targets, for the weights.
     """
-    axes = 3 if task in TOKEN_TASKS else 2
+    axes = 3 if task in _STEPS else 2
     if outputs.ndim != axes:
-        fits = "many-to-one" if axes == 2 else FITS.get(task, "many-to-many")
+        fits = "many-to-one" if axes == 2 else _FITS.get(task, "many-to-many")
         what = "one answer a step" if axes == 3 else "one answer a text"
         raise ShapeError(
             f"a {task} task asks for {what}, but the network gives outputs of shape {list(outputs.shape)} for one "
@@ -144,13 +133,13 @@ def sequence_objective(
         raise ShapeError(
             f"the network gives {given} outputs, but the data have {wanted} {what}: build it with outputs={wanted}."
         )
-    if task in TOKEN_TASKS:
+    if task in _STEPS:
         if loss not in (None, "nll"):
             raise ArgumentError(f"`loss` {loss!r} does not fit a {task} task: use 'nll' or leave it out.")
         if class_weights is not None:
             raise ArgumentError(f"`class_weights` are for classification, but the task is {task}: leave them out.")
         ignore = IGNORE if task == "tagging" else PAD
-        return TokenObjective("nll", None, ignore, smoothing, task == "translation")
+        return TokenObjective("nll", None, ignore, smoothing)
     chosen = choose(task, given, loss, class_weights, torch.zeros(0, dtype=torch.int64) if labels is None else labels)
     if not smoothing:
         return chosen

@@ -1,7 +1,8 @@
 """What `lamina train ARCH` does when nothing is said: sizes that fit the data, and a recipe with its reason."""
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
@@ -10,17 +11,9 @@ from lamina.architectures.build import find
 from lamina.architectures.table import Entry
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
-from lamina.training.recipe import Adam, MiniBatch, Penalty, Recipe, Schedule
-
-SEQUENCES = ("one-to-many", "many-to-one", "many-to-many", "seq2seq")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A recipe and the sentence that says why."""
-
-    recipe: Recipe
-    sentence: str
+from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
+from lamina.training.tasks.fits import SEQUENCES, check_fit
+from lamina.training.tasks.task import Choice
 
 
 def network_options(name: str, spec: Spec, prepared: tuple[int, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -118,3 +111,36 @@ def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> 
 
 def _takes_pictures(entry: Entry) -> bool:
     return entry.network in ("LeNet5", "LeNet5Original", "AlexNet", "ResNet", "CifarResNet")
+
+
+def series_options(name: str, spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose the sizes of a recurrent network for a series, unless they are given."""
+    check_fit(name, spec)
+    outputs = spec.target_shape[-1] if spec.task == "structured" else spec.outputs
+    return {"inputs": spec.inputs[-1], "outputs": outputs, "hidden": 32, "output_bias": True, **given}
+
+
+def clipped(
+    rate: float,
+    epochs: int,
+    batch: int,
+    how: str = "",
+    smoothing: float = 0.0,
+    penalty: float = 0.0,
+    warmup: float = 0.0,
+    window: int = 100,
+) -> Choice:
+    """Choose Adam along a cosine with clipped gradients, as recurrent networks want it, and say so."""
+    cosine = Schedule("cosine", warmup=warmup)
+    recipe = Recipe(Adam(rate), epochs, batch, cosine, Penalty(penalty), Clip(1.0), label_smoothing=smoothing,
+                    window=window)  # fmt: skip
+    more = f", labels smoothed by {smoothing:g}" if smoothing else ""
+    more += f", penalty {penalty:g}" if penalty else ""
+    words = f"Adam, rate {rate:g} falling along a cosine, gradients clipped at 1{more}"
+    return Choice(recipe, f"{words}; {epochs} epochs, {how or f'batches of {batch}'}")
+
+
+def recommend_series(examples: int) -> Choice:
+    """Choose a recipe for a recurrent network that reads a series or tokens."""
+    batch = 64 if examples > 500 else 16
+    return clipped(0.005, max(10, min(100, 1500 * batch // max(1, examples))), batch)

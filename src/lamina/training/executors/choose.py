@@ -1,0 +1,38 @@
+"""Choose how updates are executed: what was asked for, or the best for device, task and length of the run."""
+
+from torch import nn
+
+from lamina.layers.memory_format import to_channels_last
+from lamina.training.executors.captured import captured
+from lamina.training.executors.compiled import compiled
+from lamina.training.executors.tuning import tuned
+from lamina.training.kernels import few_channels
+from lamina.training.learner import Learner
+from lamina.training.recipe import Recipe
+from lamina.training.runtime import Runtime
+from lamina.training.tasks.task import Task
+
+
+def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> Learner:
+    """Bring network and data together on a device, and check that they fit.
+
+    Args:
+        model: the network.
+        task: what is learned from which data.
+        recipe: how.
+        runtime: where, and how updates are executed.
+    """
+    model.to(runtime.device, recipe.dtype)
+    if runtime.device == "cpu" or not few_channels(model):
+        to_channels_last(model)
+    objective = task.objective(model, recipe)
+    source = task.source(task.split.train, recipe, runtime.device)
+    apart = task.split.validation
+    validation = task.source(apart, recipe, runtime.device, check=True) if len(apart) else None
+    feed = task.feed(source, model, recipe)
+    parts = model, feed, validation, objective, recipe
+    if runtime.step == "compiled":
+        return compiled(*parts)
+    if runtime.step == "captured" or (runtime.step == "auto" and feed.device.type == "cuda"):
+        return captured(*parts)
+    return Learner(*parts) if runtime.step == "eager" else tuned(*parts, task.look(model).operations)

@@ -1,0 +1,36 @@
+"""Updates one operation after the other."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lamina.training.learner import Learner
+
+
+class Eager:
+    """One operation after the other: the way that any device can go and every other must equal."""
+
+    kind = "eager"
+
+    def __init__(self, learner: "Learner", reason: str = "") -> None:
+        self.learner, self.reason = learner, reason
+
+    def begin(self, step: int) -> None:
+        """Need nothing."""
+
+    def __call__(self, step: int, watched: bool) -> None:
+        """Make update number `step` with the next batch."""
+        learner = self.learner
+        learner.change.rate = learner.rate(step)
+        learner.feed.at(step)
+        inputs, targets = learner.feed.next(step)
+        if not watched:
+            learner.update(inputs, targets)
+            return
+        with learner.looking():
+            learner.update(inputs, targets)
+
+    def watch(self) -> None:
+        """Need nothing."""
+
+    def by_hand(self) -> None:
+        """Need nothing."""

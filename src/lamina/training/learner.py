@@ -1,0 +1,205 @@
+"""A network on its way: what the loop drives. It brings update, feed, checks and the way of execution together."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from lamina._types import Tensor
+from lamina.data.source import Source
+from lamina.layers.dropout import mask_state
+from lamina.training.change import Moving
+from lamina.training.executors.eager import Eager
+from lamina.training.objective import Objective
+from lamina.training.recipe import Recipe
+from lamina.training.schedules import rates
+from lamina.training.tasks.feed import Feed
+from lamina.training.update import Differentiate, Update
+from lamina.training.watching import Watcher
+
+SHOWN_LAYERS = 64
+
+
+class Executor(Protocol):
+    """A way to run an update."""
+
+    kind: str
+    reason: str
+    """Why the update is executed in this way, if that is not a matter of course."""
+
+    def begin(self, step: int) -> None:
+        """Hear that an epoch begins, or goes on, with update number `step`."""
+        ...
+
+    def __call__(self, step: int, watched: bool) -> None:
+        """Make update number `step` with the next batch, perhaps with watchers looking."""
+        ...
+
+    def watch(self) -> None:
+        """Hear that there are watchers."""
+        ...
+
+    def by_hand(self) -> None:
+        """From now on run every operation by itself, so that hooks see it."""
+        ...
+
+
+class Learner:
+    """One network, its batches, and everything that changes while it is trained.
+
+    Args:
+        model: the network, on its device.
+        feed: the training examples.
+        validation: the validation examples, or None.
+        objective: what is minimized.
+        recipe: how.
+        executor: makes the way of execution of a learner; one operation after the other by default.
+        change: moves the parameters; as the recipe says by default.
+        differentiate: see `Update`.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        feed: Feed,
+        validation: Source | None,
+        objective: Objective,
+        recipe: Recipe,
+        executor: "Callable[[Learner], Executor] | None" = None,
+        change: Moving | None = None,
+        differentiate: Differentiate | None = None,
+    ) -> None:
+        self.model, self.feed, self.validation, self.objective, self.recipe = model, feed, validation, objective, recipe
+        self.change = change or Moving([p for p in model.parameters() if p.requires_grad], recipe)
+        self.update = Update(model, feed, objective, recipe, self.change, differentiate)
+        self.batches, self.step = feed.batches, 0
+        base = self.change.rate
+        self.rates = rates(recipe.schedule, float(base), recipe.epochs * feed.batches, feed.batches).tolist()
+        self.watchers: list[Watcher] = []
+        self.executor: Executor = (executor or Eager)(self)
+
+    @property
+    def kind(self) -> str:
+        """How updates are executed."""
+        return self.executor.kind
+
+    @property
+    def reason(self) -> str:
+        """Why they are executed in this way."""
+        return self.executor.reason
+
+    @reason.setter
+    def reason(self, sentence: str) -> None:
+        self.executor.reason = sentence
+
+    @property
+    def params(self) -> list[nn.Parameter]:
+        """What is changed."""
+        return self.change.params
+
+    def begin(self, epoch: int, batch: int = 0) -> None:
+        """Lay out the batches of an epoch; sums start anew unless the epoch is entered in the middle."""
+        self.feed.begin(epoch, batch, self.step)
+        if batch == 0:
+            self.update.begin()
+        self.model.train()
+        self.executor.begin(self.step)
+
+    def __call__(self) -> None:
+        """Make one update with the next batch."""
+        watched = bool(self.watchers) and any(watcher.due(self.step) for watcher in self.watchers)
+        self.executor(self.step, watched)
+        self.step += 1
+        for watcher in self.watchers if watched else ():
+            if watcher.due(self.step - 1):
+                watcher.keep(self.step)
+
+    def rate(self, step: int) -> float:
+        """Give the learning rate of update number `step`."""
+        rate: float = self.rates[min(step, len(self.rates) - 1)]
+        return rate
+
+    def watch(self, watcher: Watcher) -> None:
+        """Let an observer look into the updates that it asks for; to be said before the first one."""
+        watcher.attach(self.model)
+        self.watchers.append(watcher)
+        self.executor.watch()
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Make an update with all watchers looking."""
+        with ExitStack() as stack:
+            for watcher in self.watchers:
+                stack.enter_context(watcher.looking())
+            yield
+
+    def by_hand(self) -> None:
+        """From now on run every operation by itself, so that hooks see it, and no watcher; for a diagnosis."""
+        self.watchers.clear()
+        self.executor.by_hand()
+
+    def totals(self) -> dict[str, Any]:
+        """Return the mean loss and score over the epoch so far, and what stopping rules asked for."""
+        update, change = self.update, self.change
+        sums = torch.cat([update.loss_sum, update.score_sum, update.counted]).tolist()
+        seen = max(1.0, sums[2] if self.objective.counts_words else self.feed.seen)
+        row = {"loss": sums[0] / seen, self.objective.metric: sums[1] / seen, "learning_rate": self.rate(self.step - 1)}
+        if change.searches:
+            row["learning_rate"] = float(change.trial)
+        if self.recipe.stopping.measures:
+            row["gradient_norm"], row["relative_step"] = change.norms.tolist()
+        return row | {"gradients": self._gradients()}
+
+    def _gradients(self) -> dict[str, float]:
+        """Return the norm of the last gradient of every weight (of 64 evenly spaced ones in a very deep network)."""
+        named = shown([(n, p.grad) for n, p in self.model.named_parameters() if p.grad is not None])
+        norms = torch.stack([g.double().norm() for _, g in named]).tolist() if named else []
+        return {name: norm for (name, _), norm in zip(named, norms, strict=True)}
+
+    def evaluate(self) -> dict[str, float]:
+        """Return loss and score on the validation examples; the loss is that of true targets, not of smoothed ones."""
+        if self.validation is None or not len(self.validation):
+            return {}
+        loss, score = self.feed.check(self.model, self.validation, self.objective)
+        return {"validation_loss": loss, f"validation_{self.objective.metric}": score}
+
+    def first_bad_step(self) -> int | None:
+        """Return the number of the first step whose loss was not finite; None while all are well."""
+        return None if bool(self.update.ever.isfinite()) else int(self.update.good)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the live tensors, by name, that a resume must bring back."""
+        tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
+        tensors |= {f"masks/{name}": t for name, t in mask_state(self.model).items()}
+        return tensors | self.update.state() | self.feed.state()
+
+    @torch.no_grad()
+    def restore(self, tensors: dict[str, Tensor], step: int) -> None:
+        """Copy a saved state into the live tensors; an optimizer that has none yet gets them."""
+        live = self.state()
+        missing: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            part, _, rest = name.partition("/")
+            if name not in live and part == "model":
+                name = f"masks/{rest}"  # as version 0.1 wrote them
+            if name in live:
+                live[name].copy_(value)
+            elif part == "optimizer":
+                index, _, key = rest.partition("/")
+                missing.setdefault(int(index), {})[key] = value.clone()
+        self.change.adopt(missing)
+        self.step = step
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        self.feed.source.close()
+
+
+def shown(named: Sequence[tuple[str, Tensor]]) -> list[tuple[str, Tensor]]:
+    """Take the weights among named tensors, of very many 64 evenly spaced ones, under the names of their layers."""
+    weights = [(name.removesuffix(".weight"), tensor) for name, tensor in named if name.endswith("weight")]
+    if len(weights) <= SHOWN_LAYERS:
+        return weights
+    return [weights[round(i * (len(weights) - 1) / (SHOWN_LAYERS - 1))] for i in range(SHOWN_LAYERS)]

@@ -1,0 +1,131 @@
+"""From words to a run: an architecture's name, the data's name and some options become network, task and recipe."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from lamina._errors import ArgumentError, DataError
+from lamina.architectures.build import build, configure, find
+from lamina.data.cells import SUFFIXES as TABLES
+from lamina.data.load import NAMED, SETS, load
+from lamina.data.splits import Split
+from lamina.data.text_files import form_of
+from lamina.training.folder import slug
+from lamina.training.recipe import Recipe, option_names, with_options
+from lamina.training.tasks.fits import SEQUENCES, check_fit
+from lamina.training.tasks.kinds import task_of, wording_of
+from lamina.training.tasks.task import Task
+from lamina.training.tasks.tokens import WORDING
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything `fit` needs, and sentences that say what was chosen.
+
+    Args:
+        model: the network.
+        task: what is learned from which data.
+        recipe: how to train.
+        folder: where to keep the run.
+        notes: what was decided, for people.
+        batches: how many updates make an epoch.
+    """
+
+    model: nn.Module
+    task: Task
+    recipe: Recipe
+    folder: Path
+    notes: tuple[str, ...]
+    batches: int = 0
+
+    @property
+    def split(self) -> Split:
+        """The data."""
+        return self.task.split
+
+
+def plan(
+    name: str,
+    data: str,
+    *,
+    data_options: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
+    epochs: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+) -> Plan:
+    """Load the data, choose sizes and recipe, build the network.
+
+    Args:
+        name: a name from `lamina list`.
+        data: the name or path of the data.
+        data_options: how to read them, such as the target column.
+        options: flat names of the recipe and of the architecture, which win over what is recommended.
+        epochs: how many epochs.
+        seed: of the split, the weights, the order and all masks.
+        out: the folder of the run.
+    """
+    find(name)
+    given = dict(options or {})
+    recipe_options = {key: given.pop(key) for key in list(given) if key in option_names()}
+    dataset = _load(name, data, dict(data_options or {}))
+    check_fit(name, dataset.spec)
+    task, given, wording = understood(dataset.split(seed=seed), given)
+    _known(name, given)
+    sizes = task.sizes(name, given)
+    choice = task.recommend(name, sizes)
+    # Options that only another optimizer has need its name first; the order of words does not matter.
+    recipe = with_options(choice.recipe, **recipe_options, seed=seed)
+    if epochs is not None:
+        recipe = replace(recipe, epochs=epochs)
+    model = build(name, seed=seed, **sizes)
+    asked = {"epochs": epochs} if epochs is not None else {}
+    changed = [f"{key}={value}" for key, value in {**wording, **given, **recipe_options, **asked}.items()]
+    how = f"recipe: {choice.sentence}" + (f"; changed: {', '.join(changed)}" if changed else "")
+    folder = Path(out) if out else Path("runs") / slug(f"{name}-{Path(data).stem or data}")
+    notes = (task.split.note, *task.notes(sizes), how)
+    return Plan(model, task.for_network(model), recipe, folder, notes, task.updates(recipe))
+
+
+def understood(split: Split, given: Mapping[str, Any]) -> tuple[Task, dict[str, Any], dict[str, Any]]:
+    """Fit a task to data; return it, the options that are not about words, and those that are."""
+    wording = {key: value for key, value in given.items() if key in wording_of(split)}
+    rest = {key: value for key, value in given.items() if key not in wording}
+    return task_of(split, **wording), rest, wording
+
+
+def _load(name: str, data: str, options: dict[str, Any]) -> Any:
+    """Load the data; for a network that reads sequences a table of numbers is a series."""
+    path = Path(data).expanduser()
+    file = data not in (*SETS, *NAMED) and path.suffix.lower() in TABLES
+    if name == "one-to-many" and file:
+        return load(data, **{"kind": "descriptions", **options})
+    table = name in ("many-to-one", "many-to-many") and file
+    if not table or form_of(path, list(options), options.get("kind")) not in ("table", "series"):
+        return load(data, **options)
+    if name == "many-to-many":
+        options.setdefault("each_step", True)
+    try:
+        return load(data, **{"kind": "series", **options})
+    except DataError as error:
+        if "kind" in options or "holds text" not in str(error):
+            raise
+        raise DataError(f"{error} Texts with labels are read with --read kind=text.") from None
+
+
+def _known(name: str, given: dict[str, Any]) -> None:
+    """Refuse an option that neither the architecture nor the recipe nor a dictionary has, naming all lists."""
+    try:
+        configure(name, **{key: value for key, value in given.items() if key not in ("inputs", "outputs")})
+    except ArgumentError as error:
+        if "has no option" not in str(error):
+            if name in SEQUENCES:
+                return  # sizes that are chosen next may mend it
+            raise
+        texts = f"; those of texts are {', '.join(WORDING)}" if name in SEQUENCES else ""
+        raise ArgumentError(f"{error} The recipe's options are {', '.join(option_names())}{texts}.") from None
+    except TypeError:
+        return

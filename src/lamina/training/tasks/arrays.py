@@ -1,0 +1,263 @@
+"""Arrays: pictures, rows of a table, vectors and series, with a class, numbers or a structure to learn."""
+
+import base64
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from lamina._errors import ArgumentError, DataError, ShapeError
+from lamina._types import Float, Tensor
+from lamina.architectures.recurrent import ManyToMany, ManyToOne, OneToMany
+from lamina.architectures.seq2seq import EncoderDecoder
+from lamina.data.cells import SUFFIXES as TABLES
+from lamina.data.dataset import Dataset, Spec, all_targets
+from lamina.data.pictures import SUFFIXES as PICTURES
+from lamina.data.pictures import read_image
+from lamina.data.preprocess import Preprocess
+from lamina.data.series import load_series
+from lamina.data.source import Source
+from lamina.data.splits import Split
+from lamina.data.tables import read_rows
+from lamina.functional.activations import probabilities
+from lamina.training.look import with_threads
+from lamina.training.objective import Objective, choose
+from lamina.training.recipe import Recipe
+from lamina.training.runtime import Runtime
+from lamina.training.tasks.answers import judge_classes, judge_numbers
+from lamina.training.tasks.batches import as_read
+from lamina.training.tasks.feed import batch_size
+from lamina.training.tasks.fits import SEQUENCES
+from lamina.training.tasks.recommended import network_options, recommend, recommend_series, series_options
+from lamina.training.tasks.task import Choice, Predictions, Task, on_device
+
+if TYPE_CHECKING:
+    from lamina.training.run import Run
+
+THUMBNAIL = 64
+FEATURES = 12  # of a row that a report shows
+
+
+class Arrays(Task):
+    """Pictures, tables, vectors and series."""
+
+    stacks = True
+
+    def __init__(self, preprocess: Preprocess | None, split: Split | None = None) -> None:
+        self._given, self._split = preprocess, split
+
+    @cached_property
+    def preprocess(self) -> Preprocess:
+        """How examples are prepared; fitted when it is first asked for, so that pictures are measured once."""
+        return self._given or Preprocess.fit(self.split.train)
+
+    @property
+    def spec(self) -> Spec:
+        """What the stored examples are."""
+        return self._given.spec if self._given else self.split.train.spec
+
+    @classmethod
+    def fit(cls, split: Split, **wording: Any) -> "Arrays":
+        """Fit the preparation to the training part."""
+        return cls(None, split)
+
+    def for_network(self, model: nn.Module) -> "Arrays":
+        """Give the task with examples of the shape that a network takes."""
+        shape = None if reads_sequences(model) else getattr(getattr(model, "config", None), "inputs", None)
+        if self._given is not None or shape is None:
+            return self
+        wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+        done = vars(self).get("preprocess")
+        if done is not None and self.spec.kind != "image" and math.prod(wanted) == math.prod(done.inputs):
+            return type(self)(replace(done, inputs=wanted), self.split)
+        return type(self)(Preprocess.fit(self.split.train, shape), self.split)
+
+    def sizes(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Choose the sizes of an architecture, unless they are given."""
+        if name in SEQUENCES:
+            return series_options(name, self.spec, given)
+        prepared = self.preprocess.inputs if self.spec.kind == "table" else self.spec.inputs
+        return network_options(name, self.spec, prepared, dict(given))
+
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
+        """Choose a recipe for an architecture of some sizes."""
+        examples = len(self.split.train)
+        return recommend_series(examples) if name in SEQUENCES else recommend(name, self.spec, examples, dict(sizes))
+
+    def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say whether pictures are scaled."""
+        wanted = sizes["inputs"]
+        if self.spec.kind != "image" or not isinstance(wanted, tuple) or wanted == self.spec.inputs:
+            return ()
+        return (f"pictures of {' x '.join(map(str, self.spec.inputs))} are scaled to {' x '.join(map(str, wanted))}",)
+
+    def threads(self, runtime: Runtime, model: nn.Module, recipe: Recipe) -> Runtime:
+        """Fill in the number of threads on the CPU, unless it is given: by a fixed rule from the work of an update."""
+        try:
+            work = self.look(model).operations * batch_size(recipe, len(self.split.train))
+        except Exception:  # the objective that is chosen next says what does not fit
+            return runtime
+        return with_threads(runtime, work)
+
+    def example(self, model: nn.Module) -> tuple[Tensor, ...]:
+        """Give one prepared example."""
+        parameter = next(model.parameters())
+        shape, tokens = self.preprocess.inputs, self.preprocess.kept_dtype == torch.int64
+        return (torch.zeros(1, *shape, dtype=torch.int64 if tokens else parameter.dtype, device=parameter.device),)
+
+    def objective(self, model: nn.Module, recipe: Recipe) -> Objective:
+        """Choose the loss by what the network gives for one example, and check that it fits."""
+        spec = self.spec
+        if recipe.label_smoothing:
+            raise ArgumentError(
+                f"`label_smoothing` is for texts and tokens, got {recipe.label_smoothing} for data of kind "
+                f"{spec.kind!r}: leave it out."
+            )
+        outputs = self.look(model).outputs
+        given = math.prod(outputs.shape[1:])
+        wanted = (1, 2) if spec.task == "classification" and spec.outputs == 2 else (spec.outputs,)
+        if given not in wanted:
+            what = "classes" if spec.task == "classification" else "outputs"
+            raise ShapeError(
+                f"the network gives {given} outputs, but the data have {spec.outputs} {what}: "
+                f"build it with outputs={spec.outputs}."
+            )
+        train = self.split.train
+        return on_device(choose(spec.task, given, recipe.loss, recipe.class_weights, all_targets(train)), model, recipe)
+
+    def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
+        """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
+        if loss is not None or self.spec.task != "classification":
+            return Objective(loss or "mse")
+        return Objective("bce" if self.look(model).outputs.numel() == 1 else "nll")
+
+    def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
+        """Give the prepared examples of a part of the data."""
+        source = self.preprocess.source(part, device, augment=None if check else recipe.augment)
+        return source.finished() if torch.device(device).type == "cpu" else source
+
+    @classmethod
+    def score_of(cls, spec: Spec) -> str:
+        """Name the score of a check."""
+        return "accuracy" if spec.task == "classification" else "mse"
+
+    @torch.no_grad()
+    def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
+        """Return what a network gives for stored examples, before any softmax."""
+        parameter = next(model.parameters())
+        prepared = (self.preprocess.apply(part) for part in inputs.split(batch_size))
+        return torch.cat([model(as_read(each, parameter.dtype).to(parameter.device)).cpu() for each in prepared])
+
+    def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
+        """Judge a trained network on data it has never seen."""
+        inputs, targets = test.take(torch.arange(len(test)))
+        outputs = self.outputs(run.model, inputs)
+        if self.spec.task == "classification":
+            return judge_classes(run.objective, self.spec.classes, inputs, targets, outputs, self.shown)
+        return judge_numbers(run.objective, self.preprocess, inputs, targets, outputs, self.shown)
+
+    def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
+        """Predict pictures, rows of a table, what comes after a series, or arrays."""
+        names, inputs = self.read(what)
+        return self.told(names, self.outputs(run.model, inputs))
+
+    def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
+        """Make predictions of outputs."""
+        if self.spec.task == "classification":
+            return Predictions(names, self.spec.classes, probabilities(outputs))
+        return Predictions(names, (), self.preprocess.untargets(outputs).reshape(len(outputs), -1))
+
+    def read(self, what: Any) -> tuple[tuple[str, ...], Tensor]:
+        """Give names and stored examples of what is meant: a path, a list of paths, or an array."""
+        if isinstance(what, list | tuple) and what and all(isinstance(p, str | Path) for p in what):
+            parts = [self.read(path) for path in what]
+            return tuple(name for names, _ in parts for name in names), torch.cat([inputs for _, inputs in parts])
+        if isinstance(what, str | Path):
+            path = Path(what)
+            if not path.exists():
+                raise DataError(f"{path} does not exist: check the name.")
+            return self.read_file(path)
+        inputs, shape = torch.as_tensor(what), self.spec.inputs
+        if tuple(inputs.shape) == shape:
+            inputs = inputs[None]
+        if tuple(inputs.shape[1:]) != shape:
+            raise ShapeError(
+                f"examples must have the shape {shape} of the training data, got {tuple(inputs.shape[1:])}."
+            )
+        return tuple(map(str, range(len(inputs)))), inputs
+
+    def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
+        """Read a picture, a folder of pictures, a table, or the end of a series."""
+        spec = self.spec
+        if spec.kind == "image":
+            files = sorted(p for p in path.iterdir() if p.suffix.lower() in PICTURES) if path.is_dir() else [path]
+            if not files:
+                raise DataError(f"{path} holds no pictures ({', '.join(sorted(PICTURES))}).")
+            channels, height, width = spec.inputs
+            images = [read_image(file, (channels, height, width), spec.resize or "fit") for file in files]
+            return tuple(file.name for file in files), torch.stack(images)
+        if path.suffix.lower() not in TABLES:
+            what = f"{path.name} is not a table ({', '.join(TABLES)})"
+            raise DataError(f"{what}, but the run was trained on a {spec.kind}.")
+        if spec.kind == "series":
+            return (path.name,), last_window(path, spec)[None]
+        rows = read_rows(path, spec)
+        return tuple(map(str, range(1, len(rows) + 1))), rows
+
+    def shown(self, example: Tensor) -> dict[str, Any]:
+        """Give what a report shows of an example: a small picture, or its values by name."""
+        spec = self.spec
+        if spec.kind == "image":
+            return {"picture": thumbnail(example)}
+        if spec.kind == "series":
+            last = zip(spec.features, example[-1], strict=False)
+            return {"values": {f"last {name}": round(float(x), 6) for name, x in last}}
+        names = spec.features or tuple(f"x{j + 1}" for j in range(example.numel()))
+        values = list(zip(names, example.flatten().tolist(), strict=False))[:FEATURES]
+        return {"values": {name: _cell(spec, j, value) for j, (name, value) in enumerate(values)}}
+
+
+def reads_sequences(model: nn.Module) -> bool:
+    """Say whether a network is one of the recurrent ones, whose number of inputs is that of a step."""
+    return isinstance(model, OneToMany | ManyToOne | ManyToMany | EncoderDecoder)
+
+
+def last_window(path: Path, spec: Spec) -> Float[Tensor, "time feature"]:
+    """Read the last moments of a series, as many as a network was trained to look back."""
+    data = load_series(path, window=1)
+    if data.spec.features != spec.features:
+        raise DataError(
+            f"{path.name} must have the columns {', '.join(spec.features)} of the training series, got "
+            f"{', '.join(data.spec.features)}."
+        )
+    if len(data.values) < spec.inputs[0]:
+        raise DataError(
+            f"{path.name} has {len(data.values)} moments, but the network looks back {spec.inputs[0]}: give more."
+        )
+    return data.values[-spec.inputs[0] :]
+
+
+def _cell(spec: Spec, column: int, value: float) -> Any:
+    levels = spec.levels[column] if spec.levels else ()
+    if value != value:
+        return None
+    return levels[int(value)] if levels else round(value, 6)
+
+
+def thumbnail(image: Tensor) -> str:
+    """Encode a picture as a small PNG in a data address, for a report that needs no other file."""
+    from PIL import Image
+
+    pixels = image if image.dtype == torch.uint8 else (image.clamp(0, 1) * 255).round().to(torch.uint8)
+    array = pixels[0].numpy() if pixels.shape[0] == 1 else pixels[:3].permute(1, 2, 0).contiguous().numpy()
+    picture = Image.fromarray(array)
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

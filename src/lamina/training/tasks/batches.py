@@ -1,0 +1,241 @@
+"""Feeds of sequences: batches whose shapes only the host knows, pairs with a teacher, windows of a running text."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from lamina._errors import ArgumentError
+from lamina._types import Bool, Int, Tensor
+from lamina.architectures.seq2seq import teacher_inputs
+from lamina.data.source import Source
+from lamina.data.tokens import TokenSource
+from lamina.data.vocabulary import START
+from lamina.functional.random import uniform
+from lamina.functional.recurrent import State
+from lamina.training.objective import Objective
+from lamina.training.order import epoch_order
+from lamina.training.recipe import GD, SGD, Recipe
+from lamina.training.streams import StreamSource
+from lamina.training.tasks.feed import Feed
+
+CHECK_BATCH = 200
+_MIXING = 0x54454143  # the stream of random numbers that chooses between true and own words
+
+
+class SequenceFeed(Feed):
+    """Batches of alike lengths, where lengths differ; whole numbers stay whole numbers."""
+
+    gathers = False
+
+    def begin(self, epoch: int, batch: int, step: int) -> None:
+        """Lay out the batches of an epoch, from a batch on."""
+        if isinstance(self.source, TokenSource) and self.sampling == "epoch":
+            self._batches = self.source.order(self.batch_size, self.recipe.seed, epoch)
+        else:
+            order = epoch_order(len(self.source), self.batch_size, self.sampling, self.recipe.seed, epoch)
+            self._batches = list(order.split(self.batch_size))
+        self.cursor, self.seen = batch, sum(map(len, self._batches[:batch]))
+
+    @property
+    def last(self) -> bool:
+        """Whether the next batch is the last of the epoch."""
+        return self.cursor + 1 >= self.batches
+
+    def next(self, step: int) -> tuple[Tensor, Tensor]:
+        """Give the next batch, for update number `step`."""
+        indices = self._batches[self.cursor]
+        self.cursor += 1
+        self.seen += len(indices)
+        return self.source.batch(indices, (self.recipe.seed, step))
+
+    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Call a network with a batch."""
+        return cast(Tensor, model(as_read(inputs, self.recipe.dtype)))
+
+    @torch.no_grad()
+    def check(self, model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
+        """Return the mean loss and score on all examples of a source; every word counts once."""
+        model.eval()
+        everything = torch.arange(len(source)).split(CHECK_BATCH)
+        batches = source.in_order(CHECK_BATCH) if isinstance(source, TokenSource) else everything
+        pairs = (source.batch(indices, None) for indices in batches)
+        return _means(((self.outputs(model, *pair), pair[1]) for pair in pairs), objective)
+
+
+class PairFeed(SequenceFeed):
+    """Pairs whose decoder hears the true words before, or more and more of its own.
+
+    `teacher_forcing` of the recipe is the share of true words at the last step.
+    """
+
+    _now: int | Tensor = 0
+
+    def at(self, step: int | Tensor) -> None:
+        """Hear which update comes next."""
+        self._now = step
+
+    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Call a network with a batch and what its decoder hears."""
+        true = teacher_inputs(targets, START)
+        final = self.recipe.teacher_forcing
+        if final == 1 or not model.training:
+            return cast(Tensor, model(inputs, true))
+        model.eval()  # a look ahead, for which no dropout mask is used up
+        with torch.no_grad():
+            own = model(inputs, true).argmax(-1)
+        model.train()
+        share = 1 - (1 - final) * (self._now / max(1, self.recipe.epochs * self.batches - 1))
+        return cast(Tensor, model(inputs, scheduled_inputs(targets, own, share, self.recipe.seed, self._now)))
+
+
+class WindowFeed(SequenceFeed):
+    """Windows of a running text: each goes on from the state in which the one before ended.
+
+    The gradient stops at the beginning of a window. The state is part of `state`, so that a resume in the middle of an
+    epoch goes on with it, and is zero at the beginning of an epoch.
+
+    Args:
+        source: the training text.
+        recipe: `batch_size` readers at once, `window` steps each.
+        model: a network with `read(inputs, state)`, as `ManyToMany`.
+    """
+
+    def __init__(self, source: StreamSource, recipe: Recipe, model: nn.Module) -> None:
+        if isinstance(recipe.optimizer, GD) or recipe.sampling != "epoch":
+            what = "gd" if isinstance(recipe.optimizer, GD) else f"sampling={recipe.sampling!r}"
+            raise ArgumentError(f"a running text is read in order, window by window, got {what}: use 'adam'.")
+        self.carried = no_state(model, source.rows)
+        super().__init__(source, recipe)
+
+    def begin(self, epoch: int, batch: int, step: int) -> None:
+        """Go to the beginning of the text, or to a window in the middle with the state that was restored."""
+        self.cursor = batch
+        for part in self.carried if batch == 0 else ():
+            part.zero_()
+
+    def next(self, step: int) -> tuple[Tensor, Tensor]:
+        """Give the next window."""
+        self.cursor += 1
+        return cast(StreamSource, self.source).window(self.cursor - 1)
+
+    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Let a network read on."""
+        outputs, state = model.read(inputs, as_state(self.carried))
+        self._after = [part.detach() for part in parts_of(state)]
+        return cast(Tensor, outputs)
+
+    def carry(self) -> None:
+        """Keep the state at the end of the window."""
+        for part, value in zip(self.carried, self._after, strict=True):
+            part.copy_(value)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the live tensors, by name, that a resume must bring back."""
+        return {f"step/carried{number}": part for number, part in enumerate(self.carried)}
+
+    @torch.no_grad()
+    def check(self, model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
+        """Return the mean loss and score along a running text, the state carried from window to window."""
+        return stream_loss_and_score(model, cast(StreamSource, source), objective)
+
+
+@torch.no_grad()
+def stream_loss_and_score(model: nn.Module, source: StreamSource, objective: Objective) -> tuple[float, float]:
+    """Evaluate a network along a running text, the state carried from window to window."""
+    model.eval()
+    parts = no_state(model, source.rows)
+
+    def read() -> Iterable[tuple[Tensor, Tensor]]:
+        nonlocal parts
+        for number in range(source.windows):
+            inputs, targets = source.window(number)
+            outputs, state = cast(Any, model).read(inputs, as_state(parts))
+            parts = parts_of(state)
+            yield outputs, targets
+
+    return _means(read(), objective)
+
+
+def _means(judged: Iterable[tuple[Tensor, Tensor]], objective: Objective) -> tuple[float, float]:
+    judge, sums = objective.plain, torch.zeros(3, dtype=torch.float64)
+    for outputs, targets in judged:
+        count = torch.as_tensor(judge.count(targets), device=outputs.device).double()
+        parts = judge.loss(outputs, targets).double() * count, judge.score(outputs, targets), count
+        sums = sums.to(outputs.device) + torch.stack(parts)
+    loss, score, count = sums.tolist()
+    return loss / max(1.0, count), score / max(1.0, count)
+
+
+def scheduled_inputs(
+    targets: Int[Tensor, "batch time"],
+    own: Int[Tensor, "batch time"],
+    share: float | Tensor,
+    seed: int,
+    step: int | Tensor,
+) -> Int[Tensor, "batch time"]:
+    """Give what a decoder reads when it hears only some true words, and of the others what it would have said.
+
+    Both are moved on by one step, and START comes first. Which words are true is a pure function of seed and step.
+
+    Args:
+        targets: the true words.
+        own: what the network says at each step after hearing the true words before.
+        share: how many true words, from 0 to 1.
+        seed: which experiment.
+        step: which update.
+
+    >>> targets, own = torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9, 4]])
+    >>> scheduled_inputs(targets, own, 1.0, 0, 0).tolist(), scheduled_inputs(targets, own, 0.0, 0, 0).tolist()
+    ([[2, 5, 6]], [[2, 8, 9]])
+    """
+    true, said = teacher_inputs(targets, START), teacher_inputs(own, START)
+    return torch.where(true_words(true.shape, share, seed, step, targets.device), true, said)
+
+
+def true_words(
+    shape: tuple[int, ...], share: float | Tensor, seed: int, step: int | Tensor, device: torch.device | str = "cpu"
+) -> Bool[Tensor, "..."]:
+    """Choose where true words are heard.
+
+    >>> true_words((6,), 0.5, seed=0, step=3).tolist() == true_words((6,), 0.5, seed=0, step=3).tolist()
+    True
+    """
+    return uniform(tuple(shape), seed, _MIXING, step, device) < share
+
+
+def as_read(inputs: Tensor, dtype: torch.dtype) -> Tensor:
+    """Give real inputs the type of the network; words stay whole numbers."""
+    return inputs.to(dtype) if inputs.is_floating_point() else inputs
+
+
+def no_state(model: nn.Module, rows: int) -> list[Tensor]:
+    """Give the state before the first word, all zeros: h, and c for an LSTM."""
+    recurrent = getattr(model, "recurrent", None)
+    if recurrent is None or not hasattr(model, "read"):
+        raise ArgumentError(
+            f"a running text needs a network that can go on from a state, got {type(model).__name__}: use many-to-many."
+        )
+    if recurrent.directions == 2:
+        raise ArgumentError(
+            "`bidirectional` must be False for a running text: who reads backward has seen the next word already."
+        )
+    parameter = next(model.parameters())
+    shape = (recurrent.layers, rows, recurrent.hidden_size)
+    return [parameter.new_zeros(shape).detach() for _ in range(2 if recurrent.cell == "lstm" else 1)]
+
+
+def as_state(parts: list[Tensor]) -> State:
+    """Give the parts of a state as a network takes them."""
+    return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+
+def parts_of(state: State) -> list[Tensor]:
+    """Give the tensors of a state."""
+    return [state] if isinstance(state, Tensor) else list(state)
+
+
+def readers(recipe: Recipe) -> int:
+    """Return how many readers go along a running text at once."""
+    return 1 if isinstance(recipe.optimizer, SGD) else recipe.batch_size

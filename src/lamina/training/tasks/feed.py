@@ -1,0 +1,105 @@
+"""Feeds: the batches of an epoch in their order, and how a network is called with one."""
+
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from lamina._types import Tensor
+from lamina.data.source import Source
+from lamina.training.objective import Objective
+from lamina.training.order import epoch_order
+from lamina.training.recipe import GD, SGD, Recipe
+
+CHECK_BATCH = 1000
+
+
+def batch_size(recipe: Recipe, examples: int) -> int:
+    """Return how many examples a step takes: all, one, or what the recipe says."""
+    if isinstance(recipe.optimizer, GD):
+        return examples
+    return 1 if isinstance(recipe.optimizer, SGD) else min(recipe.batch_size, examples)
+
+
+def steps_per_epoch(recipe: Recipe, examples: int) -> int:
+    """Return how many updates make an epoch; the last batch of a shuffled epoch may be shorter."""
+    size = batch_size(recipe, examples)
+    return -(-examples // size) if recipe.sampling == "epoch" else max(1, examples // size)
+
+
+class Feed:
+    """Batches of arrays, which lie on the device or are streamed, in the order of an epoch.
+
+    Args:
+        source: the training examples.
+        recipe: how large batches are, and how they are drawn.
+    """
+
+    def __init__(self, source: Source, recipe: Recipe) -> None:
+        self.source, self.recipe = source, recipe
+        self.batch_size, self.batches = batch_size(recipe, len(source)), steps_per_epoch(recipe, len(source))
+        # Alg. 3 draws every example independently.
+        independent = isinstance(recipe.optimizer, SGD) and recipe.sampling == "epoch"
+        self.sampling = "with-replacement" if independent else recipe.sampling
+        self.order = torch.empty(0, dtype=torch.int64)
+        self.cursor = self.seen = 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches are."""
+        return self.source.device
+
+    @property
+    def gathers(self) -> bool:
+        """Whether batches can be gathered on the device by their places in the order alone."""
+        return self.source.inputs is not None
+
+    @property
+    def size(self) -> int:
+        """How many examples the next batch has."""
+        return min(self.batch_size, len(self.order) - self.cursor)
+
+    def begin(self, epoch: int, batch: int, step: int) -> None:
+        """Lay out the order of an epoch, from a batch on, which is update number `step`."""
+        order = epoch_order(len(self.source), self.batch_size, self.sampling, self.recipe.seed, epoch)
+        self.order = order.to(self.device)
+        self.cursor = self.seen = min(batch * self.batch_size, len(order))
+        rest = self.order[self.cursor :].split(self.batch_size)
+        self.source.prefetch(rest, [(self.recipe.seed, step + i) for i in range(len(rest))])
+
+    def next(self, step: int) -> tuple[Tensor, Tensor]:
+        """Give the next batch, for update number `step`."""
+        indices = self.order[self.cursor : self.cursor + self.batch_size]
+        self.cursor += len(indices)
+        self.seen += len(indices)
+        return self.source.batch(indices, (self.recipe.seed, step))
+
+    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Call a network with a batch."""
+        return cast(Tensor, model(inputs.to(self.recipe.dtype)))
+
+    def at(self, step: int | Tensor) -> None:
+        """Hear which update comes next: a number, or a tensor that counts on the device."""
+
+    def carry(self) -> None:
+        """Keep what the next update needs of this one: nothing."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the live tensors, by name, that a resume must bring back."""
+        return {}
+
+    @torch.no_grad()
+    def check(self, model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
+        """Return the mean loss and score on all examples of a source; none is padded or counted twice."""
+        model.eval()
+        dtype = next(model.parameters()).dtype
+        sums = torch.zeros(2, dtype=torch.float64)
+        batches = torch.arange(len(source)).split(CHECK_BATCH)
+        source.prefetch(batches)
+        for indices in batches:
+            inputs, targets = source.batch(indices, None)
+            outputs = model(inputs.to(dtype))
+            pair = torch.stack([objective.loss(outputs, targets) * len(indices), objective.score(outputs, targets)])
+            sums = sums.to(pair.device) + pair.double()
+        loss, score = (sums / len(source)).tolist()
+        return loss, score

@@ -1,0 +1,77 @@
+"""What is learned from data of a kind, one file a kind; a new kind is a file, a row in `KINDS` and a test."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lamina._errors import ArgumentError
+from lamina.data.dataset import Dataset, Spec
+from lamina.data.descriptions import DescriptionPreprocess
+from lamina.data.preprocess import Preprocess
+from lamina.data.splits import Split
+from lamina.data.tokens import TextPreprocess
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.tasks.descriptions import Descriptions
+from lamina.training.tasks.pairs import Pairs
+from lamina.training.tasks.running import RunningText
+from lamina.training.tasks.task import Task
+from lamina.training.tasks.tokens import Texts, Tokens
+
+KINDS: tuple[tuple[str | None, str | None, type[Task], Any], ...] = (
+    (None, "description", Descriptions, DescriptionPreprocess),
+    ("pairs", None, Pairs, TextPreprocess),
+    ("text", "language", RunningText, TextPreprocess),
+    ("text", None, Texts, TextPreprocess),
+    ("tokens", None, Tokens, Preprocess),
+    (None, None, Arrays, Preprocess),
+)
+"""Kind and task of the data, what is learned from them, and how they are prepared; the first that fits counts."""
+
+
+def _row(spec: Spec) -> tuple[type[Task], Any]:
+    fitting = (row for row in KINDS if row[0] in (None, spec.kind) and row[1] in (None, spec.task))
+    _, _, task, preprocess = next(fitting)
+    return task, preprocess
+
+
+def task_of(data: Dataset | Split | Task, *, preprocess: Any = None, seed: int = 0, **wording: Any) -> Task:
+    """Say what is learned from data, and fit how they are prepared.
+
+    Args:
+        data: a dataset, divided 4:1:1, or its split; a task stays what it is.
+        preprocess: how examples are prepared, if that was fitted before.
+        seed: of the division.
+        **wording: how texts become tokens: `level`, `min_count`, `longest` and the like.
+
+    >>> from lamina.data.synthetic import moons
+    >>> type(task_of(moons(60))).__name__
+    'Arrays'
+    """
+    if isinstance(data, Task):
+        return data
+    split = data if isinstance(data, Split) else data.split(seed=seed)  # type: ignore[attr-defined]
+    kind, _ = _row(split.train.spec)
+    for name in wording:
+        if name not in kind.wording:
+            known = f"there are {', '.join(kind.wording)}" if kind.wording else "they have no dictionary"
+            raise ArgumentError(f"`{name}` is no option of data of kind {split.train.spec.kind!r}: {known}.")
+    return kind(preprocess, split) if preprocess is not None else kind.fit(split, **wording)
+
+
+def wording_of(data: Split) -> tuple[str, ...]:
+    """Name the options that say how texts become tokens; none for data that are no texts."""
+    return _row(data.train.spec)[0].wording
+
+
+def read_task(values: Mapping[str, Any], split: Split | None = None) -> Task:
+    """Make a task of what its `as_dict` gave."""
+    kind, preprocess = _row(Spec.from_dict(values["spec"]))
+    return kind(preprocess.from_dict(values), split)
+
+
+def metric_of(spec: Spec) -> str:
+    """Name the score of a check on such data.
+
+    >>> metric_of(Spec("pairs", "translation", (9,), 1))
+    'token_accuracy'
+    """
+    return _row(spec)[0].score_of(spec)

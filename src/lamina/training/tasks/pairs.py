@@ -1,0 +1,87 @@
+"""Pairs of texts: the second is learned from the first."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from lamina._errors import MissingExtraError
+from lamina._types import Tensor
+from lamina.architectures.seq2seq import teacher_inputs
+from lamina.data.dataset import Dataset
+from lamina.data.source import Source
+from lamina.data.text import answers_of, texts_of
+from lamina.data.tokens import TokenSource
+from lamina.data.translation_metrics import bleu, chrf, exact_share
+from lamina.data.vocabulary import PAD, START
+from lamina.training.recipe import Recipe
+from lamina.training.tasks.batches import PairFeed
+from lamina.training.tasks.feed import Feed
+from lamina.training.tasks.recommended import clipped
+from lamina.training.tasks.task import SHOWN, Choice, Predictions, Task, wrong
+from lamina.training.tasks.tokens import Texts, units, word_metrics
+from lamina.training.texts import texts_from, translate
+
+if TYPE_CHECKING:
+    from lamina.training.run import Run
+
+
+class Pairs(Texts):
+    """Translations, or any text for a text."""
+
+    takes = ("seq2seq", "EncoderDecoder")
+    many = 20_000
+    score_of = Task.score_of
+
+    def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        if not self._is_many or given.get("mode") == "notes":
+            return {"hidden": 192, "embedding": 64, "padding": PAD, "input_dropout": 0.1, "output_dropout": 0.1}
+        sizes = {"hidden": 768, "embedding": 384, "padding": PAD, "input_dropout": 0.5, "output_dropout": 0.5}
+        learned = isinstance(given.get("target_embedding", given.get("embedding", 384)), int)
+        return sizes | {"embedding_std": 0.1, "bidirectional": True, "context": "mean", "tied": learned}
+
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
+        """Choose a recipe for an architecture of some sizes."""
+        examples = len(self.split.train)
+        few = examples <= self.many
+        batch, rate, smoothing = (32, 0.003, 0.0) if few else (64, 0.002, 0.1)
+        epochs = max(5, min(40, round(14 * (8000 if few else 29_000) / max(1, examples))))
+        return clipped(rate, epochs, batch, smoothing=smoothing)
+
+    def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say how many words there are."""
+        read, written = self.dictionary.vocabulary, self.dictionary.answer_vocabulary or self.dictionary.vocabulary
+        words = units(read.wording.level)
+        return (f"dictionaries: {len(read.words):,} {words} to read, {len(written.words):,} to write",)
+
+    def example(self, model: nn.Module) -> tuple[Tensor, ...]:
+        """Give one row of a few words, and what the decoder hears."""
+        (words,) = super().example(model)
+        return words, teacher_inputs(words, START)
+
+    def feed(self, source: Source, model: nn.Module, recipe: Recipe) -> Feed:
+        """Give the batches of the training part in their order."""
+        return PairFeed(source, recipe)
+
+    def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
+        """Judge a trained network on data it has never seen."""
+        source = TokenSource(self.dictionary.encode(test), next(run.model.parameters()).device)
+        metrics = word_metrics(*PairFeed(source, Recipe()).check(run.model, source, run.objective))
+        texts, answers = texts_of(test), answers_of(test)
+        written, worth = translate(run.model, self.dictionary, texts)
+        metrics["exact"] = exact_share(written, answers)
+        try:
+            metrics["bleu"], metrics["chrf"] = bleu(written, answers).score, chrf(written, answers).score
+        except MissingExtraError:
+            pass  # the extra `language` brings them
+        worst = [
+            {"index": i, "text": texts[i][:SHOWN], "target": answers[i][:SHOWN], "output": written[i][:SHOWN]}
+            for i in wrong(worth.argsort(descending=True).tolist(), written, answers)
+        ]
+        return {"examples": len(test), "metrics": metrics, "worst": worst}
+
+    def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
+        """Translate texts."""
+        texts = texts_from(what)
+        written, worth = translate(run.model, self.dictionary, texts, **options)
+        return Predictions(tuple(texts), (), worth[:, None], tuple(written))

@@ -1,0 +1,232 @@
+"""What is learned from data of a kind: everything that knows which kind they are is a method of its task."""
+
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import nn
+
+from lamina._errors import ArgumentError, ShapeError
+from lamina._types import Float, Tensor
+from lamina.data.dataset import Dataset, Spec
+from lamina.data.source import Source
+from lamina.data.splits import Split
+from lamina.training.look import Look, look
+from lamina.training.objective import Objective
+from lamina.training.recipe import Recipe
+from lamina.training.runtime import Runtime
+from lamina.training.tasks.feed import Feed, steps_per_epoch
+
+if TYPE_CHECKING:
+    from lamina.training.run import Run
+
+SHOWN = 200
+"""Characters of a text that a record shows."""
+
+WORST = 24
+"""Mistakes that a record shows."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A recipe and the sentence that says why."""
+
+    recipe: Recipe
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a network says about some examples.
+
+    Args:
+        names: what each example is called.
+        classes: the names of the classes, none for real outputs.
+        values: probabilities of the classes, or real outputs in the units of the training targets; of translations
+            the mean logarithm of the probability of a word, of labels at every step their mean probability.
+        texts: what was written, for translations and labels at every step.
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    values: Float[Tensor, "batch label"]
+    texts: tuple[str, ...] = ()
+
+    def top(self, count: int = 5) -> list[list[tuple[str, float]]]:
+        """List, for each example, the most likely classes with their probabilities."""
+        best = self.values.topk(min(count, self.values.shape[1]), dim=1)
+        return [
+            [(self.classes[i], p) for i, p in zip(row.tolist(), prob.tolist(), strict=True)]
+            for row, prob in zip(best.indices, best.values, strict=True)
+        ]
+
+    @property
+    def labels(self) -> list[str]:
+        """The most likely class of each example."""
+        return [self.classes[i] for i in self.values.argmax(1).tolist()]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class Task:
+    """What is learned from data of one kind.
+
+    A task prepares the data, gives sizes and a recipe to an architecture, lays out the batches of an epoch and calls
+    the network with one, owns loss, score and judgement, reads what is to be predicted, and is kept with a run.
+
+    Args:
+        preprocess: how examples are prepared, fitted to the training part.
+        split: the data; None where only a trained network is used.
+    """
+
+    stacks: ClassVar[bool] = False
+    """Whether networks of one shape can be trained as one."""
+
+    writes: ClassVar[bool] = False
+    """Whether a trained network goes on with a text instead of predicting."""
+
+    _looked: "tuple[weakref.ref[nn.Module], Look] | None" = None
+
+    wording: ClassVar[tuple[str, ...]] = ()
+    """Options that say how texts become tokens."""
+
+    def __init__(self, preprocess: Any, split: Split | None = None) -> None:
+        self.preprocess, self._split = preprocess, split
+
+    @property
+    def spec(self) -> Spec:
+        """What the stored examples are."""
+        spec: Spec = self.preprocess.spec
+        return spec
+
+    @property
+    def split(self) -> Split:
+        """The data."""
+        if self._split is None:
+            raise ArgumentError("this task has no data: give a dataset or its split.")
+        return self._split
+
+    # from data to a network and a recipe
+
+    @classmethod
+    def fit(cls, split: Split, **wording: Any) -> "Task":
+        """Fit the preparation to the training part."""
+        raise NotImplementedError
+
+    def for_network(self, model: nn.Module) -> "Task":
+        """Give the task with examples of the shape that a network takes."""
+        return self
+
+    def on(self, split: Split) -> "Task":
+        """Give the task with other data, prepared as before."""
+        return type(self)(self.preprocess, split)
+
+    def sizes(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Choose the sizes of an architecture, unless they are given."""
+        raise NotImplementedError
+
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
+        """Choose a recipe for an architecture of some sizes."""
+        raise NotImplementedError
+
+    def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say what was decided about the data, for people."""
+        return ()
+
+    def said(self) -> dict[str, Any]:
+        """Give the options of a dictionary that a command must say to make it again."""
+        return {}
+
+    def updates(self, recipe: Recipe) -> int:
+        """Return how many updates make an epoch."""
+        return steps_per_epoch(recipe, len(self.split.train))
+
+    # training
+
+    def example(self, model: nn.Module) -> tuple[Tensor, ...]:
+        """Give what a network takes for one prepared example."""
+        raise NotImplementedError
+
+    def look(self, model: nn.Module) -> Look:
+        """Run a network with one example, once."""
+        if self._looked is None or self._looked[0]() is not model:
+            found = look(model, *self.example(model))
+            if not isinstance(found.outputs, Tensor) or len(found.outputs) != 1:
+                raise ShapeError("the network must return one tensor with one row an example.")
+            self._looked = weakref.ref(model), found
+        return self._looked[1]
+
+    def threads(self, runtime: Runtime, model: nn.Module, recipe: Recipe) -> Runtime:
+        """Fill in the number of threads on the CPU, unless it is given."""
+        raise NotImplementedError
+
+    def objective(self, model: nn.Module, recipe: Recipe) -> Objective:
+        """Choose the loss by what the network gives for one example, and check that it fits."""
+        raise NotImplementedError
+
+    def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
+        """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
+        raise NotImplementedError
+
+    def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
+        """Give the prepared examples of a part of the data.
+
+        Args:
+            part: of the data.
+            recipe: says how batches are made.
+            device: where they are wanted.
+            check: whether the part is to be judged, not trained on.
+        """
+        raise NotImplementedError
+
+    def feed(self, source: Source, model: nn.Module, recipe: Recipe) -> Feed:
+        """Give the batches of the training part in their order."""
+        return Feed(source, recipe)
+
+    @classmethod
+    def score_of(cls, spec: Spec) -> str:
+        """Name the score of a check: the share of right words, unless it is something else."""
+        return "token_accuracy"
+
+    # a trained network
+
+    def outputs(self, model: nn.Module, inputs: Tensor) -> Tensor:
+        """Return what a network gives for stored examples, before any softmax."""
+        raise NotImplementedError
+
+    def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
+        """Judge a trained network on data it has never seen: the parts of an `Evaluation`."""
+        raise NotImplementedError
+
+    def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
+        """Predict what is given: files, texts or arrays."""
+        raise NotImplementedError
+
+    def write(self, run: "Run", prompt: str, steps: int, **options: Any) -> str:
+        """Write on after a prompt; only language models do."""
+        raise ArgumentError(
+            f"only a language model writes on, but the run was trained for {self.spec.task}: use `predict`."
+        )
+
+    def shown(self, example: Tensor) -> dict[str, Any]:
+        """Give what a report shows of an example."""
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give plain JSON values, for a run's folder."""
+        values: dict[str, Any] = self.preprocess.as_dict()
+        return values
+
+
+def on_device(chosen: Objective, model: nn.Module, recipe: Recipe) -> Objective:
+    """Bring the class weights of an objective to the network."""
+    device = next(model.parameters()).device
+    return chosen if chosen.weights is None else replace(chosen, weights=chosen.weights.to(device, recipe.dtype))
+
+
+def wrong(order: Sequence[int], written: Sequence[str], answers: Sequence[str]) -> list[int]:
+    """Take the first places of an order where what was written is not the answer."""
+    return [i for i in order if written[i] != answers[i]][:WORST]

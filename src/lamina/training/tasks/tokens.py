@@ -1,0 +1,275 @@
+"""Tokens: rows of whole numbers along time, and texts that a dictionary makes of them, with something to learn."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import nn
+
+from lamina._errors import DataError, ShapeError
+from lamina._types import Tensor
+from lamina.data.dataset import Dataset, Spec, all_targets
+from lamina.data.preprocess import Preprocess
+from lamina.data.source import Source
+from lamina.data.splits import Split
+from lamina.data.text import text_of
+from lamina.data.tokens import TextPreprocess, TokenSource
+from lamina.data.vocabulary import PAD, Wording
+from lamina.functional.metrics import sequence_accuracy
+from lamina.training.look import with_threads
+from lamina.training.objective import Objective
+from lamina.training.recipe import Recipe
+from lamina.training.runtime import Runtime
+from lamina.training.tasks.arrays import Arrays, reads_sequences
+from lamina.training.tasks.batches import SequenceFeed
+from lamina.training.tasks.feed import Feed
+from lamina.training.tasks.fits import check_fit
+from lamina.training.tasks.recommended import clipped, recommend_series
+from lamina.training.tasks.task import SHOWN, Choice, Predictions, on_device
+from lamina.training.tasks.word_objective import sequence_objective
+from lamina.training.texts import text_outputs, texts_from
+
+if TYPE_CHECKING:
+    from lamina.training.run import Run
+
+WORDING = (*(field.name for field in fields(Wording)), "longest", "shared")
+"""Options that say how texts become tokens."""
+
+WIDTHS = 8  # on a GPU widths are multiples of this, so that there are few shapes to record
+_TABLES = ("encoding.weight", "source_encoding.weight", "target_encoding.weight", "output.weight")
+
+
+class Tokens(Arrays):
+    """Rows of tokens, which stay the whole numbers they are."""
+
+    stacks = False
+    takes: tuple[str, ...] = ("many-to-one or many-to-many", "ManyToOne", "ManyToMany")
+    """What fits, in words, and the networks of ours that do."""
+
+    def for_network(self, model: nn.Module) -> "Tokens":
+        """Give the task with examples of the shape that a network takes: all as they are."""
+        return self
+
+    @property
+    def input_size(self) -> int:
+        """How many tokens there are."""
+        return len(self.spec.symbols) or self.spec.outputs
+
+    @property
+    def output_size(self) -> int:
+        """How many outputs a network needs."""
+        return self.spec.outputs
+
+    def sizes(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Choose the sizes of an architecture, unless they are given."""
+        check_fit(name, self.spec)
+        options = {"inputs": self.input_size, "outputs": self.output_size, **self._usual(given), "output_bias": True}
+        if given.get("cell") == "rnn":
+            options.pop("memory_bias", None)
+        return {**options, **given}
+
+    def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {"hidden": 64, "embedding": 16, "memory_bias": 3.0}  # E67: gates that start open remember
+
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
+        """Choose a recipe for an architecture of some sizes."""
+        return recommend_series(len(self.split.train))
+
+    def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say nothing."""
+        return ()
+
+    def threads(self, runtime: Runtime, model: nn.Module, recipe: Recipe) -> Runtime:
+        """Fill in the number of threads on the CPU, unless it is given: by a fixed rule from the work of one time step.
+
+        Time steps come one after the other, so threads meet after every product: the largest one decides.
+        """
+        sizes = [p.numel() for name, p in model.named_parameters() if p.ndim > 1 and name not in _TABLES]
+        return with_threads(runtime, 2 * max(sizes, default=0) * min(recipe.batch_size, len(self.split.train)))
+
+    def example(self, model: nn.Module) -> tuple[Tensor, ...]:
+        """Give one row of a few words."""
+        if reads_sequences(model) and type(model).__name__ not in self.takes[1:]:
+            raise ShapeError(f"a {self.spec.task} task does not fit {type(model).__name__}: use {self.takes[0]}.")
+        return (torch.ones((1, 3), dtype=torch.int64, device=next(model.parameters()).device),)
+
+    def objective(self, model: nn.Module, recipe: Recipe) -> Objective:
+        """Choose the loss by what the network gives for one example, and check that it fits."""
+        self.check_dictionary(model)
+        chosen = sequence_objective(
+            self.spec.task,
+            self.look(model).outputs,
+            self.output_size,
+            loss=recipe.loss,
+            class_weights=recipe.class_weights,
+            smoothing=recipe.label_smoothing,
+            labels=all_targets(self.split.train) if recipe.class_weights else None,
+        )
+        return on_device(chosen, model, recipe)
+
+    def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
+        """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
+        outputs = self.look(model).outputs
+        return sequence_objective(self.spec.task, outputs, outputs.shape[-1], loss=loss)
+
+    def check_dictionary(self, model: nn.Module) -> None:
+        """Raise unless a network of ours reads the words of the dictionary, or the tokens of the data."""
+        config = getattr(model, "config", None)
+        if not reads_sequences(model) or config is None:
+            return
+        if config.embedding is None:
+            raise ShapeError("the network reads vectors, but the data are words: build it with embedding=32, say.")
+        size = self.input_size
+        if config.inputs < size:
+            raise ShapeError(
+                f"the network reads {config.inputs} words, but the data have {size}: build it with inputs={size}."
+            )
+
+    def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
+        """Give the prepared examples of a part of the data."""
+        return self.preprocess.source(part, device)
+
+    def feed(self, source: Source, model: nn.Module, recipe: Recipe) -> Feed:
+        """Give the batches of the training part in their order."""
+        return SequenceFeed(source, recipe)
+
+    @classmethod
+    def score_of(cls, spec: Spec) -> str:
+        """Name the score of a check."""
+        return "token_accuracy" if spec.task == "tagging" else super().score_of(spec)
+
+    def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
+        """Judge a trained network on data it has never seen."""
+        if self.spec.task != "tagging":
+            return super().judge(run, test)
+        inputs, targets = test.take(torch.arange(len(test)))
+        outputs = self.outputs(run.model, inputs)
+        metrics = judged_words(run.objective, outputs, targets)
+        metrics["exact"] = sequence_accuracy(outputs.argmax(-1), targets, cast(Any, run.objective).ignore)
+        return {"examples": len(test), "metrics": metrics}
+
+    def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
+        """Make predictions of outputs."""
+        if self.spec.task != "tagging":
+            return super().told(names, outputs)
+        sure, labels = outputs.softmax(-1).max(-1)
+        tags = tuple(" ".join(self.spec.classes[i] for i in row) for row in labels.tolist())
+        return Predictions(names, (), sure.mean(1, keepdim=True), tags)
+
+    def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
+        """Refuse files."""
+        raise DataError(f"the run was trained on tokens of {self.spec.source}: give an array of them.")
+
+    def shown(self, example: Tensor) -> dict[str, Any]:
+        """Give what a report shows of an example: its tokens."""
+        symbols = self.spec.symbols
+        words = [symbols[i] if i < len(symbols) else str(i) for i in example.tolist()]
+        return {"values": {"tokens": " ".join(words)[:SHOWN]}}
+
+
+class Texts(Tokens):
+    """Texts with a label or a number each."""
+
+    wording = WORDING
+    many = 2000
+    """With more texts a larger network or more dropout is worth its time, and rare words are left out."""
+    level = "word"
+    """What a token is, unless something else is said."""
+
+    def __init__(self, preprocess: TextPreprocess, split: Split | None = None) -> None:
+        super().__init__(cast(Preprocess, preprocess), split)
+
+    @property
+    def dictionary(self) -> TextPreprocess:
+        """How texts become tokens."""
+        return cast(TextPreprocess, self.preprocess)
+
+    @classmethod
+    def fit(cls, split: Split, **wording: Any) -> "Texts":
+        """Fit the dictionary to the training part."""
+        how, rest = cls._wording(len(split.train), wording)
+        return cls(TextPreprocess.fit(split.train, how, **rest), split)
+
+    @classmethod
+    def _wording(cls, examples: int, options: Mapping[str, Any]) -> tuple[Wording | None, dict[str, Any]]:
+        known = {field.name for field in fields(Wording)}
+        how = {key: value for key, value in options.items() if key in known}
+        if cls.level == "word" and examples > cls.many and how.get("level", "word") == "word":
+            how.setdefault("min_count", 2)  # of a word that occurs once nothing is learned but noise
+        if how and "level" not in how:
+            how["level"] = cls.level
+        rest = {key: value for key, value in options.items() if key not in known}
+        return Wording(**how) if how else None, rest
+
+    def said(self) -> dict[str, Any]:
+        """Give the options of the dictionary that a command must say to make it again."""
+        found = self.dictionary.vocabulary.wording
+        natural = Wording(self.level)
+        said = {f.name: value for f in fields(Wording) if (value := getattr(found, f.name)) != getattr(natural, f.name)}
+        longest = getattr(self.dictionary, "longest", None)
+        return said | ({} if longest is None else {"longest": longest})
+
+    @property
+    def input_size(self) -> int:
+        """How many words there are."""
+        return self.dictionary.input_size
+
+    @property
+    def output_size(self) -> int:
+        """How many outputs a network needs."""
+        return self.dictionary.output_size
+
+    def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        sizes = {"hidden": 64, "embedding": 64, "padding": PAD, "bidirectional": True, "embedding_std": 0.1}
+        strong = {"input_dropout": 0.6, "output_dropout": 0.6, "word_dropout": 0.3}
+        return sizes | (strong if self._is_many else {"input_dropout": 0.4, "output_dropout": 0.4})
+
+    @property
+    def _is_many(self) -> bool:
+        return self.dictionary.fitted_on > self.many
+
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
+        """Choose a recipe for an architecture of some sizes."""
+        batch, epochs, penalty = (64, 8, 1e-5) if len(self.split.train) > self.many else (16, 30, 0.0)
+        return clipped(0.002, epochs, batch, penalty=penalty)
+
+    def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say how many words there are."""
+        words = self.dictionary.vocabulary
+        return (f"dictionary: {len(words.words):,} {units(words.wording.level)} of the training texts",)
+
+    def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
+        """Give the prepared examples of a part of the data."""
+        return TokenSource(self.dictionary.encode(part), device, WIDTHS if torch.device(device).type == "cuda" else 1)
+
+    def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
+        """Return what a network gives for stored texts, before any softmax."""
+        return text_outputs(model, self.dictionary, [text_of(row) for row in inputs])
+
+    def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
+        """Predict texts."""
+        texts = texts_from(what)
+        return self.told(tuple(texts), text_outputs(run.model, self.dictionary, texts))
+
+    def shown(self, example: Tensor) -> dict[str, Any]:
+        """Give what a report shows of an example: its text."""
+        return {"values": {"text": text_of(example)[:SHOWN]}}
+
+
+def units(level: str) -> str:
+    """Name what a dictionary holds."""
+    return {"word": "words", "character": "characters", "subword": "pieces of words"}[level]
+
+
+def word_metrics(loss: float, score: float) -> dict[str, float]:
+    """Give the metrics of an answer at every step."""
+    return {"loss": loss, "perplexity": math.exp(min(loss, 700.0)), "token_accuracy": score}
+
+
+def judged_words(objective: Objective, outputs: Tensor, targets: Tensor) -> dict[str, float]:
+    """Judge outputs that have an answer at every step."""
+    loss, score = float(objective.loss(outputs, targets)), int(objective.score(outputs, targets))
+    return word_metrics(loss, score / max(1, int(objective.count(targets))))
