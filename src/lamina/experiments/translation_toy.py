@@ -8,7 +8,7 @@ from lamina.data.phrasebook import EXAMPLE
 from lamina.data.text import IGNORE
 from lamina.data.vocabulary import END, PAD, START, Vocabulary
 from lamina.experiments.result import Claim, Result, Seeds, experiment, seed_range
-from lamina.experiments.sequence_runs import cross_entropies, train_members
+from lamina.experiments.together import cross_entropies, train_members
 
 PAIRS = (
     EXAMPLE,

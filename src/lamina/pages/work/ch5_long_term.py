@@ -7,7 +7,7 @@ import torch
 
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, agreement
-from lamina.experiments.sequence_runs import accuracies
+from lamina.experiments.together import accuracies
 from lamina.functional.losses import negative_log_likelihood
 from lamina.pages.work.ch5_update import update
 

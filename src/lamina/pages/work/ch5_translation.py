@@ -8,7 +8,7 @@ import torch
 from lamina.architectures.seq2seq import EncoderDecoder, EncoderDecoderConfig, teacher_inputs
 from lamina.data.text import IGNORE
 from lamina.data.vocabulary import END, PAD, START, Vocabulary
-from lamina.experiments.sequence_runs import cross_entropies
+from lamina.experiments.together import cross_entropies
 from lamina.experiments.translation_toy import PAIRS, VARIANTS
 from lamina.pages.work.ch5_update import update
 
