@@ -108,7 +108,7 @@ def train(
     >>> [row["step"] for row in seen.rows], seen.reason.name
     ([2, 4], 'epochs')
     """
-    prepare, at = Preprocess.fit(split.train, getattr(getattr(network, "config", None), "inputs", None)), Progress()
-    recipe = recipe if watch else replace(recipe, check_every=recipe.epochs)
-    reason = drain(training(network, split, recipe, runtime=runtime, preprocess=prepare, at=at))
+    at, recipe = Progress(), recipe if watch else replace(recipe, check_every=recipe.epochs)
+    reason = drain(training(network, split, recipe, runtime=runtime, at=at))
+    prepare = Preprocess.fit(split.train, getattr(getattr(network, "config", None), "inputs", None))
     return Trained(network, prepare, at.rows, reason)
