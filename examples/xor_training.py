@@ -7,7 +7,7 @@ import torch
 
 import lamina
 from lamina.data.load import load
-from lamina.experiments.trained import train_together
+from lamina.experiments.together import train_together
 from lamina.functional.losses import binary_cross_entropy
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -22,7 +22,7 @@ networks = [
     lamina.build("fnn", inputs=2, outputs=1, hidden=2, activation=arguments.activation, seed=seed) for seed in range(20)
 ]
 losses = train_together(
-    networks, inputs, targets, binary_cross_entropy, learning_rate=3.0, steps=1000, optimizer="gd"
+    networks, inputs, targets, binary_cross_entropy, learning_rate=3.0, steps=1000, optimizer="sgd"
 ).tolist()
 
 print("seed    loss  answers for 00, 10, 01, 11")

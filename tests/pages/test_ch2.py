@@ -11,7 +11,7 @@ from lamina._catalogue import items
 from lamina._errors import DataError
 from lamina.architectures.python_code import folded
 from lamina.drawing.scene import Picture, Text
-from lamina.experiments.trained import make_step
+from lamina.experiments.trained import EAGER, train
 from lamina.functional.losses import binary_cross_entropy
 from lamina.pages import recorded
 from lamina.pages.contents import pages
@@ -97,12 +97,8 @@ def test_learning_gives_plain_rows_and_lowers_the_loss():
 def test_learning_is_that_of_the_library():
     setup = replace(SMALL, epochs=2)
     given, network = problem(setup), first_network(setup, 1)
-    step = make_step(network, given.split, recipe(setup))
-    for epoch in range(2):
-        step.begin(epoch)
-        for _ in range(step.batches):
-            step()
-    assert list(ch2_playground.learn(setup))[-1]["numbers"][1] == step.totals()["loss"]
+    trained = train(network, given.split, recipe(setup), runtime=EAGER)
+    assert list(ch2_playground.learn(setup))[-1]["numbers"][1] == trained.rows[-1]["loss"]
 
 
 def test_a_loss_that_is_no_number_ends_it_with_the_last_sound_picture():
@@ -138,10 +134,7 @@ def test_gradients_of_the_flow_are_those_of_autograd():
 def test_the_exported_program_gives_the_surface(setup):
     given = problem(setup)
     network = first_network(setup, given.outputs)
-    step = make_step(network, given.split, recipe(setup))
-    step.begin(0)
-    for _ in range(step.batches):
-        step()
+    train(network, given.split, replace(recipe(setup), epochs=1))
     shares = ch2_playground.surface(network, given)
     code = ch2_playground.code(network, given, setup)
     space: dict = {"__name__": "exported"}

@@ -12,7 +12,6 @@ from lamina.drawing.cells import CELLS
 from lamina.drawing.scene import Text
 from lamina.experiments import registry
 from lamina.experiments.translation_toy import PAIRS
-from lamina.functional.clipping import global_norm
 from lamina.inspection.sensitivity import gates
 from lamina.pages import recorded
 from lamina.pages.contents import PAGES
@@ -22,7 +21,6 @@ from lamina.pages.translator import follow
 from lamina.pages.work.ch5_characters import text_of, thinned, write, writer
 from lamina.pages.work.ch5_long_term import cats
 from lamina.pages.work.ch5_translation import by_heart
-from lamina.pages.work.ch5_update import update
 from lamina.training.texts import translate
 
 SENTENCES = (
@@ -129,15 +127,6 @@ def test_every_row_of_the_chapter_is_on_a_page():
     written = "".join(page.file.read_text(encoding="utf-8") for page in PAGES if page.chapter == "ch5")
     missing = [key for key in items() if key.startswith("N5.") and f'"{key}"' not in written]
     assert missing == []
-
-
-@pytest.mark.notes("N5.27")
-def test_update_clips_the_whole_gradient():
-    line = torch.nn.Linear(2, 1)
-    before = {name: value.detach().clone() for name, value in line.named_parameters()}
-    update(line, 1e6 * line(torch.tensor([[3.0, 4.0]])).sum(), torch.optim.SGD(line.parameters(), 1.0), bound=0.5)
-    moved = {name: value.detach() - before[name] for name, value in line.named_parameters()}
-    assert global_norm(moved).item() == pytest.approx(0.5, rel=1e-5)
 
 
 @pytest.mark.notes("N5.24")

@@ -8,6 +8,7 @@ from lamina._errors import ArgumentError, DataWarning
 from lamina.populations.one_by_one import NOTE, train_in_turn
 from lamina.studies.problem import Problem
 from lamina.training.runtime import Runtime
+from lamina.training.train import drain
 
 SMALL = {"hidden": 4, "embedding": 3}
 
@@ -19,7 +20,7 @@ def problem(data="order", **options):
 def test_a_member_is_the_run_that_fit_makes(tmp_path):
     made = problem()
     members = [made.members({"cell": cell})[0] for cell in ("rnn", "gru")]
-    found = train_in_turn(members, made.task)
+    found = drain(train_in_turn(members, made.task))
     for member, result in zip(members, found, strict=True):
         run = lamina.fit(member.build(), made.split, member.recipe, folder=tmp_path / member.config.cell)
         assert list(result.rows) == list(run.rows) and result.state == "finished" and result.reason == "epochs"
@@ -29,15 +30,18 @@ def test_a_member_is_the_run_that_fit_makes(tmp_path):
 
 
 def test_members_take_turns_and_can_be_dropped():
-    made, seen = problem(), []
+    made, seen, steps = problem(), [], []
 
-    def watch(epoch, rows):
-        seen.append((epoch, [None if row is None else row["epoch"] for row in rows]))
-        return [0] if epoch == 1 else []
+    def watch(event):
+        if event.row is None:
+            steps.append(event.step)
+            return None
+        seen.append((event.epoch, [None if row is None else row["epoch"] for row in event.row["members"]]))
+        return [0] if event.epoch == 1 else []
 
     members = [made.members({"learning_rate": rate})[0] for rate in (0.001, 0.01)]
-    found = train_in_turn(members, made.task, on_row=watch)
-    assert seen == [(1, [1, 1]), (2, [None, 2]), (3, [None, 3])]
+    found = drain(train_in_turn(members, made.task, every=5), watch)
+    assert seen == [(1, [1, 1]), (2, [None, 2]), (3, [None, 3])] and steps == [5, 5, 10, 15]
     assert [len(result.rows) for result in found] == [1, 3] and [result.reason for result in found] == [
         "dropped",
         "epochs",
@@ -47,7 +51,7 @@ def test_members_take_turns_and_can_be_dropped():
 def test_a_divergence_is_the_members_own(tmp_path):
     made = problem(optimizer="minibatch", clip=None)
     members = [made.members({"learning_rate": rate})[0] for rate in (1e38, 0.01)]
-    bad, good = train_in_turn(members, made.task, runtime=Runtime())
+    bad, good = drain(train_in_turn(members, made.task, runtime=Runtime()))
     assert (bad.state, bad.reason, bad.rows) == ("diverged", "diverged", ())
     run = lamina.fit(members[0].build(), made.split, members[0].recipe, folder=tmp_path / "run")
     assert f"not finite since step {bad.first_bad_step + 1}:" in run.reason.sentence
@@ -57,14 +61,15 @@ def test_a_divergence_is_the_members_own(tmp_path):
 def test_label_noise_is_for_tokens_and_not_for_texts(tmp_path):
     made = problem()
     plain, noisy = (
-        train_in_turn(made.members({"label_noise": noise}), made.task)[0] for noise in (0.0, 0.5)
+        drain(train_in_turn(made.members({"label_noise": noise}), made.task))[0]
+        for noise in (0.0, 0.5)
     )
     assert plain.rows[0]["loss"] != noisy.rows[0]["loss"]
     rows = "".join(f"good film number {n},yes\nbad film number {n},no\n" for n in range(30))
     (tmp_path / "films.csv").write_text(f"text,label\n{rows}")
     texts = Problem.make("many-to-one", lamina.load(tmp_path / "films.csv", kind="text"), options=SMALL)
     with pytest.raises(ArgumentError, match=r"`label_noise` is not for texts, got 0\.5: leave it out"):
-        train_in_turn(texts.members({"label_noise": 0.5}), texts.task)
+        next(train_in_turn(texts.members({"label_noise": 0.5}), texts.task))
 
 
 def pairs(folder):

@@ -1,3 +1,4 @@
+import gc
 import math
 from dataclasses import replace
 
@@ -13,9 +14,12 @@ from lamina.data.augment import Augment
 from lamina.populations import update as updates
 from lamina.populations.members import Member, noisy_labels, training_data
 from lamina.populations.native import compiler
-from lamina.populations.population import Population, train_population
+from lamina.populations.population import Population, train_population, train_together
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
+from lamina.training.runtime import Runtime
+from lamina.training.train import drain
 from populations.separate import assert_equal_runs, assert_same_history, separately
+from safety import changes, state
 from training import lasso
 
 CONFIG = configure("fnn", inputs=2, outputs=2, hidden=(8,))
@@ -168,11 +172,11 @@ def test_dropped_members_end_and_the_rest_goes_on(moons):
     population = members(*[recipe(Adam(10.0**-k), epochs=6) for k in range(5)])
     seen = []
 
-    def halve(epoch, rows):
-        seen.append([row is not None for row in rows])
-        return {2: [0, 4], 4: [1]}.get(epoch)
+    def halve(event):
+        seen.append([row is not None for row in event.row["members"]])
+        return {2: [0, 4], 4: [1]}.get(event.epoch)
 
-    results = train_population(population, moons, on_row=halve)
+    results = drain(train_together(population, moons), halve)
     assert [len(result.rows) for result in results] == [2, 4, 6, 6, 2]
     assert [result.reason for result in results] == ["dropped", "dropped", "epochs", "epochs", "dropped"]
     assert seen[2] == [False, True, True, True, False]
@@ -181,14 +185,31 @@ def test_dropped_members_end_and_the_rest_goes_on(moons):
         assert_same_history(result.rows, at.rows[: len(result.rows)], 1e-10)
 
 
-def test_observers_see_every_update_and_every_check(moons):
-    events = []
-    train_population(members(recipe(epochs=2), recipe(epochs=2)), moons, observers=[events.append])
-    assert [event.step for event in events if event.row is None] == list(range(1, 11))
-    assert [event.row for event in events if event.row] == [
-        {"epoch": 1, "step": 5, "members": 2},
-        {"epoch": 2, "step": 10, "members": 2},
+def test_events_come_after_every_so_many_updates_and_every_check(moons):
+    population, seen = members(recipe(epochs=2), recipe(epochs=2)), []
+    results = drain(train_together(population, moons, every=2), seen.append)
+    assert [(event.epoch, event.step) for event in seen if event.row is None] == [
+        (0, 2),
+        (0, 4),
+        (1, 6),
+        (1, 8),
+        (1, 10),
     ]
+    assert [event.row for event in seen if event.row] == [
+        {"epoch": epoch, "step": 5 * epoch, "members": [result.rows[epoch - 1] for result in results]}
+        for epoch in (1, 2)
+    ]
+
+
+def test_nothing_is_held_between_events_and_a_dropped_population_leaves_everything(moons):
+    before = state()
+    run = train_together(members(recipe(), recipe()), moons, every=2, runtime=Runtime(threads=2, deterministic=True))
+    for _ in range(4):
+        next(run)
+        assert changes(before, state()) == []
+    del run
+    gc.collect()
+    assert changes(before, state()) == []
 
 
 def test_float32_is_near(moons):
@@ -248,6 +269,8 @@ def test_different_shapes_are_refused_with_what_differs(moons):
         train_population([], moons)
     with pytest.raises(ArgumentError, match="`chunk` must be at least 1, got 0"):
         train_population(members(recipe()), moons, chunk=0)
+    with pytest.raises(ArgumentError, match="`every` must be at least 1, got 0"):
+        next(train_together(members(recipe()), moons, every=0))
     other = lamina.build("perceptron", inputs=3)
     with pytest.raises(ArgumentError, match="`models` must have one form, but .* in model 0 and .* in model 1"):
         Population([other, lamina.build("fnn", inputs=3, outputs=1)])

@@ -10,9 +10,10 @@ from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.populations.members import Member
-from lamina.populations.population import train_population
+from lamina.populations.population import train_population, train_together
 from lamina.training.recipe import Adam, MiniBatch, Stopping
 from lamina.training.runtime import Runtime
+from lamina.training.train import drain
 from populations.separate import assert_same_history, separately
 from populations.test_population import CONFIG, OPTIONS, members, recipe
 
@@ -66,7 +67,7 @@ def test_members_stop_diverge_and_are_dropped(moons):
         recipe(MiniBatch(lr), epochs=8, stopping=Stopping(patience=p)) for lr, p in
         ((0.1, None), (1e30, None), (0.9, 1), (0.2, None), (0.3, None))
     ])  # fmt: skip
-    results = train_population(population, moons, runtime=CUDA, on_row=lambda epoch, rows: [4] if epoch == 3 else None)
+    results = drain(train_together(population, moons, runtime=CUDA), lambda event: [4] if event.epoch == 3 else None)
     assert [result.state for result in results] == ["finished", "diverged", "finished", "finished", "finished"]
     assert results[1].first_bad_step == separately(population[1], moons)[1]
     for result, member in zip(results, population, strict=True):

@@ -8,7 +8,9 @@ import torch
 
 import lamina
 from lamina._errors import ArgumentError
+from lamina.training.loop import Progress
 from lamina.training.runtime import Runtime
+from lamina.training.train import drain
 from safety import changes, state
 
 RECIPE = lamina.Recipe(lamina.Adam(0.02), epochs=4, batch_size=16, seed=3)
@@ -17,13 +19,8 @@ RECIPE = lamina.Recipe(lamina.Adam(0.02), epochs=4, batch_size=16, seed=3)
 def drained(run):
     """Give the rows of a training and why it ended."""
     rows = []
-    while True:
-        try:
-            event = next(run)
-        except StopIteration as end:
-            return rows, end.value
-        if event.row is not None:
-            rows.append(event.row)
+    reason = drain(run, lambda event: rows.append(event.row) if event.row is not None else None)
+    return rows, reason
 
 
 @pytest.fixture(params=["fnn", "many-to-one"])
@@ -105,3 +102,23 @@ def test_every_must_be_a_number_of_updates():
     net, data = lamina.build("fnn", inputs=2, outputs=2), lamina.load("moons", count=120)
     with pytest.raises(ArgumentError, match="`every` must be at least 1, got 0"):
         next(lamina.train(net, data, every=0))
+
+
+def test_between_checks_the_progress_knows_the_loss_so_far_and_at_the_end_the_reason():
+    net, data = lamina.build("fnn", inputs=2, outputs=2), lamina.load("moons", count=120)
+    at, losses = Progress(), []
+    reason = drain(lamina.train(net, data, RECIPE, every=1, at=at), lambda event: losses.append(at.totals()["loss"]))
+    assert at.reason == reason and reason.name == "epochs"
+    # five updates and a check an epoch; the sums begin anew with each
+    assert [losses[4], losses[10]] == [row["loss"] for row in at.rows[:2]] == [losses[5], losses[11]]
+    assert len({*losses[:5]}) == 5
+
+
+def test_what_is_answered_to_an_event_reaches_the_training():
+    def counting():
+        total = 0
+        for number in range(3):
+            total += yield number
+        return total
+
+    assert drain(counting(), lambda number: 10 * number) == 30

@@ -13,7 +13,8 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.data.synthetic import moons
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
-from lamina.experiments.trained import parts, train, train_together
+from lamina.experiments.together import train_together
+from lamina.experiments.trained import parts, train
 from lamina.functional.activations import get_activation
 from lamina.functional.dense import affine
 from lamina.functional.losses import negative_log_likelihood
@@ -192,7 +193,7 @@ def dead_units(
         shares = [slope / full for slope, full in zip(slopes, linear, strict=True)]
         before = sum(_active(network, u) for network, u in zip(networks, inputs, strict=True))
         train_together(
-            networks, inputs, labels, negative_log_likelihood, learning_rate=1.0, steps=steps, optimizer="gd"
+            networks, inputs, labels, negative_log_likelihood, learning_rate=1.0, steps=steps, optimizer="sgd"
         )
         alive[name] = [_active(network, u) for network, u in zip(networks, inputs, strict=True)]
         right = [(network(u).argmax(1) == s).double().mean().item()

@@ -1,6 +1,5 @@
 """Long-term dependencies: was or were, many words after cat or cats (§5.2 of the notes, Ex. 5.2)."""
 
-from functools import partial
 from typing import cast
 
 import torch
@@ -9,7 +8,7 @@ from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, agreement
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
-from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
+from lamina.experiments.together import Check, accuracies, cross_entropies, draws, train_members
 
 
 @experiment("N5.24", "N5.25")
@@ -47,8 +46,8 @@ def accuracy_against_gap(
         for cell in ("rnn", "gru", "lstm"):
             biases = (None,) if cell == "rnn" else (None, memory_bias)
             members = [_member(cell, bias, hidden, scale, seed) for bias in biases for seed in seeds]
-            check = Check(partial(_sentences, 1000, gap, g), accuracies, goal=0.999)
-            draw = partial(_sentences, 64, gap, g)
+            check = Check(draws(agreement, 1000, gap, seed=g), accuracies, goal=0.999)
+            draw = draws(agreement, 64, gap, seed=g)
             trial = train_members(members, draw, cross_entropies, steps=steps, learning_rate=3e-3, check=check)
             for place, bias in enumerate(biases):
                 own = range(place * len(seeds), (place + 1) * len(seeds))
@@ -84,11 +83,6 @@ def _member(cell: str, bias: float | None, hidden: int, scale: float, seed: int)
         for each in network.recurrent.cells:
             cast(Tensor, each.weight).mul_(scale)
     return network
-
-
-def _sentences(count: int, gap: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    data = agreement(count, gap, seed=generator)
-    return data.inputs, data.targets
 
 
 def _slowest(steps: list[int | None]) -> int | None:

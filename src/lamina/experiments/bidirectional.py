@@ -1,14 +1,12 @@
 """Two directions: what they see, and a task that needs them (§5.1 of the notes)."""
 
-from functools import partial
-
 import torch
 
 from lamina._types import Float, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
 from lamina.data.sequences import next_input
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
-from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
+from lamina.experiments.together import Check, accuracies, cross_entropies, draws, train_members
 from lamina.layers.recurrent import Recurrent
 
 
@@ -110,8 +108,8 @@ def next_input_task(
                 symbols, symbols, hidden=hidden, cell=cell, embedding="one-hot", bidirectional=both
             )
             members = [ManyToMany(config, seed=seed) for seed in seeds]
-            check = Check(partial(_sequences, 1000, length, symbols, g), accuracies, goal=0.999)
-            draw = partial(_sequences, 64, length, symbols, g)
+            check = Check(draws(next_input, 1000, length, symbols, seed=g), accuracies, goal=0.999)
+            draw = draws(next_input, 64, length, symbols, seed=g)
             trial = train_members(members, draw, cross_entropies, steps=steps, learning_rate=0.01, check=check)
             updates, last = trial.scores[-1]
             scores[cell, both] = last
@@ -129,8 +127,3 @@ def next_input_task(
         ),
         Plot("cell", ("accuracy",), "bars", by=("directions",)),
     )  # fmt: skip
-
-
-def _sequences(count: int, length: int, symbols: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    data = next_input(count, length, symbols, seed=generator)
-    return data.inputs, data.targets

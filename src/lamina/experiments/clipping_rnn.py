@@ -1,7 +1,6 @@
 """What gradient clipping cures and what it does not (§5.2 of the notes)."""
 
 import math
-from functools import partial
 from typing import cast
 
 import torch
@@ -11,7 +10,7 @@ from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, adding, agreement
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
-from lamina.experiments.sequence_runs import accuracies, cross_entropies, squared_errors, train_members
+from lamina.experiments.together import accuracies, cross_entropies, draws, squared_errors, train_members
 from lamina.layers.recurrent import Recurrent
 
 
@@ -43,7 +42,7 @@ def clipping_and_memory(
     wild = [_member(2, 1, hidden, "relu", 2.0, seed) for seed in seeds] * 2
     exploding = train_members(
         wild,
-        partial(_sums, 64, length, g),
+        draws(adding, 64, length, seed=g),
         squared_errors,
         steps=steps,
         learning_rate=0.01,
@@ -53,14 +52,14 @@ def clipping_and_memory(
     calm = [_member(3 + len(FILLERS), 2, hidden, "tanh", 0.5, seed) for seed in seeds] * 2
     vanishing = train_members(
         calm,
-        partial(_sentences, 64, gap, g),
+        draws(agreement, 64, gap, seed=g),
         cross_entropies,
         steps=steps,
         learning_rate=0.1,
         optimizer="sgd",
         bound=bounds,
     )
-    read, wanted = _sentences(1000, gap, g)
+    read, wanted = draws(agreement, 1000, gap, seed=g)()
     with torch.no_grad():
         right = accuracies(torch.stack([network(read) for network in vanishing.networks], 1), wanted).tolist()
     rows, diverged = [], []
@@ -105,13 +104,3 @@ def _member(inputs: int, outputs: int, hidden: int, activation: str, factor: flo
 def _same(one: nn.Module, other: nn.Module) -> bool:
     """Say whether two networks have the same weights, to the last bit."""
     return all(torch.equal(p, q) for p, q in zip(one.parameters(), other.parameters(), strict=True))
-
-
-def _sums(count: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    data = adding(count, length, seed=generator)
-    return data.inputs, data.targets
-
-
-def _sentences(count: int, gap: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    data = agreement(count, gap, seed=generator)
-    return data.inputs, data.targets

@@ -1,6 +1,6 @@
 """Convolution and pooling at work (§3.2 to §3.5 of the notes): shifts, blur, mirrored kernels, responses."""
 
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, cast
 
 import torch
@@ -8,6 +8,7 @@ from torch import nn
 
 from lamina._types import Float, Tensor
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.together import squared_errors, train_members
 from lamina.functional.convolution import correlation
 from lamina.functional.normalization import local_response_norm
 from lamina.functional.pooling import average_pool, max_pool
@@ -180,8 +181,13 @@ def mirrored_kernels(seeds: Seeds = 3, steps: int = 100, learning_rate: float = 
     for seed in seeds:
         g = as_generator(1000 + seed)
         u, s = torch.randn(8, 2, 6, 6, generator=g, dtype=F64), torch.randn(8, 2, 3, 3, generator=g, dtype=F64)
-        networks = [_two_layers(true, seed) for true in (True, False)]
-        ours, theirs = (_losses(network, u, s, steps, learning_rate) for network in networks)
+        trials = [
+            train_members([_two_layers(true, seed)], repeat((u, s)).__next__, squared_errors, steps=steps,
+                          learning_rate=learning_rate, bound=None)
+            for true in (True, False)
+        ]  # fmt: skip
+        networks = [trial.networks[0] for trial in trials]
+        ours, theirs = (trial.losses[:, 0].tolist() for trial in trials)
         pairs = [[net.get_parameter(name) for net in networks] for name in ("0.weight", "2.weight")]
         mirror = max((a - b.flip(2, 3)).abs().max().item() for a, b in pairs)
         same = min((a - b).abs().max().item() for a, b in pairs)
@@ -199,17 +205,6 @@ def mirrored_kernels(seeds: Seeds = 3, steps: int = 100, learning_rate: float = 
         ),
         Plot("seed", ("convolution", "correlation"), "bars", y_label="last loss"),
     )  # fmt: skip
-
-
-def _losses(network: nn.Module, inputs: Tensor, targets: Tensor, steps: int, learning_rate: float) -> list[float]:
-    update, losses = torch.optim.Adam(network.parameters(), lr=learning_rate), []
-    for _ in range(steps):
-        loss = (network(inputs) - targets).square().mean()
-        update.zero_grad()
-        loss.backward()
-        update.step()
-        losses.append(loss.item())
-    return losses
 
 
 @experiment("N3.48")

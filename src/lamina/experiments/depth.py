@@ -35,7 +35,8 @@ from lamina.experiments.result import (
     ratios_of_pairs,
     seed_range,
 )
-from lamina.experiments.trained import parts, train, train_together
+from lamina.experiments.together import train_together
+from lamina.experiments.trained import parts, train
 from lamina.functional.dense import parameter_count
 from lamina.functional.losses import mse_half, negative_log_likelihood
 from lamina.training.recipe import Adam, Recipe

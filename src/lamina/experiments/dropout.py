@@ -68,15 +68,24 @@ def dropout_gap(
     )  # fmt: skip
 
 
-def _learned(count: int, wrong: float, rate: float, width: int, epochs: int, seed: int) -> tuple[float, float, float]:
-    """Return the accuracy on the training part and on the other digits, and the loss on these."""
+def few_digits(count: int, wrong: float, seed: int) -> tuple[ArrayDataset, Subset]:
+    """Give some of the embedded digits to train with, a share of them with random labels, and all others as they are.
+
+    >>> [len(part) for part in few_digits(200, 0.2, seed=0)]
+    [200, 1597]
+    """
     full, g = load("digits"), as_generator(seed)
     assert isinstance(full, ArrayDataset)
     order = torch.randperm(len(full), generator=g)
     labels: Tensor = full.targets[order[:count]].clone()
     changed = torch.rand(count, generator=g) < wrong
     labels[changed] = torch.randint(10, (int(changed.sum()),), generator=g)
-    seen, other = ArrayDataset(full.inputs[order[:count]], labels, full.spec), Subset(full, order[count:])
+    return ArrayDataset(full.inputs[order[:count]], labels, full.spec), Subset(full, order[count:])
+
+
+def _learned(count: int, wrong: float, rate: float, width: int, epochs: int, seed: int) -> tuple[float, float, float]:
+    """Return the accuracy on the training part and on the other digits, and the loss on these."""
+    seen, other = few_digits(count, wrong, seed)
     network = build("fnn", inputs=64, outputs=10, hidden=(width, width), dropout=rate, seed=seed)
     trained = train(network, parts(seen), Recipe(optimizer=Adam(1e-3), epochs=epochs, batch_size=50, seed=seed))
     outputs, targets = trained.outputs(other)

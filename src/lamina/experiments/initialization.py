@@ -26,7 +26,7 @@ from lamina.experiments.result import (
     ratios_of_pairs,
     seed_range,
 )
-from lamina.experiments.trained import train_together
+from lamina.experiments.together import train_together
 from lamina.functional.activations import get_activation
 from lamina.functional.initialization import draw, gaussian, glorot, xavier
 from lamina.functional.losses import mse_half
@@ -137,7 +137,7 @@ def symmetry(seeds: Seeds = 3, steps: int = 300) -> Result:
             torch.autograd.grad(mse_half(network(a), b), network.weights[0])[0]
             for network, a, b in zip(networks, u, s, strict=True)
         ]
-        train_together(networks, u, s, mse_half, learning_rate=0.2, steps=steps, optimizer="gd")
+        train_together(networks, u, s, mse_half, learning_rate=0.2, steps=steps, optimizer="sgd")
         after = [network.weights[0].detach() for network in networks]
         moves = [(a - b).abs().max().item() for a, b in zip(before, after, strict=True)]
         ranks = [int(torch.linalg.matrix_rank(W, atol=1e-8)) for W in after]

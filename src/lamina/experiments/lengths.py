@@ -10,7 +10,7 @@ from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
 from lamina.data.text import IGNORE
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
-from lamina.experiments.sequence_runs import accuracies, cross_entropies, train_members
+from lamina.experiments.together import accuracies, cross_entropies, train_members
 
 
 @experiment("N5.14")

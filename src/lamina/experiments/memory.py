@@ -12,7 +12,7 @@ from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig, ManyToO
 from lamina.data.sequences import adding, copying
 from lamina.data.text import IGNORE
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
-from lamina.experiments.sequence_runs import Draw, Measure, cross_entropies, squared_errors, train_members
+from lamina.experiments.together import Draw, Measure, cross_entropies, draws, squared_errors, train_members
 
 MEMORY, SYMBOLS = 2, 4
 """The copy problem: how many symbols are kept, of how many."""
@@ -93,7 +93,7 @@ def _losses(task: Task, lag: int, seeds: range, hidden: int) -> dict[tuple[str, 
     draw: Draw
     loss: Measure
     if task.name == "adding":
-        draw, test, loss = partial(_sums, 32, lag, g), _sums(1000, lag, g), squared_errors
+        draw, test, loss = draws(adding, 32, lag, seed=g), draws(adding, 1000, lag, seed=g)(), squared_errors
     else:
         draw, test, loss = partial(_copies, 32, lag, g), _copies(1000, lag, g), cross_entropies
     for cell in ("rnn", "gru", "lstm"):
@@ -113,11 +113,6 @@ def _member(task: str, cell: str, bias: float | None, hidden: int, seed: int) ->
         return ManyToOne(one, seed=seed)
     many = ManyToManyConfig(SYMBOLS + 2, SYMBOLS + 1, hidden=hidden, cell=cell, memory_bias=bias, embedding="one-hot")
     return ManyToMany(many, seed=seed)
-
-
-def _sums(count: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    data = adding(count, length, seed=generator)
-    return data.inputs, data.targets
 
 
 def _copies(count: int, delay: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:

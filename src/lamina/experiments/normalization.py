@@ -54,7 +54,7 @@ def batch_norm_training(
                     parts = moons(300, seed=seed).split(seed=seed)
                     recipe = Recipe(optimizer=optimizer, epochs=epochs, batch_size=50, seed=seed)
                     trained = train(network, parts, recipe)
-                    diverged.append(trained.bad_step is not None)
+                    diverged.append(trained.reason.failed)
                     shares.append(trained.accuracy(parts.open_test()))
                 mean, spread = mean_and_spread(shares)
                 rows.append((method, std, "yes" if normalized else "no", mean, spread, min(shares), sum(diverged)))

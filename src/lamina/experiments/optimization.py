@@ -7,17 +7,15 @@ import torch
 
 from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
-from lamina.classical.backpropagation import name_parameters
 from lamina.data.dataset import ArrayDataset
 from lamina.data.synthetic import moons, truth_table
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
-from lamina.experiments.trained import make_step, parts, train_step
-from lamina.functional.activations import tanh
+from lamina.experiments.together import train_members
+from lamina.experiments.trained import EAGER, Passes, parts, train
 from lamina.functional.initialization import gaussian
 from lamina.functional.losses import binary_cross_entropy
-from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, sample_indices
+from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, sample_indices
 from lamina.functional.random import as_generator
-from lamina.training.loop import Diverged
 from lamina.training.recipe import GD, Recipe
 
 F64 = torch.float64
@@ -183,21 +181,14 @@ def line_search(seeds: Seeds = 3, steps: int = 60, firsts: tuple[float, ...] = (
 def _descent(seed: int, steps: int, optimizer: GD) -> tuple[float, float, float, float]:
     """Return the share of steps that lowered the loss, the last loss, the largest rate, and losses computed a step."""
     network = FNN(FNNConfig(2, 2, hidden=16, activation="tanh"), seed=seed)
-    step = make_step(network, parts(moons(256, seed=seed)), Recipe(optimizer, epochs=steps + 1, seed=seed))
-    calls = 0
-
-    def count(*_: object) -> None:
-        nonlocal calls
-        calls += 1
-
-    network.register_forward_pre_hook(count)
-    try:
-        rows, _ = train_step(step)
-    except Diverged:
+    passes = Passes(network)
+    recipe = Recipe(optimizer, epochs=steps + 1, seed=seed)
+    trained = train(network, parts(moons(256, seed=seed)), recipe, watch=True, runtime=EAGER)
+    if trained.reason.failed:
         return 0.0, math.inf, optimizer.learning_rate, 1.0
-    losses = [row["loss"] for row in rows]
+    losses = [row["loss"] for row in trained.rows]
     falls = sum(after < before for before, after in itertools.pairwise(losses)) / steps
-    return falls, losses[-1], max(row["learning_rate"] for row in rows), calls / (steps + 1)
+    return falls, losses[-1], max(row["learning_rate"] for row in trained.rows), passes.calls / (steps + 1)
 
 
 @experiment("N1.50")
@@ -221,9 +212,9 @@ def stationary_points(seeds: Seeds = 10, steps: int = 1000) -> Result:
     seeds = seed_range(seeds)
     gate, data = truth_table("xor"), moons(128, seed=seeds.start)
     found = {
-        ("XOR, 2 hidden units", "gd"): _descend((2, 2, 1), gate, seeds, steps, stochastic=False),
-        ("logistic regression", "gd"): _descend((2, 1), data, seeds, steps, stochastic=False),
-        ("logistic regression", "sgd"): _descend((2, 1), data, seeds, steps, stochastic=True),
+        ("XOR, 2 hidden units", "gd"): _descend((2,), gate, seeds, steps, stochastic=False),
+        ("logistic regression", "gd"): _descend((), data, seeds, steps, stochastic=False),
+        ("logistic regression", "sgd"): _descend((), data, seeds, steps, stochastic=True),
     }
     rows = [
         (*case, min(losses), max(losses), len({round(100 * loss) for loss in losses}), max(norms))
@@ -257,35 +248,32 @@ def stationary_points(seeds: Seeds = 10, steps: int = 1000) -> Result:
 
 
 def _descend(
-    widths: tuple[int, ...], data: ArrayDataset, seeds: range, steps: int, stochastic: bool
+    hidden: tuple[int, ...], data: ArrayDataset, seeds: range, steps: int, stochastic: bool
 ) -> tuple[list[float], list[float]]:
     """Return the last loss and the norm of the last gradient from each start."""
-    inputs, targets = data.inputs.double(), data.targets[:, None].double()
     generators = [as_generator(seed) for seed in seeds]
+    everything = data.inputs.double()[:, None], data.targets[:, None, None].double()
 
-    def losses(theta: Params, u: Tensor, s: Tensor) -> Tensor:
-        y = u
-        for i in range(len(widths) - 1):
-            y = (tanh(y) if i else y) @ theta[f"W{i}"].mT + theta[f"b{i}"][:, None]
-        return binary_cross_entropy(y, s.expand_as(y), reduction="none").mean((1, 2))
+    def draw() -> tuple[Tensor, Tensor]:
+        j = torch.stack([sample_indices(len(data), 1, g) for g in generators], 1)
+        return data.inputs.double()[j], data.targets.double()[j][..., None]
 
-    def gradient(theta: Params, drawn: bool = stochastic) -> Params:
-        j = torch.stack([sample_indices(len(inputs), 1, g) for g in generators]) if drawn else slice(None)
-        leaves = {name: p.detach().requires_grad_() for name, p in theta.items()}
-        # A member's loss depends on its own parameters only, so the gradient of the sum holds all gradients.
-        parts = torch.autograd.grad(losses(leaves, inputs[j], targets[j]).sum(), list(leaves.values()))
-        return dict(zip(leaves, parts, strict=True))
+    def losses(outputs: Tensor, targets: Tensor) -> Tensor:
+        return binary_cross_entropy(outputs, targets.expand_as(outputs), reduction="none").mean((0, 2))
 
-    end = iterate(gradient, _starts(widths, generators), OPTIMIZERS["gd"], GradientDescent(1.0), steps)
-    values = losses(end, inputs, targets)
-    norms = torch.cat([g.flatten(1) for g in gradient(end, drawn=False).values()], 1).norm(dim=1)
-    return values.tolist(), norms.tolist()
+    trial = train_members(
+        [_start(hidden, g) for g in generators], draw if stochastic else itertools.repeat(everything).__next__, losses,
+        steps=steps, learning_rate=1.0, optimizer="sgd", bound=None, own=True,
+    )  # fmt: skip
+    ends = [losses(network(everything[0]), everything[1])[0] for network in trial.networks]
+    slopes = [torch.autograd.grad(end, list(net.parameters())) for end, net in zip(ends, trial.networks, strict=True)]
+    return [end.item() for end in ends], [torch.cat([g.flatten() for g in each]).norm().item() for each in slopes]
 
 
-def _starts(widths: tuple[int, ...], generators: list[torch.Generator]) -> Params:
-    """Draw standard normal weights, with zero biases, by each generator, stacked along the first axis."""
-    members = []
-    for g in generators:
-        weights = [gaussian((n_out, n_in), 1.0, g).double() for n_in, n_out in itertools.pairwise(widths)]
-        members.append(name_parameters(weights, [torch.zeros(n, dtype=F64) for n in widths[1:]]))
-    return {name: torch.stack([member[name] for member in members]) for name in members[0]}
+@torch.no_grad()
+def _start(hidden: tuple[int, ...], generator: torch.Generator) -> FNN:
+    """Make a network with standard normal weights and zero biases."""
+    network = FNN(FNNConfig(2, 1, hidden=hidden, activation="tanh")).double()
+    for weight in network.weights:
+        weight.copy_(gaussian(tuple(weight.shape), 1.0, generator))
+    return network

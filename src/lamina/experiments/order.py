@@ -10,7 +10,7 @@ from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import order_only
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
-from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
+from lamina.experiments.together import Check, accuracies, cross_entropies, train_members
 from lamina.functional.encoding import one_hot
 
 SYMBOLS = 10

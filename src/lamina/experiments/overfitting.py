@@ -7,6 +7,7 @@ The polynomials are fitted to ten evenly spaced points of $\sin(2\pi u)$ on [0, 
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -17,7 +18,7 @@ from lamina.architectures.perceptron import Perceptron, PerceptronConfig
 from lamina.classical import estimation, linear_regression, polynomial
 from lamina.data.synthetic import curve, linear
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
-from lamina.experiments.trained import make_step, parts, train, train_step
+from lamina.experiments.trained import parts, train
 from lamina.functional.random import as_generator
 from lamina.training.recipe import GD, Adam, Penalty, Recipe, Stopping
 from lamina.training.stopping import rules
@@ -330,12 +331,9 @@ def _regress(recipe: Recipe, seed: int, strength: float, steps: int) -> tuple[fl
     """Return the distance to the closed form of the squared norm, the number of exact zeros, and the norm."""
     data = linear(200, weight=(2.0, -1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0), bias=0.0, noise=0.5, seed=seed)
     network = Perceptron(PerceptronConfig(8, activation="identity", bias=False), seed=seed)
-    recipe = Recipe(
-        recipe.optimizer, epochs=steps, batch_size=len(data), penalty=recipe.penalty, check_every=steps, seed=seed
-    )
-    step = make_step(network, parts(data), recipe)
-    inputs, targets = (part.double() for part in step.train.batch(torch.arange(len(data))))
-    train_step(step)
+    recipe = replace(recipe, epochs=steps, batch_size=len(data), seed=seed)
+    source = train(network, parts(data), recipe).prepare.source(data)
+    inputs, targets = (part.double() for part in source.batch(torch.arange(len(data))))
     gram = inputs.T @ inputs + 2 * len(data) * strength * torch.eye(8, dtype=F64)
     closed = torch.linalg.solve(gram, inputs.T @ targets.reshape(-1))
     weight = network.affine.weight.detach()[0].double()

@@ -9,7 +9,7 @@ from torch import nn
 
 from lamina._types import Float, Int, Tensor
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
-from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, train_members
+from lamina.experiments.together import Check, accuracies, batches, cross_entropies, train_members
 from lamina.functional.convolution import receptive_field
 from lamina.functional.random import as_generator
 from lamina.layers.detector import Detector
@@ -136,12 +136,7 @@ def _reordered(inputs: Tensor, order: Tensor) -> Tensor:
 
 def _accuracy(network: nn.Module, seen: Batch, unseen: Batch, *, steps: int, seed: int) -> float:
     """Train on some pictures and return the share of right answers on others."""
-    g = as_generator(1000 + seed)
-
-    def draw() -> Batch:
-        chosen = torch.randint(len(seen[1]), (64,), generator=g)
-        return seen[0][chosen], seen[1][chosen]
-
+    draw = batches(*seen, 64, 1000 + seed)
     check = Check(lambda: unseen, accuracies, every=steps)
     trial = train_members([network], draw, cross_entropies, steps=steps, learning_rate=0.01, bound=None, check=check)
     return trial.scores[-1][1][0]

@@ -21,7 +21,7 @@ from lamina.experiments.result import (
     mean_and_spread,
     seed_range,
 )
-from lamina.experiments.sequence_runs import Trial, cross_entropies, train_members
+from lamina.experiments.together import Trial, batches, cross_entropies, train_members
 from lamina.functional.random import as_generator
 from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
 from lamina.layers.initialized import linear
@@ -141,12 +141,7 @@ def _digits(seed: int) -> tuple[Digits, Digits]:
 
 def _train(networks: list[nn.Module], seen: Digits, steps: int, seed: int) -> Trial:
     """Train by Adam with step size 0.001 on batches of 64, all members at once."""
-    g = as_generator(seed + 1)
-
-    def draw() -> Digits:
-        chosen = torch.randint(len(seen[1]), (64,), generator=g)
-        return seen[0][chosen], seen[1][chosen]
-
+    draw = batches(*seen, 64, seed + 1)
     return train_members(networks, draw, cross_entropies, steps=steps, learning_rate=1e-3, bound=None)
 
 

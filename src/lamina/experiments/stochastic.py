@@ -6,11 +6,11 @@ whose minimizer is known.
 
 import itertools
 import math
+import statistics
 import time
 from typing import cast
 
 import torch
-from torch import nn
 from torch.func import functional_call, grad
 
 from lamina._types import Tensor
@@ -18,14 +18,15 @@ from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.classical.linear_regression import fit, gradient, squared_error
 from lamina.data.synthetic import linear, moons
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
-from lamina.experiments.trained import make_step, parts, train, train_step
+from lamina.experiments.trained import EAGER, Passes, parts, train
+from lamina.functional.losses import negative_log_likelihood
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, sample_indices
 from lamina.functional.random import as_generator
 from lamina.training import recipe as recipes
 from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, MiniBatch, Recipe, Schedule, Stopping
 from lamina.training.schedules import rates
-from lamina.training.step import EagerStep
+from lamina.training.train import train as training
 
 F64 = torch.float64
 
@@ -253,7 +254,7 @@ def learning_rates(seeds: Seeds = 10, steps: int = 1000, learning_rate: float = 
 def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) -> Result:
     """Count the data points that one step of each algorithm computes a gradient for, and time it.
 
-    The network has 16 hidden units and 10 inputs. Times are reported, nothing is claimed about them.
+    The network has 16 hidden units and 10 inputs. Times are medians and reported; nothing is claimed about them.
 
     Notes: N1.41 (§1.3).
 
@@ -276,11 +277,16 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
     }
     rows = []
     for name, (recipe, expected) in ways.items():
-        network, seen = FNN(FNNConfig(10, 1, hidden=16)), _Counter()
-        step = make_step(network, parts(data), recipe)
-        network.register_forward_pre_hook(seen)
-        seconds = _timed(step, steps)
-        rows.append((name, seen.points / steps, expected, step.batches, 1e6 * seconds / steps))
+        network = FNN(FNNConfig(10, 1, hidden=16))
+        passes, took, before = Passes(network), [], time.perf_counter()
+        for event in training(network, parts(data), recipe, every=1, runtime=EAGER):
+            took += [time.perf_counter() - before] if event.row is None else []
+            if event.step == steps:
+                break
+            before = time.perf_counter()
+        size = passes.examples // steps
+        laid_out = len(epoch_order(count, size, recipe.sampling, 0, 0))
+        rows.append((name, passes.examples / steps, expected, laid_out // size, 1e6 * statistics.median(took)))
     return Result(
         f"gradients computed in one step, N = {count}, b = {batch_size}",
         ("method", "gradients a step", "expected", "steps an epoch", "microseconds a step"),
@@ -292,27 +298,6 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
         ),
         Plot("method", ("gradients a step",), "bars", log_y=True),
     )  # fmt: skip
-
-
-class _Counter:
-    """Count the points that pass through a network."""
-
-    points = 0
-
-    def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        self.points += len(inputs[0])
-
-
-def _timed(step: EagerStep, steps: int) -> float:
-    """Make so many updates and return the seconds they took, without laying out the order of an epoch."""
-    seconds, epoch = 0.0, 0
-    while step.step < steps:
-        step.begin(epoch)
-        start = time.perf_counter()
-        for _ in range(min(step.batches, steps - step.step)):
-            step()
-        seconds, epoch = seconds + time.perf_counter() - start, epoch + 1
-    return seconds
 
 
 @experiment("N1.49")
@@ -378,10 +363,8 @@ def _difference(seed: int, batch_size: int, way: str, steps: int) -> float:
     data, optimizer = moons(512, seed=seed), recipes.Adam(1e-2)
     recipe = Recipe(optimizer, epochs=10_000, batch_size=batch_size, sampling=way, seed=seed,
                     stopping=Stopping(max_steps=steps))  # fmt: skip
-    trained = _network(seed)
-    step = make_step(trained, parts(data), recipe)
-    inputs, targets = step.train.batch(torch.arange(512))
-    train_step(step)
+    trained = train(_network(seed), parts(data), recipe)
+    inputs, targets = trained.prepare.source(data).batch(torch.arange(512))
     plain = _network(seed)
     batches = (
         indices
@@ -393,10 +376,10 @@ def _difference(seed: int, batch_size: int, way: str, steps: int) -> float:
         j = next(batches)
 
         def loss(params: Params) -> Tensor:
-            return step.objective.loss(cast(Tensor, functional_call(plain, params, (inputs[j],))), targets[j])
+            return negative_log_likelihood(cast(Tensor, functional_call(plain, params, (inputs[j],))), targets[j])
 
         return grad(loss)(theta)
 
     start = {name: p.detach() for name, p in plain.named_parameters()}
     end = iterate(batch_gradient, start, OPTIMIZERS["adam"], Adam(1e-2), steps)
-    return max((end[name] - p).abs().max().item() for name, p in trained.named_parameters())
+    return max((end[name] - p).abs().max().item() for name, p in trained.network.named_parameters())

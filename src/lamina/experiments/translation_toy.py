@@ -1,14 +1,18 @@
 """Translation by a recurrent network: twelve sentences learned by heart, Ex. 5.1 among them (§5.3 of the notes)."""
 
+from typing import Any, cast
+
 import torch
 from torch import nn
 
+from lamina._types import Tensor
 from lamina.architectures.seq2seq import EncoderDecoder, EncoderDecoderConfig, teacher_inputs
 from lamina.data.phrasebook import EXAMPLE
-from lamina.data.text import IGNORE
+from lamina.data.text import IGNORE, PairDataset
+from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import END, PAD, START, Vocabulary
 from lamina.experiments.result import Claim, Result, Seeds, experiment, seed_range
-from lamina.experiments.sequence_runs import cross_entropies, train_members
+from lamina.experiments.together import cross_entropies, train_members
 
 PAIRS = (
     EXAMPLE,
@@ -35,6 +39,34 @@ VARIANTS: dict[str, dict[str, str]] = {
 """The networks by name: encoder and decoder, and one cell that reads nothing while it writes."""
 
 
+def toy_set() -> tuple[PairDataset, TextPreprocess]:
+    """Give the twelve pairs, and the dictionaries of both languages.
+
+    >>> data, prepare = toy_set()
+    >>> len(data), prepare.write(prepare.encode(data).take(torch.tensor([1]))[1])
+    (12, ['Die Sonne scheint'])
+    """
+    data = PairDataset.of(*zip(*PAIRS, strict=True))
+    return data, TextPreprocess.fit(data)
+
+
+def toy_batch(data: PairDataset, prepare: TextPreprocess) -> tuple[Tensor, Tensor, Tensor]:
+    """Give all sentences as numbers: what is read, what a decoder hears while it writes, and what it should write."""
+    source, targets = prepare.encode(data).take(torch.arange(len(data)))
+    return source, teacher_inputs(targets, START), torch.where(targets == PAD, IGNORE, targets)
+
+
+def translator(name: str, prepare: TextPreprocess, hidden: int, seed: int) -> EncoderDecoder:
+    """Make one of `VARIANTS` for the dictionaries.
+
+    >>> translator("gru", toy_set()[1], hidden=4, seed=0).config.cell
+    'gru'
+    """
+    options: dict[str, Any] = VARIANTS[name]
+    sizes = prepare.input_size, prepare.output_size
+    return EncoderDecoder(EncoderDecoderConfig(*sizes, hidden=hidden, embedding=24, padding=PAD, **options), seed=seed)
+
+
 @experiment("N5.49", "N5.03")
 def learned_by_heart(
     seeds: Seeds = 3, steps: int = 300, hidden: int = 48, variants: tuple[str, ...] = tuple(VARIANTS), most: int = 20
@@ -56,25 +88,13 @@ def learned_by_heart(
         most: how many words a translation could have; nobody should need them.
     """
     seeds = seed_range(seeds)
-    english, german = (Vocabulary.fit(texts) for texts in zip(*PAIRS, strict=True))
-    everything = torch.arange(len(PAIRS))
-    source = english.encode_all((a for a, _ in PAIRS), end=True).padded(everything)
-    targets = german.encode_all((b for _, b in PAIRS), end=True).padded(everything)
-    asked = torch.where(targets == PAD, IGNORE, targets)
-    batch = (source, teacher_inputs(targets, START), asked)
+    data, prepare = toy_set()
+    german, batch = cast(Vocabulary, prepare.answer_vocabulary), toy_batch(data, prepare)
     rows, counts, written = [], [], []
     for name in variants:
-        config = EncoderDecoderConfig(
-            len(english),
-            len(german),
-            hidden=hidden,
-            embedding=24,
-            padding=PAD,
-            **VARIANTS[name],  # type: ignore[arg-type]
-        )
-        members = [EncoderDecoder(config, seed=seed) for seed in seeds]
+        members = [translator(name, prepare, hidden, seed) for seed in seeds]
         trial = train_members(members, lambda: batch, cross_entropies, steps=steps, learning_rate=0.01)
-        answers = [_translations(network, source, german, most) for network in trial.networks]
+        answers = [_translations(network, batch[0], german, most) for network in trial.networks]
         right = [sum(a == german.normalize(b) for a, (_, b) in zip(each, PAIRS, strict=True)) for each in answers]
         examples = {each[0] for each in answers}
         counts += right
@@ -93,7 +113,7 @@ def learned_by_heart(
     )  # fmt: skip
 
 
-def _translations(network: nn.Module, source: torch.Tensor, german: Vocabulary, most: int) -> list[str]:
+def _translations(network: nn.Module, source: Tensor, german: Vocabulary, most: int) -> list[str]:
     """Translate sentences; what does not end by itself gets three dots."""
     assert isinstance(network, EncoderDecoder)
     written = network.eval().generate(source, START, END, most)

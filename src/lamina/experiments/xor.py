@@ -10,7 +10,7 @@ from lamina.architectures.build import build
 from lamina.architectures.logic import logic_gate
 from lamina.data.synthetic import truth_table
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
-from lamina.experiments.trained import train_together
+from lamina.experiments.together import train_together
 from lamina.functional.losses import binary_cross_entropy
 
 GIVEN = (0.007, 0.992, 0.992, 0.007)
@@ -90,7 +90,7 @@ def _train(
     ]
     u, s = table.inputs.expand(len(networks), 4, 2), table.targets.float()[:, None].expand(len(networks), 4, 1)
     losses = train_together(
-        networks, u, s, binary_cross_entropy, learning_rate=learning_rate, steps=steps, optimizer="gd"
+        networks, u, s, binary_cross_entropy, learning_rate=learning_rate, steps=steps, optimizer="sgd"
     )
     with torch.no_grad():
         answers = torch.stack([network(table.inputs)[:, 0] >= 0 for network in networks])

@@ -21,7 +21,7 @@ def race_chart(
     """Draw one number of networks that learn side by side, over their steps.
 
     Args:
-        rows: what `work.ch4.race` has given so far; none draws empty axes.
+        rows: what `work.races.race` has given so far; none draws empty axes.
         colors: the color of each network.
         key: which number.
         until: the last step.

@@ -1,7 +1,7 @@
 """One network of a population: what it is trained with, what may differ between members, and what becomes of it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -15,6 +15,7 @@ from lamina.architectures.table import TABLE
 from lamina.data.dataset import Dataset, all_targets
 from lamina.functional.random import uniform
 from lamina.layers import Dropout
+from lamina.training.loop import Event
 from lamina.training.recipe import Recipe
 from lamina.training.stopping import Row
 
@@ -110,6 +111,10 @@ class MemberResult:
     weights: dict[str, Tensor] = field(repr=False)
     notes: tuple[str, ...] = ()
     reason: str = "epochs"
+
+
+Events = Generator[Event, Sequence[int] | None, list[MemberResult]]
+"""A training of many members: it yields events, takes the numbers of members to drop, and returns all results."""
 
 
 def check_same_shape(members: Sequence[Member]) -> None:

@@ -6,7 +6,7 @@ history equals that of a run by itself with the same configuration, seed and bat
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from torch import nn
@@ -17,15 +17,17 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.layers.dropout import load_run_state_, run_state
 from lamina.populations.chunks import Chunk, Data, can_stack, stacked_network, with_shared_seed
-from lamina.populations.members import Member, MemberResult, check_same_shape
+from lamina.populations.members import Events, Member, MemberResult, check_same_shape
 from lamina.populations.memory import plan
 from lamina.populations.stacked import notes
 from lamina.populations.step import PopulationStep
-from lamina.training.loop import Event, Observer
+from lamina.training.loop import Event
+from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row
+from lamina.training.train import drain
 
-__all__ = ["Member", "MemberResult", "Population", "PopulationStep", "train_population"]
+__all__ = ["Member", "MemberResult", "Population", "PopulationStep", "train_population", "train_together"]
 
 
 class Population:
@@ -113,36 +115,61 @@ def train_population(
     split: Split,
     *,
     runtime: Runtime | None = None,
-    observers: Sequence[Observer] = (),
     chunk: int | None = None,
     shared_order: bool = True,
-    on_row: Callable[[int, Sequence[Row | None]], Sequence[int] | None] | None = None,
 ) -> list[MemberResult]:
     """Train all members at once and return what became of each, in their order.
 
+    Args:
+        members: see `train_together`.
+        split: the data.
+        runtime: device, threads and flags.
+        chunk: see `train_together`.
+        shared_order: see `train_together`.
+
+    Returns:
+        One result per member.
+    """
+    return drain(train_together(members, split, runtime=runtime, chunk=chunk, shared_order=shared_order))
+
+
+def train_together(
+    members: Sequence[Member],
+    split: Split,
+    *,
+    every: int | None = None,
+    runtime: Runtime | None = None,
+    chunk: int | None = None,
+    shared_order: bool = True,
+) -> Events:
+    """Train all members at once; yield an event after each check, and between checks as often as asked.
+
     The population is cut into chunks that fit into memory; they take turns, epoch by epoch. The specification is K
-    separate runs by `fit` with the same batches.
+    separate runs by `fit` with the same batches. As with `training.train`, nothing is held between two events.
 
     Args:
         members: the networks and their recipes, of one shape (see `Member.shape`).
         split: the data.
+        every: also yield after so many updates of a chunk; None yields after checks only.
         runtime: device, threads and flags.
-        observers: called after each update of a chunk (`row` is None) and after each check.
         chunk: how many members are computed at once at most; None decides by memory.
         shared_order: whether all members take the batches (and random changes) of the first recipe's seed, which is
             faster; else each takes those of its own.
-        on_row: called after each check with the epoch and the new row of every member, None for those that have ended;
-            it may return the numbers of members to drop.
+
+    Yields:
+        Events; the row of a check has the "epoch", the "step" and in "members" the new row of each member, None for
+        those that have ended. The numbers of members to drop may be sent back.
 
     Returns:
-        One result a member.
+        One result per member.
     """
     check_same_shape(members)
-    if chunk is not None:
-        at_least("chunk", chunk, 1)
-    recipe = members[0].recipe
+    for name, value in (("chunk", chunk), ("every", every)):
+        if value is not None:
+            at_least(name, value, 1)
+    recipe, runtime = members[0].recipe, runtime or Runtime()
     members = with_shared_seed(members) if shared_order else list(members)
-    with (runtime or Runtime()).applied(recipe.precision) as used:
+    with runtime.applied(recipe.precision) as used:
         preprocess = Preprocess.fit(split.train, _input_shape(members[0].config, split))
         data = Data.of(split, preprocess, recipe, used)
         size, note = 1, ""
@@ -152,47 +179,46 @@ def train_population(
             note = "the members run one by one: the recipe's optimizer has no update for populations"
         places = [range(start, min(start + size, len(members))) for start in range(0, len(members), size)]
         chunks = [Chunk(part, [members[k] for k in part], data, shared_order, note) for part in places]
-        try:
-            _run(chunks, len(members), recipe.epochs, recipe.check_every, recipe.stopping.max_steps, observers, on_row)
-        finally:
-            data.train.close()
+    run = _events(chunks, len(members), recipe)
+    dropped: Sequence[int] | None = None
+    try:
+        while True:
+            with runtime.applied(recipe.precision):
+                try:
+                    event = run.send(dropped)
+                    while event.row is None and (every is None or event.step % every):
+                        event = next(run)
+                except StopIteration:
+                    break
+            dropped = yield event
+    finally:
+        data.train.close()
     found: dict[int, MemberResult] = {}
     for each in chunks:
         found |= each.results()
     return [found[place] for place in range(len(members))]
 
 
-def _run(
-    chunks: Sequence[Chunk],
-    members: int,
-    epochs: int,
-    check_every: int,
-    max_steps: int | None,
-    observers: Sequence[Observer],
-    on_row: Callable[[int, Sequence[Row | None]], Sequence[int] | None] | None,
-) -> None:
-    """Train chunk after chunk, epoch by epoch, as `training.loop.loop` trains one network."""
-    last = math.inf if max_steps is None else max_steps
+def _events(chunks: Sequence[Chunk], members: int, recipe: Recipe) -> Generator[Event, Sequence[int] | None, None]:
+    """Train chunk after chunk, epoch by epoch, as `training.loop.events` trains one network."""
+    epochs, limit = recipe.epochs, recipe.stopping.max_steps
+    last = math.inf if limit is None else limit
     for epoch in range(epochs):
         running = [chunk for chunk in chunks if chunk.running]
         if not running:
             return
         for chunk in running:
             for batch in chunk.epoch(epoch, last):
-                for observer in observers:
-                    observer(Event(epoch, batch, chunk.step.step, None))
+                yield Event(epoch, batch, chunk.step.step, None)
         steps = running[0].step.step
         done = epoch + (steps == (epoch + 1) * running[0].step.batches)
-        if done % check_every and done < epochs and steps < last:
+        if done % recipe.check_every and done < epochs and steps < last:
             continue
         rows: list[Row | None] = [None] * members
         for chunk in running:
             for place, row in chunk.check(done).items():
                 rows[place] = row
-        count = sum(row is not None for row in rows)
-        for observer in observers:
-            observer(Event(done, 0, steps, {"epoch": done, "step": steps, "members": count}))
-        dropped = on_row(done, rows) if on_row is not None else None
+        dropped = yield Event(done, 0, steps, {"epoch": done, "step": steps, "members": rows})
         for chunk in running if dropped else ():
             chunk.drop(dropped or ())
         if steps >= last:

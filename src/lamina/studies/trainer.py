@@ -9,13 +9,15 @@ from typing import Any
 from lamina._errors import DataWarning
 from lamina.populations.members import DIVERGED, FINISHED, MemberResult, finite
 from lamina.populations.one_by_one import train_in_turn
-from lamina.populations.population import train_population
+from lamina.populations.population import train_together
 from lamina.studies.halving import Halving
 from lamina.studies.problem import Problem
 from lamina.studies.records import DROPPED, Outcome, Trial
 from lamina.studies.study import Moment, Recorded
+from lamina.training.loop import Event
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row
+from lamina.training.train import drain
 
 BATCH = {"cpu": 64, "cuda": 1024}
 """How many networks are trained at once, and lost at most when the process is killed."""
@@ -71,9 +73,10 @@ class Trainer:
         self.tell(Moment(len(trials), 0, epochs))
         split = self.problem.split
         if self.problem.stacks:
-            found = train_population(members, split, runtime=self.runtime, on_row=rungs)
+            run = train_together(members, split, runtime=self.runtime)
         else:
-            found = train_in_turn(members, self.problem.task, runtime=self.runtime, on_row=rungs)
+            run = train_in_turn(members, self.problem.task, runtime=self.runtime)
+        found = drain(run, rungs)
         for note in dict.fromkeys(note for result in found for note in result.notes):
             warnings.warn(note, DataWarning, stacklevel=2)
         share = round((time.monotonic() - begun) / len(trials), 6)
@@ -117,9 +120,11 @@ class _Rungs:
         self.dropped: set[int] = set()
         self.passed = 0
 
-    def __call__(self, epoch: int, rows: Sequence[Row | None]) -> list[int]:
+    def __call__(self, event: Event) -> list[int]:
         """Take the rows of a check, None for members that have ended, and return the members to drop."""
-        for history, row in zip(self.rows, rows, strict=True):
+        assert event.row is not None
+        epoch = event.epoch
+        for history, row in zip(self.rows, event.row["members"], strict=True):
             if row is not None:
                 history.append(row)
         self.trainer.tell(Moment(self.trials - len(self.dropped), epoch, self.epochs))

@@ -56,6 +56,8 @@ class Progress:
     best: dict[str, Tensor] = field(default_factory=dict)
     best_row: int = -1
     reason: StopReason | None = None
+    totals: Callable[[], Row] = field(default=dict, compare=False, repr=False)
+    """Computes the mean loss and score since the epoch began, for whoever looks between two checks."""
 
 
 @dataclass(frozen=True)

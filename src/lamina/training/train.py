@@ -1,7 +1,8 @@
 """Training as a generator: whoever iterates decides what to keep, how often to look, and when to stop."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
+from typing import TypeVar, cast
 
 from torch import nn
 
@@ -16,6 +17,30 @@ from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import StopReason, rules
 from lamina.training.tasks.task import Task
+
+Answer = TypeVar("Answer")
+Result = TypeVar("Result")
+
+
+def drain(
+    run: Generator[Event, Answer | None, Result], answer: Callable[[Event], Answer | None] = lambda event: None
+) -> Result:
+    """Go through a training to its end and give what it returns.
+
+    Args:
+        run: what `train` gives, or a population's training.
+        answer: told about each event; what it returns is sent to the training.
+
+    >>> import lamina
+    >>> drain(train(lamina.build("fnn", inputs=2, outputs=2), lamina.load("moons"), lamina.Recipe(epochs=2))).name
+    'epochs'
+    """
+    said: Answer | None = None
+    while True:
+        try:
+            said = answer(run.send(said))
+        except StopIteration as end:
+            return cast(Result, end.value)
 
 
 def train(
@@ -43,7 +68,8 @@ def train(
         executor: how updates are executed: "eager", "compiled" or "captured"; as `runtime` says by default.
         every: also yield after so many updates; None yields after checks only.
         runtime: device, threads and flags.
-        at: filled as the training goes on: its rows, and the weights of the best one.
+        at: filled as the training goes on: its rows, the weights of the best one, and at the end the reason; between
+            checks `at.totals()` gives the loss and the score since the epoch began.
 
     Yields:
         Events; those of a check have a `row` with the losses and scores.
@@ -63,6 +89,7 @@ def train(
     with runtime.applied(recipe.precision) as used:
         step = learner(model, task, recipe, replace(used, step=executor or used.step))
     at, stopping = at or Progress(), recipe.stopping
+    at.totals = step.totals
     memory = Memory(step, at)
     run = events(step, recipe.epochs, rules(stopping), at, recipe.check_every, stopping.max_steps)
     try:
@@ -73,9 +100,11 @@ def train(
                     while event.row is None and (every is None or event.step % every):
                         event = next(run)
                 except StopIteration as end:
-                    return end.value
+                    at.reason = cast(StopReason, end.value)
+                    return at.reason
                 except Diverged as error:
-                    return memory.diagnose(error.step)
+                    at.reason = memory.diagnose(error.step)
+                    return at.reason
                 if event.row is not None:
                     memory.take()
             yield event

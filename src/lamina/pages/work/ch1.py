@@ -175,19 +175,18 @@ def overfit(points: int, width: int, steps: int, seed: int, check_every: int = 1
     """
     from lamina.architectures.fnn import FNN, FNNConfig
     from lamina.data.preprocess import Preprocess
-    from lamina.experiments.trained import make_step, parts
-    from lamina.training.loop import events
+    from lamina.experiments.trained import EAGER, parts
+    from lamina.pages.work.races import checked
     from lamina.training.recipe import Adam, Recipe
+    from lamina.training.train import train
 
     network = FNN(FNNConfig(1, 1, hidden=(width, width), activation="tanh"), seed=seed)
     split = parts(curve(points, seed=2 * seed), curve(300, seed=2 * seed + 1))
-    recipe = Recipe(Adam(1e-2), epochs=steps, batch_size=points, check_every=check_every)
-    step, prepare = make_step(network, split, recipe), Preprocess.fit(split.train)
+    recipe = Recipe(Adam(1e-2), steps // check_every * check_every, batch_size=points, check_every=check_every)
+    prepare = Preprocess.fit(split.train)
     places = prepare.apply(torch.linspace(0, 1, 121, dtype=F64)[:, None])
-    for event in events(step, steps // check_every * check_every, check_every=check_every):
-        row = event.row
-        if row is None:
-            continue
+    for event in train(network, split, recipe, runtime=EAGER):
+        row = checked(event)
         with torch.no_grad():
             drawn = prepare.untargets(network(places))[:, 0]
         yield {"step": row["step"], "training": row["loss"], "validation": row["validation_loss"],

@@ -1,6 +1,5 @@
 """The work of the page on universal approximation: one architecture learns a curve from several starting points."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,8 @@ from lamina.architectures.build import build
 from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.preprocess import Preprocess
 from lamina.experiments.depth import wave
-from lamina.experiments.trained import make_step, parts
+from lamina.experiments.trained import parts
+from lamina.pages.work.races import paced, race
 from lamina.training.recipe import Adam, Recipe
 
 
@@ -33,25 +33,20 @@ def learn_wave(
     """
     u = torch.linspace(0, 1, points)[:, None]
     data = ArrayDataset(u, wave(u)[:, 0], Spec("vector", "regression", (1,), 1, source="wave"))
-    recipe = Recipe(Adam(0.01), epochs=steps, batch_size=points)
-    networks = [
-        build("fnn", inputs=1, outputs=1, hidden=(width,) * layers, activation=activation, seed=seed)
+    recipe = Recipe(Adam(0.01), epochs=steps, batch_size=points, check_every=5)
+    networks = {
+        f"start {seed}": build("fnn", inputs=1, outputs=1, hidden=(width,) * layers, activation=activation, seed=seed)
         for seed in range(seeds)
-    ]
-    updates = [make_step(network, parts(data), recipe) for network in networks]
+    }
     prepare, grid = Preprocess.fit(data), torch.linspace(0, 1, 121)[:, None]
     losses: list[list[float]] = [[] for _ in networks]
     marks: list[int] = []
-    sent = 0.0
-    for step in range(steps):
-        for update in updates:
-            update.begin(step)
-            update()
-        if time.monotonic() - sent >= 0.1 or step + 1 == steps:
-            marks.append(step + 1)
-            for own, update in zip(losses, updates, strict=True):
-                own.append(update.totals()["loss"])
-            with torch.no_grad():
-                curves = [prepare.untargets(network(prepare.apply(grid)))[:, 0].tolist() for network in networks]
-            yield {"step": step + 1, "steps": marks[-200:], "losses": [own[-200:] for own in losses], "curves": curves}
-            sent = time.monotonic()
+    for row, due in paced(race(networks, parts(data), recipe), 0.1):
+        if not due and row["epoch"] < steps:
+            continue
+        marks.append(row["epoch"])
+        for own, name in zip(losses, networks, strict=True):
+            own.append(row[name]["loss"])
+        with torch.no_grad():
+            curves = [prepare.untargets(net(prepare.apply(grid)))[:, 0].tolist() for net in networks.values()]
+        yield {"step": marks[-1], "steps": marks[-200:], "losses": [own[-200:] for own in losses], "curves": curves}

@@ -1,6 +1,5 @@
 """The work of the page on classification: a feedforward network learns handwritten digits."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +9,13 @@ from lamina.architectures.build import build
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.experiments.classification import digits
-from lamina.experiments.trained import make_step
+from lamina.experiments.trained import EAGER
 from lamina.functional.activations import probabilities
 from lamina.functional.metrics import confusion
+from lamina.pages.work.races import paced
+from lamina.training.loop import Progress
 from lamina.training.recipe import Adam, Recipe
+from lamina.training.train import train
 
 SHOWN = 12
 """How many pictures of the validation part are shown with their probabilities."""
@@ -47,33 +49,27 @@ def learn(
     """
     split = parts(seed)
     network = build("fnn", inputs=784, outputs=10, hidden=hidden, activation=activation, seed=seed)
-    step = make_step(network, split, Recipe(Adam(rate), epochs, batch_size, seed=seed))
     prepare = Preprocess.fit(split.train, 784)
     pictures, labels = split.validation.take(torch.arange(len(split.validation)))
-    inputs = prepare.apply(pictures)
+    inputs, at, batches = prepare.apply(pictures), Progress(), -(-len(split.train) // batch_size)
+    recipe = Recipe(Adam(rate), epochs, batch_size, seed=seed)
     history: list[tuple[float, float, float]] = []
-    sent = 0.0
-    for epoch in range(epochs):
-        step.begin(epoch)
-        for batch in range(step.batches):
-            step()
-            last = epoch + 1 == epochs and batch + 1 == step.batches
-            if time.monotonic() - sent < 0.15 and not last:
-                continue
-            network.eval()
-            with torch.no_grad():
-                p = probabilities(network(inputs).double())
-            network.train()
-            guesses = p.argmax(1)
-            at = epoch + (batch + 1) / step.batches
-            history.append((at, step.totals()["loss"], (guesses == labels).double().mean().item()))
-            wrong = (guesses != labels).nonzero()[:, 0][:SHOWN]
-            yield {
-                "epoch": at,
-                "history": history[-200:],
-                "confusion": confusion(guesses, labels, 10).tolist(),
-                "shares": p[:SHOWN].tolist(),
-                "wrong": [(int(i), int(labels[i]), int(guesses[i]), float(p[i, guesses[i]])) for i in wrong],
-                "parameters": sum(w.numel() for w in network.parameters()),
-            }
-            sent = time.monotonic()
+    for event, due in paced(train(network, split, recipe, every=1, runtime=EAGER, at=at), 0.15):
+        if not due and event.epoch < epochs:
+            continue
+        network.eval()
+        with torch.no_grad():
+            p = probabilities(network(inputs).double())
+        network.train()
+        guesses = p.argmax(1)
+        epoch = event.epoch + event.batch / batches
+        history.append((epoch, at.totals()["loss"], (guesses == labels).double().mean().item()))
+        wrong = (guesses != labels).nonzero()[:, 0][:SHOWN]
+        yield {
+            "epoch": epoch,
+            "history": history[-200:],
+            "confusion": confusion(guesses, labels, 10).tolist(),
+            "shares": p[:SHOWN].tolist(),
+            "wrong": [(int(i), int(labels[i]), int(guesses[i]), float(p[i, guesses[i]])) for i in wrong],
+            "parameters": sum(w.numel() for w in network.parameters()),
+        }

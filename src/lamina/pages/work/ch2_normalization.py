@@ -1,12 +1,11 @@
 """The work of the page on batch normalization: one deep network learns with and one without it."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from lamina.architectures.build import build
 from lamina.data.synthetic import moons
-from lamina.experiments.trained import make_step
+from lamina.pages.work.races import paced, race
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 
 
@@ -32,35 +31,20 @@ def with_and_without(
     """
     split = moons(300, seed=seed).split(seed=seed)
     recipe = Recipe(Adam(rate) if adam else MiniBatch(rate), epochs, batch_size=50, seed=seed)
-    runs = [
-        make_step(
-            build("fnn", inputs=2, outputs=2, hidden=(width,) * (depth - 1), initialization="gaussian", scale=std,
-                  batch_norm=normalized, seed=seed),
-            split,
-            recipe,
-        )
-        for normalized in (False, True)
-    ]  # fmt: skip
+    networks = {
+        name: build("fnn", inputs=2, outputs=2, hidden=(width,) * (depth - 1), initialization="gaussian", scale=std,
+                    batch_norm=name == "normalized", seed=seed)
+        for name in ("plain", "normalized")
+    }  # fmt: skip
     losses: list[list[float]] = [[], []]
     scores: list[list[float]] = [[], []]
-    bad: list[int | None] = [None, None]
-    sent = 0.0
-    for epoch in range(epochs):
-        for place, step in enumerate(runs):
-            if bad[place] is not None:
-                continue
-            step.begin(epoch)
-            for _ in range(step.batches):
-                step()
-            bad[place] = step.first_bad_step()
+    for row, due in paced(race(networks, split, recipe), 0.1):
+        runs = [row[name] for name in networks]
+        bad = [run.get("bad_step") for run in runs]
+        for place, run in enumerate(runs):
             if bad[place] is None:
-                losses[place].append(step.totals()["loss"])
-                scores[place].append(step.evaluate()["validation_accuracy"])
-        if time.monotonic() - sent >= 0.1 or epoch + 1 == epochs:
-            yield {
-                "epoch": epoch + 1,
-                "loss": [list(x) for x in losses],
-                "score": [list(x) for x in scores],
-                "bad": bad,
-            }
-            sent = time.monotonic()
+                losses[place].append(run["loss"])
+                scores[place].append(run["validation_accuracy"])
+        if due or row["epoch"] == epochs or None not in bad:
+            yield {"epoch": row["epoch"], "loss": [list(x) for x in losses], "score": [list(x) for x in scores],
+                   "bad": bad}  # fmt: skip

@@ -3,7 +3,6 @@
 Pictures are drawn where the network learns, in a process of its own, so that the pages only pass them on.
 """
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ from lamina.drawing.charts import Series, chart
 from lamina.drawing.heat_map import heat_map
 from lamina.drawing.scene import Scene
 from lamina.drawing.svg import svg
-from lamina.experiments.trained import make_step
+from lamina.experiments.trained import EAGER
 from lamina.functional.activations import probabilities
 from lamina.inspection.gradient_flow import Flow, gradient_flow
 from lamina.pages.drawings_ch2 import CLASS_COLORS, decision_surface, pictured_network
@@ -30,6 +29,9 @@ from lamina.pages.work.ch2_setup import (
     problem,
     recipe,
 )
+from lamina.pages.work.races import checked, paced
+from lamina.training.loop import Progress
+from lamina.training.train import train
 
 SIDE, SMALL = 40, 12
 """How many places the surface and the small maps of neurons have along each axis."""
@@ -219,28 +221,22 @@ def learn(setup: Setup) -> Iterator[dict[str, Any]]:
     """
     given = problem(setup)
     network = first_network(setup, given.outputs)
-    step = make_step(network, given.split, recipe(setup))
     row = view(network, given, setup, [])
     yield row
     history: History = []
-    sent = time.monotonic()
-    for epoch in range(setup.epochs):
-        step.begin(epoch)
-        for _ in range(step.batches):
-            step()
-        found = step.totals()
-        bad = step.first_bad_step()
-        if bad is not None or not all(bool(p.isfinite().all()) for p in network.parameters()):
-            yield {**row, "bad_step": step.step if bad is None else bad}
+    score, at = "accuracy" if given.classes else "mse", Progress()
+    keys = ("loss", "validation_loss", score, f"validation_{score}")
+    run = train(network, given.split, recipe(setup), runtime=EAGER, at=at)
+    for event, due in paced(run, PAUSE):
+        if not all(bool(p.isfinite().all()) for p in network.parameters()):
+            yield {**row, "bad_step": event.step}
             return
-        found |= step.evaluate()
-        score = step.objective.metric
-        keys = ("loss", "validation_loss", score, f"validation_{score}")
-        history.append((epoch + 1, *(found.get(key) for key in keys)))
-        if time.monotonic() - sent >= PAUSE or epoch + 1 == setup.epochs:
+        history.append((event.epoch, *(checked(event).get(key) for key in keys)))
+        if due or event.epoch == setup.epochs:
             row = view(network, given, setup, thinned(history))
             yield row
-            sent = time.monotonic()
+    if at.reason is not None and at.reason.failed:
+        yield {**row, "bad_step": at.reason.step}
 
 
 def thinned(rows: History, most: int = 240) -> History:

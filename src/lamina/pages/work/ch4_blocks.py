@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+from torch import nn
+
 from lamina.data.load import digits
-from lamina.data.preprocess import Preprocess
 from lamina.experiments.residual import KINDS, stacked_blocks
-from lamina.pages.work.ch4 import race
-from lamina.training.fit import make_step
+from lamina.pages.work.races import race
 from lamina.training.recipe import Adam, Recipe
-from lamina.training.runtime import Runtime
 
 EPOCHS, BATCH, STEPS = 6, 64, 114
 
@@ -27,7 +26,5 @@ def stacks(depth: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """
     split = digits().split()
     recipe = Recipe(Adam(1e-3), epochs=EPOCHS, batch_size=BATCH, seed=seed)
-    prepare, runtime = Preprocess.fit(split.train, 64), Runtime(step="eager")
-    networks = {kind: stacked_blocks(kind, depth, seed=seed) for kind in KINDS}
-    steps = {kind: make_step(network, split, prepare, recipe, runtime) for kind, network in networks.items()}
-    yield from race(steps, EPOCHS)
+    networks = {kind: nn.Sequential(nn.Flatten(), stacked_blocks(kind, depth, seed=seed)) for kind in KINDS}
+    yield from race(networks, split, recipe)

@@ -13,9 +13,11 @@ from lamina.architectures.dense_resnet import DenseResNet
 from lamina.architectures.ode import NeuralODE
 from lamina.data.preprocess import Preprocess
 from lamina.data.synthetic import moons
-from lamina.experiments.trained import make_step, parts
+from lamina.experiments.trained import EAGER, parts
 from lamina.functional.ode import trajectory
+from lamina.training.loop import Progress
 from lamina.training.recipe import Adam, Recipe
+from lamina.training.train import train
 
 DURATION, EPOCHS, POINTS, SHOWN = 4.0, 300, 200, 60
 KINDS = ("ResNet, equal steps", "ResNet, learned steps", "neural ODE, Euler", "neural ODE, Runge-Kutta")
@@ -72,23 +74,19 @@ def flow(kind: str, depth: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """
     points = moons(POINTS, seed=seed)
     model = network(kind, depth, seed)
-    recipe = Recipe(Adam(0.02), epochs=EPOCHS, batch_size=POINTS, seed=seed)
-    step = make_step(model, parts(points, moons(500, seed=1 + seed)), recipe)
+    recipe = Recipe(Adam(0.02), epochs=EPOCHS, batch_size=POINTS, seed=seed, check_every=5)
+    split, at = parts(points, moons(500, seed=1 + seed)), Progress()
     inputs, labels = Preprocess.fit(points).apply(points.inputs[:SHOWN]), points.targets[:SHOWN].tolist()
     losses: list[tuple[int, float]] = []
-    for epoch in range(EPOCHS):
-        step.begin(epoch)
-        step()
-        losses.append((epoch + 1, step.totals()["loss"]))
-        if epoch % 5 == 0 or epoch + 1 == EPOCHS:
-            states = paths(model, inputs).transpose(0, 1).round(decimals=3).tolist()
-            sizes = model.step_sizes.tolist() if isinstance(model, DenseResNet) else [DURATION / depth] * depth
-            accuracy = step.evaluate()["validation_accuracy"]
-            yield {
-                "step": epoch + 1,
-                "losses": losses,
-                "accuracy": accuracy,
-                "steps": sizes,
-                "paths": states,
-                "labels": labels,
-            }
+    for event in train(model, split, recipe, every=1, runtime=EAGER, at=at):
+        if event.row is None:
+            losses.append((event.step, at.totals()["loss"]))
+            continue
+        yield {
+            "step": event.step,
+            "losses": losses,
+            "accuracy": event.row["validation_accuracy"],
+            "steps": model.step_sizes.tolist() if isinstance(model, DenseResNet) else [DURATION / depth] * depth,
+            "paths": paths(model, inputs).transpose(0, 1).round(decimals=3).tolist(),
+            "labels": labels,
+        }

@@ -8,11 +8,10 @@ from torch import nn
 from lamina.architectures.adapt import adapt
 from lamina.architectures.build import build
 from lamina.data.splits import Split
-from lamina.experiments.trained import make_step
 from lamina.experiments.transfer import classes_of
 from lamina.pages.own_pictures import read_archive
 from lamina.pages.shipped import shipped
-from lamina.pages.work.ch4 import race
+from lamina.pages.work.races import race
 from lamina.training.freezing import ALL_BUT_LAST, freeze
 from lamina.training.recipe import Adam, Recipe
 
@@ -39,7 +38,7 @@ def digits_twice(
     options: dict[str, Any] = {"inputs": before.train.spec.inputs, "activation": activation}
     known = build("lenet5", outputs=6, seed=seed, **options)
     recipe = Recipe(Adam(3e-3), epochs=BEFORE, batch_size=64, seed=seed)
-    yield from race({"first task": make_step(known, before, recipe)}, BEFORE)
+    yield from race({"first task": known}, before, recipe)
     fresh = build("lenet5", outputs=4, seed=seed + 1000, **options)
     yield from _compare(adapt(known, classes=4, seed=seed), fresh, after, frozen, seed)
 
@@ -65,4 +64,4 @@ def own_pictures(archive: bytes, frozen: bool = False, seed: int = 0) -> Iterato
 def _compare(moved: nn.Module, fresh: nn.Module, split: Split, frozen: bool, seed: int) -> Iterator[dict[str, Any]]:
     recipe = Recipe(Adam(3e-3), epochs=AFTER, batch_size=min(BATCH, len(split.train)), seed=seed)
     networks = {"with transfer": freeze(moved, ALL_BUT_LAST) if frozen else moved, "from scratch": fresh}
-    yield from race({name: make_step(network, split, recipe) for name, network in networks.items()}, AFTER)
+    yield from race(networks, split, recipe)

@@ -6,8 +6,8 @@ from typing import Any
 from lamina.architectures.build import build
 from lamina.data.synthetic import moons
 from lamina.experiments.residual import STARTS
-from lamina.experiments.trained import make_step, parts
-from lamina.pages.work.ch4 import race
+from lamina.experiments.trained import parts
+from lamina.pages.work.races import race
 from lamina.training.recipe import Adam, Recipe
 
 WIDTH, POINTS, STEPS = 32, 128, 250
@@ -26,10 +26,10 @@ def both(depth: int, start: str, seed: int = 0) -> Iterator[dict[str, Any]]:
     (5, ['FNN', 'ResNet', 'epoch'])
     """
     split = parts(moons(POINTS, seed=seed), moons(1000, seed=1000 + seed))
-    recipe = Recipe(Adam(1e-3), epochs=STEPS, batch_size=POINTS, seed=seed)
+    recipe = Recipe(Adam(1e-3), epochs=STEPS, batch_size=POINTS, seed=seed, check_every=5)
     options = {"inputs": 2, "outputs": 2, "seed": seed, **STARTS[start]}
     networks = {
         "FNN": build("fnn", hidden=(WIDTH,) * (depth - 1), **options),
         "ResNet": build("dense-resnet", hidden=(WIDTH,) * depth, **options),
     }
-    yield from race({name: make_step(network, split, recipe) for name, network in networks.items()}, STEPS, 5)
+    yield from race(networks, split, recipe)

@@ -1,14 +1,15 @@
 """The work of the page on characters: a language model that writes while it learns."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 import torch
 
 from lamina._errors import DataError, choice
+from lamina._types import Int, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
 from lamina.data.batching import stream_windows
 from lamina.data.corpora import tinyshakespeare
@@ -16,10 +17,13 @@ from lamina.data.phrasebook import sentences
 from lamina.data.text import RunningText, running_text_of
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import PAD
+from lamina.experiments.trained import EAGER, parts
 from lamina.functional.losses import negative_log_likelihood
-from lamina.pages.work.ch5_update import update
-from lamina.training.sequence_step import as_state, no_state, parts_of
+from lamina.pages.work.races import paced
+from lamina.training.loop import Progress
+from lamina.training.recipe import Adam, Clip, Recipe, Schedule, Stopping
 from lamina.training.texts import continue_text
+from lamina.training.train import train
 
 SOURCES = ("english", "german", "code", "shakespeare", "own")
 """Sentences of the phrase book in two languages, formulas of this library as Python, plays, or what a visitor gives."""
@@ -77,7 +81,7 @@ def writer(
         own: the visitor's text.
         cell: "rnn", "gru" or "lstm".
         hidden: the size of the state.
-        learning_rate: of Adam, falling to a tenth along the way.
+        learning_rate: of Adam, falling toward a tenth along the way.
         seed: a starting point.
         steps: the number of updates.
         every: seconds between two rows.
@@ -87,42 +91,44 @@ def writer(
     (0, 3, 5, 160)
     """
     text = text_of(source, own)
-    prepare = TextPreprocess.fit(RunningText.of(text))
+    data = RunningText.of(text)
+    prepare = TextPreprocess.fit(data)
     size = prepare.input_size
     config = ManyToManyConfig(
         size, size, hidden=hidden, cell=cell, embedding=min(32, size), padding=PAD, output_bias=True
     )
     network = ManyToMany(config, seed=seed)
-    windows = stream_windows(prepare.vocabulary.encode(text), READERS, WINDOW)
-    optimizer = torch.optim.Adam(network.parameters(), learning_rate)
-    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, learning_rate / 10)
-    state = as_state(no_state(network, READERS))
-    losses: list[float] = []
-    said = -every
-    for step in range(steps + 1):
-        place = step % len(windows)
-        if place == 0:
-            state = as_state(no_state(network, READERS))
-        read, wanted = windows[place]
-        outputs, after = network.read(read, state)
-        loss = negative_log_likelihood(outputs, wanted)
-        losses.append(loss.item())
-        if step in (0, steps) or time.monotonic() - said >= every:
-            said = time.monotonic()
+    windows = stream_windows(prepare.stream(data), READERS, WINDOW)
+    recipe = Recipe(
+        Adam(learning_rate), epochs=-(-steps // len(windows)), batch_size=READERS, window=WINDOW, clip=Clip(1.0),
+        schedule=Schedule("cosine", final=0.1), stopping=Stopping(max_steps=steps),
+    )  # fmt: skip
+    at, losses, total = Progress(), list[float](), 0.0
+    run = train(network, parts(data), recipe, every=1, runtime=EAGER, at=at)
+    for event, due in paced(chain([None], run), every):
+        if event is not None and event.row is not None:
+            continue
+        if event is not None:  # the loss of this window alone, from the means over the windows so far
+            total, before = event.batch * at.totals()["loss"], total if event.batch > 1 else 0.0
+            losses.append(total - before)
+        step = event.step if event is not None else 0
+        if due or step == steps:
             yield {
                 "step": step,
                 "steps": steps,
                 "characters": len(text),
                 "entries": size,
-                "losses": thinned(losses),
+                "losses": thinned(losses) or [_first_loss(network, *windows[0])],
                 "samples": [
                     continue_text(network, prepare, "", SAMPLE, temperature=t, seed=step) for t in TEMPERATURES
                 ],
                 "network": packed(network, prepare),
             }
-        update(network, loss, optimizer)
-        falling.step()
-        state = as_state([part.detach() for part in parts_of(after)])
+
+
+@torch.no_grad()
+def _first_loss(network: ManyToMany, read: Int[Tensor, "batch time"], wanted: Int[Tensor, "batch time"]) -> float:
+    return negative_log_likelihood(network(read), wanted).item()
 
 
 def thinned(losses: list[float], most: int = 300) -> list[float]:
@@ -131,7 +137,7 @@ def thinned(losses: list[float], most: int = 300) -> list[float]:
     >>> thinned([1.0, 3.0, 5.0, 7.0], most=2)
     [2.0, 6.0]
     """
-    stretch = -(-len(losses) // most)
+    stretch = max(1, -(-len(losses) // most))
     parts = [losses[i : i + stretch] for i in range(0, len(losses), stretch)]
     return [sum(part) / len(part) for part in parts]
 

@@ -7,9 +7,11 @@ import torch
 
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, agreement
-from lamina.experiments.sequence_runs import accuracies
+from lamina.experiments.trained import EAGER, parts
 from lamina.functional.losses import negative_log_likelihood
-from lamina.pages.work.ch5_update import update
+from lamina.functional.metrics import accuracy
+from lamina.training.recipe import Adam, Clip, Recipe
+from lamina.training.train import train
 
 
 def cats(
@@ -33,16 +35,21 @@ def cats(
         3 + len(FILLERS), 2, hidden=hidden, cell=cell, embedding="one-hot", memory_bias=bias, output_bias=True
     )
     network = ManyToOne(config, seed=seed)
-    optimizer = torch.optim.Adam(network.parameters(), 0.003)
     g = torch.Generator().manual_seed(seed)
-    tested = agreement(500, gap, seed=g)
-    for step in range(steps + 1):
-        batch = agreement(64, gap, seed=g)
-        loss = negative_log_likelihood(network(batch.inputs), batch.targets)
-        if step % 10 == 0 or step == steps:
-            with torch.no_grad():
-                right = accuracies(network(tested.inputs)[:, None], tested.targets).item()
-            yield {"step": step, "loss": loss.item(), "accuracy": right}
-            if right == 1.0 and loss.item() < 0.01:
-                return
-        update(network, loss, optimizer)
+    tested, sentences = agreement(500, gap, seed=g), agreement(64 * steps, gap, seed=g)
+
+    @torch.no_grad()
+    def look(step: int) -> dict[str, Any]:
+        outputs = network(tested.inputs)
+        loss = negative_log_likelihood(outputs, tested.targets).item()
+        return {"step": step, "loss": loss, "accuracy": accuracy(outputs.argmax(1), tested.targets)}
+
+    yield look(0)
+    recipe = Recipe(Adam(0.003), epochs=1, batch_size=64, clip=Clip(1.0))
+    for event in train(network, parts(sentences), recipe, every=10, runtime=EAGER):
+        if event.row is not None and steps % 10 == 0:
+            return  # the last update was seen already
+        row = look(event.step)
+        yield row
+        if row["accuracy"] == 1.0 and row["loss"] < 0.01:
+            return

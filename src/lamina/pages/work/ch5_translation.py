@@ -5,12 +5,12 @@ from typing import Any
 
 import torch
 
-from lamina.architectures.seq2seq import EncoderDecoder, EncoderDecoderConfig, teacher_inputs
-from lamina.data.text import IGNORE
-from lamina.data.vocabulary import END, PAD, START, Vocabulary
-from lamina.experiments.sequence_runs import cross_entropies
-from lamina.experiments.translation_toy import PAIRS, VARIANTS
-from lamina.pages.work.ch5_update import update
+from lamina.data.vocabulary import END, START
+from lamina.experiments.together import cross_entropies
+from lamina.experiments.trained import EAGER, parts
+from lamina.experiments.translation_toy import PAIRS, toy_batch, toy_set, translator
+from lamina.training.recipe import Adam, Clip, Recipe
+from lamina.training.train import train
 
 LONGEST = 12
 """Words of an answer at most."""
@@ -29,26 +29,20 @@ def by_heart(network: str, seed: int = 0, steps: int = 300, hidden: int = 48) ->
     >>> [row["step"] for row in rows], len(rows[0]["said"])
     ([0, 10, 11], 12)
     """
-    english, german = (Vocabulary.fit(texts) for texts in zip(*PAIRS, strict=True))
-    everything = torch.arange(len(PAIRS))
-    source = english.encode_all((a for a, _ in PAIRS), end=True).padded(everything)
-    targets = german.encode_all((b for _, b in PAIRS), end=True).padded(everything)
-    asked = torch.where(targets == PAD, IGNORE, targets)
-    config = EncoderDecoderConfig(
-        len(english),
-        len(german),
-        hidden=hidden,
-        embedding=24,
-        padding=PAD,
-        **VARIANTS[network],  # type: ignore[arg-type]
-    )
-    model = EncoderDecoder(config, seed=seed)
-    optimizer = torch.optim.Adam(model.parameters(), 0.01)
-    for step in range(steps + 1):
-        loss = cross_entropies(model(source, teacher_inputs(targets, START))[:, None], asked)[0]
-        if step % 10 == 0 or step == steps:
-            written = model.generate(source, START, END, LONGEST)
-            said = [german.decode(row, display=True) + ("" if (row == END).any() else " …") for row in written]
-            right = sum(said_row == b for said_row, (_, b) in zip(said, PAIRS, strict=True))
-            yield {"step": step, "loss": loss.item(), "said": said, "right": right}
-        update(model, loss, optimizer)
+    data, prepare = toy_set()
+    source, heard, asked = toy_batch(data, prepare)
+    model = translator(network, prepare, hidden, seed)
+
+    @torch.no_grad()
+    def look(step: int) -> dict[str, Any]:
+        loss = cross_entropies(model(source, heard)[:, None], asked).item()
+        written = model.generate(source, START, END, LONGEST)
+        ends = ["" if (row == END).any() else " …" for row in written]
+        said = [text + end for text, end in zip(prepare.write(written), ends, strict=True)]
+        right = sum(said_row == b for said_row, (_, b) in zip(said, PAIRS, strict=True))
+        return {"step": step, "loss": loss, "said": said, "right": right}
+
+    yield look(0)
+    recipe = Recipe(Adam(0.01), epochs=steps, batch_size=len(PAIRS), clip=Clip(1.0), check_every=10)
+    for event in train(model, parts(data), recipe, runtime=EAGER):
+        yield look(event.step)

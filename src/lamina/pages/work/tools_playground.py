@@ -23,12 +23,13 @@ from lamina.pages.own_data import without
 from lamina.pages.work.telling import Tell, told
 from lamina.report.commands import spell
 from lamina.report.render import write_report
-from lamina.training.evaluate import shown_example
 from lamina.training.fit import fit
 from lamina.training.folder import slug
 from lamina.training.loop import Event
-from lamina.training.prepare import Prepared, prepare
+from lamina.training.plan import Plan, plan
 from lamina.training.run import Run
+from lamina.training.tasks.arrays import numbers
+from lamina.training.tasks.task import Predictions
 from lamina.training.runtime import Runtime
 from lamina.training.texts import describe as described
 from lamina.training.texts import text_outputs, translate
@@ -131,7 +132,7 @@ def _learn(order: Order, shelf: str, tell: Tell) -> None:
 
 
 def _train(order: Order, home: Path, state: dict[str, Any], tell: Tell, caught: Sequence[Any]) -> None:
-    job = prepare(
+    job = plan(
         order.architecture, order.data, data_options=order.reading, options=dict(order.options), epochs=order.epochs,
         seed=order.seed, out=home / slug(f"{order.architecture}-{Path(order.data).stem}"),
     )  # fmt: skip
@@ -140,8 +141,7 @@ def _train(order: Order, home: Path, state: dict[str, Any], tell: Tell, caught: 
     state |= {"notes": [*job.notes, *_said(caught)], "epochs": job.recipe.epochs, "batches": job.batches}
     watch.tell()
     runtime = Runtime(threads=1, step="eager")
-    run = fit(job.model, job.split, job.recipe, folder=job.folder, observers=(watch,), runtime=runtime,
-              preprocess=job.preprocess)  # fmt: skip
+    run = fit(job.model, job.task, job.recipe, folder=job.folder, observers=(watch,), runtime=runtime)
     watch.tell()
     if run.reason.failed:
         write_report(run.folder)
@@ -157,12 +157,12 @@ def _train(order: Order, home: Path, state: dict[str, Any], tell: Tell, caught: 
     tell({**state, "run": home.name, "folder": run.folder.name, "packed": pack(run.folder, home / ZIP)})
 
 
-def _about(job: Prepared) -> list[str]:
+def _about(job: Plan) -> list[str]:
     """Say what the data are: the first lines of `lamina data show`."""
     return describe(job.split.train, samples=0)[:3]
 
 
-def _count(job: Prepared) -> int:
+def _count(job: Plan) -> int:
     return sum(parameter.numel() for parameter in job.model.parameters())
 
 
@@ -173,7 +173,7 @@ def _said(caught: Sequence[Any]) -> list[str]:
 class _Watch:
     """Tells where a run stands, at most a few times a second."""
 
-    def __init__(self, job: Prepared, state: dict[str, Any], tell: Tell) -> None:
+    def __init__(self, job: Plan, state: dict[str, Any], tell: Tell) -> None:
         self._state, self._tell, self._total = state, tell, job.batches * job.recipe.epochs
         self._begun, self._said = time.monotonic(), 0.0
         state |= {"epoch": 0, "step": 0, "steps": self._total, "rate": None, "left": None, "score": ""}
@@ -223,57 +223,23 @@ def examples(run: Run, count: int = SHOWN) -> list[dict[str, Any]]:
         For each what it is (`picture` or `values`), the `truth`, the `answer` and, for classes, how `sure` it is.
     """
     assert run.split is not None
-    spec = run.preprocess.spec
-    if spec.task == "language":
+    if run.task.writes:
         return [{"values": {"begins with": "a new line"}, "truth": "", "answer": run.write("", 240, temperature=0.7)}]
     part = run.split.validation if len(run.split.validation) else run.split.train
     places = torch.linspace(0, len(part) - 1, min(count, len(part))).round().long()
     inputs, targets = part.take(places)
-    shown = [{"values": {"text": _short(text_of(row))}} if spec.kind == "pairs" else shown_example(run, row)
-             for row in inputs]  # fmt: skip
-    answers = _answers(run, inputs)
+    answers = _answers(run.task.answers(run, inputs))
     return [
-        {**seen, "truth": _truth(run, target), **answer}
-        for seen, target, answer in zip(shown, targets, answers, strict=True)
+        {**run.task.shown(seen), "truth": _short(run.task.truth(target)), **answer}
+        for seen, target, answer in zip(inputs, targets, answers, strict=True)
     ]
 
 
-def _answers(run: Run, inputs: Num[Tensor, "batch ..."]) -> list[dict[str, Any]]:
-    spec, prepared = run.preprocess.spec, run.preprocess
-    if spec.task == "translation":
-        written, _ = translate(run.model, cast(TextPreprocess, prepared), [text_of(row) for row in inputs])
-        return [{"answer": _short(text)} for text in written]
-    outputs = run.outputs(inputs)
-    if spec.task == "classification":
-        sure, guess = probabilities(outputs).max(1)
-        pairs = zip(sure.tolist(), guess.tolist(), strict=True)
-        return [{"answer": spec.classes[label], "sure": share} for share, label in pairs]
-    if isinstance(prepared, DescriptionPreprocess):
-        return [{"answer": _short(text)} for text in described(prepared, outputs)[0]]
-    if spec.task == "tagging":
-        return [{"answer": _short(" ".join(spec.classes[i] for i in row))} for row in outputs.argmax(-1).tolist()]
-    numbers = prepared.untargets(outputs).reshape(len(outputs), -1)
-    return [{"answer": _numbers(row)} for row in numbers.tolist()]
-
-
-def _truth(run: Run, target: Num[Tensor, "..."]) -> str:
-    spec = run.preprocess.spec
-    if spec.task == "classification":
-        return spec.classes[int(target)]
-    if spec.task in ("translation", "description"):
-        return _short(text_of(target))
-    if spec.task == "tagging":
-        return _short(" ".join("-" if i == IGNORE else spec.classes[i] for i in target.tolist()))
-    return _numbers(target.double().reshape(-1).tolist())
-
-
-def _numbers(row: Sequence[float]) -> str:
-    """Write a few numbers.
-
-    >>> _numbers([0.123456, 2.0])
-    '0.1235, 2'
-    """
-    return ", ".join(f"{value:.4g}" for value in row[:4]) + (", …" if len(row) > 4 else "")
+def _answers(found: Predictions) -> list[dict[str, Any]]:
+    if found.classes:
+        return [{"answer": label, "sure": share} for ((label, share),) in found.top(1)]
+    texts = found.texts or tuple(numbers(row) for row in found.values.tolist())
+    return [{"answer": _short(text)} for text in texts]
 
 
 def _short(text: str) -> str:
@@ -295,23 +261,21 @@ def ask(run: str, text: str, folder: str, file: str, count: int) -> Iterator[dic
     """
     try:
         trained = Run.load(run)
-        rows = _about_text(trained, text) if isinstance(trained.preprocess, TextPreprocess) else _about_file(
-            trained, folder, file)  # fmt: skip
+        rows = _about_text(trained, text) if trained.task.reads_texts else _about_file(trained, folder, file)
         yield {"rows": rows, "count": count}
     except LaminaError as error:
         yield {"sentence": without(without(str(error), folder), run), "count": count}
 
 
 def _about_text(trained: Run, text: str) -> list[tuple[str, str]]:
-    spec, prepared = trained.preprocess.spec, cast(TextPreprocess, trained.preprocess)
-    if spec.task == "language":
+    if trained.task.writes:
         return [("it goes on", trained.write(text, 300, temperature=0.7))]
-    if spec.task == "translation":
-        return [("translation", translate(trained.model, prepared, [text], beams=3)[0][0])]
-    outputs = text_outputs(trained.model, prepared, [text])
-    if spec.task == "classification":
-        return _ranked(spec.classes, probabilities(outputs)[0])
-    return [(spec.target or "answer", _numbers(prepared.untargets(outputs).reshape(-1).tolist()))]
+    found = trained.task.say(trained, [text], beams=3)
+    if found.classes:
+        return _ranked(found.classes, found.values[0])
+    if found.texts:
+        return [("translation", found.texts[0])]
+    return [(trained.task.spec.target or "answer", numbers(found.values[0].tolist()))]
 
 
 def _about_file(trained: Run, folder: str, file: str) -> list[tuple[str, str]]:
@@ -324,7 +288,7 @@ def _about_file(trained: Run, folder: str, file: str) -> list[tuple[str, str]]:
     if found.classes:
         best = [ranking[0] for ranking in found.top(1)]
         return [(name, f"{label}, {share:.1%}") for name, (label, share) in zip(found.names, best, strict=True)][:20]
-    texts = found.texts or tuple(_numbers(row) for row in found.values.tolist())
+    texts = found.texts or tuple(numbers(row) for row in found.values.tolist())
     return list(zip(found.names, texts, strict=True))[:20]
 
 

@@ -12,9 +12,9 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.synthetic import moons
 from lamina.functional.metrics import accuracy
-from lamina.pages.work.telling import Tell, told
+from lamina.pages.work.races import Kept, checked
 from lamina.populations.members import Member, MemberResult
-from lamina.populations.population import train_population
+from lamina.populations.population import train_population, train_together
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Done, Grid, OneAtATime
 from lamina.studies.space import Space, Values, key, spell
@@ -140,34 +140,27 @@ def population(plan: Plan, run: int) -> Iterator[dict[str, Any]]:
     >>> len(last["accuracies"]), last["openings"]
     (64, 1)
     """
-    return told(lambda tell: _population(plan, tell))
-
-
-def _population(plan: Plan, tell: Tell) -> None:
     problem = digits(plan.hidden, plan.epochs, plan.seed)
     grid = Grid().propose(plan.space, ())
     members = [problem.members(values)[0] for values in grid]
     board, found = Board.empty(len(grid)), dict[int, MemberResult]()
-    state: dict[str, Any] = {"epochs": plan.epochs, "of": len(grid), "done": 0}
+    state: dict[str, Any] = {"epochs": plan.epochs, "of": len(grid)}
     begun = time.monotonic()
     groups = shapes(members)
     for places in groups:
-
-        def told_rows(epoch: int, rows: Sequence[Row | None], places: Sequence[int] = places) -> None:
-            board.take(places, rows)
-            share = (state["done"] + len(places) * epoch / plan.epochs) / len(grid)
-            tell({**state, **seen(board), "epoch": epoch, "share": share, "seconds": time.monotonic() - begun})
-
-        trained = train_population([members[place] for place in places], problem.split, runtime=Runtime(threads=1),
-                                   on_row=told_rows)  # fmt: skip
-        found |= dict(zip(places, trained, strict=True))
-        state["done"] += len(places)
-    state |= {**seen(board), "epoch": plan.epochs, "share": 1.0, "seconds": time.monotonic() - begun}
-    tell({**state, "shapes": len(groups)})
-    best = board.best
+        state["done"] = len(found)
+        training = Kept(train_together([members[k] for k in places], problem.split, runtime=Runtime(threads=1)))
+        for event in training:
+            board.take(places, checked(event)["members"])
+            share = (len(found) + len(places) * event.epoch / plan.epochs) / len(grid)
+            yield {**state, **seen(board), "epoch": event.epoch, "share": share, "seconds": time.monotonic() - begun}
+        found |= dict(zip(places, training.value, strict=True))
+    state |= {"done": len(found), "epoch": plan.epochs, "share": 1.0, "seconds": time.monotonic() - begun}
+    state |= {**seen(board), "shapes": len(groups)}
+    yield state
     alone = time_alone(members, problem.split) if len(groups) == 1 else None
-    tested = {} if best is None else judged(members[best], found[best], problem.split)
-    tell({**state, "shapes": len(groups), "alone": alone, **tested})
+    tested = {} if board.best is None else judged(members[board.best], found[board.best], problem.split)
+    yield {**state, "alone": alone, **tested}
 
 
 def seen(board: Board) -> dict[str, Any]:
@@ -242,22 +235,13 @@ def thousand(run: int, epochs: int = 12) -> Iterator[dict[str, Any]]:
     Yields:
         The accuracies and losses of all cells, and the epoch.
     """
-    return told(lambda tell: _thousand(epochs, tell))
-
-
-def _thousand(epochs: int, tell: Tell) -> None:
     recipe = Recipe(Adam(), epochs, 40)
     problem = Problem.make("fnn", moons(300, noise=0.25).split(), recipe=recipe, options={"hidden": 8})
     members = [problem.members(values)[0] for values in Grid().propose(five_space(), ())]
     board, begun = Board.empty(len(members)), time.monotonic()
-    places = range(len(members))
-
-    def told_rows(epoch: int, rows: Sequence[Row | None]) -> None:
-        board.take(places, rows)
-        tell({**seen(board), "epoch": epoch, "epochs": epochs, "seconds": time.monotonic() - begun})
-
-    train_population(members, problem.split, runtime=Runtime(threads=1), on_row=told_rows)
-    tell({**seen(board), "epoch": epochs, "epochs": epochs, "seconds": time.monotonic() - begun})
+    for event in train_together(members, problem.split, runtime=Runtime(threads=1)):
+        board.take(range(len(members)), checked(event)["members"])
+        yield {**seen(board), "epoch": event.epoch, "epochs": epochs, "seconds": time.monotonic() - begun}
 
 
 def five_space() -> Space:

@@ -3,7 +3,7 @@
 import base64
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -167,6 +167,16 @@ class Arrays(Task):
         names, inputs = self.read(what)
         return self.told(names, self.outputs(run.model, inputs))
 
+    def answers(self, run: "Run", inputs: Tensor) -> Predictions:
+        """Predict stored examples."""
+        return self.told(tuple(map(str, range(len(inputs)))), self.outputs(run.model, inputs))
+
+    def truth(self, target: Tensor) -> str:
+        """Say what is right for an example, in words."""
+        if self.spec.task == "classification":
+            return self.spec.classes[int(target)]
+        return numbers(target.double().reshape(-1).tolist())
+
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
         """Make predictions of outputs."""
         if self.spec.task == "classification":
@@ -241,6 +251,15 @@ def last_window(path: Path, spec: Spec) -> Float[Tensor, "time feature"]:
             f"{path.name} has {len(data.values)} moments, but the network looks back {spec.inputs[0]}: give more."
         )
     return data.values[-spec.inputs[0] :]
+
+
+def numbers(row: Sequence[float]) -> str:
+    """Write a few numbers.
+
+    >>> numbers([0.123456, 2.0])
+    '0.1235, 2'
+    """
+    return ", ".join(f"{value:.4g}" for value in row[:4]) + (", …" if len(row) > 4 else "")
 
 
 def _cell(spec: Spec, column: int, value: float) -> Any:

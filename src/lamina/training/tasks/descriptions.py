@@ -12,7 +12,7 @@ from lamina.data.dataset import Dataset, all_targets
 from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.data.text import answers_of
+from lamina.data.text import answers_of, text_of
 from lamina.data.translation_metrics import exact_share
 from lamina.training.look import Look
 from lamina.training.recipe import Recipe
@@ -30,6 +30,7 @@ class Descriptions(Texts):
     """Things with a text to write for each; they are read as arrays, and their texts written as tokens."""
 
     takes = ("one-to-many", "OneToMany")
+    reads_texts = False
     level = "character"
     score_of = Task.score_of
 
@@ -110,8 +111,18 @@ class Descriptions(Texts):
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Describe things."""
         names, inputs = self.read(what)
-        written, worth = describe(self.things, self.outputs(run.model, inputs))
+        return self.told(names, self.outputs(run.model, inputs))
+
+    def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
+        """Make predictions of outputs."""
+        written, worth = describe(self.things, outputs)
         return Predictions(names, (), worth[:, None], tuple(written))
+
+    def truth(self, target: Tensor) -> str:
+        """Say what is right for an example: its text."""
+        return text_of(target)
+
+    answers = Arrays.answers
 
     read_file = Arrays.read_file
     shown = Arrays.shown

@@ -10,7 +10,7 @@ from lamina._types import Tensor
 from lamina.architectures.seq2seq import teacher_inputs
 from lamina.data.dataset import Dataset
 from lamina.data.source import Source
-from lamina.data.text import answers_of, texts_of
+from lamina.data.text import answers_of, text_of, texts_of
 from lamina.data.tokens import TokenSource
 from lamina.data.translation_metrics import bleu, chrf, exact_share
 from lamina.data.vocabulary import PAD, START
@@ -20,7 +20,7 @@ from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import clipped
 from lamina.training.tasks.task import SHOWN, Choice, Predictions, Task, wrong
 from lamina.training.tasks.tokens import Texts, units, word_metrics
-from lamina.training.texts import texts_from, translate
+from lamina.training.texts import translate
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
@@ -63,6 +63,10 @@ class Pairs(Texts):
         """Give the batches of the training part in their order."""
         return PairFeed(source, recipe)
 
+    def truth(self, target: Tensor) -> str:
+        """Say what is right for an example: its text."""
+        return text_of(target)
+
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         """Judge a trained network on data it has never seen."""
         source = TokenSource(self.dictionary.encode(test), next(run.model.parameters()).device)
@@ -80,8 +84,7 @@ class Pairs(Texts):
         ]
         return {"examples": len(test), "metrics": metrics, "worst": worst}
 
-    def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
+    def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
         """Translate texts."""
-        texts = texts_from(what)
         written, worth = translate(run.model, self.dictionary, texts, **options)
         return Predictions(tuple(texts), (), worth[:, None], tuple(written))

@@ -85,6 +85,9 @@ class Task:
     stacks: ClassVar[bool] = False
     """Whether networks of one shape can be trained as one."""
 
+    reads_texts: ClassVar[bool] = False
+    """Whether what is to be predicted is a text."""
+
     writes: ClassVar[bool] = False
     """Whether a trained network goes on with a text instead of predicting."""
 
@@ -203,6 +206,18 @@ class Task:
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict what is given: files, texts or arrays."""
+        raise NotImplementedError
+
+    def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
+        """Predict texts, which are never taken for names of files; only tasks that read texts do."""
+        raise NotImplementedError
+
+    def answers(self, run: "Run", inputs: Tensor) -> Predictions:
+        """Predict stored examples."""
+        raise NotImplementedError
+
+    def truth(self, target: Tensor) -> str:
+        """Say what is right for an example, in words."""
         raise NotImplementedError
 
     def write(self, run: "Run", prompt: str, steps: int, **options: Any) -> str:

@@ -15,7 +15,7 @@ from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.preprocess import Preprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.data.text import text_of
+from lamina.data.text import IGNORE, text_of
 from lamina.data.tokens import TextPreprocess, TokenSource
 from lamina.data.vocabulary import PAD, Wording
 from lamina.functional.metrics import sequence_accuracy
@@ -159,6 +159,12 @@ class Tokens(Arrays):
         tags = tuple(" ".join(self.spec.classes[i] for i in row) for row in labels.tolist())
         return Predictions(names, (), sure.mean(1, keepdim=True), tags)
 
+    def truth(self, target: Tensor) -> str:
+        """Say what is right for an example, in words."""
+        if self.spec.task != "tagging":
+            return super().truth(target)
+        return " ".join("-" if i == IGNORE else self.spec.classes[i] for i in target.tolist())
+
     def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
         """Refuse files."""
         raise DataError(f"the run was trained on tokens of {self.spec.source}: give an array of them.")
@@ -174,6 +180,7 @@ class Texts(Tokens):
     """Texts with a label or a number each."""
 
     wording = WORDING
+    reads_texts = True
     many = 2000
     """With more texts a larger network or more dropout is worth its time, and rare words are left out."""
     level = "word"
@@ -250,9 +257,16 @@ class Texts(Tokens):
         return text_outputs(model, self.dictionary, [text_of(row) for row in inputs])
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
+        """Predict texts, or the texts of files."""
+        return self.say(run, texts_from(what), **options)
+
+    def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
         """Predict texts."""
-        texts = texts_from(what)
         return self.told(tuple(texts), text_outputs(run.model, self.dictionary, texts))
+
+    def answers(self, run: "Run", inputs: Tensor) -> Predictions:
+        """Predict stored examples."""
+        return self.say(run, [text_of(row) for row in inputs])
 
     def shown(self, example: Tensor) -> dict[str, Any]:
         """Give what a report shows of an example: its text."""

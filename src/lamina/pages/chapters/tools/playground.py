@@ -20,7 +20,7 @@ with app.setup:
     from lamina.pages.work.tools_playground import Order, ask, learn
     from lamina.report.render import write_report
     from lamina.training.fit import fit
-    from lamina.training.prepare import prepare
+    from lamina.training.plan import plan
     from lamina.training.run import Run
 
     MINE = "my own file"
@@ -61,7 +61,7 @@ def _():
             What you leave at *recommended* is chosen for your data, with a reason that the notes below the curves say. Your
             file stays on the machine that runs these pages and is deleted when they close.
         """),
-        kit.source(prepare, split, fit, Run.evaluate, write_report),
+        kit.source(plan, split, fit, Run.evaluate, write_report),
     )
     return
 

@@ -1,10 +1,22 @@
 import pytest
 import torch
 
+import lamina
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import agreement
+from lamina.data.synthetic import curve, truth_table
 from lamina.data.text import IGNORE
-from lamina.experiments.sequence_runs import Check, accuracies, cross_entropies, squared_errors, train_members
+from lamina.experiments.together import (
+    Check,
+    accuracies,
+    cross_entropies,
+    squared_errors,
+    train_members,
+    train_together,
+)
+from lamina.experiments.trained import train
+from lamina.functional.losses import binary_cross_entropy, mse_half
+from lamina.training.recipe import GD, Recipe
 
 
 def make(seed):
@@ -81,3 +93,38 @@ def test_without_a_bound_a_gradient_stays_even_when_its_norm_overflows():
     trial = train_members(members, stream(), huge, steps=1, learning_rate=1.0, optimizer="sgd", bound=bounds)
     free, clipped = (network.output.weight - make(0).float().output.weight for network in trial.networks)
     assert free.isfinite().all() and free.abs().max() > 1e22 and clipped.isfinite().all() and clipped.norm() <= 1
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_networks_with_examples_of_their_own_are_trained_as_if_alone(optimizer):
+    def networks():
+        return [
+            lamina.build("fnn", inputs=1, outputs=1, hidden=(5, 4), activation="tanh", seed=i).double() for i in (3, 4)
+        ]
+
+    sets = [curve(20, seed=i) for i in range(2)]
+    u, s = torch.stack([a.inputs for a in sets]), torch.stack([a.targets[:, None] for a in sets])
+    together = networks()
+    losses = train_together(together, u, s, mse_half, learning_rate=0.1, steps=30, optimizer=optimizer)
+    for i, (alone, member) in enumerate(zip(networks(), together, strict=True)):
+        kind = torch.optim.SGD if optimizer == "sgd" else torch.optim.Adam
+        reference = kind(alone.parameters(), lr=0.1)
+        for _ in range(30):
+            reference.zero_grad()
+            mse_half(alone(u[i]), s[i]).backward()
+            reference.step()
+        for a, b in zip(alone.parameters(), member.parameters(), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+        assert losses[i].item() == pytest.approx(mse_half(member(u[i]), s[i]).item(), rel=1e-12)
+    separate = train_together(networks()[:1], u[:1], s[:1], mse_half, learning_rate=0.1, steps=30, optimizer=optimizer)
+    assert separate.item() == pytest.approx(losses[0].item(), rel=1e-9)
+
+
+def test_networks_together_agree_with_the_training_of_one():
+    table = truth_table("xor")
+    build = {"inputs": 2, "outputs": 1, "hidden": 3, "activation": "tanh", "seed": 1}
+    alone, member = lamina.build("fnn", **build), lamina.build("fnn", **build)
+    train(alone, table.split(), Recipe(optimizer=GD(0.5), epochs=50))
+    u, s = table.inputs[None], table.targets.float()[None, :, None]
+    train_together([member], u, s, binary_cross_entropy, learning_rate=0.5, steps=50, optimizer="sgd")
+    torch.testing.assert_close(member(table.inputs), alone(table.inputs), rtol=0, atol=1e-5)

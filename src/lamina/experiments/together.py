@@ -1,15 +1,22 @@
-"""Train several recurrent networks at once, each update on new sequences, for the experiments of §5."""
+"""Train several networks of one form at once, each update on the next examples of a stream.
+
+Unlike a recipe, a stream has no epochs and no preparation: the experiments of §5 read new sequences in every update,
+and others give each network examples of its own.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
 
 from lamina._types import Float, Num, Tensor
+from lamina.data.dataset import ArrayDataset
 from lamina.data.text import IGNORE
 from lamina.functional.clipping import clip_by_global_norm
 from lamina.functional.optimizers import Number, Params
+from lamina.functional.random import as_generator
 from lamina.populations.population import Population
 
 Draw = Callable[[], tuple[Tensor, ...]]
@@ -18,10 +25,44 @@ Draw = Callable[[], tuple[Tensor, ...]]
 Measure = Callable[[Tensor, Tensor], Tensor]
 """A function of outputs [batch, member, ...] and targets [batch, ...] that gives one number a member."""
 
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""A function of one network's outputs and targets that gives one number."""
+
 OPTIMIZERS: dict[str, Callable[[list[Tensor], float], torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "sgd": torch.optim.SGD,
 }
+
+
+def draws(make: Callable[..., ArrayDataset], *sizes: Any, seed: torch.Generator) -> Draw:
+    """Draw examples of a synthetic set, new ones with every call.
+
+    >>> from lamina.data.sequences import agreement
+    >>> [tuple(part.shape) for part in draws(agreement, 64, 3, seed=torch.Generator())()]
+    [(64, 5), (64,)]
+    """
+
+    def draw() -> tuple[Tensor, Tensor]:
+        data = make(*sizes, seed=seed)
+        return data.inputs, data.targets
+
+    return draw
+
+
+def batches(inputs: Num[Tensor, "example ..."], targets: Num[Tensor, "example ..."], size: int, seed: int) -> Draw:
+    """Draw batches of some examples, with replacement.
+
+    >>> draw = batches(torch.arange(3), 2 * torch.arange(3), 8, seed=0)
+    >>> [bool((2 * inputs == targets).all()) for inputs, targets in (draw(), draw())]
+    [True, True]
+    """
+    g = as_generator(seed)
+
+    def draw() -> tuple[Tensor, Tensor]:
+        chosen = torch.randint(len(targets), (size,), generator=g)
+        return inputs[chosen], targets[chosen]
+
+    return draw
 
 
 @dataclass(frozen=True)
@@ -70,8 +111,9 @@ def train_members(
     optimizer: str = "adam",
     bound: Number | None = 1.0,
     check: Check | None = None,
+    own: bool = False,
 ) -> Trial:
-    """Train networks of one form at once, all on the same new batch in every update.
+    """Train networks of one form at once, in every update on the next batch.
 
     The result is that of separate runs: no member's loss depends on another's weights, each gradient is clipped by
     itself, and the two optimizers work number by number.
@@ -85,6 +127,7 @@ def train_members(
         optimizer: "adam" or "sgd".
         bound: clip a member's gradient at this norm; one number for all or one a member, inf for not at all.
         check: when to look, and when to end early.
+        own: whether each network has a batch of its own, [batch, member, ...]; else all have the same.
 
     >>> from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
     >>> from lamina.data.sequences import agreement
@@ -104,7 +147,7 @@ def train_members(
     scores: list[tuple[int, list[float]]] = []
     for step in range(1, steps + 1):
         *read, targets = draw()
-        each = loss(population(*read), targets)
+        each = loss(population(*read, own=own), targets)
         losses.append(each.detach())
         found = torch.autograd.grad(each.sum(), list(parameters.values()))
         gradients = dict(zip(parameters, found, strict=True))
@@ -117,7 +160,55 @@ def train_members(
             scores.append((step, _score(population, check)))
             if min(scores[-1][1]) >= check.goal:
                 break
-    return Trial([population.member(k) for k in range(len(networks))], torch.stack(losses), scores)
+    history = torch.stack(losses) if losses else torch.empty(0, len(networks))
+    return Trial([population.member(k) for k in range(len(networks))], history, scores)
+
+
+def train_together(
+    networks: Sequence[nn.Module],
+    inputs: Float[Tensor, "member batch feature"],
+    targets: Num[Tensor, "member batch ..."],
+    loss: Loss,
+    *,
+    learning_rate: float,
+    steps: int,
+    optimizer: str = "adam",
+) -> Float[Tensor, " member"]:
+    """Train networks of one form at once, each on all of its own examples in every step.
+
+    Args:
+        networks: their weights are changed.
+        inputs: the examples of each network.
+        targets: their targets.
+        loss: a function of outputs and targets that gives one number.
+        learning_rate: of the optimizer.
+        steps: the number of updates.
+        optimizer: "adam" or "sgd", which is gradient descent here.
+
+    Returns:
+        The loss of each network after the last step.
+
+    >>> import lamina
+    >>> from lamina.functional.losses import mse_half
+    >>> members = [lamina.build("perceptron", inputs=1, activation="identity", seed=seed) for seed in range(3)]
+    >>> u = torch.linspace(-1, 1, 9)[:, None].expand(3, 9, 1)
+    >>> ends = train_together(members, u, 2 * u + 1, mse_half, learning_rate=1.0, steps=60, optimizer="sgd")
+    >>> bool(ends.max() < 1e-9)
+    True
+    """
+    batch = inputs.movedim(0, 1), targets
+
+    def losses(outputs: Tensor, wanted: Tensor) -> Tensor:
+        return torch.vmap(loss)(outputs.movedim(1, 0), wanted)
+
+    trial = train_members(
+        networks, lambda: batch, losses, steps=steps, learning_rate=learning_rate, optimizer=optimizer, bound=None,
+        own=True,
+    )  # fmt: skip
+    for network, trained in zip(networks, trial.networks, strict=True):
+        network.load_state_dict(trained.state_dict())
+    with torch.no_grad():
+        return losses(Population(trial.networks)(batch[0], own=True), targets)
 
 
 def _clipped(gradients: Params, bounds: Tensor) -> Params:
@@ -165,11 +256,11 @@ def accuracies(
 
 
 def squared_errors(
-    outputs: Float[Tensor, "batch member 1"], targets: Float[Tensor, " batch"]
+    outputs: Float[Tensor, "batch member ..."], targets: Float[Tensor, "batch ..."]
 ) -> Float[Tensor, " member"]:
     """Compute the mean squared error of each member.
 
     >>> squared_errors(torch.tensor([[[1.0], [2.0]]]), torch.tensor([1.5])).tolist()
     [0.25, 0.25]
     """
-    return (outputs[..., 0] - targets[:, None]).square().mean(0)
+    return (outputs.flatten(2) - targets.reshape(len(targets), 1, -1)).square().mean((0, 2))
