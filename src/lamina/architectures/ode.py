@@ -13,7 +13,7 @@ from lamina.architectures._dense import Shape, as_shape, as_vectors, check_optio
 from lamina.functional.activations import default_initialization, get_activation
 from lamina.functional.dense import affine
 from lamina.functional.initialization import draw
-from lamina.functional.ode import STEPS, RightHandSide, integrate, layer_dynamics
+from lamina.functional.ode import STEPS, Time, integrate, layer_dynamics
 from lamina.functional.random import as_generator
 from lamina.functional.residual import zero_pad_projection
 from lamina.layers.initialized import linear
@@ -114,6 +114,7 @@ class NeuralODE(nn.Module):
     (torch.Size([5, 1]), 16)
     """
 
+    stackable = True
     padding: Tensor
 
     def __init__(self, config: NeuralODEConfig, *, seed: Seed = 0) -> None:
@@ -133,11 +134,10 @@ class NeuralODE(nn.Module):
             self.projection = linear(size, n, bias=False, initialization="xavier", seed=generator)
         self.readout = linear(n, outputs, initialization="xavier", seed=generator)
 
-    @property
-    def right_hand_side(self) -> RightHandSide:
-        r"""The function $f(t, y) = \sigma(W(t)\,y + b(t))$."""
+    def right_hand_side(self, time: Time, state: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch state"]:
+        r"""Return $f(t, y) = \sigma(W(t)\,y + b(t))$."""
         sigma, end = get_activation(self.config.activation), self.config.duration
-        return layer_dynamics(self.weight, self.bias, sigma, end)
+        return layer_dynamics(self.weight, self.bias, sigma, end)(time, state)
 
     def initial_state(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "*batch state"]:
         """Return y(0), the input as a vector of the width of the state."""

@@ -48,18 +48,22 @@ TABLE: dict[type[nn.Module], Rule] = {
     nn.ZeroPad2d: pictures.each_map,
     layers.TrueConv2d: pictures.true_conv2d,
     layers.PartialConv2d: pictures.partial_conv2d,
-    layers.Dropout: units.dropout,
-    layers.WordDropout: units.word_dropout,
     layers.Embedding: units.embedding,
     layers.RNNCell: sequences.cell,
     layers.GRUCell: sequences.cell,
     layers.LSTMCell: sequences.cell,
-    layers.Recurrent: sequences.recurrent,
     FNN: units.fnn,
-    NeuralODE: units.neural_ode,
     **{own: own.forward for own in _OWN},
 }
 """What computes K modules of one type at once, where it is more than their own `forward`."""
+
+METHODS: dict[type[nn.Module], dict[str, Rule]] = {
+    layers.Dropout: {"drop": units.drop},
+    layers.WordDropout: {"drop": units.drop},
+    layers.Recurrent: {"run_layer": sequences.run_layer},
+    NeuralODE: {"right_hand_side": units.right_hand_side},
+}
+"""The method of a stackable module that multiplies by weights of its own, or draws."""
 
 CONDITIONS: dict[type[nn.Module], Callable[[Any], bool]] = {
     nn.Conv2d: lambda layer: layer.padding_mode == "zeros",
@@ -134,9 +138,11 @@ class _Stacking:
             return self._done[id(first)]
         if has_rule(first):
             shell = self._shell(modules, self.tree, constants=True)
-            shell.forward = MethodType(TABLE.get(type(first), type(first).forward), shell)
+            kind: Any = type(first)
+            for name, rule in {"forward": TABLE.get(kind, kind.forward), **METHODS.get(kind, {})}.items():
+                setattr(shell, name, MethodType(rule, shell))
             if hasattr(first, "leading"):
-                shell.leading = ("batch", "members")  # type: ignore[assignment]
+                shell.__dict__["leading"] = ("batch", "members")
         else:
             shell = Mapped(first, self._shell(modules, self._plain, constants=False))
         self._done[id(first)] = shell

@@ -14,8 +14,8 @@ from lamina.architectures._dense import as_vectors
 from lamina.architectures.fnn import FNN
 from lamina.architectures.ode import NeuralODE
 from lamina.functional.activations import get_activation
-from lamina.functional.ode import Time, integrate, interpolate
-from lamina.layers import Dropout, Embedding, WordDropout
+from lamina.functional.ode import Time, interpolate
+from lamina.layers import Dropout, Embedding
 from lamina.populations.dense import CHAINED, dense_chain, stacked_affine
 from lamina.populations.masks import stacked_dropout
 
@@ -52,20 +52,13 @@ def batch_norm(layer: nn.BatchNorm1d | nn.BatchNorm2d, inputs: Tensor) -> Tensor
     return outputs.unflatten(1, (members, -1))
 
 
-def dropout(layer: Dropout, inputs: Tensor) -> Tensor:
+def drop(layer: Dropout, inputs: Tensor) -> Tensor:
     """Drop by each member's own rate, seed and counter."""
-    if not layer.training:
-        return inputs
     inputs = spread(inputs, len(layer.rate))
     rate = layer.rate.to(inputs.dtype)
     outputs = stacked_dropout(inputs, rate, layer.seed, layer.counter, layer.place)
     layer.counter.add_(1)
     return outputs
-
-
-def word_dropout(layer: WordDropout, inputs: Tensor) -> Tensor:
-    """Drop whole vectors by each member's own rate, seed and counter."""
-    return inputs * dropout(layer, inputs.new_ones((*inputs.shape[:-1], 1))) if layer.training else inputs
 
 
 def embedding(layer: Embedding, inputs: Tensor, *, reverse: bool = False) -> Tensor:
@@ -87,14 +80,8 @@ def fnn(net: FNN, inputs: Tensor) -> Tensor:
     return dense_chain(as_vectors(inputs, net.config.inputs), net.config.activations, net.weights, net.biases)
 
 
-def neural_ode(net: NeuralODE, inputs: Tensor) -> Tensor:
-    """Solve K differential equations by the same equal steps."""
-    config, sigma = net.config, get_activation(net.config.activation)
+def right_hand_side(net: NeuralODE, time: Time, state: Tensor) -> Tensor:
+    """Compute the right-hand sides of K differential equations."""
     # Knots first, as `interpolate` wants them.
-    weights, biases, end = net.weight.transpose(0, 1), net.bias.transpose(0, 1), config.duration
-
-    def right_hand_side(t: Time, y: Tensor) -> Tensor:
-        return sigma(stacked_affine(y, interpolate(weights, t, end), interpolate(biases, t, end)))
-
-    y = net.initial_state(inputs)
-    return net.readout(integrate(right_hand_side, y, config.steps, 0.0, end, config.method))
+    weight, bias = (interpolate(knots.transpose(0, 1), time, net.config.duration) for knots in (net.weight, net.bias))
+    return get_activation(net.config.activation)(stacked_affine(state, weight, bias))
