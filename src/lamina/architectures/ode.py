@@ -13,7 +13,7 @@ from lamina.architectures._dense import Shape, as_shape, as_vectors, check_optio
 from lamina.functional.activations import default_initialization, get_activation
 from lamina.functional.dense import affine
 from lamina.functional.initialization import draw
-from lamina.functional.ode import STEPS, Time, integrate, layer_dynamics
+from lamina.functional.ode import STEPS, RightHandSide, integrate, layer_dynamics
 from lamina.functional.random import as_generator
 from lamina.functional.residual import zero_pad_projection
 from lamina.layers.initialized import linear
@@ -134,10 +134,15 @@ class NeuralODE(nn.Module):
             self.projection = linear(size, n, bias=False, initialization="xavier", seed=generator)
         self.readout = linear(n, outputs, initialization="xavier", seed=generator)
 
-    def right_hand_side(self, time: Time, state: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch state"]:
-        r"""Return $f(t, y) = \sigma(W(t)\,y + b(t))$."""
+    @property
+    def right_hand_side(self) -> RightHandSide:
+        r"""The function $f(t, y) = \sigma(W(t)\,y + b(t))$."""
+        return self.dynamics()
+
+    def dynamics(self) -> RightHandSide:
+        """Make the right-hand side from weight and bias."""
         sigma, end = get_activation(self.config.activation), self.config.duration
-        return layer_dynamics(self.weight, self.bias, sigma, end)(time, state)
+        return layer_dynamics(self.weight, self.bias, sigma, end)
 
     def initial_state(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "*batch state"]:
         """Return y(0), the input as a vector of the width of the state."""

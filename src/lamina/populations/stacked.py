@@ -61,7 +61,7 @@ METHODS: dict[type[nn.Module], dict[str, Rule]] = {
     layers.Dropout: {"drop": units.drop},
     layers.WordDropout: {"drop": units.drop},
     layers.Recurrent: {"run_layer": sequences.run_layer},
-    NeuralODE: {"right_hand_side": units.right_hand_side},
+    NeuralODE: {"dynamics": units.dynamics},
 }
 """The method of a stackable module that multiplies by weights of its own, or draws."""
 

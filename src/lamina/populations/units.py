@@ -14,7 +14,7 @@ from lamina.architectures._dense import as_vectors
 from lamina.architectures.fnn import FNN
 from lamina.architectures.ode import NeuralODE
 from lamina.functional.activations import get_activation
-from lamina.functional.ode import Time, interpolate
+from lamina.functional.ode import RightHandSide, interpolate
 from lamina.layers import Dropout, Embedding
 from lamina.populations.dense import CHAINED, dense_chain, stacked_affine
 from lamina.populations.masks import stacked_dropout
@@ -80,8 +80,8 @@ def fnn(net: FNN, inputs: Tensor) -> Tensor:
     return dense_chain(as_vectors(inputs, net.config.inputs), net.config.activations, net.weights, net.biases)
 
 
-def right_hand_side(net: NeuralODE, time: Time, state: Tensor) -> Tensor:
-    """Compute the right-hand sides of K differential equations."""
-    # Knots first, as `interpolate` wants them.
-    weight, bias = (interpolate(knots.transpose(0, 1), time, net.config.duration) for knots in (net.weight, net.bias))
-    return get_activation(net.config.activation)(stacked_affine(state, weight, bias))
+def dynamics(net: NeuralODE) -> RightHandSide:
+    """Make the right-hand side of K differential equations."""
+    sigma, end = get_activation(net.config.activation), net.config.duration
+    weights, biases = net.weight.transpose(0, 1), net.bias.transpose(0, 1)  # knots first, as `interpolate` wants them
+    return lambda t, y: sigma(stacked_affine(y, interpolate(weights, t, end), interpolate(biases, t, end)))
