@@ -128,8 +128,8 @@ def test_shared_weights_count_once():
 def test_work_outside_of_layers_has_its_own_row():
     ode = summary(lamina.build("neural-ode", steps=7, method="rk4"), batch=3)
     assert ode[ITSELF].parameters == 6 and ode[ITSELF].flops == 7 * 4 * 2 * 3 * 4 and ode["readout"].flops == 24
-    dense = summary(lamina.build("dense-resnet"))
-    assert dense["layers.0"].own_parameters == 32 * 2 + 32 + 32 * 2
+    dense = summary(lamina.build("dense-resnet", step_size="learned"))
+    assert dense["layers.0"].parameters == 32 * 2 + 32 + 32 * 2 + 1 and dense["layers.0"].own_parameters == 1
     assert summary(lamina.build("perceptron")).rows[0].parameters == 4
 
 

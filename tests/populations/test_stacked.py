@@ -3,18 +3,22 @@ import copy
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, vmap
 
 from conformance.cases import ARCHITECTURES, LAYERS
 from conformance.checks import floats, squares
 from lamina import layers
+from lamina._errors import ShapeError
 from lamina.architectures.build import build
+from lamina.architectures.fnn import FNN
+from lamina.architectures.ode import NeuralODE
 from lamina.architectures.table import TABLE as NAMES
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
 from lamina.populations.chunks import Data, stacked_network
 from lamina.populations.losses import Losses
-from lamina.populations.stacked import Mapped, has_rule, notes, select_members, stack_modules
+from lamina.populations.stacked import METHODS, TABLE, Mapped, has_rule, notes, select_members, stack_modules
 from lamina.populations.step import PopulationStep
 from lamina.training.learner import Learner
 from lamina.training.loop import Progress, loop
@@ -76,6 +80,120 @@ def test_members_may_have_their_own_inputs(case):
     shared = case.arguments()
     turned = [torch.stack([x.roll(k, 0) for k in range(K)], 1) for x in shared]
     assert_equals_separate(modules, turned, own=True, trains=case.trains)
+
+
+def normal(*shape):
+    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+MAPS, VECTORS, ROWS = normal(4, 2, 6, 6), normal(4, 3), normal(4, 5, 3)
+RULES = {
+    **{kind: (lambda seed, kind=kind: kind(), VECTORS) for kind in (
+        nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus)},
+    nn.ModuleList: (lambda seed: nn.ModuleList(), None),
+    nn.Sequential: (lambda seed: nn.Sequential(layers.conv2d(2, 3, 3, seed=seed), nn.ReLU(), nn.MaxPool2d(2)), MAPS),
+    nn.Linear: (lambda seed: layers.linear(3, 2, seed=seed), ROWS),
+    nn.Flatten: (lambda seed: nn.Flatten(1, 2), MAPS),
+    nn.BatchNorm1d: (lambda seed: nn.BatchNorm1d(3), VECTORS),
+    nn.BatchNorm2d: (lambda seed: nn.BatchNorm2d(2), MAPS),
+    nn.Conv2d: (lambda seed: layers.conv2d(2, 4, 3, stride=2, padding=1, groups=2, seed=seed), MAPS),
+    nn.AvgPool2d: (lambda seed: nn.AvgPool2d(2), MAPS),
+    nn.MaxPool2d: (lambda seed: nn.MaxPool2d(3, 2), MAPS),
+    nn.AdaptiveAvgPool2d: (lambda seed: nn.AdaptiveAvgPool2d(2), MAPS),
+    nn.AdaptiveMaxPool2d: (lambda seed: nn.AdaptiveMaxPool2d(1), MAPS),
+    nn.ConstantPad2d: (lambda seed: nn.ConstantPad2d(1, 0.5), MAPS),
+    nn.ZeroPad2d: (lambda seed: nn.ZeroPad2d(2), MAPS),
+    layers.TrueConv2d: (lambda seed: layers.TrueConv2d(2, 3, 3, padding=1, seed=seed), MAPS),
+    layers.PartialConv2d: (lambda seed: layers.PartialConv2d(2, ((0,), (1,), (0, 1)), 3, seed=seed), MAPS),
+    layers.Dropout: (lambda seed: layers.Dropout(0.1 * (seed + 1), seed=seed), ROWS),
+    layers.WordDropout: (lambda seed: layers.WordDropout(0.1 * (seed + 1), seed=seed), ROWS),
+    layers.Embedding: (lambda seed: layers.Embedding(6, 3, seed=seed), torch.arange(12).reshape(4, 3) % 6),
+    layers.RNNCell: (lambda seed: layers.RNNCell(3, 4, seed=seed), VECTORS),
+    layers.GRUCell: (lambda seed: layers.GRUCell(3, 4, seed=seed), VECTORS),
+    layers.LSTMCell: (lambda seed: layers.LSTMCell(3, 4, seed=seed), VECTORS),
+    layers.Recurrent: (lambda seed: layers.gru(3, 4, bidirectional=True, seed=seed), ROWS),
+    FNN: (lambda seed: build("fnn", inputs=3, outputs=2, hidden=(5,), seed=seed), VECTORS),
+    NeuralODE: (lambda seed: build("neural-ode", inputs=3, outputs=2, knots=2, steps=3, seed=seed), VECTORS),
+}  # fmt: skip
+"""A small module and an input for each rule."""
+
+
+def by_vmap(modules, inputs, axis):
+    """Compute K modules by `vmap`: the outputs with the members first, and their tensors after it."""
+    each = [{**dict(module.named_parameters()), **dict(module.named_buffers())} for module in modules]
+    tensors = {name: torch.stack([one[name].detach() for one in each]).requires_grad_(t.requires_grad)
+               for name, t in each[0].items()}  # fmt: skip
+    template = copy.deepcopy(modules[0])
+    outputs = vmap(lambda tensors, x: functional_call(template, tensors, (x,)), (0, axis))(tensors, inputs)
+    return outputs, tensors
+
+
+def test_every_rule_has_a_case():
+    assert set(RULES) == {*TABLE, *METHODS}
+
+
+def assert_equals_vmap(kind, own):
+    make, inputs = RULES[kind]
+    modules = [make(seed).double() for seed in range(K)]
+    inputs = torch.stack([inputs.roll(k, 0) for k in range(K)], 1) if own else inputs
+    stacked = stack_modules(modules)
+    assert has_rule(modules[0]) and type(stacked) is kind
+    outputs = stacked(inputs if own else inputs.unsqueeze(1))
+    mapped, tensors = by_vmap(modules, inputs, 1 if own else None)
+    ours = [of_member(outputs, k, len(inputs)) for k in range(K)]
+    theirs = [[leaf[k] for leaf in floats(mapped)] for k in range(K)]
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+    for name, buffer in stacked.named_buffers():
+        if buffer.shape == tensors[name].shape:  # a table of connections is not stacked
+            torch.testing.assert_close(buffer, tensors[name])
+    if dict(stacked.named_parameters()):
+        for results in (ours, theirs):
+            sum(squares(of_one) for of_one in results).backward()
+        for name, parameter in stacked.named_parameters():
+            torch.testing.assert_close(parameter.grad, tensors[name].grad, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in RULES if kind is not nn.ModuleList], ids=lambda kind: kind.__name__)
+def test_every_rule_is_bound_to_vmap(kind):
+    assert_equals_vmap(kind, own=True)
+    module = RULES[kind][0](0)
+    if [*module.parameters(), *module.buffers()]:  # else nothing differs between members that share inputs
+        assert_equals_vmap(kind, own=False)
+
+
+def test_recomputed_blocks_stack():
+    nets = [build("cifar-resnet", depth=8, width=0.25, recompute=1, seed=k).double() for k in range(K)]
+    assert notes(assert_equals_separate(nets, (normal(3, 3, 8, 8),))) == ()
+
+
+@pytest.mark.parametrize("name", ("lenet5", "lenet5-1998", "alexnet", "resnet18", "cifar-resnet"))
+def test_one_network_refuses_an_axis_of_members_and_a_stack_wants_it(name):
+    net = build(name)
+    pictures = torch.zeros(2, *net.config.inputs)
+    with pytest.raises(
+        ShapeError, match=r"each picture must have .* bring the data to \(batch, channels, height, width"
+    ):
+        net(pictures.unsqueeze(1))
+    with pytest.raises(ShapeError, match=r"bring the data to \(batch, members, channels, height, width\)"):
+        stack_modules([net])(pictures)
+
+
+def test_one_recurrent_network_refuses_an_axis_of_members_and_a_stack_wants_it():
+    net, rows = build("many-to-one", inputs=3, outputs=2), torch.zeros(4, 5, 3)
+    with pytest.raises(ShapeError, match=r"float of shape \[batch, time, 3\], got float32 of shape \[4, 1, 5, 3\]"):
+        net(rows.unsqueeze(1))
+    with pytest.raises(
+        ShapeError, match=r"float of shape \[batch, members, time, 3\], got float32 of shape \[4, 5, 3\]"
+    ):
+        stack_modules([net])(rows)
+    with pytest.raises(ShapeError, match=r"must have the shape \[batch, time, 3\] with time at least 1"):
+        net.recurrent(rows.unsqueeze(1))
+    with pytest.raises(ShapeError, match=r"must have the shape \[batch, members, time, 3\] with time at least 1"):
+        stack_modules([net.recurrent])(rows)
+    with pytest.raises(ShapeError, match=r"one number for each of the 4 sequences, got shape \(4, 1\)"):
+        net.recurrent(rows, lengths=torch.ones(4, 1, dtype=torch.long))
+    with pytest.raises(ShapeError, match=r"`state` must be one tensor h of shape \(1, 4, 64\)"):
+        net.recurrent(rows, state=torch.zeros(1, 4, 1, 64))
 
 
 def test_the_table_covers_every_architecture():
@@ -300,6 +418,8 @@ def test_what_vmap_cannot_do_runs_one_by_one_and_says_so(vectors):
 def test_a_module_can_declare_itself_stackable(vectors):
     modules = [Stackable(k).double() for k in range(K)]
     assert notes(assert_equals_separate(modules, (vectors,))) == ()
+    modules = [type("Derived", (Stackable,), {})(k).double() for k in range(K)]  # a subclass may compute otherwise
+    assert notes(assert_equals_separate(modules, (vectors,))) == ("the network (Derived) is computed by vmap",)
 
 
 def test_rules_hold_under_conditions_only(vectors):

@@ -79,25 +79,30 @@ def check_size(inputs: tuple[int, int, int], steps: tuple[Step, ...], way_out: s
 
 
 def check_pictures(
-    inputs: Float[Tensor, "batch channel height width"], shape: tuple[int, int, int], *, any_size: bool = False
+    inputs: Float[Tensor, "..."],
+    shape: tuple[int, int, int],
+    leading: tuple[str, ...] = ("batch",),
+    *,
+    any_size: bool = False,
 ) -> None:
     """Raise unless a batch of pictures has the shape that a network was built for.
 
     Args:
         inputs: the batch.
         shape: (channels, height, width) of one picture.
+        leading: the axes before those of a picture; the members of a population are behind the batch.
         any_size: whether height and width may differ from it.
 
     >>> import torch
     >>> check_pictures(torch.zeros(5, 3, 28, 28), (3, 224, 224), any_size=True)
     """
     axes = 1 if any_size else 3
-    if inputs.dim() != 4 or tuple(inputs.shape[1:])[:axes] != shape[:axes]:
+    if inputs.dim() != len(leading) + 3 or tuple(inputs.shape[-3:])[:axes] != shape[:axes]:
         wanted = f"{shape[0]} channels" if any_size else f"the shape {shape}"
         raise ShapeError(
             f"each picture must have {wanted} that the network was built for, got inputs of shape "
-            f"{tuple(inputs.shape)}: build it with other `inputs`, or bring the data to (batch, channels, height, "
-            "width)."
+            f"{tuple(inputs.shape)}: build it with other `inputs`, or bring the data to ({', '.join(leading)}, "
+            "channels, height, width)."
         )
 
 

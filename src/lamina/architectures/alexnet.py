@@ -106,6 +106,8 @@ class AlexNet(nn.Module):
     torch.Size([2, 10])
     """
 
+    stackable, leading = True, ("batch",)
+
     def __init__(self, config: AlexNetConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         self.config = config
@@ -119,10 +121,10 @@ class AlexNet(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d(6) if compatible else nn.Identity()
         self.classifier = _classifier(config, start)
 
-    def forward(self, inputs: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch label"]:
+    def forward(self, inputs: Float[Tensor, "*#batch channel height width"]) -> Float[Tensor, "*batch label"]:
         """Return the logits of a batch of pictures."""
-        check_pictures(inputs, self.config.inputs, any_size=self.config.form == "torchvision")
-        return self.classifier(self.avgpool(self.features(inputs)).flatten(1))
+        check_pictures(inputs, self.config.inputs, self.leading, any_size=self.config.form == "torchvision")
+        return self.classifier(self.avgpool(self.features(inputs)).flatten(-3))
 
 
 def _features(config: AlexNetConfig, start: dict[str, Any]) -> nn.Sequential:

@@ -107,6 +107,8 @@ class CifarResNet(nn.Module):
     torch.Size([2, 10])
     """
 
+    stackable, leading = True, ("batch",)
+
     def __init__(self, config: CifarResNetConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         self.config = config
@@ -130,9 +132,9 @@ class CifarResNet(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.fc = linear(config.channels[-1], config.outputs, initialization=rule, scale=scale, seed=generator)
 
-    def forward(self, inputs: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch label"]:
+    def forward(self, inputs: Float[Tensor, "*#batch channel height width"]) -> Float[Tensor, "*batch label"]:
         """Return the logits of a batch of pictures."""
-        check_pictures(inputs, self.config.inputs, any_size=True)
+        check_pictures(inputs, self.config.inputs, self.leading, any_size=True)
         y = self.conv1(inputs)
         if self.config.block == "original":
             y = norm_relu(self.bn1, y)
@@ -140,4 +142,4 @@ class CifarResNet(nn.Module):
             y = run_blocks(blocks, y, self.config.recompute)
         if self.config.block == "preactivation":
             y = norm_relu(self.bn, y)
-        return self.fc(self.avgpool(y).flatten(1))
+        return self.fc(self.avgpool(y).flatten(-3))

@@ -112,6 +112,8 @@ class DenseResNet(nn.Module):
     ([0.5, 0.5], 28)
     """
 
+    stackable = True
+
     def __init__(self, config: DenseResNetConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         self.config = config

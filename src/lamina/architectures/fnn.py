@@ -104,6 +104,8 @@ class FNN(nn.Module):
     86
     """
 
+    stackable = True
+
     def __init__(self, config: FNNConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         self.config = config

@@ -97,6 +97,8 @@ class LeNet5(nn.Module):
     (61706, torch.Size([2, 10]))
     """
 
+    stackable, leading = True, ("batch",)
+
     def __init__(self, config: LeNet5Config, *, seed: Seed = 0) -> None:
         super().__init__()
         self.config = config
@@ -125,9 +127,9 @@ class LeNet5(nn.Module):
             dense[2],
         )
 
-    def forward(self, inputs: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch label"]:
+    def forward(self, inputs: Float[Tensor, "*#batch channel height width"]) -> Float[Tensor, "*batch label"]:
         """Return the logits of a batch of pictures."""
-        check_pictures(inputs, self.config.inputs)
+        check_pictures(inputs, self.config.inputs, self.leading)
         return self.classifier(self.features(inputs))
 
 
@@ -196,6 +198,8 @@ class LeNet5Original(nn.Module):
     (60000, torch.Size([2, 10]))
     """
 
+    stackable, leading = True, ("batch",)
+
     def __init__(self, config: LeNet5OriginalConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         self.config = config
@@ -218,7 +222,7 @@ class LeNet5Original(nn.Module):
         )
         self.output = RadialBasis(digit_codes())
 
-    def forward(self, inputs: Float[Tensor, "batch channel height width"]) -> Float[Tensor, "batch label"]:
+    def forward(self, inputs: Float[Tensor, "*#batch channel height width"]) -> Float[Tensor, "*batch label"]:
         """Return the logits of a batch of pictures: minus the squared distances to the codes."""
-        check_pictures(inputs, self.config.inputs)
+        check_pictures(inputs, self.config.inputs, self.leading)
         return self.output.logits(self.body(inputs))

@@ -175,11 +175,13 @@ class LogicGate(nn.Module):
     [1.0, 0.0]
     """
 
+    stackable = True
+
     def __init__(self, config: LogicGateConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         self.config = config
         self.network = logic_gate(config.gate, config.robust, config.activation, config.gain)
 
-    def forward(self, inputs: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch 1"]:
+    def forward(self, inputs: Float[Tensor, "*#batch 2"]) -> Float[Tensor, "*batch 1"]:
         """Return the output of the gate for each pair of truth values."""
         return self.network(inputs)

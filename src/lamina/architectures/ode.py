@@ -114,6 +114,7 @@ class NeuralODE(nn.Module):
     (torch.Size([5, 1]), 16)
     """
 
+    stackable = True
     padding: Tensor
 
     def __init__(self, config: NeuralODEConfig, *, seed: Seed = 0) -> None:
@@ -136,6 +137,10 @@ class NeuralODE(nn.Module):
     @property
     def right_hand_side(self) -> RightHandSide:
         r"""The function $f(t, y) = \sigma(W(t)\,y + b(t))$."""
+        return self.dynamics()
+
+    def dynamics(self) -> RightHandSide:
+        """Make the right-hand side from weight and bias."""
         sigma, end = get_activation(self.config.activation), self.config.duration
         return layer_dynamics(self.weight, self.bias, sigma, end)
 

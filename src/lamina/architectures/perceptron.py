@@ -8,7 +8,6 @@ from torch import nn
 from lamina._types import Float, Seed, Tensor
 from lamina.architectures._dense import Shape, as_shape, as_vectors, check_options, check_sizes
 from lamina.functional.activations import default_initialization, get_activation
-from lamina.functional.dense import layer
 from lamina.layers.initialized import linear
 
 
@@ -64,6 +63,8 @@ class Perceptron(nn.Module):
     4
     """
 
+    stackable = True
+
     def __init__(self, config: PerceptronConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         self.config = config
@@ -73,5 +74,4 @@ class Perceptron(nn.Module):
 
     def forward(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "*batch label"]:
         """Return the activation of each output node."""
-        u, sigma = as_vectors(inputs, self.config.inputs), get_activation(self.config.activation)
-        return layer(u, self.affine.weight, self.affine.bias, sigma)
+        return get_activation(self.config.activation)(self.affine(as_vectors(inputs, self.config.inputs)))

@@ -158,6 +158,8 @@ class OneToMany(nn.Module):
     torch.Size([2, 5, 3])
     """
 
+    stackable, leading = True, ("batch",)
+
     def __init__(self, config: OneToManyConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         g = as_generator(seed)
@@ -167,7 +169,7 @@ class OneToMany(nn.Module):
         self.output = linear(config.hidden, config.outputs, bias=config.output_bias, seed=g)
         self.input_dropout, self.output_dropout = make_dropouts(config, g)
 
-    def forward(self, inputs: Num[Tensor, "..."], steps: int | None = None) -> Float[Tensor, "batch time label"]:
+    def forward(self, inputs: Num[Tensor, "..."], steps: int | None = None) -> Float[Tensor, "*batch time label"]:
         """Return `steps` outputs, or as many as the configuration says, for each of the `inputs`.
 
         Args:
@@ -177,17 +179,17 @@ class OneToMany(nn.Module):
         config = self.config
         steps = config.steps if steps is None else steps
         at_least("steps", steps, 1)
-        check_sequence("inputs", inputs, config.inputs, config.embedding, ("batch",))
-        first = self.input_dropout(self.encoding(inputs))[:, None]
+        check_sequence("inputs", inputs, config.inputs, config.embedding, self.leading)
+        first = self.input_dropout(self.encoding(inputs)).unsqueeze(-2)
         if not config.feedback:
-            silence = first.new_zeros(first.shape[0], steps - 1, first.shape[2])
-            return self.output(self.output_dropout(self.recurrent(torch.cat([first, silence], 1))[0]))
+            silence = first.new_zeros(*first.shape[:-2], steps - 1, first.shape[-1])
+            return self.output(self.output_dropout(self.recurrent(torch.cat([first, silence], -2))[0]))
         read, state, outputs = first, None, []
         for _ in range(steps):
             states, state = self.recurrent(read, state)
             outputs.append(self.output(self.output_dropout(states)))
             read = outputs[-1] if config.embedding is None else self.encoding(outputs[-1].argmax(-1))
-        return torch.cat(outputs, 1)
+        return torch.cat(outputs, -2)
 
 
 class ManyToOne(nn.Module):
@@ -209,6 +211,8 @@ class ManyToOne(nn.Module):
     torch.Size([2, 2])
     """
 
+    stackable, leading = True, ("batch",)
+
     def __init__(self, config: ManyToOneConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         g = as_generator(seed)
@@ -219,14 +223,14 @@ class ManyToOne(nn.Module):
         self.output = linear(width, config.outputs, bias=config.output_bias, seed=g)
         self.input_dropout, self.output_dropout = make_dropouts(config, g)
 
-    def forward(self, inputs: Num[Tensor, "..."], lengths: Lengths = None) -> Float[Tensor, "batch label"]:
+    def forward(self, inputs: Num[Tensor, "..."], lengths: Lengths = None) -> Float[Tensor, "*batch label"]:
         """Return the outputs (logits) of each sequence.
 
         Args:
             inputs: vectors of shape [batch, time, inputs], or words of shape [batch, time].
             lengths: how many steps each sequence has; see `layers.recurrent.Recurrent`.
         """
-        check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, ("batch", "time"))
+        check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, (*self.leading, "time"))
         read = self.input_dropout(self.encoding(inputs))
         lengths = lengths_from(inputs, self.config.padding, lengths)
         states, state = self.recurrent(read, lengths=lengths)
@@ -253,6 +257,8 @@ class ManyToMany(nn.Module):
     torch.Size([3, 7, 4])
     """
 
+    stackable, leading = True, ("batch",)
+
     def __init__(self, config: ManyToManyConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         g = as_generator(seed)
@@ -263,7 +269,7 @@ class ManyToMany(nn.Module):
         self.output = linear(width, config.outputs, bias=config.output_bias, seed=g)
         self.input_dropout, self.output_dropout = make_dropouts(config, g)
 
-    def forward(self, inputs: Num[Tensor, "..."], lengths: Lengths = None) -> Float[Tensor, "batch time label"]:
+    def forward(self, inputs: Num[Tensor, "..."], lengths: Lengths = None) -> Float[Tensor, "*batch time label"]:
         """Return the outputs (logits) at each step; past a sequence's end they are those of the state zero.
 
         Args:
@@ -274,7 +280,7 @@ class ManyToMany(nn.Module):
 
     def read(
         self, inputs: Num[Tensor, "..."], state: State | None = None, lengths: Lengths = None
-    ) -> tuple[Float[Tensor, "batch time label"], State]:
+    ) -> tuple[Float[Tensor, "*batch time label"], State]:
         """Go on from a state: return the outputs and the state after the last step, as a language model does.
 
         Args:
@@ -288,7 +294,7 @@ class ManyToMany(nn.Module):
         >>> bool(torch.allclose(torch.cat([first, net.read(u[:, 4:], state)[0]], 1), net(u), atol=1e-6))
         True
         """
-        check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, ("batch", "time"))
+        check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, (*self.leading, "time"))
         lengths = lengths_from(inputs, self.config.padding, lengths)
         states, state = self.recurrent(self.input_dropout(self.encoding(inputs)), state, lengths)
         return self.output(self.output_dropout(states)), state
@@ -363,7 +369,8 @@ def pool_states(
     """
     if lengths is None:
         return states.mean(-2) if pooling == "mean" else states.amax(-2)
-    counts = torch.as_tensor(lengths, device=states.device)[..., None]
+    counts = torch.as_tensor(lengths, device=states.device)
+    counts = counts.reshape(*counts.shape, *(1,) * (states.ndim - 1 - counts.ndim))  # the members share them
     valid = (torch.arange(states.shape[-2], device=states.device) < counts)[..., None]
     if pooling == "mean":
         return (states * valid).sum(-2) / counts.clamp(min=1).to(states.dtype)

@@ -95,6 +95,8 @@ class EncoderDecoder(nn.Module):
     torch.Size([2, 4, 60])
     """
 
+    stackable, leading = True, ("batch",)
+
     def __init__(self, config: EncoderDecoderConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         g = as_generator(seed)
@@ -116,7 +118,7 @@ class EncoderDecoder(nn.Module):
 
     def forward(
         self, source: Num[Tensor, "..."], target_inputs: Num[Tensor, "..."], lengths: Lengths = None
-    ) -> Float[Tensor, "batch time label"]:
+    ) -> Float[Tensor, "*batch time label"]:
         """Return the outputs (logits) of every step of the target, given the true ones before.
 
         Args:
@@ -131,7 +133,8 @@ class EncoderDecoder(nn.Module):
                 f"{source.shape[0]}, got {list(target_inputs.shape)}."
             )
         if self.config.mode == "feedback":
-            check_sequence("target_inputs", target_inputs, self.config.outputs, self.config.target, ("batch", "time"))
+            axes = (*self.leading, "time")
+            check_sequence("target_inputs", target_inputs, self.config.outputs, self.config.target, axes)
         return self._decode(target_inputs, self.encode(source, lengths))[0]
 
     def encode(self, source: Num[Tensor, "..."], lengths: Lengths = None) -> State:
@@ -141,7 +144,7 @@ class EncoderDecoder(nn.Module):
         $\tanh(W m + b)$ with the mean or maximum m of the encoder's states over all steps.
         """
         config = self.config
-        check_sequence("source", source, config.inputs, config.embedding, ("batch", "time"))
+        check_sequence("source", source, config.inputs, config.embedding, (*self.leading, "time"))
         read = self.input_dropout(self.source_encoding(source))
         lengths = lengths_from(source, config.padding, lengths)
         states, state = self.encoder(read, lengths=lengths)
@@ -227,14 +230,18 @@ class EncoderDecoder(nn.Module):
         """Run the decoder along what it reads; return the outputs and the state after it."""
         config = self.config
         if config.mode == "notes":
-            states, state = self.encoder(self._silence(read, read.shape[1]), state)
+            leading = hidden(state).shape[1:-1]
+            silence = self.output.weight.new_zeros(*leading, read.shape[len(leading)], self.encoder.input_size)
+            states, state = self.encoder(silence, state)
             return self.output(self.output_dropout(states)), state
         words = self.input_dropout(self.target_encoding(read))
         if not config.context:
             states, state = self.decoder(words, state)
             return self._words(states), state
         kept, state = hidden(state)[-1:], _rows(state, slice(0, -1))
-        context = kept[0, :, None].expand(-1, words.shape[1], -1)
+        context = kept[0].unsqueeze(-2).expand(*kept.shape[1:-1], words.shape[-2], -1)
+        # Words that the members of a population share are each member's here.
+        words = words.expand(*context.shape[:-1], -1)
         states, state = self.decoder(torch.cat([words, context], -1), state)
         outputs = self._words(torch.cat([states, context], -1))
         if isinstance(state, Tensor):
@@ -244,11 +251,7 @@ class EncoderDecoder(nn.Module):
     def _words(self, states: Tensor) -> Tensor:
         """Map states to the logits of words."""
         outputs = self.output(self.output_dropout(states))
-        return outputs @ self.target_encoding.weight.T if self.config.tied else outputs
-
-    def _silence(self, like: Tensor, steps: int) -> Tensor:
-        """Return the zeros that are read after the source, for a batch like another."""
-        return self.output.weight.new_zeros(like.shape[0], steps, self.encoder.input_size)
+        return self.target_encoding(outputs, reverse=True) if self.config.tied else outputs
 
 
 class Bridge(nn.Module):
@@ -269,6 +272,8 @@ class Bridge(nn.Module):
     >>> Bridge(1, 4, cell_state=False, seed=0)(torch.zeros(2, 3, 4)).shape
     torch.Size([1, 3, 4])
     """
+
+    stackable = True
 
     def __init__(self, layers: int, hidden: int, cell_state: bool, seed: Seed) -> None:
         super().__init__()

@@ -213,6 +213,7 @@ def kernels_apply(inputs: Tensor) -> bool:
     return (
         _recording > 0
         and inputs.is_cuda
+        and inputs.ndim == 4
         and inputs.dtype in (torch.float32, torch.bfloat16)
         and inputs.is_contiguous(memory_format=torch.channels_last)
         and inputs.numel() < 2**31

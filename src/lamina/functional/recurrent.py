@@ -177,7 +177,7 @@ def lstm_step(
     return G_o * torch.tanh(c), c
 
 
-def valid_steps(lengths: Int[Tensor, " batch"], time: int) -> Bool[Tensor, "batch time"]:
+def valid_steps(lengths: Int[Tensor, "*batch"], time: int) -> Bool[Tensor, "*batch time"]:
     """Mark the steps that belong to each sequence, the rest being padding.
 
     Notes: N5.14 (§5).
@@ -192,7 +192,7 @@ def valid_steps(lengths: Int[Tensor, " batch"], time: int) -> Bool[Tensor, "batc
     >>> valid_steps(torch.tensor([1, 3]), 3).int().tolist()
     [[1, 0, 0], [1, 1, 1]]
     """
-    return torch.arange(time, device=lengths.device) < lengths[:, None]
+    return torch.arange(time, device=lengths.device) < lengths[..., None]
 
 
 def hidden(state: State) -> Tensor:

@@ -40,6 +40,8 @@ class OriginalBlock(nn.Module):
     True
     """
 
+    stackable = True
+
     def __init__(
         self,
         in_channels: int,
@@ -65,8 +67,8 @@ class OriginalBlock(nn.Module):
         self.bn2.weight.zero_()
 
     def forward(
-        self, inputs: Float[Tensor, "batch channel height width"]
-    ) -> Float[Tensor, "batch out_channel rows columns"]:
+        self, inputs: Float[Tensor, "*#batch channel height width"]
+    ) -> Float[Tensor, "*batch out_channel rows columns"]:
         """Return ReLU(shortcut + branch)."""
         y = inputs
         branch = self.conv2(norm_relu(self.bn1, self.conv1(y)))
@@ -100,6 +102,8 @@ class PreActBlock(nn.Module):
     True
     """
 
+    stackable = True
+
     def __init__(
         self,
         in_channels: int,
@@ -125,8 +129,8 @@ class PreActBlock(nn.Module):
         self.conv2.weight.zero_()
 
     def forward(
-        self, inputs: Float[Tensor, "batch channel height width"]
-    ) -> Float[Tensor, "batch out_channel rows columns"]:
+        self, inputs: Float[Tensor, "*#batch channel height width"]
+    ) -> Float[Tensor, "*batch out_channel rows columns"]:
         """Return shortcut + branch."""
         y = inputs
         active, skip = norm_relu_and_skip(self.bn1, y)

@@ -50,6 +50,8 @@ class OriginalBottleneck(nn.Module):
     70400
     """
 
+    stackable = True
+
     def __init__(
         self,
         in_channels: int,
@@ -78,8 +80,8 @@ class OriginalBottleneck(nn.Module):
         self.bn3.weight.zero_()
 
     def forward(
-        self, inputs: Float[Tensor, "batch channel height width"]
-    ) -> Float[Tensor, "batch out_channel rows columns"]:
+        self, inputs: Float[Tensor, "*#batch channel height width"]
+    ) -> Float[Tensor, "*batch out_channel rows columns"]:
         """Return ReLU(shortcut + branch)."""
         y = inputs
         narrow = norm_relu(self.bn2, self.conv2(norm_relu(self.bn1, self.conv1(y))))
@@ -110,6 +112,8 @@ class PreActBottleneck(nn.Module):
     4544
     """
 
+    stackable = True
+
     def __init__(
         self,
         in_channels: int,
@@ -138,8 +142,8 @@ class PreActBottleneck(nn.Module):
         self.conv3.weight.zero_()
 
     def forward(
-        self, inputs: Float[Tensor, "batch channel height width"]
-    ) -> Float[Tensor, "batch out_channel rows columns"]:
+        self, inputs: Float[Tensor, "*#batch channel height width"]
+    ) -> Float[Tensor, "*batch out_channel rows columns"]:
         """Return shortcut + branch."""
         y = inputs
         if self._fuses(y):

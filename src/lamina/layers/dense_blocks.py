@@ -31,6 +31,8 @@ class DenseOriginalBlock(nn.Module):
     [[1.0, 0.0], [3.0, 4.0]]
     """
 
+    stackable = True
+
     def __init__(self, features: int, *, initialization: str = "he", scale: float = 1.0, seed: Seed = 0) -> None:
         super().__init__()
         weights = partial(linear, bias=False, initialization=initialization, scale=scale, seed=as_generator(seed))
@@ -44,7 +46,7 @@ class DenseOriginalBlock(nn.Module):
         """Set the last scale to zero, so that the block starts as ReLU."""
         self.bn2.weight.zero_()
 
-    def forward(self, inputs: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch feature"]:
+    def forward(self, inputs: Float[Tensor, "*#batch feature"]) -> Float[Tensor, "*batch feature"]:
         """Return ReLU(input + branch)."""
         y = inputs
         return relu(y + self.bn2(self.dense2(relu(self.bn1(self.dense1(y))))))
@@ -70,6 +72,8 @@ class DensePreActBlock(nn.Module):
     [[1.0, -2.0], [3.0, 4.0]]
     """
 
+    stackable = True
+
     def __init__(self, features: int, *, initialization: str = "he", scale: float = 1.0, seed: Seed = 0) -> None:
         super().__init__()
         weights = partial(linear, bias=False, initialization=initialization, scale=scale, seed=as_generator(seed))
@@ -83,7 +87,7 @@ class DensePreActBlock(nn.Module):
         """Set the last matrix to zero, so that the block starts as the identity."""
         self.dense2.weight.zero_()
 
-    def forward(self, inputs: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch feature"]:
+    def forward(self, inputs: Float[Tensor, "*#batch feature"]) -> Float[Tensor, "*batch feature"]:
         """Return input + branch."""
         y = inputs
         return y + self.dense2(relu(self.bn2(self.dense1(relu(self.bn1(y))))))

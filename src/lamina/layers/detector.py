@@ -43,6 +43,8 @@ class Detector(nn.Module):
     [[0.0, 2.0]]
     """
 
+    stackable = True
+
     def __init__(self, activation: str) -> None:
         super().__init__()
         choice("activation", activation, _FUNCTIONS)

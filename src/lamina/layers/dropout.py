@@ -33,6 +33,7 @@ class Dropout(nn.Module):
     [1.0, 1.0, 1.0]
     """
 
+    stackable = True
     rate: Tensor
     seed: Tensor
     counter: Tensor
@@ -49,8 +50,10 @@ class Dropout(nn.Module):
 
     def forward(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Return `inputs` with dropped units while training, unchanged in evaluation."""
-        if not self.training:
-            return inputs
+        return self.drop(inputs) if self.training else inputs
+
+    def drop(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Drop units and count the call."""
         outputs = dropout(inputs, self.rate.to(inputs.dtype), self.seed, self.place, self.counter)
         self.counter.add_(1)
         return outputs
@@ -79,9 +82,11 @@ class WordDropout(Dropout):
     [[0.0, 0.0, 4.0, 0.0]]
     """
 
-    def forward(self, inputs: Float[Tensor, "*batch feature"]) -> Float[Tensor, "*batch feature"]:
+    stackable = True
+
+    def forward(self, inputs: Float[Tensor, "*#batch feature"]) -> Float[Tensor, "*batch feature"]:
         """Return `inputs` without the dropped vectors while training, unchanged in evaluation."""
-        return inputs * super().forward(inputs.new_ones((*inputs.shape[:-1], 1))) if self.training else inputs
+        return inputs * self.drop(inputs.new_ones((*inputs.shape[:-1], 1))) if self.training else inputs
 
 
 def mask_state(network: nn.Module) -> dict[str, Tensor]:

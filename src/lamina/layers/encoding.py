@@ -22,6 +22,7 @@ class OneHot(nn.Module):
     [[0.0, 0.0, 1.0]]
     """
 
+    stackable = True
     precision: Tensor
 
     def __init__(self, size: int) -> None:
@@ -66,9 +67,11 @@ class Embedding(nn.Module):
         at_least("features", features, 1)
         self.weight = nn.Parameter(gaussian((vocab, features), std, seed))
 
-    def forward(self, indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch feature"]:
-        """Return one vector a word."""
-        return embedding(indices, self.weight.T)
+    def forward(
+        self, inputs: Int[Tensor, "*batch"] | Float[Tensor, "*batch feature"], *, reverse: bool = False
+    ) -> Float[Tensor, "*batch _"]:
+        """Return one vector a word; with `reverse` read vectors v and return $W^T v$, one number a word."""
+        return inputs @ self.weight.T if reverse else embedding(inputs, self.weight.T)
 
     def extra_repr(self) -> str:
         """Show the sizes."""

@@ -38,6 +38,8 @@ class LocalResponseNorm(nn.Module):
     5.92
     """
 
+    stackable = True
+
     def __init__(self, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75) -> None:
         super().__init__()
         check_response_constants(size, kappa)
@@ -74,6 +76,8 @@ class LocalResponseNormWithin(nn.Module):
     >>> round(LocalResponseNormWithin(size=2)(torch.full((1, 1, 3, 3), 10.0))[0, 0, 1, 1].item(), 2)
     5.75
     """
+
+    stackable = True
 
     def __init__(self, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75) -> None:
         super().__init__()
@@ -113,6 +117,8 @@ class FullAffineBatchNorm(nn.Module):
     30
     """
 
+    stackable = True
+
     def __init__(
         self,
         features: int,
@@ -130,16 +136,16 @@ class FullAffineBatchNorm(nn.Module):
         self.normalization = nn.BatchNorm1d(features, eps=eps, momentum=momentum, affine=False)
         self.affine = linear(features, outputs, initialization=initialization, seed=seed)
 
-    def forward(self, inputs: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch label"]:
+    def forward(self, inputs: Float[Tensor, "*#batch feature"]) -> Float[Tensor, "*batch label"]:
         """Return the outputs; statistics are the batch's while training, the running ones in evaluation."""
         return self.affine(self.normalization(inputs))
 
 
 def norm_relu(
     norm: nn.Module,
-    inputs: Float[Tensor, "batch channel height width"],
-    residual: Float[Tensor, "batch channel height width"] | None = None,
-) -> Float[Tensor, "batch channel height width"]:
+    inputs: Float[Tensor, "*#batch channel height width"],
+    residual: Float[Tensor, "*#batch channel height width"] | None = None,
+) -> Float[Tensor, "*batch channel height width"]:
     """Normalize feature maps, add a residual, rectify.
 
     When a training step on channels-last maps is recorded (`fused_norm.recorded_kernels`) this is one operation; else,
@@ -161,8 +167,8 @@ def norm_relu(
 
 
 def norm_relu_and_skip(
-    norm: nn.Module, inputs: Float[Tensor, "batch channel height width"]
-) -> tuple[Float[Tensor, "batch channel height width"], Float[Tensor, "batch channel height width"]]:
+    norm: nn.Module, inputs: Float[Tensor, "*#batch channel height width"]
+) -> tuple[Float[Tensor, "*batch channel height width"], Float[Tensor, "*#batch channel height width"]]:
     """Normalize and rectify feature maps; return them and, for the skip connection, the maps that came.
 
     Where the kernels of `norm_relu` apply, the gradients of both are added in the pass that writes one of them.
@@ -180,7 +186,7 @@ def norm_relu_and_skip(
     return relu(norm(inputs)), inputs
 
 
-def normalized(norm: nn.Module, inputs: Float[Tensor, "batch channel height width"]) -> Tensor:
+def normalized(norm: nn.Module, inputs: Float[Tensor, "*batch channel height width"]) -> Tensor:
     """Normalize feature maps, by the kernels of `norm_relu` where they apply.
 
     >>> normalized(nn.BatchNorm2d(1), torch.tensor([1.0, 3.0]).reshape(2, 1, 1, 1)).round(decimals=3).flatten().tolist()

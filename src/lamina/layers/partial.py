@@ -68,9 +68,9 @@ class PartialConv2d(nn.Module):
         index[tuple(torch.tensor(places).T)] = torch.arange(len(places))
         self.register_buffer("index", index, persistent=False)
 
-    def kernels(self) -> Float[Tensor, "out_channel channel rows columns"]:
+    def kernels(self) -> Float[Tensor, "*members out_channel channel rows columns"]:
         """Return the full stack of kernels, with zeros where nothing is connected."""
-        return torch.cat([self.weight, torch.zeros_like(self.weight[:1])])[self.index]
+        return torch.cat([self.weight, torch.zeros_like(self.weight[..., :1, :, :])], -3)[..., self.index, :, :]
 
     def forward(
         self, inputs: Float[Tensor, "batch channel height width"]

@@ -55,17 +55,18 @@ class RadialBasis(nn.Module):
     ([[1.0, 5.0]], [[-1.0, -5.0]])
     """
 
+    stackable = True
     codes: Tensor
 
     def __init__(self, codes: Float[Tensor, "label feature"]) -> None:
         super().__init__()
         self.register_buffer("codes", codes.clone())
 
-    def forward(self, inputs: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch label"]:
+    def forward(self, inputs: Float[Tensor, "*#batch feature"]) -> Float[Tensor, "*batch label"]:
         """Return the squared distances."""
-        return (inputs[:, None, :] - self.codes).square().sum(-1)
+        return (inputs.unsqueeze(-2) - self.codes).square().sum(-1)
 
-    def logits(self, inputs: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch label"]:
+    def logits(self, inputs: Float[Tensor, "*#batch feature"]) -> Float[Tensor, "*batch label"]:
         """Return the negative squared distances: the larger, the better."""
         return -self(inputs)
 

@@ -44,6 +44,7 @@ class Recurrent(nn.Module):
     (torch.Size([2, 7, 4]), torch.Size([3, 2, 4]), 104)
     """
 
+    stackable, leading = True, ("batch",)
     fast = True
     """Whether a fused kernel may take the place of the loop over time, where it gives the same; see `layers.fused`."""
 
@@ -78,7 +79,7 @@ class Recurrent(nn.Module):
         inputs: Float[Tensor, "..."],
         state: State | None = None,
         lengths: Sequence[int] | Int[Tensor, "..."] | None = None,
-    ) -> tuple[Float[Tensor, "batch time outputs"], State]:
+    ) -> tuple[Float[Tensor, "*batch time outputs"], State]:
         """Return the top layer's states at all times and the last state of every cell.
 
         The values of `lengths` are checked when it is a list; a tensor is trusted, since reading it would stop a
@@ -94,21 +95,20 @@ class Recurrent(nn.Module):
             Outputs of shape [batch, time, directions * hidden], and the state h of shape [layers * directions, batch,
             hidden], ordered as in torch (first layer forward, first layer backward, ...); the pair (h, c) for "lstm".
         """
-        _check_inputs(inputs, self.input_size)
-        time = inputs.shape[1]
-        mask = None if lengths is None else valid_steps(_as_lengths(lengths, inputs), time)
+        _check_inputs(inputs, self.input_size, self.leading)
+        mask = None if lengths is None else valid_steps(_as_lengths(lengths, inputs), inputs.shape[-2])
         starts = self._starts(inputs, state)
         ends: list[State] = []
         cells = list(self.cells)
         for layer in range(self.layers):
             places = slice(layer * self.directions, (layer + 1) * self.directions)
-            inputs, last = self._layer(cells[places], inputs, starts[places], mask)
+            inputs, last = self.run_layer(cells[places], inputs, starts[places], mask)
             ends += last
             if self.dropouts and layer < self.layers - 1:
                 inputs = self.dropouts[layer](inputs)
         return inputs, _stack(ends)
 
-    def _layer(
+    def run_layer(
         self, cells: list[nn.Module], inputs: Tensor, starts: list[State], mask: Tensor | None
     ) -> tuple[Tensor, list[State]]:
         """Run one layer in its directions: by a fused kernel where one fits, else cell by cell, step by step."""
@@ -124,11 +124,12 @@ class Recurrent(nn.Module):
     def _starts(self, inputs: Tensor, state: State | None) -> list[State]:
         """Split a state into those of the cells, after a check of its shape; zeros without one."""
         if state is None:
-            return [cast(Cell, cell).initial_state(inputs[:, 0]) for cell in self.cells]
+            return [cast(Cell, cell).initial_state(inputs[..., 0, :]) for cell in self.cells]
         parts = [state] if isinstance(state, Tensor) else list(state)
         shape = (len(self.cells), inputs.shape[0], self.hidden_size)
         number = 2 if self.cell == "lstm" else 1
-        if len(parts) != number or any(tuple(part.shape) != shape for part in parts):
+        fits = (p.ndim == inputs.ndim and (*p.shape[:2], p.shape[-1]) == shape for p in parts)
+        if len(parts) != number or not all(fits):
             expected = f"two tensors (h, c) of shape {shape}" if number == 2 else f"one tensor h of shape {shape}"
             got = " and ".join(str(tuple(part.shape)) for part in parts)
             raise ShapeError(
@@ -211,26 +212,29 @@ def _stack(states: list[State]) -> State:
     return h, torch.stack([state[1] for state in states])
 
 
-def _check_inputs(inputs: Tensor, input_size: int) -> None:
-    if inputs.ndim != 3 or inputs.shape[1] < 1 or inputs.shape[2] != input_size:
+def _check_inputs(inputs: Tensor, input_size: int, leading: tuple[str, ...]) -> None:
+    if inputs.ndim != len(leading) + 2 or inputs.shape[-2] < 1 or inputs.shape[-1] != input_size:
         raise ShapeError(
-            f"`inputs` must have the shape [batch, time, {input_size}] with time at least 1, got "
+            f"`inputs` must have the shape [{', '.join(leading)}, time, {input_size}] with time at least 1, got "
             f"{list(inputs.shape)}: a single sequence needs a batch axis of size 1."
         )
 
 
 def _as_lengths(lengths: Sequence[int] | Tensor, inputs: Tensor) -> Tensor:
-    """Check lengths against the batch, and against the number of steps where that needs no look into a tensor."""
-    batch, time = inputs.shape[:2]
+    """Check lengths against the batch, and against the number of steps where that needs no look into a tensor.
+
+    The members of a population share lengths [batch]; lengths [batch, members] are their own.
+    """
+    batch, time, axes = inputs.shape[0], inputs.shape[-2], inputs.ndim - 2
     shape = tuple(lengths.shape) if isinstance(lengths, Tensor) else (len(lengths),)
-    if shape != (batch,):
+    if shape[:1] != (batch,) or len(shape) > axes:
         raise ShapeError(f"`lengths` must hold one number for each of the {batch} sequences, got shape {shape}.")
     if isinstance(lengths, Tensor):
-        return lengths.to(inputs.device)
+        return lengths.to(inputs.device).reshape(*shape, *(1,) * (axes - len(shape)))
     for length in lengths:
         if not 1 <= length <= time:
             raise ArgumentError(
                 f"`lengths` must be between 1 and the {time} steps of `inputs`, got {length}: pad the inputs or drop "
                 "empty sequences."
             )
-    return torch.tensor(list(lengths), device=inputs.device)
+    return torch.tensor(list(lengths), device=inputs.device).reshape(batch, *(1,) * (axes - 1))

@@ -6,8 +6,9 @@ from torch import nn
 from lamina._errors import ArgumentError, above, at_least, choice
 from lamina._types import Float, Seed, Tensor
 from lamina.functional.activations import default_initialization, get_activation
+from lamina.functional.dense import affine
 from lamina.functional.random import as_generator
-from lamina.functional.residual import residual_step, zero_pad_projection
+from lamina.functional.residual import zero_pad_projection
 from lamina.layers.initialized import linear
 
 PROJECTIONS = ("learned", "zero-pad")
@@ -61,6 +62,7 @@ class SimpleResNetLayer(nn.Module):
     [1.0, -2.0, 3.0]
     """
 
+    stackable = True
     padding: Tensor
 
     def __init__(
@@ -103,20 +105,22 @@ class SimpleResNetLayer(nn.Module):
 
     @property
     def step_size(self) -> float | Tensor:
-        """The step size: a number, or a positive tensor without axes when it is learned."""
+        """The step size: a number, or a positive tensor when it is learned: without axes, or one a member."""
         if self.raw_step_size is None:
             return self._start
         softplus = nn.functional.softplus
         return self._start * (softplus(self.raw_step_size) / softplus(torch.zeros_like(self.raw_step_size)))
 
-    def _activate(self, z: Tensor) -> Tensor:
-        return self.dropout(self._sigma(z))
-
-    def forward(self, inputs: Float[Tensor, "*batch feature"]) -> Float[Tensor, "*batch out"]:
-        """Return the feature vectors of this layer."""
-        P = self.padding if self.padded else None if self.projection is None else self.projection.weight
-        W, b, W2 = self.affine.weight, self.affine.bias, None if self.outer is None else self.outer.weight
-        return residual_step(inputs, W, b, self._activate, self.step_size, P, W2)
+    def forward(self, inputs: Float[Tensor, "*#batch feature"]) -> Float[Tensor, "*batch out"]:
+        """Return the feature vectors of this layer; `functional.residual.residual_step` by the parts of this module."""
+        branch = self.dropout(self._sigma(self.affine(inputs)))
+        if self.outer is not None:
+            branch = self.outer(branch)
+        skip = affine(inputs, self.padding) if self.padded else inputs
+        if self.projection is not None:
+            skip = self.projection(inputs)
+        tau = self.step_size
+        return skip + (tau[:, None] if isinstance(tau, Tensor) and tau.ndim else tau) * branch
 
     def extra_repr(self) -> str:
         """Show the activation, the step size and a fixed projection."""

@@ -31,6 +31,8 @@ class ZeroPadShortcut(nn.Module):
     [[[[0.0]], [[0.0]]]]
     """
 
+    stackable = True
+
     def __init__(self, in_channels: int, out_channels: int, stride: int = 1) -> None:
         super().__init__()
         at_least("stride", stride, 1)
@@ -42,10 +44,10 @@ class ZeroPadShortcut(nn.Module):
         self.extra, self.stride = out_channels - in_channels, stride
 
     def forward(
-        self, inputs: Float[Tensor, "batch channel height width"]
-    ) -> Float[Tensor, "batch out_channel rows columns"]:
+        self, inputs: Float[Tensor, "*#batch channel height width"]
+    ) -> Float[Tensor, "*batch out_channel rows columns"]:
         """Return the subsampled maps followed by zeros."""
-        return nn.functional.pad(inputs[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.extra))
+        return nn.functional.pad(inputs[..., :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.extra))
 
     def extra_repr(self) -> str:
         """Show what is added and skipped."""
@@ -88,7 +90,7 @@ def make_shortcut(
     return nn.Sequential(learned, nn.BatchNorm2d(out_channels)) if norm else learned
 
 
-def shortcut_of(shortcut: nn.Module, inputs: Float[Tensor, "batch channel height width"]) -> Tensor:
+def shortcut_of(shortcut: nn.Module, inputs: Float[Tensor, "*batch channel height width"]) -> Tensor:
     """Apply the shortcut of a block; its batch normalization goes through the kernels where they apply.
 
     >>> import torch

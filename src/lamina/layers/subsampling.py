@@ -28,6 +28,8 @@ class Subsampling(nn.Module):
     [[[[1.5]]]]
     """
 
+    stackable = True
+
     def __init__(self, channels: int, size: int = 2, *, activation: str = "scaled_tanh") -> None:
         super().__init__()
         at_least("channels", channels, 1)
@@ -38,11 +40,12 @@ class Subsampling(nn.Module):
         self.detector = Detector(activation)
 
     def forward(
-        self, inputs: Float[Tensor, "batch channel height width"]
-    ) -> Float[Tensor, "batch channel rows columns"]:
+        self, inputs: Float[Tensor, "*#batch channel height width"]
+    ) -> Float[Tensor, "*batch channel rows columns"]:
         """Return maps with height and width divided by `size`, rounded down."""
-        total = nn.functional.avg_pool2d(inputs, self.size, divisor_override=1)
-        return self.detector(self.weight[:, None, None] * total + self.bias[:, None, None])
+        total = nn.functional.avg_pool2d(inputs.flatten(1, -3), self.size, divisor_override=1)
+        total = total.unflatten(1, inputs.shape[1:-2])
+        return self.detector(self.weight[..., None, None] * total + self.bias[..., None, None])
 
     def extra_repr(self) -> str:
         """Show the sizes."""

@@ -8,18 +8,7 @@ import torch
 from torch import nn
 
 from lamina._types import Tensor
-from lamina.functional.activations import relu
-from lamina.layers import (
-    Detector,
-    OriginalBlock,
-    OriginalBottleneck,
-    PartialConv2d,
-    PreActBlock,
-    PreActBottleneck,
-    Subsampling,
-    TrueConv2d,
-    ZeroPadShortcut,
-)
+from lamina.layers import Detector, PartialConv2d, TrueConv2d
 from lamina.populations.maps import ACTIVATIONS, Form, convolved
 
 Pair = int | tuple[int, ...] | str
@@ -134,49 +123,10 @@ def true_conv2d(layer: TrueConv2d, inputs: Tensor) -> Tensor:
 
 def partial_conv2d(layer: PartialConv2d, inputs: Tensor) -> Tensor:
     """Apply K convolutions with one table of connections."""
-    kernels = torch.cat([layer.weight, torch.zeros_like(layer.weight[:, :1])], 1)[:, layer.index]
-    return stacked_conv2d(inputs, kernels, layer.bias)
+    return stacked_conv2d(inputs, layer.kernels(), layer.bias)
 
 
 def each_map(layer: nn.Module, inputs: Tensor) -> Tensor:
     """Apply what works on each map by itself, such as pooling, to all maps of all members."""
     outputs: Tensor = type(layer).forward(layer, inputs.flatten(1, 2))
     return outputs.unflatten(1, (inputs.shape[1], -1))
-
-
-def subsampling(layer: Subsampling, inputs: Tensor) -> Tensor:
-    """Add up windows, scale and shift by each member's numbers, and squash."""
-    total = nn.functional.avg_pool2d(inputs.flatten(1, 2), layer.size, divisor_override=1)
-    total = total.unflatten(1, (inputs.shape[1], -1))
-    return layer.detector(layer.weight[:, :, None, None] * total + layer.bias[:, :, None, None])
-
-
-def zero_pad_shortcut(layer: ZeroPadShortcut, inputs: Tensor) -> Tensor:
-    """Keep every s-th row and column and append channels of zeros."""
-    return nn.functional.pad(inputs[..., :: layer.stride, :: layer.stride], (0, 0, 0, 0, 0, layer.extra))
-
-
-def original_block(block: OriginalBlock, y: Tensor) -> Tensor:
-    """Compute ReLU(shortcut + branch)."""
-    branch = block.bn2(block.conv2(relu(block.bn1(block.conv1(y)))))
-    return relu(block.downsample(y) + branch)
-
-
-def preact_block(block: PreActBlock, y: Tensor) -> Tensor:
-    """Compute shortcut + branch."""
-    active = relu(block.bn1(y))
-    branch = block.conv2(relu(block.bn2(block.conv1(active))))
-    return block.downsample(active if isinstance(block.downsample, nn.Conv2d) else y) + branch
-
-
-def original_bottleneck(block: OriginalBottleneck, y: Tensor) -> Tensor:
-    """Compute ReLU(shortcut + branch) with three convolutions."""
-    narrow = relu(block.bn2(block.conv2(relu(block.bn1(block.conv1(y))))))
-    return relu(block.downsample(y) + block.bn3(block.conv3(narrow)))
-
-
-def preact_bottleneck(block: PreActBottleneck, y: Tensor) -> Tensor:
-    """Compute shortcut + branch with three convolutions."""
-    active = relu(block.bn1(y))
-    branch = block.conv3(relu(block.bn3(block.conv2(relu(block.bn2(block.conv1(active)))))))
-    return block.downsample(active if isinstance(block.downsample, nn.Conv2d) else y) + branch

@@ -9,10 +9,9 @@ from typing import cast
 import torch
 
 from lamina._types import Tensor
-from lamina.functional.recurrent import State, hidden, valid_steps
+from lamina.functional.recurrent import State, hidden
 from lamina.layers import LSTMCell, Recurrent, RNNCell
 from lamina.layers.cells import Cell
-from lamina.layers.recurrent import _as_lengths as as_lengths
 from lamina.populations.dense import stacked_affine
 from lamina.populations.scan import can_scan, scan
 
@@ -40,11 +39,11 @@ def _step(cell: Cell, read: Tensor, state: State) -> State:
     return gate_u * candidate + (1 - gate_u) * h
 
 
-def _inner(state: State) -> State:
-    """Turn [batch, member, feature] into [member, feature, batch]."""
-    return (
-        state.permute(1, 2, 0) if isinstance(state, Tensor) else (state[0].permute(1, 2, 0), state[1].permute(1, 2, 0))
-    )
+def _inner(state: State, members: int) -> State:
+    """Turn [batch, members or 1, feature] into [member, feature, batch]."""
+    if not isinstance(state, Tensor):
+        return _inner(state[0], members), _inner(state[1], members)  # type: ignore[return-value]
+    return state.expand(-1, members, -1).permute(1, 2, 0)
 
 
 def _outer(state: State) -> State:
@@ -54,59 +53,26 @@ def _outer(state: State) -> State:
     )
 
 
-def _zeros(cell: Cell, inputs: Tensor) -> State:
-    """Return the state before the first step, [member, feature, batch]."""
-    h = inputs.new_zeros(len(cell.weight), cell.hidden_size, inputs.shape[0])
-    return (h, torch.zeros_like(h)) if isinstance(cell, LSTMCell) else h
-
-
 def cell(module: Cell, inputs: Tensor, state: State | None = None) -> State:
     """Advance K cells by one time step."""
     read = stacked_affine(inputs, module.weight[:, :, module.hidden_size :], module.bias)
-    start = _zeros(module, inputs) if state is None else _inner(state)
+    start = _inner(module.initial_state(inputs) if state is None else state, len(module.weight))
     return _outer(_step(module, read.permute(1, 2, 0), start))
 
 
-def recurrent(
-    module: Recurrent, inputs: Tensor, state: State | None = None, lengths: Sequence[int] | Tensor | None = None
-) -> tuple[Tensor, State]:
-    """Run K stacks of cells along a sequence [batch, members, time, feature].
-
-    Returns:
-        The top layer's states at all times, and the last states [layers * directions, batch, members, hidden].
-    """
-    mask = None if lengths is None else _mask(lengths, inputs)
-    ends: list[State] = []
-    for layer in range(module.layers):
-        outputs: list[Tensor] = []
-        for place in range(layer * module.directions, (layer + 1) * module.directions):
-            each = cast(Cell, module.cells[place])
-            start = _zeros(each, inputs) if state is None else _inner(_of(state, place))
-            states, end = _unroll(each, inputs, start, mask, reverse=place % module.directions == 1)
-            outputs.append(states)
-            ends.append(_outer(end))
-        inputs = torch.cat(outputs, -1)
-        if module.dropouts and layer < module.layers - 1:
-            inputs = module.dropouts[layer](inputs)
-    h = torch.stack([hidden(end) for end in ends])
-    if isinstance(ends[0], Tensor):
-        return inputs, h
-    return inputs, (h, torch.stack([end[1] for end in ends]))
-
-
-def _of(state: State, place: int) -> State:
-    return state[place] if isinstance(state, Tensor) else (state[0][place], state[1][place])
-
-
-def _mask(lengths: Sequence[int] | Tensor, inputs: Tensor) -> Tensor:
-    """Mark the steps that belong to each sequence: [batch, members or 1, time]."""
-    if isinstance(lengths, Tensor) and lengths.ndim == 2:  # each member its own sequences
-        return torch.arange(inputs.shape[2], device=inputs.device) < lengths[..., None]
-    return valid_steps(as_lengths(lengths, inputs[:, 0]), inputs.shape[2])[:, None]
+def run_layer(
+    module: Recurrent, cells: Sequence[Cell], inputs: Tensor, starts: Sequence[State], mask: Tensor | None
+) -> tuple[Tensor, list[State]]:
+    """Run K layers along sequences [batch, members, time, feature] in their directions."""
+    found = [
+        _unroll(cell, inputs, _inner(start, len(cell.weight)), mask, reverse=place == 1)
+        for place, (cell, start) in enumerate(zip(cells, starts, strict=True))
+    ]
+    return torch.cat([outputs for outputs, _ in found], -1), [_outer(end) for _, end in found]
 
 
 def _unroll(cell: Cell, inputs: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
-    """Apply one cell to every time; see `functional.recurrent.unroll` for the mask."""
+    """Apply one cell to every time; see `functional.recurrent.unroll` for the mask, [batch, members or 1, time]."""
     if mask is not None:
         inputs = torch.where(mask[..., None], inputs, 0.0)
     # Time before batch, so that the values of one time lie together.

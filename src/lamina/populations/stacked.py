@@ -2,10 +2,10 @@
 
 A population is a copy of the module tree in which every parameter and buffer has the members along a new first axis;
 names stay. Values are laid out [batch, members, ...], and one member on that axis means that all share them. What a
-module of the tree computes is looked up by its exact type: a function of the stacked module and its inputs, or the
-module's own `forward` where that does not care about one more axis. A module that is not in the table, and does not say
-`stackable = True` of itself, is mapped over by `torch.func.vmap`; where that fails the members run one by one, and a
-note says so.
+module of the tree computes is looked up by its exact type: a function of the stacked module and its inputs, or, where
+its class says `stackable = True`, its own `forward`, which then counts axes from the right and leaves its parameters to
+its parts. Networks and blocks are so; the table holds what multiplies by weights, mixes a batch or draws. A module that
+is neither is mapped over by `torch.func.vmap`; where that fails the members run one by one, and a note says so.
 """
 
 import copy
@@ -21,46 +21,25 @@ from torch.utils._pytree import tree_map
 
 from lamina import layers
 from lamina._types import Tensor
-from lamina.architectures import (
-    alexnet,
-    cifar_resnet,
-    dense_resnet,
-    fnn,
-    lenet,
-    logic,
-    ode,
-    perceptron,
-    recurrent,
-    resnet,
-    seq2seq,
-)
-from lamina.populations import networks, pictures, sequences, units
+from lamina.architectures.fnn import FNN
+from lamina.architectures.ode import NeuralODE
+from lamina.populations import pictures, sequences, units
 
 Rule = Callable[..., Any]
 """Computes a stacked module: takes the module and its inputs."""
 
 _OWN = (
-    nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus,
-    nn.ModuleList, layers.Detector, layers.LocalResponseNorm, layers.LocalResponseNormWithin, layers.OneHot,
-    dense_resnet.DenseResNet, seq2seq.Bridge,
+    nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus, nn.ModuleList,
 )  # fmt: skip
-"""Modules whose own `forward` does not care about one more axis behind the batch."""
+"""Modules of torch whose own `forward` does not care about one more axis behind the batch."""
 
 TABLE: dict[type[nn.Module], Rule] = {
     nn.Sequential: pictures.sequential,
     nn.Linear: units.linear,
     nn.Flatten: units.flatten,
     nn.BatchNorm1d: units.batch_norm,
-    layers.Dropout: units.dropout,
-    layers.WordDropout: units.word_dropout,
-    layers.Embedding: units.embedding,
-    layers.FullAffineBatchNorm: units.full_affine_batch_norm,
-    layers.RadialBasis: units.radial_basis,
-    layers.SimpleResNetLayer: units.simple_resnet_layer,
-    layers.DenseOriginalBlock: units.dense_original_block,
-    layers.DensePreActBlock: units.dense_preact_block,
-    nn.Conv2d: pictures.conv2d,
     nn.BatchNorm2d: units.batch_norm,
+    nn.Conv2d: pictures.conv2d,
     nn.AvgPool2d: pictures.each_map,
     nn.MaxPool2d: pictures.each_map,
     nn.AdaptiveAvgPool2d: pictures.each_map,
@@ -69,38 +48,28 @@ TABLE: dict[type[nn.Module], Rule] = {
     nn.ZeroPad2d: pictures.each_map,
     layers.TrueConv2d: pictures.true_conv2d,
     layers.PartialConv2d: pictures.partial_conv2d,
-    layers.Subsampling: pictures.subsampling,
-    layers.ZeroPadShortcut: pictures.zero_pad_shortcut,
-    layers.OriginalBlock: pictures.original_block,
-    layers.PreActBlock: pictures.preact_block,
-    layers.OriginalBottleneck: pictures.original_bottleneck,
-    layers.PreActBottleneck: pictures.preact_bottleneck,
+    layers.Embedding: units.embedding,
     layers.RNNCell: sequences.cell,
     layers.GRUCell: sequences.cell,
     layers.LSTMCell: sequences.cell,
-    layers.Recurrent: sequences.recurrent,
-    perceptron.Perceptron: networks.perceptron,
-    fnn.FNN: networks.fnn,
-    logic.LogicGate: networks.logic_gate,
-    lenet.LeNet5: networks.lenet5,
-    lenet.LeNet5Original: networks.lenet5_original,
-    alexnet.AlexNet: networks.alexnet,
-    resnet.ResNet: networks.resnet,
-    cifar_resnet.CifarResNet: networks.cifar_resnet,
-    ode.NeuralODE: networks.neural_ode,
-    recurrent.OneToMany: networks.one_to_many,
-    recurrent.ManyToOne: networks.many_to_one,
-    recurrent.ManyToMany: networks.many_to_many,
-    seq2seq.EncoderDecoder: networks.encoder_decoder,
+    FNN: units.fnn,
+    **{own: own.forward for own in _OWN},
 }
-for _own in _OWN:
-    TABLE[_own] = _own.forward
+"""What computes K modules of one type at once, where it is more than their own `forward`."""
+
+METHODS: dict[type[nn.Module], dict[str, Rule]] = {
+    layers.Dropout: {"drop": units.drop},
+    layers.WordDropout: {"drop": units.drop},
+    layers.Recurrent: {"run_layer": sequences.run_layer},
+    NeuralODE: {"dynamics": units.dynamics},
+}
+"""The method of a stackable module that multiplies by weights of its own, or draws."""
 
 CONDITIONS: dict[type[nn.Module], Callable[[Any], bool]] = {
     nn.Conv2d: lambda layer: layer.padding_mode == "zeros",
     nn.BatchNorm1d: lambda layer: layer.momentum is not None,
     nn.BatchNorm2d: lambda layer: layer.momentum is not None,
-    ode.NeuralODE: lambda net: net.config.method != "adaptive",
+    NeuralODE: lambda net: net.config.method != "adaptive",
 }
 """When a rule holds, where it does not always."""
 
@@ -108,7 +77,7 @@ CONDITIONS: dict[type[nn.Module], Callable[[Any], bool]] = {
 def has_rule(module: nn.Module) -> bool:
     """Say whether a module has a rule of its own, or says that its `forward` does not care about one more axis."""
     kind = type(module)
-    known = kind in TABLE or bool(getattr(kind, "stackable", False))
+    known = kind in TABLE or vars(kind).get("stackable", False)  # a subclass has to say it again
     return known and CONDITIONS.get(kind, lambda _: True)(module) and not _has_hooks(module)
 
 
@@ -169,7 +138,11 @@ class _Stacking:
             return self._done[id(first)]
         if has_rule(first):
             shell = self._shell(modules, self.tree, constants=True)
-            shell.forward = MethodType(TABLE.get(type(first), type(first).forward), shell)
+            kind: Any = type(first)
+            for name, rule in {"forward": TABLE.get(kind, kind.forward), **METHODS.get(kind, {})}.items():
+                setattr(shell, name, MethodType(rule, shell))
+            if hasattr(first, "leading"):
+                shell.__dict__["leading"] = ("batch", "members")
         else:
             shell = Mapped(first, self._shell(modules, self._plain, constants=False))
         self._done[id(first)] = shell

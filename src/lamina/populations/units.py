@@ -1,4 +1,4 @@
-"""Stacked rules of dense layers, normalization over a batch, dropout and words.
+"""Stacked rules of dense layers, normalization over a batch, dropout and words, and of what has weights of its own.
 
 Each rule computes K modules at once: its first argument is the module with the members along a new first axis of every
 parameter and buffer, its inputs and outputs are laid out [batch, members, ...] (one member: shared by all).
@@ -10,30 +10,19 @@ import torch
 from torch import nn
 
 from lamina._types import Tensor
-from lamina.functional.activations import relu
-from lamina.functional.dense import affine
-from lamina.layers import (
-    DenseOriginalBlock,
-    DensePreActBlock,
-    Dropout,
-    Embedding,
-    FullAffineBatchNorm,
-    RadialBasis,
-    SimpleResNetLayer,
-    WordDropout,
-)
-from lamina.populations.dense import stacked_affine
+from lamina.architectures._dense import as_vectors
+from lamina.architectures.fnn import FNN
+from lamina.architectures.ode import NeuralODE
+from lamina.functional.activations import get_activation
+from lamina.functional.ode import RightHandSide, interpolate
+from lamina.layers import Dropout, Embedding
+from lamina.populations.dense import CHAINED, dense_chain, stacked_affine
 from lamina.populations.masks import stacked_dropout
 
 
 def spread(inputs: Tensor, members: int) -> Tensor:
     """Give every member its own view of shared values."""
     return inputs.expand(-1, members, *inputs.shape[2:]) if inputs.shape[1] == 1 else inputs
-
-
-def per_member(values: Tensor, like: Tensor) -> Tensor:
-    """Shape numbers [members, ...] so that they broadcast against the last axes of [batch, members, ...]."""
-    return values.reshape(len(values), *(1,) * (like.ndim - 1 - values.ndim), *values.shape[1:])
 
 
 def linear(layer: nn.Linear, inputs: Tensor) -> Tensor:
@@ -63,10 +52,8 @@ def batch_norm(layer: nn.BatchNorm1d | nn.BatchNorm2d, inputs: Tensor) -> Tensor
     return outputs.unflatten(1, (members, -1))
 
 
-def dropout(layer: Dropout, inputs: Tensor) -> Tensor:
+def drop(layer: Dropout, inputs: Tensor) -> Tensor:
     """Drop by each member's own rate, seed and counter."""
-    if not layer.training:
-        return inputs
     inputs = spread(inputs, len(layer.rate))
     rate = layer.rate.to(inputs.dtype)
     outputs = stacked_dropout(inputs, rate, layer.seed, layer.counter, layer.place)
@@ -74,46 +61,27 @@ def dropout(layer: Dropout, inputs: Tensor) -> Tensor:
     return outputs
 
 
-def word_dropout(layer: WordDropout, inputs: Tensor) -> Tensor:
-    """Drop whole vectors by each member's own rate, seed and counter."""
-    return inputs * dropout(layer, inputs.new_ones((*inputs.shape[:-1], 1))) if layer.training else inputs
-
-
-def embedding(layer: Embedding, indices: Tensor) -> Tensor:
+def embedding(layer: Embedding, inputs: Tensor, *, reverse: bool = False) -> Tensor:
     """Look words up in K tables that lie one behind the other."""
+    if reverse:
+        return stacked_affine(inputs, layer.weight)
     members, vocab, _ = layer.weight.shape
-    first = torch.arange(members, device=indices.device) * vocab
-    return nn.functional.embedding(indices + per_member(first, indices), layer.weight.flatten(0, 1))
+    first = torch.arange(members, device=inputs.device) * vocab
+    first = first.reshape(-1, *(1,) * (inputs.ndim - 2))  # [members, ...], as the words
+    return nn.functional.embedding(inputs + first, layer.weight.flatten(0, 1))
 
 
-def full_affine_batch_norm(layer: FullAffineBatchNorm, inputs: Tensor) -> Tensor:
-    """Normalize, then apply a matrix."""
-    return layer.affine(layer.normalization(inputs))
+def fnn(net: FNN, inputs: Tensor) -> Tensor:
+    """Compute K feedforward networks; plain ones, affine map and activation alone, as one chain."""
+    plain = not net.config.batch_norm and not any(isinstance(part, Dropout) for part in net.modules())
+    chained = plain and all(name in CHAINED for name in net.config.activations)
+    if not chained or torch.is_autocast_enabled(inputs.device.type):
+        return FNN.forward(net, inputs)
+    return dense_chain(as_vectors(inputs, net.config.inputs), net.config.activations, net.weights, net.biases)
 
 
-def radial_basis(layer: RadialBasis, inputs: Tensor) -> Tensor:
-    """Measure squared distances to each member's codes."""
-    return (inputs[:, :, None, :] - layer.codes).square().sum(-1)
-
-
-def simple_resnet_layer(layer: SimpleResNetLayer, inputs: Tensor) -> Tensor:
-    """Add the branch of each member to its input."""
-    branch = layer.dropout(layer._sigma(layer.affine(inputs)))
-    if layer.outer is not None:
-        branch = layer.outer(branch)
-    if layer.padded:
-        inputs = affine(inputs, layer.padding)
-    elif layer.projection is not None:
-        inputs = layer.projection(inputs)
-    tau: Any = layer.step_size
-    return inputs + (per_member(tau, branch) if isinstance(tau, Tensor) else tau) * branch
-
-
-def dense_original_block(block: DenseOriginalBlock, y: Tensor) -> Tensor:
-    """Compute ReLU(input + branch)."""
-    return relu(y + block.bn2(block.dense2(relu(block.bn1(block.dense1(y))))))
-
-
-def dense_preact_block(block: DensePreActBlock, y: Tensor) -> Tensor:
-    """Compute input + branch."""
-    return y + block.dense2(relu(block.bn2(block.dense1(relu(block.bn1(y))))))
+def dynamics(net: NeuralODE) -> RightHandSide:
+    """Make the right-hand side of K differential equations."""
+    sigma, end = get_activation(net.config.activation), net.config.duration
+    weights, biases = net.weight.transpose(0, 1), net.bias.transpose(0, 1)  # knots first, as `interpolate` wants them
+    return lambda t, y: sigma(stacked_affine(y, interpolate(weights, t, end), interpolate(biases, t, end)))
