@@ -137,6 +137,28 @@ def test_perceptrons_residual_networks_and_plain_linear_layers_are_dense():
     assert sum(isinstance(shape, Path) and shape.curve for shape in residual.shapes) == 4
     plain = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 1))
     assert network_of(plain).title == "Network 2-4-1"
+    wider = network_of(lamina.build("dense-resnet", inputs=2, outputs=1, hidden=(4, 4)))
+    assert wider.description == "Layers of 2, 4, 4 and 1 nodes, 28 arrows, 45 parameters."  # 8 of them are P's
+
+
+@pytest.mark.parametrize(
+    ("options", "widths", "count"),
+    [
+        ({}, "2, 2 and 1", 6 + 3),
+        ({"width": 3}, "2, 3, 3 and 1", 6 + 12 + 4),
+        ({"width": 3, "projection": "zero-pad", "knots": 2}, "2, 3, 3 and 1", 2 * 12 + 4),
+    ],
+)
+def test_a_neural_ode_is_drawn_as_one_step_of_it(options, widths, count):
+    model = lamina.build("neural-ode", inputs=2, outputs=1, **options)
+    scene = network_of(model)
+    assert scene.description.startswith(f"Layers of {widths} nodes, ")
+    assert scene.description.endswith(f" arrows, {count} parameters.")
+    state = model.config.widths[1]
+    assert len([arrow for arrow in scene.shapes if getattr(arrow, "title", "") == "skip"]) == state
+    place = 0 if not options else 1
+    shown = {arrow.title for arrow in scene.shapes if getattr(arrow, "title", "").startswith(f"W[{place}]")}
+    assert f"W[{place}] 1,2: {model.weight[0, 0, 1].item():.4g}" in shown and len(shown) == state**2
 
 
 @pytest.mark.parametrize(

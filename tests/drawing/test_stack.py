@@ -124,6 +124,7 @@ def test_blocks_of_one_shape_become_a_stage():
     assert [(stage.name, len(stage.layers), stage.layers[-1].shape) for stage in stages] == [
         ("4 blocks", 1, (16, 32, 32)), ("4 blocks", 1, (32, 16, 16)), ("4 blocks", 1, (64, 8, 8)),
     ]  # fmt: skip
+    assert ", 4 residual blocks 16×32×32, 4 residual blocks 32×16×16, " in stack(items, title="").description
 
 
 def test_kinds_are_known_and_unknown_modules_keep_their_name():
@@ -136,10 +137,17 @@ def test_kinds_are_known_and_unknown_modules_keep_their_name():
 def test_a_drawing_suits_its_model():
     assert drawing_of(lamina.build("fnn", inputs=2, outputs=1, hidden=3)).title == "Network 2-3-1"
     assert drawing_of(lamina.build("fnn", inputs=2, outputs=1, hidden=3), style="boxes").description == (
-        "input 2, fully connected 3, fully connected 1."
+        "input 2, fully connected 3, fully connected 1, 13 parameters."
     )
     assert drawing_of(lamina.build("lenet5")).title == "LeNet5"
-    assert "ManyToOne" in words(drawing_of(lamina.build("many-to-one")))
+    recurrent = drawing_of(lamina.build("many-to-one", hidden=3, layers=2, cell="lstm", bidirectional=True))
+    assert "ManyToOne" in words(recurrent)
+    numbers = sum(
+        p.numel() for p in lamina.build("many-to-one", hidden=3, layers=2, cell="lstm", bidirectional=True).parameters()
+    )
+    assert recurrent.description == (
+        f"LSTM cells unrolled in time, 2 layers of 3 units, in both directions, {numbers} parameters."
+    )
     with pytest.raises(ArgumentError, match="`inputs` must be the shape of one example or a batch: Sequential"):
         drawing_of(nn.Sequential(nn.Conv2d(1, 1, 1)))
 

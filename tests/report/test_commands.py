@@ -162,6 +162,11 @@ def test_every_name_is_found_again_from_its_configuration(name):
     assert commands.entry({"network": "custom"}) is None
 
 
+def test_a_cifar_resnet_of_another_depth_keeps_its_name():
+    stored = {"network": "CifarResNet", "config": {"depth": 11, "block": "preactivation", "bottleneck": True}}
+    assert commands.entry(stored).name == "cifar-resnet"
+
+
 def test_target_device_and_a_path(make):
     data = {"source": "/home/ada/my table.csv", "options": {"target": "the price"}, "seed": 0, "reload": True}
     environment = {"threads": 1, "device": "cuda"}

@@ -92,7 +92,6 @@ TABLE: dict[str, Entry] = {
             "§4.1, N4.28",
             "cifar_resnet:CifarResNet",
             269722,
-            depth=20,
         ),
         _entry(
             "resnet164",

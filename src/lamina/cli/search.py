@@ -30,6 +30,10 @@ def search(
         str, typer.Option(help="A name from `lamina data list`, a folder of images, or a table.")
     ] = "digits",
     target: Annotated[str | None, typer.Option(help="The target column of a table.")] = None,
+    read: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="How to read the data: kind, text, window, horizon, reverse, ..."),
+    ] = None,
     grid: Annotated[bool, typer.Option("--grid", help="Every combination; this is the default.")] = False,
     random: Annotated[int | None, typer.Option(metavar="N", help="N random configurations.")] = None,
     one_at_a_time: Annotated[
@@ -67,7 +71,7 @@ def search(
     share = None if part is None else Part.read(part)
     said = Warnings()
     if resume is not None:
-        if words or set_ or epochs is not None:
+        if words or read or set_ or epochs is not None:
             raise ArgumentError("`--resume` takes the folder of a study and nothing that would change it.")
         from lamina.studies.search import open_problem
         from lamina.studies.study import Study
@@ -92,7 +96,7 @@ def search(
         with said:
             problem, study = plan(
                 names[0],
-                load(data, **({} if target is None else {"target": target})),
+                load(data, **settings(read or [], "--read"), **({} if target is None else {"target": target})),
                 space,
                 sampler,
                 options=same,

@@ -69,12 +69,20 @@ class Layer:
 class Stage:
     """Layers that belong together, with a name above them.
 
-    `skips` are pairs of places: a skip connection leads from before the first of them to behind the second.
+    Args:
+        name: what stands above them.
+        layers: those that are drawn.
+        skips: pairs of places: a skip connection leads from before the first of them to behind the second.
+        count: how many equal layers the drawn one stands for; 0 where all of them are drawn.
+
+    >>> str(Stage("6 blocks", (Layer("block", (32, 4, 4)),), count=6))
+    '6 residual blocks 32×4×4'
     """
 
     name: str
     layers: tuple[Layer, ...]
     skips: tuple[tuple[int, int], ...] = ()
+    count: int = 0
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -83,6 +91,11 @@ class Stage:
             if not 0 <= start <= end < len(self.layers):
                 last = len(self.layers) - 1
                 raise ArgumentError(f"`skips` must be pairs of places from 0 to {last}, got {(start, end)}.")
+
+    def __str__(self) -> str:
+        if self.count:
+            return f"{self.count} {self.layers[0].called}s {as_words(self.layers[0].shape)}"
+        return ", ".join(str(layer) for layer in self.layers if layer.kind not in THIN)
 
 
 Item = Layer | Stage

@@ -148,4 +148,5 @@ def _summed(stage: Stage) -> Stage:
     count = len(stage.layers)
     shown = stage.layers if count <= 3 else stage.layers[:1]
     name = f"{count} blocks" if count > 1 else "1 block"
-    return Stage(name, shown, tuple((place, place) for place in range(len(shown))))
+    skips = tuple((place, place) for place in range(len(shown)))
+    return Stage(name, shown, skips, count if len(shown) < count else 0)

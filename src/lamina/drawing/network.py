@@ -5,7 +5,7 @@ r"""Networks as nodes and arrows, in the look of the notes: green inputs, blue h
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -263,18 +263,22 @@ def _captions(layers: Sequence[_Layer], skips: Sequence[bool], above: float) -> 
     return shapes
 
 
-def _described(widths: Sequence[int | None]) -> str:
+def _described(widths: Sequence[int | None], parameters: int | None = None) -> str:
+    """Count nodes, arrows and parameters; by default those of dense layers with biases."""
     known = [width for width in widths if width is not None]
     words = [str(width) if width is not None else "any number of" for width in widths]
     text = f"Layers of {', '.join(words[:-1])} and {words[-1]} nodes"
     if len(known) < len(widths):
         return text + "."
     arrows = sum(a * b for a, b in pairwise(known))
-    return f"{text}, {arrows:,} arrows, {arrows + sum(known[1:]):,} parameters."
+    count = arrows + sum(known[1:]) if parameters is None else parameters
+    return f"{text}, {arrows:,} arrows, {count:,} parameters."
 
 
 def network_of(model: "nn.Module", *, most: int = 8, weights: bool = True, title: str = "") -> Scene:
     """Draw a model of dense layers: a perceptron, a feedforward network, a dense ResNet, or linear layers in a row.
+
+    Of a Neural ODE one step is drawn, a residual layer with the weights of its first knot.
 
     Notes: N2.13, N2.59, N4.07 (§2, §2.4, §4).
 
@@ -291,15 +295,21 @@ def network_of(model: "nn.Module", *, most: int = 8, weights: bool = True, title
     matrices, skip = _dense_layers(model)
     widths = (matrices[0].shape[1], *(matrix.shape[0] for matrix in matrices))
     values = [matrix.detach().double().cpu().tolist() for matrix in matrices] if weights else None
-    return network(widths, most=most, weights=values, skip=skip, title=title)
+    scene = network(widths, most=most, weights=values, skip=skip, title=title)
+    return replace(scene, description=_described(widths, sum(p.numel() for p in model.parameters())))
 
 
 def _dense_layers(model: "nn.Module") -> tuple[list["Tensor"], tuple[bool, ...]]:
     """Find the matrices of a model in their order, and which layers add their input."""
     from torch import nn
 
+    from lamina.architectures.ode import NeuralODE
     from lamina.layers.residual import SimpleResNetLayer
 
+    if isinstance(model, NeuralODE):
+        start = model.padding if model.padded else None if model.projection is None else model.projection.weight
+        layers = [(start, False), (model.weight[0], True), (model.readout.weight, False)]
+        return [w for w, _ in layers if w is not None], tuple(skips for w, skips in layers if w is not None)
     matrices: list[Tensor] = []
     skip: list[bool] = []
     inner: set[nn.Module] = set()

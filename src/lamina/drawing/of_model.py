@@ -1,5 +1,6 @@
 """The drawing that suits a model: nodes and arrows, a stack of layers, or cells unrolled in time."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import ArgumentError
@@ -40,8 +41,13 @@ def drawing_of(
     'input 1×28×28'
     """
     name = type(model).__name__
+    count = f"{sum(p.numel() for p in model.parameters()):,} parameters."
     if name in SEQUENCES and style is None:
-        return drawing(SEQUENCES[name], words=name)
+        config: Any = model.config
+        size = f"{config.layers} {'layer' if config.layers == 1 else 'layers'} of {config.hidden} units"
+        both = ", in both directions" if getattr(config, "bidirectional", False) else ""
+        words = f"{config.cell.upper()} cells unrolled in time, {size}{both}, {count}"
+        return replace(drawing(SEQUENCES[name], words=name), description=words)
     if style is None:
         try:
             return network_of(model, most=most, weights=weights)
@@ -50,4 +56,5 @@ def drawing_of(
     shape = inputs if inputs is not None else getattr(getattr(model, "config", None), "inputs", None)
     if shape is None:
         raise ArgumentError(f"`inputs` must be the shape of one example or a batch: {name} does not know its own.")
-    return stack_of(model, (shape,) if isinstance(shape, int) else shape, style=style or "blocks")
+    scene = stack_of(model, (shape,) if isinstance(shape, int) else shape, style=style or "blocks")
+    return replace(scene, description=f"{scene.description.removesuffix('.')}, {count}")

@@ -45,7 +45,7 @@ def stack(items: Sequence[Item], *, style: str = "blocks", legend: bool = True, 
     shapes = _rows(pieces, gap)
     if legend and style == "blocks":
         shapes.extend(_legend(items, shapes))
-    shown = [str(layer) for layer in flat(items) if layer.kind not in THIN]
+    shown = [str(item) for item in items if isinstance(item, Stage) or item.kind not in THIN]
     return fitted(shapes, title=title, description=f"{', '.join(shown)}.", margin=8)
 
 
