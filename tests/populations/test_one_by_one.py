@@ -60,10 +60,7 @@ def test_a_divergence_is_the_members_own(tmp_path):
 
 def test_label_noise_is_for_tokens_and_not_for_texts(tmp_path):
     made = problem()
-    plain, noisy = (
-        drain(train_in_turn(made.members({"label_noise": noise}), made.task))[0]
-        for noise in (0.0, 0.5)
-    )
+    plain, noisy = (drain(train_in_turn(made.members({"label_noise": noise}), made.task))[0] for noise in (0.0, 0.5))
     assert plain.rows[0]["loss"] != noisy.rows[0]["loss"]
     rows = "".join(f"good film number {n},yes\nbad film number {n},no\n" for n in range(30))
     (tmp_path / "films.csv").write_text(f"text,label\n{rows}")

@@ -7,17 +7,13 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
 from lamina._errors import DataWarning, LaminaError
 from lamina._types import Num, Tensor
 from lamina.data.describe import describe
-from lamina.data.descriptions import DescriptionPreprocess
-from lamina.data.text import IGNORE, text_of
-from lamina.data.tokens import TextPreprocess
-from lamina.functional.activations import probabilities
 from lamina.pages.keeping import ZIP, entry
 from lamina.pages.own_data import without
 from lamina.pages.work.telling import Tell, told
@@ -28,11 +24,9 @@ from lamina.training.folder import slug
 from lamina.training.loop import Event
 from lamina.training.plan import Plan, plan
 from lamina.training.run import Run
+from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import numbers
 from lamina.training.tasks.task import Predictions
-from lamina.training.runtime import Runtime
-from lamina.training.texts import describe as described
-from lamina.training.texts import text_outputs, translate
 
 EVERY = 0.15
 """Seconds between two words about the same epoch."""
