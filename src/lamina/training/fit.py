@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -25,12 +25,13 @@ from lamina.training import checkpoint
 from lamina.training import recipe as recipes
 from lamina.training.captured import make_captured
 from lamina.training.compiled import make_compiled
-from lamina.training.diagnosis import Memory
+from lamina.training.diagnosis import remembered
 from lamina.training.files import digest
 from lamina.training.folder import RunFolder, slug
 from lamina.training.freezing import freeze, frozen
 from lamina.training.kernels import few_channels
-from lamina.training.loop import Diverged, Event, Observer, Progress, every, loop, stop_on_signal
+from lamina.training.loop import Event, Observer, Progress, drain, released, stop_on_signal
+from lamina.training.loop import every as at_most_every
 from lamina.training.objective import Objective, choose
 from lamina.training.preparation import (
     Preparation,
@@ -45,7 +46,6 @@ from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
 from lamina.training.step import EagerStep
-from lamina.training.stopping import rules
 from lamina.training.tuning import tuned_step, with_threads
 from lamina.training.watching import WatchedRows, Watcher
 
@@ -87,6 +87,44 @@ def fit(
     Returns:
         The run, with the best weights in `run.model`.
     """
+    options: dict[str, Any] = {"runtime": runtime, "start": start, "preprocess": preprocess}
+    with stop_on_signal() as stop:
+        return drain(fitting(model, data, recipe, folder=folder, observers=observers, stop=stop, **options))
+
+
+def fitting(
+    model: nn.Module,
+    data: Dataset | Split,
+    recipe: Recipe | None = None,
+    *,
+    every: int | None = None,
+    folder: str | Path | None = None,
+    observers: Sequence[Observer] = (),
+    runtime: Runtime | None = None,
+    start: dict[str, Any] | None = None,
+    preprocess: Preparation | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Generator[Event, None, Run]:
+    """Do what `fit` does as a generator, for whoever wants to look in between; the arguments are those of `fit`.
+
+    Args:
+        model: any torch module.
+        data: a dataset, or its split.
+        recipe: how to train.
+        every: also yield after so many updates; None yields after checks only.
+        folder: where the run is kept.
+        observers: called after each step and each check.
+        runtime: device, threads and flags.
+        start: where the first weights came from.
+        preprocess: how inputs are prepared.
+        stop: says whether the run is to end before its time.
+
+    Yields:
+        Events, as `train` does; nothing is held between two of them.
+
+    Returns:
+        The run.
+    """
     recipe = recipe or Recipe()
     split, preprocess, runtime = ready(model, data, recipe, runtime, preprocess)
     home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
@@ -103,8 +141,9 @@ def fit(
         }
     )
     home.write_json("preprocess", preprocess.as_dict())
-    with runtime.applied(recipe.precision) as used:
-        return _train(model, split, preprocess, recipe, used, home, observers, Progress(), None)
+    return (
+        yield from _train(model, split, preprocess, recipe, runtime, home, observers, Progress(), None, every, stop)
+    )
 
 
 def resume(
@@ -148,7 +187,9 @@ def resume(
     with runtime.applied(recipe.precision) as used:
         for difference in used.differences(recorded):
             print(f"note: {difference}: the result may differ in the last bits")
-        return _train(model, split, preprocess, recipe, used, home, observers, progress, saved)
+    with stop_on_signal() as stop:
+        parts = model, split, preprocess, recipe, runtime, home, observers, progress, saved
+        return drain(_train(*parts, every=None, stop=stop))
 
 
 def _train(
@@ -161,11 +202,14 @@ def _train(
     observers: Sequence[Observer],
     progress: Progress,
     saved: checkpoint.Checkpoint | None,
-) -> Run:
+    every: int | None,
+    stop: Callable[[], bool],
+) -> Generator[Event, None, Run]:
     """Do what `fit` and `resume` share."""
-    step = make_step(model, split, preprocess, recipe, runtime)
+    with runtime.applied(recipe.precision) as used:
+        step = make_step(model, split, preprocess, recipe, used)
     if saved is None:
-        home.write_json("environment", environment(replace(runtime, step=step.kind), step.reason))
+        home.write_json("environment", environment(replace(used, step=step.kind), step.reason))
     else:
         step.restore(saved.tensors, saved.plain["step"])
     watchers = [observer for observer in observers if isinstance(observer, Watcher)]
@@ -173,28 +217,14 @@ def _train(
         step.watch(watcher)
     watched = WatchedRows(home, watchers, step.step)
     save = partial(_save, home, step, watched)
-    recorder = _Recorder(home, step, progress)
+    seen: list[Observer] = [_Recorder(home), *observers, *([watched] if watchers else [])]
     home.write_json("status", {"state": "running"})
-    try:
-        with stop_on_signal() as stop:
-            reason = loop(
-                step,
-                recipe.epochs,
-                rules(recipe.stopping),
-                (recorder, *observers, *([watched] if watchers else [])),
-                progress,
-                recipe.check_every,
-                recipe.stopping.max_steps,
-                every(CHECKPOINT_SECONDS, save),
-                stop,
-            )
-    except Diverged as error:
+    run = remembered(step, recipe, progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
+    reason = yield from released(run, used, recipe.precision, every)
+    if reason.name == "diverged":
         watched.flush()
-        reason = recorder.memory.diagnose(error.step)
     else:
         save(progress)
-    finally:
-        step.train.close()
     if progress.best:
         model.load_state_dict({**model.state_dict(), **progress.best})
     status = {"state": reason.name, "sentence": reason.sentence, "best_row": progress.best_row}
@@ -277,15 +307,14 @@ def _save(home: RunFolder, step: EagerStep, watched: WatchedRows, at: Progress) 
 
 
 class _Recorder:
-    """The first observer: writes each check to the history and remembers the state then, for a diagnosis."""
+    """The first observer: writes each check to the history."""
 
-    def __init__(self, home: RunFolder, step: EagerStep, progress: Progress) -> None:
-        self.home, self.memory, self.start = home, Memory(step, progress), time.monotonic()
+    def __init__(self, home: RunFolder) -> None:
+        self.home, self.start = home, time.monotonic()
 
     def __call__(self, event: Event) -> None:
         if event.row is not None:
             self.home.append_row(event.row, time.monotonic() - self.start)
-            self.memory.take()
 
 
 def describe(model: nn.Module) -> dict[str, Any]:
