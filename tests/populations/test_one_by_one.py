@@ -7,8 +7,8 @@ import lamina
 from lamina._errors import ArgumentError, DataWarning
 from lamina.populations.one_by_one import NOTE, train_in_turn
 from lamina.studies.problem import Problem
+from lamina.training.loop import drain
 from lamina.training.runtime import Runtime
-from lamina.training.train import drain
 
 SMALL = {"hidden": 4, "embedding": 3}
 

@@ -15,9 +15,9 @@ from lamina.populations import update as updates
 from lamina.populations.members import Member, noisy_labels, training_data
 from lamina.populations.native import compiler
 from lamina.populations.population import Population, train_population, train_together
+from lamina.training.loop import drain
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
 from lamina.training.runtime import Runtime
-from lamina.training.train import drain
 from populations.separate import assert_equal_runs, assert_same_history, separately
 from safety import changes, state
 from training import lasso

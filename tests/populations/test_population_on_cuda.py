@@ -11,9 +11,9 @@ from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.populations.members import Member
 from lamina.populations.population import train_population, train_together
+from lamina.training.loop import drain
 from lamina.training.recipe import Adam, MiniBatch, Stopping
 from lamina.training.runtime import Runtime
-from lamina.training.train import drain
 from populations.separate import assert_same_history, separately
 from populations.test_population import CONFIG, OPTIONS, members, recipe
 

@@ -8,9 +8,9 @@ import torch
 
 import lamina
 from lamina._errors import ArgumentError
-from lamina.training.loop import Progress
+from lamina.training.fit import fitting
+from lamina.training.loop import Progress, drain
 from lamina.training.runtime import Runtime
-from lamina.training.train import drain
 from safety import changes, state
 
 RECIPE = lamina.Recipe(lamina.Adam(0.02), epochs=4, batch_size=16, seed=3)
@@ -122,3 +122,30 @@ def test_what_is_answered_to_an_event_reaches_the_training():
         return total
 
     assert drain(counting(), lambda number: 10 * number) == 30
+
+
+def test_a_fit_can_be_looked_at_in_between_and_is_the_same_run(make, tmp_path):
+    net, data = make(0)
+    run = lamina.fit(net, data, RECIPE, folder=tmp_path / "whole")
+    net, data = make(0)
+    before, seen = state(), []
+    looking = fitting(net, data, RECIPE, every=3, folder=tmp_path / "watched", runtime=Runtime(threads=1))
+    same = drain(looking, lambda event: seen.append((event.step, changes(before, state()))))
+    assert seen == [(step, []) for step in (3, 5, 6, 9, 10, 12, 15, 15, 18, 20)]
+    assert same.rows == run.rows and same.reason == run.reason
+    for name in ("history.jsonl", "weights.safetensors", "status.json", "config.toml"):
+        assert (tmp_path / "watched" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_fit_that_is_dropped_can_be_resumed(make, tmp_path, monkeypatch):
+    monkeypatch.setattr("lamina.training.fit.CHECKPOINT_SECONDS", 0.0)
+    net, data = make(0)
+    whole = lamina.fit(net, data, RECIPE, folder=tmp_path / "whole", runtime=Runtime(threads=1))
+    net, data = make(0)
+    before = state()
+    looking = fitting(net, data, RECIPE, every=3, folder=tmp_path / "dropped", runtime=Runtime(threads=1))
+    assert [next(looking).step for _ in range(3)] == [3, 5, 6]
+    del looking
+    gc.collect()
+    assert changes(before, state()) == []
+    assert lamina.resume(tmp_path / "dropped").rows == whole.rows

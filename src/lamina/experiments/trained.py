@@ -9,11 +9,10 @@ from lamina._types import Float, Num, Tensor
 from lamina.data.dataset import Dataset, Subset
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
-from lamina.training.loop import Progress
+from lamina.training.loop import Progress, drain
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, StopReason
-from lamina.training.train import drain
 from lamina.training.train import train as training
 
 EAGER = Runtime(step="eager")

@@ -21,11 +21,10 @@ from lamina.populations.members import Events, Member, MemberResult, check_same_
 from lamina.populations.memory import plan
 from lamina.populations.stacked import notes
 from lamina.populations.step import PopulationStep
-from lamina.training.loop import Event
+from lamina.training.loop import Event, drain, released
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row
-from lamina.training.train import drain
 
 __all__ = ["Member", "MemberResult", "Population", "PopulationStep", "train_population", "train_together"]
 
@@ -179,18 +178,8 @@ def train_together(
             note = "the members run one by one: the recipe's optimizer has no update for populations"
         places = [range(start, min(start + size, len(members))) for start in range(0, len(members), size)]
         chunks = [Chunk(part, [members[k] for k in part], data, shared_order, note) for part in places]
-    run = _events(chunks, len(members), recipe)
-    dropped: Sequence[int] | None = None
     try:
-        while True:
-            with runtime.applied(recipe.precision):
-                try:
-                    event = run.send(dropped)
-                    while event.row is None and (every is None or event.step % every):
-                        event = next(run)
-                except StopIteration:
-                    break
-            dropped = yield event
+        yield from released(_events(chunks, len(members), recipe), runtime, recipe.precision, every)
     finally:
         data.train.close()
     found: dict[int, MemberResult] = {}

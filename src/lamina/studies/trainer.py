@@ -14,10 +14,9 @@ from lamina.studies.halving import Halving
 from lamina.studies.problem import Problem
 from lamina.studies.records import DROPPED, Outcome, Trial
 from lamina.studies.study import Moment, Recorded
-from lamina.training.loop import Event
+from lamina.training.loop import Event, drain
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row
-from lamina.training.train import drain
 
 BATCH = {"cpu": 64, "cuda": 1024}
 """How many networks are trained at once, and lost at most when the process is killed."""

@@ -1,5 +1,6 @@
 """Find where numbers stopped being finite, by doing the steps since the last good moment again with open eyes."""
 
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import torch
@@ -7,8 +8,45 @@ from torch import nn
 
 from lamina._types import Tensor
 from lamina.training.learner import Learner
-from lamina.training.loop import Progress
-from lamina.training.stopping import StopReason
+from lamina.training.loop import Diverged, Event, Observer, Progress, observed
+from lamina.training.recipe import Recipe
+from lamina.training.stopping import StopReason, rules
+
+
+def remembered(
+    step: Learner,
+    recipe: Recipe,
+    at: Progress,
+    observers: Sequence[Observer] = (),
+    save: Callable[[Progress], None] = lambda progress: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Generator[Event, None, StopReason]:
+    """Train as a recipe says; a loss that is no longer finite is explained from the last good check.
+
+    Args:
+        step: makes one update when called; it is closed in the end.
+        recipe: epochs, checks and stopping rules.
+        at: see `loop.events`; knows the reason in the end.
+        observers: see `loop.observed`.
+        save: see `loop.observed`.
+        stop: see `loop.observed`.
+
+    Yields:
+        An event after each update and each check.
+
+    Returns:
+        Why the training ended.
+    """
+    memory, stopping = Memory(step, at), recipe.stopping
+    run = observed(step, recipe.epochs, rules(stopping), (memory, *observers), at, recipe.check_every,
+                   stopping.max_steps, save, stop)  # fmt: skip
+    try:
+        at.reason = yield from run
+    except Diverged as error:
+        at.reason = memory.diagnose(error.step)
+    finally:
+        step.close()
+    return at.reason
 
 
 class Memory:
@@ -22,6 +60,11 @@ class Memory:
     def __init__(self, step: Learner, at: Progress) -> None:
         self.step, self.at = step, at
         self.take()
+
+    def __call__(self, event: Event) -> None:
+        """Remember the state after each check."""
+        if event.row is not None:
+            self.take()
 
     @torch.no_grad()
     def take(self) -> None:

@@ -1,7 +1,7 @@
 """Train a network: `fit` starts a run, `resume` goes on with one, both through the same few lines."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -13,16 +13,16 @@ from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
-from lamina.training.diagnosis import Memory
+from lamina.training.diagnosis import remembered
 from lamina.training.executors.choose import learner
 from lamina.training.folder import RunFolder, slug
 from lamina.training.learner import Learner
-from lamina.training.loop import Diverged, Event, Observer, Progress, every, loop, stop_on_signal
+from lamina.training.loop import Event, Observer, Progress, drain, released, stop_on_signal
+from lamina.training.loop import every as at_most_every
 from lamina.training.rebuild import describe, fingerprint, rebuild, reload
 from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
-from lamina.training.stopping import rules
 from lamina.training.tasks.kinds import read_task, task_of
 from lamina.training.tasks.task import Task
 from lamina.training.watching import WatchedRows, Watcher
@@ -61,6 +61,42 @@ def fit(
     Returns:
         The run, with the best weights in `run.model`.
     """
+    options: dict[str, Any] = {"folder": folder, "observers": observers, "runtime": runtime, "start": start}
+    with stop_on_signal() as stop:
+        return drain(fitting(model, data, recipe, stop=stop, **options))
+
+
+def fitting(
+    model: nn.Module,
+    data: Dataset | Split | Task,
+    recipe: Recipe | None = None,
+    *,
+    every: int | None = None,
+    folder: str | Path | None = None,
+    observers: Sequence[Observer] = (),
+    runtime: Runtime | None = None,
+    start: dict[str, Any] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Generator[Event, None, Run]:
+    """Do what `fit` does as a generator, for whoever wants to look in between; the arguments are those of `fit`.
+
+    Args:
+        model: any torch module.
+        data: a dataset, its split, or a task.
+        recipe: how to train.
+        every: also yield after so many updates; None yields after checks only.
+        folder: where the run is kept.
+        observers: called after each step and each check.
+        runtime: device, threads and flags.
+        start: where the first weights came from.
+        stop: says whether the run is to end before its time.
+
+    Yields:
+        Events, as `train` does; nothing is held between two of them.
+
+    Returns:
+        The run.
+    """
     recipe = recipe or Recipe()
     task, runtime = ready(model, data, recipe, runtime)
     split = task.split
@@ -78,8 +114,7 @@ def fit(
         }
     )
     home.write_json("preprocess", task.as_dict())
-    with runtime.applied(recipe.precision) as used:
-        return _train(model, task, recipe, used, home, observers, Progress(), None)
+    return (yield from _train(model, task, recipe, runtime, home, observers, Progress(), None, every, stop))
 
 
 def resume(
@@ -123,7 +158,8 @@ def resume(
     with runtime.applied(recipe.precision) as used:
         for difference in used.differences(recorded):
             print(f"note: {difference}: the result may differ in the last bits")
-        return _train(model, task, recipe, used, home, observers, progress, saved)
+    with stop_on_signal() as stop:
+        return drain(_train(model, task, recipe, runtime, home, observers, progress, saved, every=None, stop=stop))
 
 
 def _train(
@@ -135,11 +171,14 @@ def _train(
     observers: Sequence[Observer],
     progress: Progress,
     saved: checkpoint.Checkpoint | None,
-) -> Run:
+    every: int | None,
+    stop: Callable[[], bool],
+) -> Generator[Event, None, Run]:
     """Do what `fit` and `resume` share."""
-    step = learner(model, task, recipe, runtime)
+    with runtime.applied(recipe.precision) as used:
+        step = learner(model, task, recipe, used)
     if saved is None:
-        home.write_json("environment", environment(replace(runtime, step=step.kind), step.reason))
+        home.write_json("environment", environment(replace(used, step=step.kind), step.reason))
     else:
         step.restore(saved.tensors, saved.plain["step"])
     watchers = [observer for observer in observers if isinstance(observer, Watcher)]
@@ -147,28 +186,14 @@ def _train(
         step.watch(watcher)
     watched = WatchedRows(home, watchers, step.step)
     save = partial(_save, home, step, watched)
-    recorder = _Recorder(home, step, progress)
+    seen: list[Observer] = [_Recorder(home), *observers, *([watched] if watchers else [])]
     home.write_json("status", {"state": "running"})
-    try:
-        with stop_on_signal() as stop:
-            reason = loop(
-                step,
-                recipe.epochs,
-                rules(recipe.stopping),
-                (recorder, *observers, *([watched] if watchers else [])),
-                progress,
-                recipe.check_every,
-                recipe.stopping.max_steps,
-                every(CHECKPOINT_SECONDS, save),
-                stop,
-            )
-    except Diverged as error:
+    run = remembered(step, recipe, progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
+    reason = yield from released(run, used, recipe.precision, every)
+    if reason.name == "diverged":
         watched.flush()
-        reason = recorder.memory.diagnose(error.step)
     else:
         save(progress)
-    finally:
-        step.close()
     if progress.best:
         model.load_state_dict({**model.state_dict(), **progress.best})
     status = {"state": reason.name, "sentence": reason.sentence, "best_row": progress.best_row}
@@ -197,12 +222,11 @@ def _save(home: RunFolder, step: Learner, watched: WatchedRows, at: Progress) ->
 
 
 class _Recorder:
-    """The first observer: writes each check to the history and remembers the state then, for a diagnosis."""
+    """The first observer: writes each check to the history."""
 
-    def __init__(self, home: RunFolder, step: Learner, progress: Progress) -> None:
-        self.home, self.memory, self.start = home, Memory(step, progress), time.monotonic()
+    def __init__(self, home: RunFolder) -> None:
+        self.home, self.start = home, time.monotonic()
 
     def __call__(self, event: Event) -> None:
         if event.row is not None:
             self.home.append_row(event.row, time.monotonic() - self.start)
-            self.memory.take()

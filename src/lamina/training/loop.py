@@ -8,9 +8,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from lamina._types import Tensor
+from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, Rule, StopReason, epochs_done, interrupted
 
 
@@ -71,6 +72,8 @@ class Event:
 
 
 Observer = Callable[[Event], None]
+Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopReason
@@ -134,7 +137,7 @@ def events(
     return at.reason or epochs_done(epochs)
 
 
-def loop(
+def observed(
     step: Step,
     epochs: int,
     rules: Sequence[Rule] = (),
@@ -144,7 +147,7 @@ def loop(
     max_steps: int | None = None,
     save: Callable[[Progress], None] = lambda progress: None,
     stop: Callable[[], bool] = lambda: False,
-) -> StopReason:
+) -> Generator[Event, None, StopReason]:
     """Train to the end, tell observers, save, and stop when asked to.
 
     Args:
@@ -157,6 +160,9 @@ def loop(
         max_steps: see `events`.
         save: called with the progress wherever a resume could begin; decides by itself whether to write.
         stop: says whether the run is to end here.
+
+    Yields:
+        The events, after observers were told.
 
     Returns:
         Why the run ended.
@@ -174,6 +180,66 @@ def loop(
             save(at)
             if at.epoch < epochs and at.reason is None and stop():
                 return interrupted(step.step)
+        yield event
+
+
+def loop(*arguments: Any, **named: Any) -> StopReason:
+    """Train to the end; the arguments are those of `observed`."""
+    return drain(observed(*arguments, **named))
+
+
+def drain(
+    run: Generator[Event, Answer | None, Result], answer: Callable[[Event], Answer | None] = lambda event: None
+) -> Result:
+    """Go through a training to its end and give what it returns.
+
+    Args:
+        run: what `train` gives, or a population's training.
+        answer: told about each event; what it returns is sent to the training.
+
+    >>> import lamina
+    >>> net, data = lamina.build("fnn", inputs=2, outputs=2), lamina.load("moons")
+    >>> drain(lamina.train(net, data, lamina.Recipe(epochs=2))).name
+    'epochs'
+    """
+    said: Answer | None = None
+    while True:
+        try:
+            said = answer(run.send(said))
+        except StopIteration as end:
+            return cast(Result, end.value)
+
+
+def released(
+    run: Generator[Event, Answer | None, Result], runtime: Runtime, precision: str, every: int | None = None
+) -> Generator[Event, Answer | None, Result]:
+    """Go through a training with the flags of a runtime set while it computes, and nothing held while it waits.
+
+    Args:
+        run: yields an event after each update and each check.
+        runtime: device, threads and flags.
+        precision: of the recipe.
+        every: pass on the events of every so many updates too; None passes on those of checks only.
+
+    Yields:
+        Events; what is sent back reaches the training.
+
+    Returns:
+        What the training returns.
+    """
+    said: Answer | None = None
+    try:
+        while True:
+            with runtime.applied(precision):
+                try:
+                    event = run.send(said)
+                    while event.row is None and (every is None or event.step % every):
+                        event = next(run)
+                except StopIteration as end:
+                    return cast(Result, end.value)
+            said = yield event
+    finally:
+        run.close()
 
 
 def keep_best(step: Step, at: Progress) -> None:

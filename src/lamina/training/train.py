@@ -1,46 +1,21 @@
 """Training as a generator: whoever iterates decides what to keep, how often to look, and when to stop."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import replace
-from typing import TypeVar, cast
 
 from torch import nn
 
 from lamina._errors import at_least
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
-from lamina.training.diagnosis import Memory
+from lamina.training.diagnosis import remembered
 from lamina.training.executors.choose import learner
 from lamina.training.fit import ready
-from lamina.training.loop import Diverged, Event, Progress, events
+from lamina.training.loop import Event, Progress, released
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.stopping import StopReason, rules
+from lamina.training.stopping import StopReason
 from lamina.training.tasks.task import Task
-
-Answer = TypeVar("Answer")
-Result = TypeVar("Result")
-
-
-def drain(
-    run: Generator[Event, Answer | None, Result], answer: Callable[[Event], Answer | None] = lambda event: None
-) -> Result:
-    """Go through a training to its end and give what it returns.
-
-    Args:
-        run: what `train` gives, or a population's training.
-        answer: told about each event; what it returns is sent to the training.
-
-    >>> import lamina
-    >>> drain(train(lamina.build("fnn", inputs=2, outputs=2), lamina.load("moons"), lamina.Recipe(epochs=2))).name
-    'epochs'
-    """
-    said: Answer | None = None
-    while True:
-        try:
-            said = answer(run.send(said))
-        except StopIteration as end:
-            return cast(Result, end.value)
 
 
 def train(
@@ -88,25 +63,6 @@ def train(
     task, runtime = ready(model, data, recipe, runtime)
     with runtime.applied(recipe.precision) as used:
         step = learner(model, task, recipe, replace(used, step=executor or used.step))
-    at, stopping = at or Progress(), recipe.stopping
+    at = at or Progress()
     at.totals = step.totals
-    memory = Memory(step, at)
-    run = events(step, recipe.epochs, rules(stopping), at, recipe.check_every, stopping.max_steps)
-    try:
-        while True:
-            with runtime.applied(recipe.precision):
-                try:
-                    event = next(run)
-                    while event.row is None and (every is None or event.step % every):
-                        event = next(run)
-                except StopIteration as end:
-                    at.reason = cast(StopReason, end.value)
-                    return at.reason
-                except Diverged as error:
-                    at.reason = memory.diagnose(error.step)
-                    return at.reason
-                if event.row is not None:
-                    memory.take()
-            yield event
-    finally:
-        step.close()
+    return (yield from released(remembered(step, recipe, at), runtime, recipe.precision, every))
