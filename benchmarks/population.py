@@ -26,10 +26,11 @@ from lamina.architectures.fnn import FNN
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
-from lamina.populations.chunks import Data, make_population_step
+from lamina.populations.chunks import Data, make_stack
 from lamina.populations.population import Member
 from lamina.training.recipe import Adam, Penalty, Recipe
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.arrays import Arrays
 
 
 def split_of(inputs: torch.Tensor, classes: int = 10) -> Split:
@@ -61,8 +62,8 @@ def population(
             )
         )
     shape = None if split.train.spec.inputs[-1:] == (config.inputs,) else config.inputs
-    data = Data.of(split, Preprocess.fit(split.train, shape), members[0].recipe, Runtime(device))
-    step = make_population_step(members, data)
+    data = Data.of(Arrays(Preprocess.fit(split.train, shape), split), members[0].recipe, Runtime(device))
+    step = make_stack(members, data)
     step.begin(0)
     place = [0]
 

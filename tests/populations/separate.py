@@ -1,13 +1,13 @@
-"""What a population must equal: every member trained by itself with `Learner` and the plain loop."""
+"""What a population must equal: every member trained by itself with `train`, one operation after the other."""
 
 import math
 from dataclasses import replace
 
 from lamina.data.preprocess import Preprocess
-from lamina.populations.chunks import Data, make_single_step
-from lamina.training.loop import Diverged, Progress, loop
-from lamina.training.runtime import Runtime
-from lamina.training.stopping import rules
+from lamina.populations.members import training_data
+from lamina.training.loop import Progress, drain
+from lamina.training.tasks.arrays import Arrays
+from lamina.training.train import train
 
 
 def separately(member, split, seed=None, shape=None):
@@ -16,15 +16,10 @@ def separately(member, split, seed=None, shape=None):
         member = replace(member, recipe=replace(member.recipe, seed=seed))
     recipe, at = member.recipe, Progress()
     wanted = getattr(member.config, "inputs", None) if shape is None else shape
-    with Runtime(step="eager").applied(recipe.precision) as runtime:
-        data = Data.of(split, Preprocess.fit(split.train, wanted or None), recipe, runtime)
-        step = make_single_step(member, data)
-        bad = None
-        try:
-            loop(step, recipe.epochs, rules(recipe.stopping), (), at, recipe.check_every, recipe.stopping.max_steps)
-        except Diverged as error:
-            bad = error.step
-    return at, bad
+    seen = replace(split, train=training_data(member, split.train))
+    task = Arrays(Preprocess.fit(split.train, wanted or None), seen)
+    reason = drain(train(member.build(), task, recipe, "eager", at=at))
+    return at, reason.step if reason.failed else None
 
 
 def assert_same_history(rows, expected, tolerance):

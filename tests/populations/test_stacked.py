@@ -18,8 +18,8 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
 from lamina.populations.chunks import Data, stacked_network
 from lamina.populations.losses import Losses
+from lamina.populations.stack import Stack, StackFeed
 from lamina.populations.stacked import METHODS, TABLE, Mapped, has_rule, notes, select_members, stack_modules
-from lamina.populations.step import PopulationStep
 from lamina.training.learner import Learner
 from lamina.training.loop import Progress, loop
 from lamina.training.recipe import Adam, Recipe
@@ -223,10 +223,11 @@ def assert_twenty_updates(case, device, tolerance, recording=None):
     for norm in [part.bn3 for network in networks for part in network.modules() if hasattr(part, "bn3")]:
         # As it starts, a ResNet50 turns one unit in the last place of one weight into 1e-9 of its gradients.
         norm.weight.data.mul_(0.25)
-    there, here = (Data.of(split, Preprocess.fit(data), recipes[0], Runtime(name)) for name in (device, "cpu"))
+    there, here = (Data.of(Arrays(Preprocess.fit(data), split), recipes[0], Runtime(name)) for name in (device, "cpu"))
     objective = Arrays(here.preprocess, split).objective(networks[0], recipes[0])
-    step = PopulationStep(stacked_network(networks).to(device), there.train, there.validation, Losses(objective.kind),
-                          recipes, finish=there.preprocess.finisher(device), recording=recording)  # fmt: skip
+    feed = StackFeed(there.train, recipes, there.preprocess.finisher(device))
+    step = Stack(stacked_network(networks).to(device), feed, there.validation, Losses(objective.kind), recipes,
+                 recording)  # fmt: skip
     rows = [[] for _ in range(K)]
     for epoch in range(4):
         step.begin(epoch)

@@ -1,7 +1,7 @@
 """Members that are trained together: their step, their histories, the best weights of each, and how each ended."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,17 +16,15 @@ from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.populations.losses import Losses
 from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, build_networks, finite, training_data
+from lamina.populations.stack import Stack, StackFeed
 from lamina.populations.stacked import notes, stack_modules
-from lamina.populations.step import PopulationStep
-from lamina.training.executors.captured import captured
 from lamina.training.executors.recording import Recording
-from lamina.training.learner import Learner
+from lamina.training.loop import Event, Progress, events
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.stopping import Row, Rule, rules
+from lamina.training.stopping import Row, Rule, StopReason, rules
 from lamina.training.tasks.arrays import Arrays
-from lamina.training.tasks.feed import Feed
 
 RETIRE = {"cpu": 0.25, "cuda": 0.5}
 """The share of frozen members from which on it pays to drop them from the stack."""
@@ -53,8 +51,9 @@ class Data:
     recording: Recording | None = None
 
     @classmethod
-    def of(cls, split: Split, preprocess: Preprocess, recipe: Recipe, runtime: Runtime) -> "Data":
+    def of(cls, task: Arrays, recipe: Recipe, runtime: Runtime) -> "Data":
         """Bring the data to the device."""
+        split, preprocess = task.split, task.preprocess
         train = preprocess.source(split.train, runtime.device, augment=recipe.augment)
         validation = preprocess.source(split.validation, runtime.device) if len(split.validation) else None
         recording = Recording() if train.device.type == "cuda" and runtime.step != "eager" else None
@@ -67,9 +66,7 @@ def can_stack(recipe: Recipe) -> bool:
     return isinstance(record, SGD | MiniBatch | Adam) or (isinstance(record, GD) and not record.line_search)
 
 
-def make_population_step(
-    members: Sequence[Member], data: Data, shared_order: bool = True, check: bool = True
-) -> PopulationStep:
+def make_stack(members: Sequence[Member], data: Data, shared_order: bool = True, check: bool = True) -> Stack:
     """Stack members and bring them and the data together.
 
     Args:
@@ -78,23 +75,16 @@ def make_population_step(
         shared_order: whether all take the batches of the first one's seed.
         check: compare the stack with the networks by themselves on two examples.
     """
-    recipe, networks = members[0].recipe, build_networks(members)
+    recipes, networks = [member.recipe for member in members], build_networks(members)
+    recipe, device = recipes[0], data.runtime.device
     if check:
         check_rules([networks[0], networks[-1]], data.train, recipe)
     objective = Arrays(data.preprocess, data.split).objective(networks[0], recipe)
     labels, weights = _labels(members, data, objective, networks[0])
-    network = stacked_network(networks).to(data.runtime.device, recipe.dtype)
-    return PopulationStep(
-        network,
-        data.train,
-        data.validation,
-        Losses(objective.kind, None if weights is None else weights.to(data.runtime.device)),
-        [member.recipe for member in members],
-        finish=data.preprocess.finisher(data.runtime.device),
-        labels=labels,
-        shared_order=shared_order,
-        recording=data.recording,
-    )
+    network = stacked_network(networks).to(device, recipe.dtype)
+    losses = Losses(objective.kind, None if weights is None else weights.to(device))
+    feed = StackFeed(data.train, recipes, data.preprocess.finisher(device), labels, shared_order)
+    return Stack(network, feed, data.validation, losses, recipes, data.recording)
 
 
 @torch.no_grad()
@@ -139,36 +129,19 @@ def _labels(
     return labels, weights
 
 
-def make_single_step(member: Member, data: Data) -> Learner:
-    """Make the step of one member by itself."""
-    model = member.build().to(data.runtime.device, member.recipe.dtype)
-    seen = training_data(member, data.split.train)
-    train = data.train
-    if seen is not data.split.train:
-        train = data.preprocess.source(seen, data.runtime.device, augment=member.recipe.augment)
-    objective = Arrays(data.preprocess, replace(data.split, train=seen)).objective(model, member.recipe)
-    make = Learner if data.recording is None else captured
-    return make(model, Feed(train, member.recipe), data.validation, objective, member.recipe)
-
-
 class Chunk:
-    """Some members of a population on their way through the epochs.
+    """Some members of a population on their way as one stack: a step of `training.loop.events`.
 
     Args:
         places: their numbers in the whole population.
         members: the members.
         data: what they read.
         shared_order: whether all take the batches of the first one's seed.
-        note: a sentence about why they are computed as they are.
     """
 
-    def __init__(
-        self, places: Sequence[int], members: Sequence[Member], data: Data, shared_order: bool, note: str = ""
-    ) -> None:
-        self.single, self.note = len(members) == 1, note
-        self.step: Any = (
-            make_single_step(members[0], data) if self.single else make_population_step(members, data, shared_order)
-        )
+    def __init__(self, places: Sequence[int], members: Sequence[Member], data: Data, shared_order: bool) -> None:
+        self.stack = make_stack(members, data, shared_order)
+        self.batches = self.stack.batches
         self.rows: list[list[Row]] = [[] for _ in members]
         self.members, self.places = list(members), list(places)
         self._rules: list[tuple[Rule, ...]] = [rules(member.recipe.stopping) for member in members]
@@ -177,38 +150,33 @@ class Chunk:
         self._stack = list(range(len(members)))  # which member is in which row of the stack
         self._best: dict[str, Tensor] = {}
         self._kept: dict[int, dict[str, Tensor]] = {}
+        recipe = members[0].recipe
+        self.events: Generator[Event, None, StopReason] | None = events(
+            self, recipe.epochs, at=Progress(), check_every=recipe.check_every, max_steps=recipe.stopping.max_steps,
+            check=Chunk._check,
+        )  # fmt: skip
 
     @property
-    def network(self) -> nn.Module:
-        """The stacked network, or the only one."""
-        network: nn.Module = self.step.model if self.single else self.step.network
-        return network
+    def step(self) -> int:
+        """How many updates were made."""
+        return self.stack.step
 
-    @property
-    def running(self) -> list[int]:
-        """The members that have not ended."""
-        return [k for k in range(len(self.members)) if k not in self._ended]
+    def begin(self, epoch: int, batch: int = 0) -> None:
+        """Lay out the order of an epoch."""
+        self.stack.begin(epoch, batch)
 
-    def epoch(self, epoch: int, last: float) -> Iterator[int]:
-        """Make the updates of an epoch, or those up to the step `last`; yield the number of each batch."""
-        self.step.begin(epoch)
-        for batch in range(self.step.batches):
-            if self.step.step >= last:
-                return
-            self.step()
-            yield batch + 1
+    def __call__(self) -> None:
+        """Make one update of all members."""
+        self.stack()
 
-    def check(self, epoch: int) -> dict[int, Row]:
+    def _check(self, at: Progress, _: Sequence[Rule]) -> Row:
         """Look at all members: record a row of each that runs, keep its best weights, ask its rules.
 
         Returns:
-            The new rows by place in the whole population.
+            In "members" the new rows by place in the whole population.
         """
-        values = self.step.totals()
-        bad = self.step.first_bad_step()
-        values |= self.step.evaluate()
-        if self.single:
-            values, bad = _listed(values), [bad]
+        values, bad = self.stack.totals(), self.stack.first_bad_step()
+        values |= self.stack.evaluate()
         found: dict[int, Row] = {}
         improved = []
         for position, k in enumerate(self._stack):
@@ -217,7 +185,7 @@ class Chunk:
             if bad[position] is not None:
                 self._ended[k] = DIVERGED, bad[position]
                 continue
-            row = {"epoch": epoch, "step": self.step.step, **self._row(k, position, values)}
+            row = {"epoch": at.epoch, "step": self.step, **self._row(k, position, values)}
             self.rows[k].append(row)
             found[self.places[k]] = row
             if self._is_best(k):
@@ -228,12 +196,16 @@ class Chunk:
                 self._ended[k] = reason.name, None
         self._keep(improved)
         self._tidy()
-        return found
+        at.reason = self._all_ended()
+        return {"epoch": at.epoch, "step": self.step, "members": found}
+
+    def _all_ended(self) -> StopReason | None:
+        over = len(self._ended) == len(self.members)
+        return StopReason("members", "all members have ended") if over else None
 
     def _row(self, k: int, position: int, values: dict[str, Any]) -> Row:
         """Take one member's values; norms only if its own rules ask for them."""
-        stopping = self.members[k].recipe.stopping
-        measured = stopping.gradient_norm is not None or stopping.relative_step is not None
+        measured = self.members[k].recipe.stopping.measures
         row: Row = {}
         for name, value in values.items():
             if name == "gradients":
@@ -254,9 +226,7 @@ class Chunk:
         """Copy the weights of those members that have become better."""
         if not positions:
             return
-        live = {name.removeprefix("model/"): t for name, t in self.step.state().items() if name.startswith("model/")}
-        if self.single:
-            live = {name: t[None] for name, t in live.items()}
+        live = {name.removeprefix("model/"): t for name, t in self.stack.state().items() if name.startswith("model/")}
         if not self._best or len(positions) == len(self._stack):
             self._best = {name: t.detach().clone() for name, t in live.items()}
             return
@@ -271,19 +241,22 @@ class Chunk:
             if place in mine and mine[place] not in self._ended:
                 self._ended[mine[place]] = "dropped", None
         self._tidy()
+        if self._all_ended() and self.events is not None:
+            self.events.close()
+            self.events = None
 
     def _tidy(self) -> None:
         """Freeze members that have ended; when they are many, take them out of the stack."""
         gone = [position for position, k in enumerate(self._stack) if k in self._ended]
-        if self.single or not gone or len(gone) == len(self._stack):
+        if not gone or len(gone) == len(self._stack):
             return
-        if len(gone) < RETIRE[self.step.device.type] * len(self._stack):
-            self.step.freeze(gone)
+        if len(gone) < RETIRE[self.stack.device.type] * len(self._stack):
+            self.stack.freeze(gone)
             return
         for position in gone:
             self._kept[self._stack[position]] = self._weights(position)
-        stay = self.step.retire(gone)
-        keep = torch.tensor(stay, device=self.step.device)
+        self.stack, stay = self.stack.retired(gone)
+        keep = torch.tensor(stay, device=self.stack.device)
         self._best = {name: t.index_select(0, keep) for name, t in self._best.items()}
         self._stack = [self._stack[position] for position in stay]
 
@@ -298,8 +271,7 @@ class Chunk:
         at = {k: position for position, k in enumerate(self._stack)}
         # One transfer a tensor, not one a member.
         self._best = {name: t.cpu() for name, t in self._best.items()}
-        said = tuple(note for note in (self.note, self.step.reason) if note)
-        said += () if self.single else notes(self.network)
+        said = (*((self.stack.reason,) if self.stack.reason else ()), *notes(self.stack.model))
         found = {}
         for k, place in enumerate(self.places):
             reason, bad = self._ended.get(k, ("epochs", None))
@@ -307,14 +279,6 @@ class Chunk:
             state = DIVERGED if reason == DIVERGED else FINISHED
             found[place] = MemberResult(tuple(self.rows[k]), self._best_row[k], state, bad, weights, said, reason)
         return found
-
-
-def _listed(values: dict[str, Any]) -> dict[str, Any]:
-    """Write the values of one network as lists with one entry."""
-    return {
-        name: {layer: [norm] for layer, norm in value.items()} if name == "gradients" else [value]
-        for name, value in values.items()
-    }
 
 
 def with_shared_seed(members: Sequence[Member]) -> list[Member]:

@@ -17,7 +17,7 @@ class Losses:
 
     >>> import torch
     >>> outputs = torch.zeros(4, 2, 10)
-    >>> Losses("nll").losses(outputs, torch.zeros(4, 1, dtype=torch.int64)).shape
+    >>> Losses("nll").loss(outputs, torch.zeros(4, 1, dtype=torch.int64)).shape
     torch.Size([2])
     """
 
@@ -29,7 +29,7 @@ class Losses:
         own = self.weights is not None and len(self.weights) > 1
         return Losses(self.kind, self.weights[keep.to(self.weights.device)] if own else self.weights)  # type: ignore[union-attr, index]
 
-    def losses(
+    def loss(
         self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
     ) -> Float[Tensor, " members"]:
         """Return the mean loss of each member."""
@@ -50,7 +50,7 @@ class Losses:
             each = each * table.gather(1, targets.mT.expand(members, batch)).mT
         return each.sum(0) / batch
 
-    def scores(
+    def score(
         self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
     ) -> Num[Tensor, " members"]:
         """Return each member's number of right answers, or sum of squared errors."""
@@ -60,6 +60,15 @@ class Losses:
         flat = outputs.reshape(batch, members, -1).permute(1, 2, 0)
         guesses = (flat[:, 0] >= 0).long() if self.kind == "bce" else flat.max(1).indices
         return (guesses == targets.reshape(batch, -1).mT).sum(1)
+
+    def count(self, targets: Num[Tensor, "batch ..."]) -> int:
+        """Return how many examples the loss of a batch is a mean over."""
+        return len(targets)
+
+    @property
+    def metric(self) -> str:
+        """Name the score per example."""
+        return "mse" if self.kind == "mse" else "accuracy"
 
 
 def _errors(outputs: Tensor, targets: Tensor) -> Tensor:

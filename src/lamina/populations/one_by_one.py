@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from lamina._errors import ArgumentError
 from lamina.populations.members import DIVERGED, FINISHED, Events, Member, MemberResult, training_data
@@ -20,6 +21,7 @@ def train_in_turn(
     *,
     every: int | None = None,
     runtime: Runtime | None = None,
+    note: str = NOTE,
 ) -> Events:
     """Train members by `training.train`, one check each in turn.
 
@@ -28,6 +30,7 @@ def train_in_turn(
         task: what they learn from which data.
         every: also yield after so many updates of a member; None yields after checks only.
         runtime: device, threads and flags.
+        note: says why they take turns.
 
     Yields:
         Events as those of `population.train_together`, one after each round of checks; the numbers of members to drop
@@ -36,48 +39,88 @@ def train_in_turn(
     Returns:
         One result per member.
     """
-    runs = [_Run(member, task, every, runtime) for member in members]
+    runs = [_Run(place, member, task, every, runtime, note) for place, member in enumerate(members)]
+    yield from in_turn(runs, len(members))
+    return [result for run in runs for result in run.results().values()]
+
+
+class Turn(Protocol):
+    """A training of one or several members."""
+
+    events: Generator[Event, None, StopReason] | None
+    """What is left of it; None when it has ended."""
+
+    def drop(self, places: Sequence[int]) -> None:
+        """End some members."""
+        ...
+
+
+def in_turn(runs: Sequence[Turn], members: int) -> Generator[Event, Sequence[int] | None, None]:
+    """Let trainings go on from check to check, one after the other, until all have ended.
+
+    Args:
+        runs: the row of their checks has in "members" the rows by place.
+        members: how many places there are.
+
+    Yields:
+        Events of updates, and after each round one with the rows of all members.
+    """
     while any(run.events is not None for run in runs):
-        rows: list[Row | None] = [None] * len(runs)
-        for place, run in enumerate(runs):
-            if run.events is None:
-                continue
-            for event in run.events:
+        rows: list[Row | None] = [None] * members
+        for run in runs:
+            for event in run.events or ():
                 if event.row is not None:
-                    rows[place] = event.row
+                    for place, row in event.row["members"].items():
+                        rows[place] = row
                     break
                 yield event
             else:
-                run.end(run.at.reason)
+                run.events = None
         made = [row for row in rows if row is not None]
         if made:
             epoch, step = (max(row[name] for row in made) for name in ("epoch", "step"))
-            for place in (yield Event(epoch, 0, step, {"epoch": epoch, "step": step, "members": rows})) or ():
-                runs[place].end(None)
-    return [run.result() for run in runs]
+            dropped = yield Event(epoch, 0, step, {"epoch": epoch, "step": step, "members": rows})
+            for run in runs if dropped else ():
+                run.drop(dropped or ())
 
 
 class _Run:
     """One training in the middle."""
 
-    def __init__(self, member: Member, task: Task, every: int | None, runtime: Runtime | None) -> None:
+    def __init__(
+        self, place: int, member: Member, task: Task, every: int | None, runtime: Runtime | None, note: str
+    ) -> None:
         if member.label_noise and task.wording:
             raise ArgumentError(f"`label_noise` is not for texts, got {member.label_noise}: leave it out.")
-        seen = task.on(replace(task.split, train=training_data(member, task.split.train)))
-        self.at = Progress()
-        self.events: Generator[Event, None, StopReason] | None = train(
-            member.build(), seen, member.recipe, every=every, runtime=runtime, at=self.at
-        )
-        self.reason = StopReason("dropped", "dropped on the way")
+        seen = training_data(member, task.split.train)
+        own = task if seen is task.split.train else task.on(replace(task.split, train=seen))
+        self.place, self.note, self.at, self.dropped = place, note, Progress(), False
+        run = train(member.build(), own, member.recipe, every=every, runtime=runtime, at=self.at)
+        self.events: Generator[Event, None, StopReason] | None = self._placed(run)
 
-    def end(self, reason: StopReason | None) -> None:
+    def _placed(self, run: Generator[Event, None, StopReason]) -> Generator[Event, None, StopReason]:
+        try:
+            for event in run:
+                placed = {"members": {self.place: event.row}}
+                yield event if event.row is None else replace(event, row=placed)
+        finally:
+            run.close()
+        assert self.at.reason is not None
+        return self.at.reason
+
+    def drop(self, places: Sequence[int]) -> None:
         """Let go of the training."""
-        if self.events is not None:
+        if self.place in places and self.events is not None:
             self.events.close()
-        self.events, self.reason = None, reason or self.reason
+            self.events, self.dropped = None, True
 
-    def result(self) -> MemberResult:
+    def results(self) -> dict[int, MemberResult]:
         """Give what became of it."""
-        at, state = self.at, DIVERGED if self.reason.failed else FINISHED
+        at = self.at
+        gone = StopReason("dropped", "dropped on the way")
+        reason = gone if self.dropped or at.reason is None else at.reason
         weights = {name: t.cpu() for name, t in at.best.items()}
-        return MemberResult(tuple(at.rows), at.best_row, state, self.reason.step, weights, (NOTE,), self.reason.name)
+        state = DIVERGED if reason.failed else FINISHED
+        said = (self.note,) if self.note else ()
+        found = MemberResult(tuple(at.rows), at.best_row, state, reason.step, weights, said, reason.name)
+        return {self.place: found}

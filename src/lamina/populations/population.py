@@ -5,8 +5,7 @@ history equals that of a run by itself with the same configuration, seed and bat
 """
 
 import copy
-import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
@@ -19,14 +18,13 @@ from lamina.layers.dropout import load_run_state_, run_state
 from lamina.populations.chunks import Chunk, Data, can_stack, stacked_network, with_shared_seed
 from lamina.populations.members import Events, Member, MemberResult, check_same_shape
 from lamina.populations.memory import plan
+from lamina.populations.one_by_one import in_turn, train_in_turn
 from lamina.populations.stacked import notes
-from lamina.populations.step import PopulationStep
-from lamina.training.loop import Event, drain, released
-from lamina.training.recipe import Recipe
+from lamina.training.loop import drain, released
 from lamina.training.runtime import Runtime
-from lamina.training.stopping import Row
+from lamina.training.tasks.arrays import Arrays
 
-__all__ = ["Member", "MemberResult", "Population", "PopulationStep", "train_population", "train_together"]
+__all__ = ["Member", "MemberResult", "Population", "train_population", "train_together"]
 
 
 class Population:
@@ -169,49 +167,23 @@ def train_together(
     recipe, runtime = members[0].recipe, runtime or Runtime()
     members = with_shared_seed(members) if shared_order else list(members)
     with runtime.applied(recipe.precision) as used:
-        preprocess = Preprocess.fit(split.train, _input_shape(members[0].config, split))
-        data = Data.of(split, preprocess, recipe, used)
-        size, note = 1, ""
-        if can_stack(recipe):
-            size = chunk or plan(members, data.train)
-        else:
-            note = "the members run one by one: the recipe's optimizer has no update for populations"
-        places = [range(start, min(start + size, len(members))) for start in range(0, len(members), size)]
-        chunks = [Chunk(part, [members[k] for k in part], data, shared_order, note) for part in places]
+        task = Arrays(Preprocess.fit(split.train, _input_shape(members[0].config, split)), split)
+        data = Data.of(task, recipe, used)
+        size = chunk or plan(members, data.train) if can_stack(recipe) else 1
+        if size > 1:
+            places = [range(start, min(start + size, len(members))) for start in range(0, len(members), size)]
+            chunks = [Chunk(part, [members[k] for k in part], data, shared_order) for part in places]
+    if size == 1:
+        alone = "" if can_stack(recipe) else "the members run one by one: the recipe's optimizer has no update for them"
+        return (yield from train_in_turn(members, task, every=every, runtime=runtime, note=alone))
     try:
-        yield from released(_events(chunks, len(members), recipe), runtime, recipe.precision, every)
+        yield from released(in_turn(chunks, len(members)), runtime, recipe.precision, every)
     finally:
         data.train.close()
     found: dict[int, MemberResult] = {}
     for each in chunks:
         found |= each.results()
     return [found[place] for place in range(len(members))]
-
-
-def _events(chunks: Sequence[Chunk], members: int, recipe: Recipe) -> Generator[Event, Sequence[int] | None, None]:
-    """Train chunk after chunk, epoch by epoch, as `training.loop.events` trains one network."""
-    epochs, limit = recipe.epochs, recipe.stopping.max_steps
-    last = math.inf if limit is None else limit
-    for epoch in range(epochs):
-        running = [chunk for chunk in chunks if chunk.running]
-        if not running:
-            return
-        for chunk in running:
-            for batch in chunk.epoch(epoch, last):
-                yield Event(epoch, batch, chunk.step.step, None)
-        steps = running[0].step.step
-        done = epoch + (steps == (epoch + 1) * running[0].step.batches)
-        if done % recipe.check_every and done < epochs and steps < last:
-            continue
-        rows: list[Row | None] = [None] * members
-        for chunk in running:
-            for place, row in chunk.check(done).items():
-                rows[place] = row
-        dropped = yield Event(done, 0, steps, {"epoch": done, "step": steps, "members": rows})
-        for chunk in running if dropped else ():
-            chunk.drop(dropped or ())
-        if steps >= last:
-            return
 
 
 def _input_shape(config: Any, split: Split) -> Any:

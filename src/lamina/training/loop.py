@@ -15,12 +15,15 @@ from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, Rule, StopReason, epochs_done, interrupted
 
 
-@runtime_checkable
-class Step(Protocol):
-    """What the loop needs of an update, however it is executed."""
+class Stepping(Protocol):
+    """What the loop needs of a training between two checks."""
 
     batches: int
-    step: int
+
+    @property
+    def step(self) -> int:
+        """How many updates were made."""
+        ...
 
     def begin(self, epoch: int, batch: int = 0) -> None:
         """Lay out the order of an epoch, from a batch on."""
@@ -29,6 +32,11 @@ class Step(Protocol):
     def __call__(self) -> None:
         """Make one update."""
         ...
+
+
+@runtime_checkable
+class Step(Stepping, Protocol):
+    """What the loop needs of a training, however its updates are executed."""
 
     def totals(self) -> dict[str, Any]:
         """Give loss and score over the epoch so far."""
@@ -85,12 +93,13 @@ class Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopRe
 
 
 def events(
-    step: Step,
+    step: Stepping,
     epochs: int,
     rules: Sequence[Rule] = (),
     at: Progress | None = None,
     check_every: int = 1,
     max_steps: int | None = None,
+    check: "Callable[[Any, Progress, Sequence[Rule]], Row]" = lambda *parts: checked(*parts),
 ) -> Generator[Event, None, StopReason]:
     """Train until the last epoch, a rule or a loss that is not finite; the caller decides what to keep, and may stop.
 
@@ -101,6 +110,7 @@ def events(
         at: where to go on; changed as the run goes on. While `at.batch < step.batches` a resume can begin there.
         check_every: epochs between two checks.
         max_steps: check and end after so many updates, also in the middle of an epoch.
+        check: looks at the training and gives the row of an event; `checked` by default.
 
     Yields:
         An event after each update (`row` is None) and after each check.
@@ -116,25 +126,30 @@ def events(
         for batch in range(at.batch + 1, step.batches + 1):
             step()
             whole = batch == step.batches
-            check = step.step >= last or (whole and ((epoch + 1) % check_every == 0 or epoch + 1 == epochs))
-            at.epoch, at.batch = (epoch + 1, 0) if whole and not check else (epoch, batch)
+            due = step.step >= last or (whole and ((epoch + 1) % check_every == 0 or epoch + 1 == epochs))
+            at.epoch, at.batch = (epoch + 1, 0) if whole and not due else (epoch, batch)
             yield Event(epoch, batch, step.step, None)
-            if check:
+            if due:
                 break
         else:
             continue
         if whole:
             at.epoch, at.batch = epoch + 1, 0
-        row = {"epoch": at.epoch, "step": step.step, **step.totals()}
-        bad = step.first_bad_step()
-        if bad is not None:
-            raise Diverged(bad)
-        row |= step.evaluate()
-        at.rows.append(row)
-        keep_best(step, at)
-        at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
-        yield Event(at.epoch, 0, step.step, row)
+        yield Event(at.epoch, 0, step.step, check(step, at, rules))
     return at.reason or epochs_done(epochs)
+
+
+def checked(step: Step, at: Progress, rules: Sequence[Rule] = ()) -> Row:
+    """Judge a network on the validation examples, keep its weights if they are the best, and ask the rules."""
+    row = {"epoch": at.epoch, "step": step.step, **step.totals()}
+    bad = step.first_bad_step()
+    if bad is not None:
+        raise Diverged(bad)
+    row |= step.evaluate()
+    at.rows.append(row)
+    keep_best(step, at)
+    at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
+    return row
 
 
 def observed(

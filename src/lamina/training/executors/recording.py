@@ -88,11 +88,14 @@ class Graphs:
     Args:
         changed: gives the tensors that the work changes.
         left: gives what the work leaves for others to look at, such as its gradients.
+        recording: whose memory is used; its own by default.
     """
 
-    def __init__(self, changed: Callable[[], Iterable[Tensor]], left: Callable[[], Any]) -> None:
+    def __init__(
+        self, changed: Callable[[], Iterable[Tensor]], left: Callable[[], Any], recording: Recording | None = None
+    ) -> None:
         self._changed, self._left = changed, left
-        self._recording, self._graphs = Recording(), dict[Hashable, _Graph]()
+        self.recording, self._graphs = recording or Recording(), dict[Hashable, _Graph]()
         self.reason, self.on = "", True
 
     def __len__(self) -> int:
@@ -101,7 +104,7 @@ class Graphs:
     def record(self, form: Hashable, work: Callable[..., None], batch: tuple[Tensor, ...] = ()) -> _Graph:
         """Record work on a batch of this form; nothing is changed by that."""
         fixed = tuple(tensor.clone() for tensor in batch)
-        replay = self._recording.record(partial(work, *fixed), self._changed())
+        replay = self.recording.record(partial(work, *fixed), self._changed())
         graph = self._graphs[form] = _Graph(fixed, replay, self._left())
         return graph
 

@@ -3,6 +3,7 @@
 import base64
 import io
 import math
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -51,6 +52,7 @@ class Arrays(Task):
 
     def __init__(self, preprocess: Preprocess | None, split: Split | None = None) -> None:
         self._given, self._split = preprocess, split
+        self._sources: weakref.WeakValueDictionary[Any, Source] = weakref.WeakValueDictionary()
 
     @cached_property
     def preprocess(self) -> Preprocess:
@@ -139,8 +141,12 @@ class Arrays(Task):
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
         """Give the prepared examples of a part of the data."""
-        source = self.preprocess.source(part, device, augment=None if check else recipe.augment)
-        return source.finished() if torch.device(device).type == "cpu" else source
+        key = id(part), str(device), None if check else recipe.augment
+        source = self._sources.get(key)  # trainings of one task share what lies on the device
+        if source is None:
+            source = self.preprocess.source(part, device, augment=key[-1])
+            self._sources[key] = source = source.finished() if torch.device(device).type == "cpu" else source
+        return source
 
     @classmethod
     def score_of(cls, spec: Spec) -> str:

@@ -1,0 +1,360 @@
+"""K networks on their way as one: the learner of `training.learner` with one value per member.
+
+The update is that of one network, with K losses, K sums and the members along the first axis of every parameter. Its
+body takes no arguments and asks the host nothing: order, cursor, step number, rates and sums are tensors on the device,
+so that it runs eagerly and recorded. Tensors are never replaced, only written to; `retire` makes a new stack.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import vmap
+
+from lamina._types import Tensor
+from lamina.data.augment import augment
+from lamina.data.source import Source
+from lamina.functional.optimizers import State
+from lamina.layers.dropout import mask_state
+from lamina.populations.judge import Judge
+from lamina.populations.losses import Losses
+from lamina.populations.stacked import select_members
+from lamina.populations.update import MOMENTS, Numbers, make_update, numbers_of
+from lamina.training.executors.recording import Graphs, Recording
+from lamina.training.learner import shown
+from lamina.training.recipe import Recipe
+from lamina.training.tasks.feed import CHECK_BATCH, Feed, epoch_order
+from lamina.training.update import Grads, Update
+
+
+class StackFeed(Feed):
+    """Batches laid out [batch, members or 1, ...]: the same for all members, or each member its own.
+
+    Args:
+        source: the training examples.
+        recipes: one a member.
+        finish: makes of kept examples what the network takes, as `Preprocess.finisher` gives it.
+        labels: training targets [members, examples] where members have their own (label noise).
+        shared: whether all take the batches of the first recipe's seed, or each those of its own.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        recipes: Sequence[Recipe],
+        finish: Callable[[Tensor], Tensor],
+        labels: Tensor | None = None,
+        shared: bool = True,
+    ) -> None:
+        super().__init__(source, recipes[0])
+        self.finish, self.labels, self.members = finish, labels, len(recipes)
+        self.seeds = [recipe.seed for recipe in recipes]
+        self.shared = shared or len(set(self.seeds)) == 1
+        self._seed = torch.tensor(self.seeds, dtype=torch.int64, device=self.device)
+        self.place, self.now = (torch.zeros((), dtype=torch.int64, device=self.device) for _ in range(2))
+        self.orders = self._laid_out(0).to(self.device)
+
+    def _laid_out(self, epoch: int) -> Tensor:
+        made = {
+            seed: epoch_order(len(self.source), self.batch_size, self.sampling, seed, epoch)
+            for seed in (self.seeds[:1] if self.shared else self.seeds)
+        }
+        return made[self.seeds[0]] if self.shared else torch.stack([made[seed] for seed in self.seeds])
+
+    def begin(self, epoch: int, batch: int, step: int) -> None:
+        """Lay out the orders of an epoch in the tensors that a recorded update reads."""
+        self.order = self._laid_out(epoch)
+        self.orders.copy_(self.order)
+        self.cursor = self.seen = min(batch * self.batch_size, self.order.shape[-1])
+        self.place.fill_(self.cursor)
+        self.now.fill_(step)
+        if self.shared and not self.gathers:
+            rest = self.order[self.cursor :].split(self.batch_size)
+            self.source.prefetch(rest, [(self.seeds[0], step + i) for i in range(len(rest))])
+
+    @property
+    def size(self) -> int:
+        """How many examples the next batch has."""
+        return min(self.batch_size, self.order.shape[-1] - self.cursor)
+
+    def gather(self, size: int) -> tuple[Tensor, Tensor]:
+        """Gather the next batch on the device."""
+        source, changes = self.source, self.recipe.augment
+        assert source.inputs is not None and source.targets is not None
+        # A recording warms up by running the last batch twice, from a place where only one is left.
+        places = (torch.arange(size, device=self.device) + self.place).clamp(max=self.orders.shape[-1] - 1)
+        index = self.orders.index_select(-1, places)
+        chosen = source.inputs.index_select(0, index.flatten())
+        own = () if self.shared else (self.members,)
+        if changes is not None and self.shared:
+            chosen = augment(chosen, changes, self._seed[0], self.now)
+        elif changes is not None:
+            each = chosen.unflatten(0, (self.members, size))
+            chosen = vmap(augment, in_dims=(0, None, 0, None))(each, changes, self._seed, self.now).flatten(0, 1)
+        inputs = self.finish(chosen).to(self.recipe.dtype).unflatten(0, (*own, size))
+        return inputs.unsqueeze(1) if self.shared else inputs.transpose(0, 1), self._targets(index)
+
+    def _targets(self, index: Tensor) -> Tensor:
+        """Give the targets of examples [batch] or [members, batch], laid out as the inputs are."""
+        targets = self.source.targets
+        if self.labels is not None:
+            chosen = self.labels.index_select(1, index) if self.shared else self.labels.gather(1, index)
+            return chosen.long().mT
+        assert targets is not None
+        if self.shared:
+            return targets.index_select(0, index).unsqueeze(1)
+        return targets.index_select(0, index.flatten()).unflatten(0, index.shape).transpose(0, 1)
+
+    def next(self, step: int) -> tuple[Tensor, Tensor]:
+        """Read the next batch from data that do not lie on the device."""
+        index = self.order[..., self.cursor : self.cursor + self.size]
+        seeds = zip(index.reshape(-1, index.shape[-1]), self.seeds, strict=False)
+        pairs = [self.source.batch(each, (seed, step)) for each, seed in seeds]
+        inputs = torch.stack([pair[0] for pair in pairs], 1).to(self.recipe.dtype)
+        if self.labels is None:
+            return inputs, torch.stack([pair[1] for pair in pairs], 1)
+        return inputs, self._targets(index.to(self.device))
+
+    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Call the stacked network."""
+        outputs: Tensor = model(inputs)
+        return outputs
+
+
+class StackMoving:
+    """Moves the parameters of all members that live, each by its own numbers; see `populations.update`.
+
+    Args:
+        network: the stacked network.
+        numbers: of all members.
+        measures: whether a stopping rule asks for norms.
+        left: how many updates there will be.
+    """
+
+    def __init__(self, network: nn.Module, numbers: Numbers, measures: bool, left: int) -> None:
+        self.named: dict[str, Tensor] = {name: p for name, p in network.named_parameters() if p.requires_grad}
+        self.numbers, self.measures = numbers, measures
+        device, members = numbers.rate.device, len(numbers.rate)
+        moments = [{name: torch.zeros_like(p) for name, p in self.named.items()} for _ in range(self._moments)]
+        self.optimizer = State(torch.zeros((), dtype=torch.int64, device=device), tuple(moments))
+        self.norms = torch.zeros(2, members, dtype=torch.float64, device=device)
+        self.active, self.alive = (torch.ones(members, dtype=torch.bool, device=device) for _ in range(2))
+        self.measured, self.seen = False, dict[str, Tensor]()
+        self.update = make_update(self.named, self.optimizer, self.numbers, left)
+
+    @property
+    def _moments(self) -> int:
+        return MOMENTS[self.numbers.optimizer]
+
+    def forget(self) -> None:
+        """Need nothing: gradients are values here."""
+
+    def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
+        """Change the parameters of the members that live."""
+        params = list(self.named.values())
+        before = [p.clone() for p in params] if self.measures and self.measured else []
+        named: Any = dict(zip(self.named, grads, strict=True))
+        seen = self.update(named, self.alive, self.measured)
+        if self.measured:
+            self.seen = seen
+        if before:
+            moved = _norms([p - b for p, b in zip(params, before, strict=True)])
+            relative = moved / _norms(before).clamp(min=torch.finfo(torch.float64).tiny)
+            self.norms.copy_(torch.stack([_norms(list(seen.values())), relative]))
+
+    def state(self) -> dict[str, Tensor]:
+        """Give the live tensors by name."""
+        moments = enumerate(self.optimizer.moments)
+        tensors = {f"optimizer/{number}/{name}": t for number, moment in moments for name, t in moment.items()}
+        return tensors | {"step/norms": self.norms, "step/active": self.active}
+
+
+def _norms(tensors: Sequence[Tensor]) -> Tensor:
+    """Give the norm of all tensors together, one a member."""
+    return torch.stack([t.double().square().flatten(1).sum(1) for t in tensors]).sum(0).sqrt()
+
+
+class Stack:
+    """K networks, their batches, and everything that changes while they are trained.
+
+    Args:
+        network: the stacked network, on its device.
+        feed: the training examples.
+        validation: the validation examples, or None.
+        losses: what each member minimizes.
+        recipes: how each is trained; their kinds agree.
+        recording: where CUDA graphs are kept; None executes every operation by itself.
+        before: the stack whose members go on here, if there was one.
+        keep: which of them.
+    """
+
+    kind = "stacked"
+
+    def __init__(
+        self,
+        network: nn.Module,
+        feed: StackFeed,
+        validation: Source | None,
+        losses: Losses,
+        recipes: Sequence[Recipe],
+        recording: Recording | None = None,
+        before: "Stack | None" = None,
+        keep: Tensor | None = None,
+    ) -> None:
+        self.model, self.feed, self.validation, self.losses = network, feed, validation, losses
+        self.recipes, self.recipe, self.members, self.batches = list(recipes), recipes[0], len(recipes), feed.batches
+        self.step, self.device = 0, feed.device
+        numbers = numbers_of(recipes, self.device, feed.batches)
+        measures = any(recipe.stopping.measures for recipe in recipes)
+        if before is not None and keep is not None:
+            old: StackMoving = before.change
+            self.step, numbers, measures = before.step, old.numbers.select(keep), old.measures
+        self.change: StackMoving = StackMoving(
+            network, numbers, measures, self.recipe.epochs * feed.batches - self.step
+        )
+        self.update = Update(network, feed, losses, self.recipe, self.change, _together, self.members)
+        self.update.penalized = False  # the change adds the penalty's gradient
+        if losses.kind == "nll" and self.change.update.kind != "reference":
+            self.update.differentiate = partial(_judged, self._judge())
+        recorded = recording is not None and feed.gathers
+        self.graphs = Graphs(self._changed, lambda: self.change.seen, recording) if recorded else None
+
+    @property
+    def reason(self) -> str:
+        """Why updates are executed as they are."""
+        return self.graphs.reason if self.graphs else ""
+
+    def _judge(self) -> Judge:
+        update, change = self.update, self.change
+        names = ("loss_sum", "score_sum", "ever", "good")
+        counters = {name: getattr(update, name) for name in names} | {"active": change.active, "alive": change.alive}
+        return Judge(counters, self.losses.weights, self.recipe.dtype)
+
+    def _changed(self) -> list[Tensor]:
+        return [*self.state().values(), self.feed.place, self.feed.now, self.change.optimizer.step]
+
+    def begin(self, epoch: int, batch: int = 0) -> None:
+        """Lay out the batches of an epoch; sums start anew unless the epoch is entered in the middle."""
+        self.feed.begin(epoch, batch, self.step)
+        if batch == 0:
+            self.update.begin()
+        self.model.train()
+
+    def __call__(self) -> None:
+        """Make one update of every member with its next batch."""
+        feed = self.feed
+        size = feed.size
+        last = feed.cursor + size >= feed.order.shape[-1] or self.step + 1 == self.recipe.stopping.max_steps
+        body = partial(self.body, size, last)
+        if self.graphs is None:
+            body()
+        else:
+            seen = self.graphs((size, last), body)
+            self.change.seen = seen if last else self.change.seen
+        feed.cursor += size
+        feed.seen += size
+        self.step += 1
+
+    def body(self, size: int, measured: bool) -> None:
+        """Make one update: nothing but tensors on the device, where the data lie there.
+
+        Args:
+            size: how many examples the batch has.
+            measured: whether gradients and norms are wanted afterwards.
+        """
+        self.change.measured = measured
+        self.update(*(self.feed.gather(size) if self.feed.gathers else self.feed.next(self.step)))
+        self.feed.place.add_(size)
+        self.feed.now.add_(1)
+
+    def totals(self) -> dict[str, Any]:
+        """Return lists with one value per member: mean loss and score over the epoch so far, rates and gradients."""
+        update, change = self.update, self.change
+        rate = change.numbers.now(change.optimizer.step - 1)
+        loss, score = (torch.stack([update.loss_sum, update.score_sum]) / max(1, self.feed.seen)).tolist()
+        row: dict[str, Any] = {"loss": loss, self.losses.metric: score, "learning_rate": rate.tolist()}
+        if change.measures:
+            row["gradient_norm"], row["relative_step"] = change.norms.tolist()
+        named = shown(list(change.seen.items()))
+        norms = [torch.linalg.vector_norm(g.reshape(len(g), -1), dim=1, dtype=torch.float64) for _, g in named]
+        lists = torch.stack(norms).tolist() if norms else []
+        return row | {"gradients": {name: values for (name, _), values in zip(named, lists, strict=True)}}
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, list[float]]:
+        """Return loss and score of every member on the validation examples."""
+        if self.validation is None or not len(self.validation):
+            return {}
+        self.model.eval()
+        sums = torch.zeros(2, self.members, dtype=torch.float64, device=self.device)
+        # What a forward pass keeps is less than what training keeps.
+        size = min(CHECK_BATCH, max(self.feed.batch_size, 2**16 // self.members))
+        for indices in torch.arange(len(self.validation)).split(size):
+            inputs, targets = (part.unsqueeze(1) for part in self.validation.batch(indices, None))
+            outputs = self.model(inputs.to(self.recipe.dtype))
+            sums[0] += self.losses.loss(outputs, targets).double() * len(indices)
+            sums[1] += self.losses.score(outputs, targets)
+        loss, score = (sums / len(self.validation)).tolist()
+        return {"validation_loss": loss, f"validation_{self.losses.metric}": score}
+
+    def first_bad_step(self) -> list[int | None]:
+        """Return for every member the number of the first step whose loss was not finite; None while all are well."""
+        ever, good = self.update.ever.isfinite().tolist(), self.update.good.tolist()
+        return [None if fine else number for fine, number in zip(ever, good, strict=True)]
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the live tensors by name."""
+        tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
+        return tensors | {f"masks/{name}": t for name, t in mask_state(self.model).items()} | self.update.state()
+
+    def freeze(self, members: Sequence[int]) -> None:
+        """Leave members as they are from now on."""
+        if members:
+            self.change.active[torch.tensor(list(members), device=self.device)] = False
+
+    @torch.no_grad()
+    def retired(self, members: Sequence[int]) -> "tuple[Stack, list[int]]":
+        """Give the stack without some members, at a check; the others go on as if nothing had happened.
+
+        Returns:
+            The stack, and the numbers, before, of those that stay.
+        """
+        gone, feed = set(members), self.feed
+        stay = [k for k in range(self.members) if k not in gone]
+        keep = torch.tensor(stay, dtype=torch.int64, device=self.device)
+        saved = {name: t for name, t in self.state().items() if name.startswith(("optimizer/", "step/"))}
+        select_members(self.model, keep)
+        recipes = [self.recipes[k] for k in stay]
+        labels = None if feed.labels is None else feed.labels[keep]
+        fed = StackFeed(feed.source, recipes, feed.finish, labels, feed.shared)
+        losses, recording = self.losses.select(keep), self.graphs.recording if self.graphs else None
+        made = Stack(self.model, fed, self.validation, losses, recipes, recording, self, keep)
+        made.change.optimizer.step.copy_(self.change.optimizer.step)
+        live = made.state()
+        for name, value in saved.items():
+            live[name].copy_(value[:, keep] if name == "step/norms" else value[keep])
+        return made, stay
+
+
+def _together(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Grads]:
+    """Differentiate the sum of all members' losses: no loss depends on another member's parameters."""
+    outputs, losses = update.forward(update.model, inputs, targets)
+    grads = torch.autograd.grad(losses.sum(), update.params, allow_unused=True, materialize_grads=True)
+    change: Any = update.change
+    with torch.no_grad():
+        finite = (update.ever + losses.detach()).isfinite()
+        torch.logical_and(change.active, finite, out=change.alive)
+    return outputs.detach(), losses.detach(), grads
+
+
+def _judged(judge: Judge, update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor, None, Grads]:
+    """Let compiled code judge: loss, slope, score and counters are one call."""
+    with update.products:
+        outputs = update.feed.outputs(update.model, inputs, targets)
+        outputs = outputs.float() if update.half else outputs
+    slope = judge(outputs.detach().flatten(2), targets)
+    grads = torch.autograd.grad(outputs, update.params, slope.view_as(outputs), allow_unused=True,
+                                materialize_grads=True)  # fmt: skip
+    return outputs, None, grads
