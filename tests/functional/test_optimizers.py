@@ -511,3 +511,12 @@ def test_counts_are_checked():
             sample(3, 0, 0)
         with pytest.raises(ArgumentError, match="`n` must be at least 1, got 0"):
             sample(0, 1, 0)
+
+
+@pytest.mark.parametrize("name", ["gd", "adam"])
+def test_the_iterates_are_what_iterate_ends_at(name):
+    row = O.OPTIMIZERS[name]
+    path = O.iterates(parabola, start(), row, row.hyper(0.1))
+    for steps in range(4):
+        theta, end = next(path), O.iterate(parabola, start(), row, row.hyper(0.1), steps)
+        assert all(torch.equal(theta[key], value) for key, value in end.items())

@@ -7,7 +7,9 @@ import pytest
 import torch
 from PIL import Image
 
+import lamina
 from lamina._errors import ArgumentError, DataError
+from lamina.data.synthetic import moons
 from lamina.experiments.euler import damped_block
 from lamina.experiments.scalar_chain import scalar_chain
 from lamina.inspection import feature_maps
@@ -16,6 +18,8 @@ from lamina.pages.drawings_ch4 import nested_fields, race_chart
 from lamina.pages.own_pictures import read_archive
 from lamina.pages.shipped import shipped
 from lamina.pages.work import ch4_blocks, ch4_euler, ch4_resnet18, ch4_transfer, ch4_vanishing
+from lamina.pages.work.races import race
+from lamina.training.recipe import MiniBatch, Recipe
 
 
 def packed(files):
@@ -88,6 +92,19 @@ def test_learned_step_sizes_move_and_stay_positive():
     assert last["accuracy"] > 0.95 and min(last["steps"]) > 0
     assert max(last["steps"]) - min(last["steps"]) > 0.1
     assert last["losses"][-1][1] < 0.1 * last["losses"][0][1]
+
+
+def test_a_network_that_diverges_says_so_and_the_others_go_on():
+    def networks(*scales):
+        options = {"inputs": 2, "outputs": 2, "hidden": (16, 16), "initialization": "gaussian"}
+        return {f"scale {scale:g}": lamina.build("fnn", scale=scale, **options) for scale in scales}
+
+    split, recipe = moons(60).split(), Recipe(MiniBatch(1e-3), epochs=3, batch_size=10)
+    *_, last = race(networks(1e-3, 1e18), split, recipe)
+    assert last["epoch"] == 3 and last["scale 0.001"]["step"] == 12 and "bad_step" not in last["scale 0.001"]
+    assert last["scale 1e+18"] == {"bad_step": 0}
+    (only,) = race(networks(1e17, 1e18), split, recipe)  # all of them at once, before the first check
+    assert only == {"epoch": 0, "scale 1e+17": {"bad_step": 0}, "scale 1e+18": {"bad_step": 0}}
 
 
 def test_equal_steps_do_not_move():

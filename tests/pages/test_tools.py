@@ -17,8 +17,8 @@ from lamina.pages import keeping, settings
 from lamina.pages.drawings_tools import answers, command, curves, duration, links
 from lamina.pages.own_data import NEW, columns, store, without
 from lamina.pages.uploads import LARGEST
-from lamina.pages.work.telling import told
 from lamina.pages.work.tools_playground import Order, ask, learn
+from safety import changes, state
 
 
 @dataclass
@@ -49,10 +49,10 @@ def png(shade):
 
 
 def last(order, shelf):
-    before = os.getcwd()
-    found = list(learn(order, str(shelf)))[-1]
-    assert os.getcwd() == before
-    return found
+    before, folder = state(), os.getcwd()
+    rows = [(row, changes(before, state()), os.getcwd()) for row in learn(order, str(shelf))]
+    assert all(changed == [] and there == folder for _, changed, there in rows)  # nothing is held between two rows
+    return rows[-1][0]
 
 
 def test_a_table_is_stored_under_its_own_name(tmp_path):
@@ -117,17 +117,6 @@ def test_typed_options_are_key_and_value():
     assert settings.more("momentum=0.9 hidden=8,4") == {"momentum": 0.9, "hidden": (8, 4)}
     with pytest.raises(ArgumentError, match="an option is written as key=value, got 'momentum': for example"):
         settings.more("momentum")
-
-
-def test_told_raises_what_the_work_raises():
-    def work(tell):
-        tell(1)
-        raise ValueError("no")
-
-    rows = told(work)
-    assert next(rows) == 1
-    with pytest.raises(ValueError, match="no"):
-        next(rows)
 
 
 @pytest.mark.notes("N1.67")

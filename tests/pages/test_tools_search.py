@@ -15,8 +15,8 @@ from lamina.pages.work.tools_search import (
     means,
     one_at_a_time,
     population,
-    shapes,
 )
+from lamina.populations.members import by_shape
 from lamina.populations.population import train_population
 from lamina.studies.samplers import Grid
 from lamina.studies.space import Space
@@ -41,7 +41,7 @@ def test_a_cell_is_what_its_network_does_alone_and_the_test_part_is_opened_once(
 def test_networks_of_another_width_have_another_shape():
     plan = Plan("width", "learning_rate", epochs=1)
     problem = digits(4, 1, 0)
-    groups = shapes([problem.members(values)[0] for values in Grid().propose(plan.space, ())])
+    groups = by_shape([problem.members(values)[0] for values in Grid().propose(plan.space, ())])
     assert len(groups) == len(AXES["width"]) and sorted(place for group in groups for place in group) == list(range(64))
 
 

@@ -1,5 +1,7 @@
 """Figures of the notes that show functions: activations, a loss with two minima, OR and XOR, cross entropy."""
 
+from itertools import islice
+
 import torch
 
 from lamina._types import Float, Tensor
@@ -88,12 +90,8 @@ def descents(starts: tuple[float, ...] = (-1.5, 1.5), steps: int = 300) -> Float
         t = params["t"]
         return {"t": 4 * t**3 - 4 * t + 0.5}
 
-    params = {"t": torch.tensor(starts, dtype=F64)}
-    path = [params["t"]]
-    for _ in range(steps):
-        params = optimizers.iterate(gradient, params, row, hyper, 1)
-        path.append(params["t"])
-    return torch.stack(path)
+    path = optimizers.iterates(gradient, {"t": torch.tensor(starts, dtype=F64)}, row, hyper)
+    return torch.stack([params["t"] for params in islice(path, steps + 1)])
 
 
 def local_minimum() -> Scene:

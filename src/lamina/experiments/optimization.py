@@ -14,7 +14,7 @@ from lamina.experiments.together import train_members
 from lamina.experiments.trained import EAGER, Passes, parts, train
 from lamina.functional.initialization import gaussian
 from lamina.functional.losses import binary_cross_entropy
-from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, sample_indices
+from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, iterates, sample_indices
 from lamina.functional.random import as_generator
 from lamina.training.recipe import GD, Recipe
 
@@ -107,11 +107,10 @@ def conditioning(
 
 def _steps_needed(name: str, hyper: object, matrix: Tensor, start: Tensor, tolerance: float) -> Tensor:
     """Count, member by member, the updates until the distance from the minimum 0 is at most the tolerance."""
-    optimizer, theta, limit = OPTIMIZERS[name], {"t": start}, 20_000
-    state, needed = optimizer.init(theta), torch.full((len(start),), limit)
-    for step in range(1, limit):
-        gradient = {"t": (matrix @ theta["t"][:, :, None])[:, :, 0]}
-        theta, state = optimizer.update(theta, gradient, state, hyper)
+    limit, row = 20_000, OPTIMIZERS[name]
+    needed = torch.full((len(start),), limit)
+    path = iterates(lambda theta: {"t": (matrix @ theta["t"][:, :, None])[:, :, 0]}, {"t": start}, row, hyper)
+    for step, theta in enumerate(itertools.islice(path, limit)):
         needed = torch.where((theta["t"].norm(dim=1) <= tolerance) & (needed == limit), step, needed)
         if step % 10 == 0 and (needed < limit).all():
             break

@@ -1,6 +1,7 @@
 """What a single neuron learns of the logical functions (§1.6 of the notes)."""
 
 import math
+from itertools import islice
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from lamina.classical.perceptron_rule import learn
 from lamina.data.synthetic import truth_table
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
 from lamina.functional.losses import binary_cross_entropy
-from lamina.functional.optimizers import OPTIMIZERS, GradientDescent
+from lamina.functional.optimizers import OPTIMIZERS, GradientDescent, Params, iterates
 from lamina.functional.random import as_generator
 
 F64 = torch.float64
@@ -83,14 +84,11 @@ def _counts(errors: list[Tensor]) -> tuple[int, int]:
 def _logistic(inputs: Tensor, targets: Tensor, starts: Tensor, steps: int) -> tuple[Tensor, Tensor]:
     """Return the errors of each seed over time and its last loss."""
     design = torch.cat([inputs, torch.ones_like(inputs[:, :1])], 1)
-    optimizer, theta = OPTIMIZERS["gd"], {"W": starts}
-    state, errors = optimizer.init(theta), []
-    for _ in range(steps):
-        logits = theta["W"] @ design.T
-        errors.append(((logits >= 0) != targets.bool()).sum(1))
-        gradient = (torch.sigmoid(logits) - targets) @ design / len(design)
-        theta, state = optimizer.update(theta, {"W": gradient}, state, GradientDescent(5.0))
-    logits = theta["W"] @ design.T
-    errors.append(((logits >= 0) != targets.bool()).sum(1))
-    loss = binary_cross_entropy(logits, targets.expand_as(logits), reduction="none").mean(1)
-    return torch.stack(errors, 1), loss
+
+    def gradient(theta: Params) -> Params:
+        return {"W": (torch.sigmoid(theta["W"] @ design.T) - targets) @ design / len(design)}
+
+    path = islice(iterates(gradient, {"W": starts}, OPTIMIZERS["gd"], GradientDescent(5.0)), steps + 1)
+    logits = torch.stack([theta["W"] @ design.T for theta in path], 1)  # seed, step, input
+    loss = binary_cross_entropy(logits[:, -1], targets.expand_as(logits[:, -1]), reduction="none").mean(1)
+    return ((logits >= 0) != targets.bool()).sum(2), loss

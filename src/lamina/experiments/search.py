@@ -13,6 +13,7 @@ from lamina.data.load import load
 from lamina.data.synthetic import blobs, curve, moons, spirals
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
 from lamina.functional.random import as_generator
+from lamina.populations.members import by_shape
 from lamina.populations.population import train_population
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Done, Grid, OneAtATime, Sampler
@@ -391,12 +392,10 @@ def validation_losses(problem: Problem, grid: Sequence[Values]) -> list[float]:
     >>> losses[1] < losses[0]
     True
     """
-    groups: dict[Any, list[int]] = {}
-    for place, values in enumerate(grid):
-        groups.setdefault(problem.members(values)[0].shape, []).append(place)
+    members = [problem.members(values)[0] for values in grid]
     losses = [math.inf] * len(grid)
-    for places in groups.values():
-        found = train_population([problem.members(grid[place])[0] for place in places], problem.split)
+    for places in by_shape(members):
+        found = train_population([members[place] for place in places], problem.split)
         for place, result in zip(places, found, strict=True):
             if result.state == "finished":
                 losses[place] = min(row["validation_loss"] for row in result.rows)

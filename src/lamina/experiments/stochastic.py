@@ -20,7 +20,7 @@ from lamina.data.synthetic import linear, moons
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
 from lamina.experiments.trained import EAGER, Passes, parts, train
 from lamina.functional.losses import negative_log_likelihood
-from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, sample_indices
+from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, iterates, sample_indices
 from lamina.functional.random import as_generator
 from lamina.training import recipe as recipes
 from lamina.training.order import epoch_order
@@ -134,16 +134,14 @@ def noise_ball(
     count = 64
     inputs, targets, best = _regression(count, seed=seeds.start)
     members = [(b, as_generator(seed)) for b in batch_sizes for seed in seeds]
-    visited: list[Tensor] = []
 
     def mean_gradient(theta: Params) -> Params:
-        visited.append(theta["W"])
         shares = torch.stack([_shares(b, count, g) for b, g in members])
         return {"W": (shares * (theta["W"] @ inputs.T - targets)) @ inputs}
 
     start = {"W": torch.zeros(len(members), 2, dtype=F64)}
-    iterate(mean_gradient, start, OPTIMIZERS["gd"], GradientDescent(learning_rate), steps)
-    path = torch.stack(visited)  # step, member, parameter
+    thetas = iterates(mean_gradient, start, OPTIMIZERS["gd"], GradientDescent(learning_rate))
+    path = torch.stack([theta["W"] for theta in itertools.islice(thetas, steps)])  # step, member, parameter
     squares = (path - best).square().sum(2)[steps // 2 :].mean(0).reshape(len(batch_sizes), len(seeds))
     losses = 0.5 * (path[:201] @ inputs.T - targets).square().mean(2)
     rises = (losses.diff(dim=0) > 0).double().mean(0).reshape(len(batch_sizes), len(seeds))

@@ -9,8 +9,9 @@ first axis. `vmap` over single members works as well. These updates are the spec
 SGD and mini batch gradient descent are gradient descent with the gradient of sampled losses; see `sample_indices`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -409,10 +410,28 @@ def iterate(
     0.125
     """
     at_least("steps", steps, 0)
+    return next(islice(iterates(gradient, params, optimizer, hyper), steps, None))
+
+
+def iterates(
+    gradient: Callable[[Params], Params], params: Params, optimizer: Optimizer, hyper: object
+) -> Iterator[Params]:
+    r"""Give the parameters on their way, $\theta^0, \theta^1, \theta^2, \ldots$, without end.
+
+    Args:
+        gradient: gives the gradient at given parameters, of the whole loss or of freshly sampled ones.
+        params: the starting point theta^0.
+        optimizer: a row of `OPTIMIZERS`.
+        hyper: its numbers.
+
+    >>> path = iterates(lambda p: p, {"w": torch.ones(1)}, OPTIMIZERS["gd"], GradientDescent(0.5))
+    >>> [next(path)["w"].item() for _ in range(3)]
+    [1.0, 0.5, 0.25]
+    """
     state = optimizer.init(params)
-    for _ in range(steps):
+    while True:
+        yield params
         params, state = optimizer.update(params, gradient(params), state, hyper)
-    return params
 
 
 def sample_indices(n: int, batch_size: int, seed: Seed, replacement: bool = False) -> Int[Tensor, " batch"]:

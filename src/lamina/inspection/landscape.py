@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import nn
@@ -11,7 +12,7 @@ from torch.func import functional_call
 from lamina._errors import ArgumentError, above, at_least, choice
 from lamina._types import Float, Num, Seed, Tensor
 from lamina.classical import pca
-from lamina.functional.optimizers import OPTIMIZERS, Params
+from lamina.functional.optimizers import OPTIMIZERS, Params, iterates
 from lamina.functional.random import as_generator
 from lamina.inspection.gradient_flow import Loss, choose_loss
 from lamina.inspection.tables import table
@@ -299,18 +300,14 @@ def optimizer_path(
     numbers = {"learning_rate": 0.1, **numbers}
     above("learning_rate", numbers["learning_rate"], 0)
     optimizer = OPTIMIZERS[method]
-    params = {"x": torch.tensor(start, dtype=torch.float64)}
-    state, hyper = optimizer.init(params), optimizer.hyper(**numbers)
-    points, values = [params["x"]], []
-    for _ in range(steps):
+
+    def gradient(params: Params) -> Params:
         x = params["x"].detach().requires_grad_()
-        value = function(x)
-        (slope,) = torch.autograd.grad(value, x)
-        values.append(value.detach())
-        params, state = optimizer.update(params, {"x": slope}, state, hyper)
-        points.append(params["x"])
-    values.append(function(params["x"]))
-    return OptimizerPath(method, torch.stack(points), torch.stack(values))
+        return {"x": torch.autograd.grad(function(x), x)[0]}
+
+    path = iterates(gradient, {"x": torch.tensor(start, dtype=torch.float64)}, optimizer, optimizer.hyper(**numbers))
+    points = torch.stack([params["x"] for params in islice(path, steps + 1)])
+    return OptimizerPath(method, points, torch.stack([function(x) for x in points]))
 
 
 def _grid(span: tuple[float, float], points: int) -> Tensor:

@@ -117,6 +117,14 @@ Events = Generator[Event, Sequence[int] | None, list[MemberResult]]
 """A training of many members: it yields events, takes the numbers of members to drop, and returns all results."""
 
 
+def by_shape(members: Sequence[Member]) -> list[list[int]]:
+    """Group the places of members that can be trained as one."""
+    groups: dict[Any, list[int]] = {}
+    for place, member in enumerate(members):
+        groups.setdefault(member.shape, []).append(place)
+    return list(groups.values())
+
+
 def check_same_shape(members: Sequence[Member]) -> None:
     """Raise unless all members can be trained as one; the sentence names the first thing that differs."""
     if not members:

@@ -115,18 +115,7 @@ def train_population(
     chunk: int | None = None,
     shared_order: bool = True,
 ) -> list[MemberResult]:
-    """Train all members at once and return what became of each, in their order.
-
-    Args:
-        members: see `train_together`.
-        split: the data.
-        runtime: device, threads and flags.
-        chunk: see `train_together`.
-        shared_order: see `train_together`.
-
-    Returns:
-        One result per member.
-    """
+    """Train all members at once and return what became of each, in their order; see `train_together`."""
     return drain(train_together(members, split, runtime=runtime, chunk=chunk, shared_order=shared_order))
 
 

@@ -26,16 +26,10 @@ def remembered(
     Args:
         step: makes one update when called; it is closed in the end.
         recipe: epochs, checks and stopping rules.
-        at: see `loop.events`; knows the reason in the end.
-        observers: see `loop.observed`.
-        save: see `loop.observed`.
-        stop: see `loop.observed`.
-
-    Yields:
-        An event after each update and each check.
-
-    Returns:
-        Why the training ended.
+        at: knows the reason in the end; it, `observers`, `save` and `stop` are those of `loop.observed`.
+        observers: see there.
+        save: see there.
+        stop: see there.
     """
     memory, stopping = Memory(step, at), recipe.stopping
     run = observed(step, recipe.epochs, rules(stopping), (memory, *observers), at, recipe.check_every,

@@ -78,24 +78,13 @@ def fitting(
     start: dict[str, Any] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Event, None, Run]:
-    """Do what `fit` does as a generator, for whoever wants to look in between; the arguments are those of `fit`.
-
-    Args:
-        model: any torch module.
-        data: a dataset, its split, or a task.
-        recipe: how to train.
-        every: also yield after so many updates; None yields after checks only.
-        folder: where the run is kept.
-        observers: called after each step and each check.
-        runtime: device, threads and flags.
-        start: where the first weights came from.
-        stop: says whether the run is to end before its time.
+    """Do what `fit` does, with the same arguments, as a generator for whoever wants to look in between.
 
     Yields:
-        Events, as `train` does; nothing is held between two of them.
+        Events after checks and, if `every` is given, after every so many updates; nothing is held between two of them.
 
     Returns:
-        The run.
+        The run; it ends before its time when `stop` says so.
     """
     recipe = recipe or Recipe()
     task, runtime = ready(model, data, recipe, runtime)

@@ -11,9 +11,10 @@ import torch
 
 from lamina._types import Tensor
 from lamina.classical.linear_regression import fit, hessian, squared_error
+from lamina.classical.linear_regression import gradient as linear_gradient
 from lamina.data.synthetic import curve, linear, moons
 from lamina.experiments import registry
-from lamina.functional.optimizers import OPTIMIZERS, sample_indices
+from lamina.functional.optimizers import OPTIMIZERS, Params, iterates, sample_indices
 from lamina.functional.random import as_generator
 from lamina.inspection.surfaces import Surface
 from lamina.training.line_search import armijo
@@ -137,22 +138,25 @@ def race(
     inputs, targets = regression_data(count, noise, seed)
     ways = {"gradient descent": ("gd", count, learning_rate), "SGD": ("gd", 1, learning_rate),
             "mini batch": ("gd", batch_size, learning_rate), "Adam": ("adam", batch_size, adam_rate)}  # fmt: skip
-    theta = {name: {"W": torch.full((2,), -1.5, dtype=F64)} for name in ways}
-    state = {name: OPTIMIZERS[way[0]].init(theta[name]) for name, way in ways.items()}
-    draws = {name: as_generator(seed + 1) for name in ways}
+
+    def path(method: str, size: int, rate: float) -> Iterator[Params]:
+        draws, optimizer = as_generator(seed + 1), OPTIMIZERS[method]
+
+        def gradient(theta: Params) -> Params:
+            j = sample_indices(count, size, draws)
+            return {"W": linear_gradient(theta["W"], inputs[j], targets[j])}
+
+        return iterates(gradient, {"W": torch.full((2,), -1.5, dtype=F64)}, optimizer, optimizer.hyper(rate))
+
+    paths = {name: path(*way) for name, way in ways.items()}
     for step in range(steps + 1):
+        theta = {name: next(each) for name, each in paths.items()}
         yield {
             "step": step,
             "points": {name: params["W"].tolist() for name, params in theta.items()},
             "losses": {name: squared_error(params["W"], inputs, targets).item() for name, params in theta.items()},
             "gradients": {name: step * way[1] for name, way in ways.items()},
         }
-        for name, (method, size, rate) in ways.items():
-            j = sample_indices(count, size, draws[name])
-            weight = theta[name]["W"].detach().requires_grad_()
-            (slope,) = torch.autograd.grad(squared_error(weight, inputs[j], targets[j]), weight)
-            optimizer = OPTIMIZERS[method]
-            theta[name], state[name] = optimizer.update(theta[name], {"W": slope}, state[name], optimizer.hyper(rate))
         time.sleep(pause)
 
 

@@ -1,4 +1,4 @@
-"""The work of the playground for own data: what `lamina train` does, told step by step."""
+"""The work of the playground for own data: what `lamina train` does, step by step."""
 
 import contextlib
 import time
@@ -16,10 +16,10 @@ from lamina._types import Num, Tensor
 from lamina.data.describe import describe
 from lamina.pages.keeping import ZIP, entry
 from lamina.pages.own_data import without
-from lamina.pages.work.telling import Tell, told
+from lamina.pages.work.races import Kept, paced
 from lamina.report.commands import spell
 from lamina.report.render import write_report
-from lamina.training.fit import fit
+from lamina.training.fit import fitting
 from lamina.training.folder import slug
 from lamina.training.loop import Event
 from lamina.training.plan import Plan, plan
@@ -109,46 +109,54 @@ def learn(order: Order, shelf: str) -> Iterator[dict[str, Any]]:
     >>> last["stage"], last["epoch"], last["metrics"]["accuracy"] <= 1, bad["stage"]
     ('done', 2, True, 'refused')
     """
-    return told(lambda tell: _learn(order, shelf, tell))
-
-
-def _learn(order: Order, shelf: str, tell: Tell) -> None:
-    torch.set_num_threads(1)  # of this thread; several pages share the machine
+    home, notes = entry(shelf), list[str]()
     state: dict[str, Any] = {"stage": "reading", "about": [], "notes": [], "history": []}
-    tell(dict(state))
-    home = entry(shelf)
+    yield dict(state)
+    rows = _train(order, home, state)
     try:
-        with contextlib.chdir(order.folder or home), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", DataWarning)
-            _train(order, home, state, tell, caught)
+        while (row := _next(rows, order.folder or home, notes)) is not None:
+            yield {**row, "notes": [*row["notes"], *dict.fromkeys(notes)]}
     except LaminaError as error:
-        tell({**state, "stage": "refused", "sentence": without(str(error), order.folder)})
+        yield {**state, "stage": "refused", "sentence": without(str(error), order.folder)}
 
 
-def _train(order: Order, home: Path, state: dict[str, Any], tell: Tell, caught: Sequence[Any]) -> None:
+def _next(rows: Iterator[dict[str, Any]], folder: str | Path, notes: list[str]) -> dict[str, Any] | None:
+    """Go on to the next row, in a folder and with one thread, since pages share the machine; take note of warnings."""
+    with contextlib.chdir(folder), Runtime(threads=1).applied(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        row = next(rows, None)
+    notes += [str(each.message) for each in caught if issubclass(each.category, DataWarning)]
+    return row
+
+
+def _train(order: Order, home: Path, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
     job = plan(
         order.architecture, order.data, data_options=order.reading, options=dict(order.options), epochs=order.epochs,
         seed=order.seed, out=home / slug(f"{order.architecture}-{Path(order.data).stem}"),
     )  # fmt: skip
-    watch = _Watch(job, state, tell)
-    state |= {"stage": "training", "about": _about(job), "parameters": _count(job)}
-    state |= {"notes": [*job.notes, *_said(caught)], "epochs": job.recipe.epochs, "batches": job.batches}
-    watch.tell()
-    runtime = Runtime(threads=1, step="eager")
-    run = fit(job.model, job.task, job.recipe, folder=job.folder, observers=(watch,), runtime=runtime)
-    watch.tell()
+    state |= {"stage": "training", "about": _about(job), "parameters": _count(job), "notes": list(job.notes)}
+    state |= {"epochs": job.recipe.epochs, "batches": job.batches}
+    watch = _Watch(job, state)
+    yield dict(state)
+    training = Kept(fitting(job.model, job.task, job.recipe, every=1, folder=job.folder,
+                            runtime=Runtime(threads=1, step="eager")))  # fmt: skip
+    for event, due in paced(training, EVERY):
+        watch(event)
+        if due:
+            yield dict(state)
+    run = training.value
+    yield dict(state)
     if run.reason.failed:
         write_report(run.folder)
-        tell({**state, "stage": "failed", "sentence": f"{run.reason.sentence}.", "run": home.name})
+        yield {**state, "stage": "failed", "sentence": f"{run.reason.sentence}.", "run": home.name}
         return
-    tell({**state, "stage": "judging"})
+    yield {**state, "stage": "judging"}
     found = run.evaluate()
     write_report(run.folder)
-    state["notes"] = [*job.notes, *_said(caught)]
     spec = run.preprocess.spec
     state |= {"stage": "done", "sentence": run.reason.sentence, "task": spec.task, "kind": spec.kind}
     state |= {"metrics": found.metrics, "tested": found.examples, "openings": found.openings, "examples": examples(run)}
-    tell({**state, "run": home.name, "folder": run.folder.name, "packed": pack(run.folder, home / ZIP)})
+    yield {**state, "run": home.name, "folder": run.folder.name, "packed": pack(run.folder, home / ZIP)}
 
 
 def _about(job: Plan) -> list[str]:
@@ -160,16 +168,11 @@ def _count(job: Plan) -> int:
     return sum(parameter.numel() for parameter in job.model.parameters())
 
 
-def _said(caught: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DataWarning)))
-
-
 class _Watch:
-    """Tells where a run stands, at most a few times a second."""
+    """Writes into a state where a run stands, how fast it is and how long it will take."""
 
-    def __init__(self, job: Plan, state: dict[str, Any], tell: Tell) -> None:
-        self._state, self._tell, self._total = state, tell, job.batches * job.recipe.epochs
-        self._begun, self._said = time.monotonic(), 0.0
+    def __init__(self, job: Plan, state: dict[str, Any]) -> None:
+        self._state, self._total, self._begun = state, job.batches * job.recipe.epochs, time.monotonic()
         state |= {"epoch": 0, "step": 0, "steps": self._total, "rate": None, "left": None, "score": ""}
 
     def __call__(self, event: Event) -> None:
@@ -186,13 +189,6 @@ class _Watch:
             state["score"] = names[0].removeprefix("validation_") if names else ""
             columns = ("loss", "validation_loss", state["score"], f"validation_{state['score']}")
             state["history"] = [*state["history"], (event.epoch, *(event.row.get(name) for name in columns))]
-        if now - self._said >= EVERY:
-            self.tell()
-
-    def tell(self) -> None:
-        """Say it now."""
-        self._said = time.monotonic()
-        self._tell(dict(self._state))
 
 
 def pack(folder: Path, output: Path) -> bool:

@@ -13,7 +13,7 @@ from lamina.data.splits import Split
 from lamina.data.synthetic import moons
 from lamina.functional.metrics import accuracy
 from lamina.pages.work.races import Kept, checked
-from lamina.populations.members import Member, MemberResult
+from lamina.populations.members import Member, MemberResult, by_shape
 from lamina.populations.population import train_population, train_together
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Done, Grid, OneAtATime
@@ -146,7 +146,7 @@ def population(plan: Plan, run: int) -> Iterator[dict[str, Any]]:
     board, found = Board.empty(len(grid)), dict[int, MemberResult]()
     state: dict[str, Any] = {"epochs": plan.epochs, "of": len(grid)}
     begun = time.monotonic()
-    groups = shapes(members)
+    groups = by_shape(members)
     for places in groups:
         state["done"] = len(found)
         training = Kept(train_together([members[k] for k in places], problem.split, runtime=Runtime(threads=1)))
@@ -166,14 +166,6 @@ def population(plan: Plan, run: int) -> Iterator[dict[str, Any]]:
 def seen(board: Board) -> dict[str, Any]:
     """Copy what is known, for another process."""
     return {"accuracies": list(board.accuracies), "losses": list(board.losses), "best": board.best}
-
-
-def shapes(members: Sequence[Member]) -> list[list[int]]:
-    """Group members that can be trained as one."""
-    groups: dict[Any, list[int]] = {}
-    for place, member in enumerate(members):
-        groups.setdefault(member.shape, []).append(place)
-    return list(groups.values())
 
 
 def time_alone(members: Sequence[Member], split: Split) -> float:
