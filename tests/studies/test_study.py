@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+import torch
 
 import lamina
 from lamina._errors import ArgumentError, DataWarning, RunError
 from lamina.data.load import load
 from lamina.data.synthetic import moons
+from lamina.populations.population import train_population
 from lamina.studies.claims import Worker, this_machine, working
 from lamina.studies.finish import evaluate, refit
 from lamina.studies.folder import Part, StudyFolder
@@ -392,6 +395,34 @@ def test_the_test_split_is_opened_once_and_again_only_by_word(found, tmp_path, s
     assert len(events(study, "refit")) == 1  # not trained again
 
 
+def forget(study):
+    """Lose the kept weights, as a study of version 0.1 has none."""
+    shutil.rmtree(study.folder / "kept")
+
+
+def test_the_network_that_is_tested_is_bit_for_bit_the_one_that_was_compared(tmp_path, split):
+    rates = {"learning_rate": [1e-3, 3e-2, 1e-2]}
+    problem, study = plan("fnn", split, rates, options={"epochs": 3}, seeds=2, folder=tmp_path / "s")
+    members = [member for values in study.space.grid() for member in problem.members(values)]
+    stack = train_population(members, split)
+    run = Run.load(go_on(study, problem).folder / "best")
+    mine = stack[2 * study.best.number]
+    assert list(run.rows) == list(mine.rows) and run.rows[mine.best_row]["validation_loss"] == min(
+        row["validation_loss"] for row in mine.rows
+    )
+    assert all(torch.equal(tensor, mine.weights[name]) for name, tensor in run.model.state_dict().items())
+    assert len(list((study.folder / "kept").iterdir())) == 1
+    recorded = json.loads((run.folder / "environment.json").read_text())
+    assert recorded["step_reason"] == "one of 6 networks trained as one"
+    # A file whose bits were flipped is not believed.
+    (kept,) = (study.folder / "kept").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1] + b"x")
+    shutil.rmtree(run.folder)
+    with pytest.warns(DataWarning, match="trained again"):
+        again = refit(Study.open(study.folder), problem)
+    assert again.rows[-1]["loss"] == pytest.approx(mine.rows[-1]["loss"], rel=1e-4)
+
+
 def test_a_refit_that_was_killed_goes_on(tmp_path, split):
     problem, study = plan("fnn", split, {"learning_rate": [1e-2]}, options={"epochs": 6}, folder=tmp_path / "s")
     work(study, problem)
@@ -403,7 +434,8 @@ def test_a_refit_that_was_killed_goes_on(tmp_path, split):
         if event.row and event.epoch == 3:
             raise Killed
 
-    with pytest.raises(Killed):
+    forget(study)
+    with pytest.raises(Killed), pytest.warns(DataWarning, match="configuration 0 were not kept: it is trained again"):
         refit(study, problem, observers=(kill,))
     assert evaluate(Study.open(study.folder), problem).openings == 1
     assert [path.name for path in study.folder.iterdir() if path.is_dir()] == ["best"]
@@ -414,7 +446,9 @@ def test_a_refit_that_was_killed_goes_on(tmp_path, split):
     work(second, problem)
     second.note(event="refit", trial=0, folder="best")
     (second.folder / "best").mkdir()
-    assert refit(second, problem).reason.name == "epochs"
+    assert refit(second, problem).reason.sentence == "all 2 epochs were done in the search"
+    with pytest.raises(RunError, match="keeps no checkpoint to go on from, since its network was trained in a search"):
+        lamina.resume(second.folder / "best", data=split, epochs=9)
 
 
 def test_a_refit_is_interrupted_like_a_trial_and_fails_with_a_sentence(tmp_path, split, monkeypatch):
@@ -425,7 +459,8 @@ def test_a_refit_is_interrupted_like_a_trial_and_fails_with_a_sentence(tmp_path,
         if event.row and event.epoch == 2:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
+    forget(study)
+    with pytest.raises(KeyboardInterrupt), pytest.warns(DataWarning, match="trained again"):
         refit(study, problem, observers=(interrupt,))
     status = study.folder / "best/status.json"
     status.write_text(status.read_text().replace("interrupted", "diverged", 1))

@@ -277,7 +277,9 @@ class Chunk:
             reason, bad = self._ended.get(k, ("epochs", None))
             weights = self._kept[k] if k in self._kept else self._weights(at[k])
             state = DIVERGED if reason == DIVERGED else FINISHED
-            found[place] = MemberResult(tuple(self.rows[k]), self._best_row[k], state, bad, weights, said, reason)
+            found[place] = MemberResult(
+                tuple(self.rows[k]), self._best_row[k], state, bad, weights, said, reason, "stacked", len(self.members)
+            )
         return found
 
 

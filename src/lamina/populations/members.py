@@ -102,6 +102,8 @@ class MemberResult:
         weights: the tensors of the best row, on the CPU, as `load_state_dict` takes them.
         notes: sentences about how it was computed, where that was not the fast way.
         reason: why it ended, as the name of a `StopReason`.
+        kind: how its updates were executed.
+        together: how many networks were computed as one.
     """
 
     rows: tuple[Row, ...]
@@ -111,6 +113,8 @@ class MemberResult:
     weights: dict[str, Tensor] = field(repr=False)
     notes: tuple[str, ...] = ()
     reason: str = "epochs"
+    kind: str = "eager"
+    together: int = 1
 
 
 Events = Generator[Event, Sequence[int] | None, list[MemberResult]]

@@ -122,5 +122,6 @@ class _Run:
         weights = {name: t.cpu() for name, t in at.best.items()}
         state = DIVERGED if reason.failed else FINISHED
         said = (self.note,) if self.note else ()
-        found = MemberResult(tuple(at.rows), at.best_row, state, reason.step, weights, said, reason.name)
+        how = reason.name, at.kind
+        found = MemberResult(tuple(at.rows), at.best_row, state, reason.step, weights, said, *how)
         return {self.place: found}

@@ -1,29 +1,33 @@
-"""The end of a study: the best configuration is trained again, and looks at the test split, once.
+"""The end of a study: the best configuration looks at the test split, once.
 
-It is trained on the training part alone, with the same recipe and the first seed; the validation part again chooses
-the moment whose weights are kept. So the network that is tested is the one whose validation error was compared.
+The network that is tested is the one whose validation error was compared: its weights were kept. Where they were not,
+the configuration is trained again on the training part alone, with the same recipe and the first seed, and a warning
+says so.
 """
 
 import shutil
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lamina._errors import RunError
+from lamina._errors import DataWarning, RunError
 from lamina.data.splits import Split
 from lamina.populations.members import Member, training_data
+from lamina.studies.keeping import Kept
 from lamina.studies.problem import Problem
 from lamina.studies.study import Study
 from lamina.training.evaluate import Evaluation
-from lamina.training.fit import fit, resume
+from lamina.training.fit import adopt, fit, resume
 from lamina.training.folder import RunFolder
-from lamina.training.loop import Observer
+from lamina.training.loop import Observer, Progress
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
+from lamina.training.stopping import StopReason
 
 
 def refit(study: Study, problem: Problem, *, runtime: Runtime | None = None, observers: Sequence[Observer] = ()) -> Run:
-    """Train the best configuration again, into `best/`; what was begun before is gone on with.
+    """Make a run of the best configuration in `best/`: of its kept weights, or trained again.
 
     Args:
         study: where everything was tried.
@@ -45,9 +49,31 @@ def refit(study: Study, problem: Problem, *, runtime: Runtime | None = None, obs
     else:
         folder = _next(study.folder / "best")
         study.note(event="refit", trial=best.number, folder=folder.name)
+    kept = Kept.read(study.folder, best.number)
+    if kept is not None:
+        return _adopted(kept, member, problem, split, folder, runtime)
+    warnings.warn(
+        f"the weights of configuration {best.number} were not kept: it is trained again.", DataWarning, stacklevel=2
+    )
     data = split if problem.stacks else problem.task.on(split)
     run = fit(member.build(), data, member.recipe, folder=folder, observers=observers, runtime=runtime)
     return _checked(run)
+
+
+def _adopted(kept: Kept, member: Member, problem: Problem, split: Split, folder: Path, runtime: Runtime | None) -> Run:
+    """Make a run of kept weights; it is written under another name and moved, so that it is whole or absent."""
+    how = f"one of {kept.together} networks trained as one" if kept.together > 1 else "trained in a search"
+    epochs = f"all {member.recipe.epochs} epochs were done in the search"
+    sentence = epochs if kept.reason == "epochs" else f"its rule {kept.reason!r} ended it in the search"
+    reason = StopReason(kept.reason, sentence)
+    progress = Progress(rows=kept.rows, best=kept.weights, best_row=kept.best_row)
+    data = split if problem.stacks else problem.task.on(split)
+    used = replace(runtime or Runtime(), step="auto")
+    making = folder.with_name(f".{folder.name}")
+    shutil.rmtree(making, ignore_errors=True)
+    run = adopt(member.build(), data, member.recipe, progress, reason, folder=making, runtime=used, why=how)
+    making.rename(folder)
+    return replace(run, folder=folder)
 
 
 def evaluate(

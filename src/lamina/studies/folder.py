@@ -2,7 +2,8 @@
 
 study.toml            space, sampler, network, data, recipe: everything needed to go on
 journal.jsonl         one line an event; with parts journal-2-of-4.jsonl, and so on
-best/                 the best configuration, trained again: an ordinary run folder
+kept/                 the weights of the best configuration of each process so far
+best/                 the best configuration: an ordinary run folder
 report.html
 """
 

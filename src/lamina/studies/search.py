@@ -11,6 +11,7 @@ from lamina.data.splits import Split
 from lamina.studies.finish import evaluate
 from lamina.studies.folder import Part
 from lamina.studies.halving import Halving
+from lamina.studies.keeping import Keeper
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Grid, OneAtATime, Sampler
 from lamina.studies.space import Space
@@ -230,6 +231,7 @@ def work(
 
     halving = Halving(**study.description["halving"]) if "halving" in study.description else None
     trainer = Trainer(
-        problem, (study.metric, study.direction), halving=halving, runtime=runtime, batch=batch, tell=tell
-    )
+        problem, (study.metric, study.direction), halving=halving, runtime=runtime, batch=batch, tell=tell,
+        keep=Keeper(study.folder, study.direction),
+    )  # fmt: skip
     return study.run(trainer, part=part, processes=processes, release=release, watch=watch, **more)

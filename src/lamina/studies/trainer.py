@@ -32,6 +32,7 @@ class Trainer:
         runtime: device, threads and flags.
         batch: how many networks at most at once.
         tell: told about every epoch.
+        keep: given trials, their outcomes and the networks of their first seeds.
     """
 
     def __init__(
@@ -43,8 +44,9 @@ class Trainer:
         runtime: Runtime | None = None,
         batch: int | None = None,
         tell: Callable[[Moment], None] = lambda moment: None,
+        keep: Callable[[Sequence[Trial], Sequence[Outcome], Sequence[MemberResult]], None] = lambda *found: None,
     ) -> None:
-        self.problem, self.halving, self.tell = problem, halving, tell
+        self.problem, self.halving, self.tell, self.keep = problem, halving, tell, keep
         self.metric, self.direction = score
         self.runtime = runtime or Runtime()
         networks = batch or BATCH[self.runtime.device.partition(":")[0]]
@@ -83,6 +85,7 @@ class Trainer:
             self.outcome(found[place * seeds : (place + 1) * seeds], place in rungs.dropped, share)
             for place in range(len(trials))
         ]
+        self.keep(trials, outcomes, found[::seeds])
         yield list(zip(trials, outcomes, strict=True))
 
     def outcome(self, found: Sequence[MemberResult], dropped: bool, seconds: float) -> Outcome:

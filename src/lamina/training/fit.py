@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from lamina._errors import RunError
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.training import checkpoint
@@ -19,10 +20,12 @@ from lamina.training.folder import RunFolder, slug
 from lamina.training.learner import Learner
 from lamina.training.loop import Event, Observer, Progress, drain, released, stop_on_signal
 from lamina.training.loop import every as at_most_every
+from lamina.training.objective import Objective
 from lamina.training.rebuild import describe, fingerprint, rebuild, reload
 from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
+from lamina.training.stopping import StopReason
 from lamina.training.tasks.kinds import read_task, task_of
 from lamina.training.tasks.task import Task
 from lamina.training.watching import WatchedRows, Watcher
@@ -88,22 +91,52 @@ def fitting(
     """
     recipe = recipe or Recipe()
     task, runtime = ready(model, data, recipe, runtime)
+    home = _begun(model, task, recipe, folder, start)
+    return (yield from _train(model, task, recipe, runtime, home, observers, Progress(), None, every, stop))
+
+
+def _begun(
+    model: nn.Module, task: Task, recipe: Recipe, folder: str | Path | None, start: dict[str, Any] | None = None
+) -> RunFolder:
+    """Make the folder of a run and write what it will be."""
     split = task.split
     home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
     origin["fingerprint"] = fingerprint(split)
-    begun = {"start": start} if start else {}
-    home.write_config(
-        {
-            "note": split.note,
-            "architecture": describe(model),
-            "data": origin,
-            "recipe": recipes.as_dict(recipe),
-            **begun,
-        }
-    )
+    made = {"note": split.note, "architecture": describe(model), "data": origin, "recipe": recipes.as_dict(recipe)}
+    home.write_config(made | ({"start": start} if start else {}))
     home.write_json("preprocess", task.as_dict())
-    return (yield from _train(model, task, recipe, runtime, home, observers, Progress(), None, every, stop))
+    return home
+
+
+def adopt(
+    model: nn.Module,
+    data: Dataset | Split | Task,
+    recipe: Recipe,
+    progress: Progress,
+    reason: StopReason,
+    *,
+    folder: str | Path,
+    runtime: Runtime | None = None,
+    why: str = "",
+) -> Run:
+    """Make a run of a network that was trained elsewhere, such as in a stack; nothing is trained.
+
+    Args:
+        model: the network; it gets the best weights.
+        data: what it was trained on.
+        recipe: how.
+        progress: its rows, its best weights and their row.
+        reason: why its training ended.
+        folder: where the run is kept.
+        runtime: how it was computed.
+        why: a sentence about that.
+    """
+    task = task_of(data, seed=recipe.seed).for_network(model)
+    home = _begun(model, task, recipe, folder)
+    home.write_json("environment", environment(runtime or Runtime(), why))
+    home.reset_history(progress.rows)
+    return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), progress, reason)
 
 
 def resume(
@@ -136,6 +169,11 @@ def resume(
     split = data or reload(config["data"])
     task = read_task(home.json("preprocess"), split)
     saved = checkpoint.load(home.checkpoints)
+    if saved is None and home.weights.is_file():
+        raise RunError(
+            f"{folder} keeps no checkpoint to go on from, since its network was trained in a search: train the "
+            "configuration by itself; `lamina report` shows the command."
+        )
     for reason in saved.skipped if saved else ():
         print(f"note: a damaged checkpoint was passed over ({reason})")
     progress = Progress()
@@ -183,13 +221,20 @@ def _train(
         watched.flush()
     else:
         save(progress)
+    return _ended(home, model, task, step.objective, progress, reason)
+
+
+def _ended(
+    home: RunFolder, model: nn.Module, task: Task, objective: Objective, progress: Progress, reason: StopReason
+) -> Run:
+    """Give the network its best weights and write how the run ended."""
     if progress.best:
         model.load_state_dict({**model.state_dict(), **progress.best})
     status = {"state": reason.name, "sentence": reason.sentence, "best_row": progress.best_row}
     if not reason.failed:
         status["weights"] = home.write_weights(model.state_dict())
     home.write_json("status", status)
-    return Run(home.path, model.eval(), task, step.objective, tuple(progress.rows), reason, task.split)
+    return Run(home.path, model.eval(), task, objective, tuple(progress.rows), reason, task.split)
 
 
 def ready(

@@ -65,6 +65,9 @@ class Progress:
     best: dict[str, Tensor] = field(default_factory=dict)
     best_row: int = -1
     reason: StopReason | None = None
+    kind: str = ""
+    """How updates are executed."""
+
     totals: Callable[[], Row] = field(default=dict, compare=False, repr=False)
     """Computes the mean loss and score since the epoch began, for whoever looks between two checks."""
 

@@ -64,5 +64,5 @@ def train(
     with runtime.applied(recipe.precision) as used:
         step = learner(model, task, recipe, replace(used, step=executor or used.step))
     at = at or Progress()
-    at.totals = step.totals
+    at.totals, at.kind = step.totals, step.kind
     return (yield from released(remembered(step, recipe, at), runtime, recipe.precision, every))
