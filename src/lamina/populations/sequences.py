@@ -83,8 +83,7 @@ def _unroll(cell: Cell, inputs: Tensor, start: State, mask: Tensor | None, rever
     hoisted = read.permute(1, 3, 0, 2)  # [member, row, time, batch], as it lies
     state = (first,) if isinstance(first, Tensor) else first
     states, c = scan(hoisted, cell.weight[:, :, :n], state, mask, kind, activation, reverse)
-    outputs = states.permute(3, 0, 2, 1)
-    h = outputs[:, :, 0 if reverse else -1]
+    outputs, h = states.permute(3, 0, 2, 1), states[:, :, 0 if reverse else -1].permute(2, 0, 1)
     outputs = outputs if mask is None else torch.where(mask[..., None], outputs, 0.0)
     return outputs, h if c is None else (h, c.permute(2, 0, 1))
 
