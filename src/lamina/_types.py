@@ -5,8 +5,9 @@
 `height`, `width`  image axes                          `hidden`  components of a recurrent state
 `label`    classes or outputs                          `vocab`   entries of a dictionary
 
-A star as in `"*batch feature"` allows any number of leading axes. The strings are checked in tests only
-(see `tests/shapes.py`); at run time they cost nothing.
+A star as in `"*batch feature"` allows any number of leading axes: [batch], or [batch, members] in a population;
+`"*#batch feature"` may have 1 there where the result has more, since members can share their inputs. The strings are
+checked in tests only (see `tests/shapes.py`); at run time they cost nothing.
 
 Corrects: E73, letters that mean several things in the notes have words of their own here.
 """

@@ -344,6 +344,23 @@ def test_lengths_and_resets_of_gated_units(reset):
     torch.testing.assert_close(single[:, 1], modules[1].cells[0](inputs[:, 0]))
 
 
+@pytest.mark.parametrize("cell", ("rnn", "gru", "lstm"))
+def test_without_a_compiled_step_cells_advance_one_by_one(cell, monkeypatch):
+    modules = [layers.Recurrent(cell, 3, 4, layers=2, bidirectional=True, seed=k).double() for k in range(K)]
+    inputs, lengths = normal(4, 6, 3), torch.tensor([6, 2, 4, 1])
+    results = []
+    for compiled in (True, False):
+        stacked = stack_modules(modules)
+        with monkeypatch.context() as patch:
+            if not compiled:
+                patch.setattr("lamina.populations.sequences.can_scan", lambda *_: False)
+            outputs = stacked(inputs.unsqueeze(1), lengths=lengths)
+        sum(squares(of_member(outputs, k, 4)) for k in range(K)).backward()
+        results.append([*floats(outputs), *(p.grad for p in stacked.parameters())])
+    torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(results[1][0][:, 1], modules[1](inputs, lengths=lengths)[0], rtol=1e-10, atol=1e-12)
+
+
 def test_residual_layers_with_projection_outer_weight_and_learned_steps():
     inputs = (torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)),)
     for options in ({"projection": "zero-pad"}, {"outer": True, "step_size": "learned"}, {"dropout": 0.4}):

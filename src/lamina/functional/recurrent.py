@@ -206,11 +206,11 @@ def hidden(state: State) -> Tensor:
 
 def unroll(
     step: Step,
-    inputs: Float[Tensor, "batch time feature"],
+    inputs: Float[Tensor, "*batch time feature"],
     state: State,
-    mask: Bool[Tensor, "batch time"] | None = None,
+    mask: Bool[Tensor, "*#batch time"] | None = None,
     reverse: bool = False,
-) -> tuple[Float[Tensor, "batch time hidden"], State]:
+) -> tuple[Float[Tensor, "*batch time hidden"], State]:
     r"""Apply one step to every time of a sequence, each with the state that the one before left.
 
     $$h^{<t>} = \mathrm{step}(u^{<t>}, h^{<t-1>}), \quad t = 1, \dots, T; \qquad
@@ -240,16 +240,16 @@ def unroll(
     if mask is not None:
         inputs = torch.where(mask[..., None], inputs, 0.0)
     outputs: list[Tensor] = []
-    for t in range(inputs.shape[1])[:: -1 if reverse else 1]:
-        new = step(inputs[:, t], state)
+    for t in range(inputs.shape[-2])[:: -1 if reverse else 1]:
+        new = step(inputs[..., t, :], state)
         if mask is None:
             state = new
             outputs.append(hidden(new))
         else:
-            valid = mask[:, t, None]
+            valid = mask[..., t, None]
             state = _where(valid, new, state)
             outputs.append(torch.where(valid, hidden(new), 0.0))
-    return torch.stack(outputs[:: -1 if reverse else 1], 1), state
+    return torch.stack(outputs[:: -1 if reverse else 1], -2), state
 
 
 def _where(valid: Tensor, new: State, old: State) -> State:

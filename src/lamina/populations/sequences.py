@@ -4,12 +4,13 @@ Inside, values lie as [member, feature, batch], so that one step is one product 
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import torch
 
 from lamina._types import Tensor
-from lamina.functional.recurrent import State, hidden
+from lamina.functional.recurrent import State, hidden, unroll
 from lamina.layers import LSTMCell, Recurrent, RNNCell
 from lamina.layers.cells import Cell
 from lamina.populations.dense import stacked_affine
@@ -39,25 +40,22 @@ def _step(cell: Cell, read: Tensor, state: State) -> State:
     return gate_u * candidate + (1 - gate_u) * h
 
 
-def _inner(state: State, members: int) -> State:
-    """Turn [batch, members or 1, feature] into [member, feature, batch]."""
-    if not isinstance(state, Tensor):
-        return _inner(state[0], members), _inner(state[1], members)  # type: ignore[return-value]
-    return state.expand(-1, members, -1).permute(1, 2, 0)
+def _permuted(state: State, members: int, axes: tuple[int, int, int]) -> State:
+    """Permute each part of a state, after all members have one."""
+    parts = [part.expand(-1, members, -1).permute(axes) for part in ([state] if isinstance(state, Tensor) else state)]
+    return parts[0] if isinstance(state, Tensor) else (parts[0], parts[1])
 
 
-def _outer(state: State) -> State:
-    """Turn it back."""
-    return (
-        state.permute(2, 0, 1) if isinstance(state, Tensor) else (state[0].permute(2, 0, 1), state[1].permute(2, 0, 1))
-    )
+def _advance(cell: Cell, read: Tensor, state: State) -> State:
+    """Advance K cells by one time step, given what they make of the input; all laid out [batch, member, ...]."""
+    start = _permuted(state, len(cell.weight), (1, 2, 0))
+    return _permuted(_step(cell, read.permute(1, 2, 0), start), -1, (2, 0, 1))
 
 
 def cell(module: Cell, inputs: Tensor, state: State | None = None) -> State:
     """Advance K cells by one time step."""
     read = stacked_affine(inputs, module.weight[:, :, module.hidden_size :], module.bias)
-    start = _inner(module.initial_state(inputs) if state is None else state, len(module.weight))
-    return _outer(_step(module, read.permute(1, 2, 0), start))
+    return _advance(module, read, module.initial_state(inputs) if state is None else state)
 
 
 def run_layer(
@@ -65,28 +63,29 @@ def run_layer(
 ) -> tuple[Tensor, list[State]]:
     """Run K layers along sequences [batch, members, time, feature] in their directions."""
     found = [
-        _unroll(cell, inputs, _inner(start, len(cell.weight)), mask, reverse=place == 1)
+        _unroll(cell, inputs, start, mask, reverse=place == 1)
         for place, (cell, start) in enumerate(zip(cells, starts, strict=True))
     ]
-    return torch.cat([outputs for outputs, _ in found], -1), [_outer(end) for _, end in found]
+    return torch.cat([outputs for outputs, _ in found], -1), [end for _, end in found]
 
 
-def _unroll(cell: Cell, inputs: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
+def _unroll(cell: Cell, inputs: Tensor, start: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
     """Apply one cell to every time; see `functional.recurrent.unroll` for the mask, [batch, members or 1, time]."""
     if mask is not None:
         inputs = torch.where(mask[..., None], inputs, 0.0)
-    # Time before batch, so that the values of one time lie together.
-    rows, n = inputs.transpose(0, 2), cell.hidden_size
-    read = stacked_affine(rows, cell.weight[:, :, n:], cell.bias)
+    n = cell.hidden_size
+    # Time before batch, so that the values of one time lie together: [time, member, batch, row].
+    read = stacked_affine(inputs.transpose(0, 2), cell.weight[:, :, n:], cell.bias)
     kind, activation, reset = _kind(cell)
-    if can_scan(read, kind, activation, reset):
-        first = (state,) if isinstance(state, Tensor) else state
-        hoisted = read.permute(1, 3, 0, 2)  # [member, row, time, batch], as it lies
-        states, c = scan(hoisted, cell.weight[:, :, :n], first, mask, kind, activation, reverse)
-        end = states[:, :, 0 if reverse else -1]
-        outputs = states.permute(3, 0, 2, 1)
-        return outputs if mask is None else torch.where(mask[..., None], outputs, 0.0), end if c is None else (end, c)
-    return _loop(cell, read, state, mask, reverse)
+    if not can_scan(read, kind, activation, reset):
+        return unroll(partial(_advance, cell), read.transpose(0, 2), start, mask, reverse)
+    first = _permuted(start, len(cell.weight), (1, 2, 0))
+    hoisted = read.permute(1, 3, 0, 2)  # [member, row, time, batch], as it lies
+    state = (first,) if isinstance(first, Tensor) else first
+    states, c = scan(hoisted, cell.weight[:, :, :n], state, mask, kind, activation, reverse)
+    outputs, h = states.permute(3, 0, 2, 1), states[:, :, 0 if reverse else -1].permute(2, 0, 1)
+    outputs = outputs if mask is None else torch.where(mask[..., None], outputs, 0.0)
+    return outputs, h if c is None else (h, c.permute(2, 0, 1))
 
 
 def _kind(cell: Cell) -> tuple[str, str, str]:
@@ -94,25 +93,3 @@ def _kind(cell: Cell) -> tuple[str, str, str]:
     if isinstance(cell, RNNCell):
         return "rnn", cell.activation.name, ""
     return ("lstm", "", "") if isinstance(cell, LSTMCell) else ("gru", "", cell.reset)
-
-
-def _loop(cell: Cell, read: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
-    """Make the steps one by one, from what the inputs contribute, [time, member, batch, row]."""
-    values: list[Tensor] = []
-    for t in range(len(read))[:: -1 if reverse else 1]:
-        new = _step(cell, read[t].permute(0, 2, 1), state)
-        if mask is None:
-            state = new
-            values.append(hidden(new))
-        else:
-            valid = mask[:, :, t, None].permute(1, 2, 0)
-            state = _where(valid, new, state)
-            values.append(torch.where(valid, hidden(new), 0.0))
-    # [time, member, feature, batch] to [batch, member, time, feature]
-    return torch.stack(values[:: -1 if reverse else 1]).permute(3, 1, 0, 2), state
-
-
-def _where(valid: Tensor, new: State, old: State) -> State:
-    if isinstance(new, Tensor):
-        return torch.where(valid, new, hidden(old))
-    return torch.where(valid, new[0], old[0]), torch.where(valid, new[1], old[1])
