@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -128,6 +129,7 @@ def resumes(desk: Desk) -> None:
     desk.done("resume", "runs/stopped")
     for name in ("weights.safetensors", "history.jsonl"):
         assert (desk.home / "runs/stopped" / name).read_bytes() == (desk.folder / name).read_bytes(), name
+    shutil.rmtree(desk.home / "runs/stopped")  # an AlexNet with its checkpoints takes two gigabytes
 
 
 def by_hand(desk: Desk) -> dict[str, float]:
@@ -206,6 +208,7 @@ def reports(desk: Desk) -> None:
     desk.done(*words[1:], "--out", "runs/again")
     for file in ("weights.safetensors", "history.jsonl"):
         assert (desk.home / "runs/again" / file).read_bytes() == (desk.folder / file).read_bytes(), file
+    shutil.rmtree(desk.home / "runs/again")
 
 
 def searches(desk: Desk) -> None:
@@ -226,6 +229,8 @@ def searches(desk: Desk) -> None:
     assert said["test"] == study.test["metrics"] and all(map(math.isfinite, said["test"].values()))
     assert json.loads(desk.done("search", "--resume", "study", "--json")) == said
     assert "learning_rate" in (desk.home / "study/report.html").read_text()
+    for folder in ("study", "runs/alone"):
+        shutil.rmtree(desk.home / folder)
 
 
 def adapts(desk: Desk) -> None:
