@@ -17,13 +17,8 @@ BREAKERS = {
     "lamina.data.dataset -> lamina.data.describe": "`describe` is a method of every dataset and needs all their kinds",
     "lamina.data.dataset -> lamina.data.splits": "`split` is a method of every dataset and makes subsets of it",
     "lamina.data.descriptions -> lamina.data.load": "the digits with their words are the digits that `load` reads",
-    "lamina.populations.update -> lamina.populations.update_cuda": "`make_update` chooses among forms that extend it",
-    "lamina.populations.update -> lamina.populations.update_native": "the same on a CPU",
     "lamina.studies.samplers -> lamina.studies.tpe": "a sampler is read back by its name, and TPE is a sampler",
     "lamina.studies.workers -> lamina.studies.search": "a worker process does what the search does",
-    "lamina.training.evaluate -> lamina.training.fit": "`reload` and `rebuild` stand beside `fit`",
-    "lamina.training.judging -> lamina.training.evaluate": "`shown_example` stands beside `evaluate`",
-    "lamina.training.run -> lamina.training.fit": "`rebuild` stands beside `fit`, which returns a `Run`",
 }
 """Late imports that break a cycle, and why there is one. A new one fails the test: move what both need below both."""
 
@@ -39,7 +34,7 @@ def test_no_module_imports_itself_through_others(found):
 
 def test_late_imports_that_break_a_cycle_are_those_of_the_list(found):
     assert list(map(str, imports.breakers(found))) == list(BREAKERS)
-    assert len(imports.knots(imports.graph(found))) <= 7
+    assert len(imports.knots(imports.graph(found))) <= 5
 
 
 def test_the_files_of_the_library_are_read(found):

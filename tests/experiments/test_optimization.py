@@ -5,7 +5,7 @@ import pytest
 from lamina.experiments import optimization
 from lamina.experiments.optimization import conditioning, line_search, stationary_points
 from lamina.experiments.result import REGISTRY, ClaimError
-from lamina.training import step
+from lamina.training import change
 
 
 def test_registered():
@@ -57,7 +57,7 @@ def test_a_line_search_that_takes_the_first_step_is_found_out(monkeypatch):
             p.sub_(first / 2 * g)
         return first / 2
 
-    monkeypatch.setattr(step, "armijo", first_step)
+    monkeypatch.setattr(change, "armijo", first_step)
     result = line_search(seeds=1, steps=10)
     with pytest.raises(ClaimError, match="with a line search the loss falls at every step"):
         result.check()

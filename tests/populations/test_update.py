@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from lamina.functional.optimizers import State
-from lamina.populations import update as updates
+from lamina.populations import forms as updates
+from lamina.populations.forms import make_update
 from lamina.populations.native import compiler
-from lamina.populations.update import MOMENTS, Update, make_update, numbers_of, reference
+from lamina.populations.update import MOMENTS, Update, numbers_of, reference
 from lamina.populations.update_native import NativeUpdate
 from lamina.training.recipe import SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
 

@@ -248,27 +248,3 @@ class Update:
             These gradients.
         """
         return reference(self.params, grads, self.state, alive, self.numbers)
-
-
-def make_update(params: Params, state: State, numbers: Numbers, steps: int) -> Update:
-    """Choose the form of the update: compiled where a compiler is there and the work repays it.
-
-    Args:
-        params: stacked parameters by name.
-        state: count and moments.
-        numbers: the members' numbers.
-        steps: how many updates there will be.
-    """
-    from lamina.populations import native, update_cuda, update_native
-
-    device = next(iter(params.values())).device.type
-    entries = sum(p.numel() for p in params.values())
-    if device == "cuda":
-        return update_cuda.CudaUpdate(params, state, numbers)
-    if device == "cpu" and steps * entries >= WORTH and native.compiler():
-        return update_native.NativeUpdate(params, state, numbers)
-    return Update(params, state, numbers)
-
-
-WORTH = 2**27
-"""Entries times updates from which on half a second of compiling is repaid."""
