@@ -66,7 +66,7 @@ _FAST = ("learning_rate=0.03",)
 _ROWS = (
     Row("perceptron", "linear", ("affine",), ("count=60",)),
     Row("logic-gate", "xor"),
-    Row("fnn", "moons", ("layers.1.affine",), ("count=60",), ("hidden=8",), _FAST),
+    Row("fnn", "moons", ("layers.2.affine",), ("count=60",), ("hidden=8,4",), _FAST),
     Row("lenet5", "pictures", ("classifier.7",), (), ("inputs=1,12,12",), ("activation=relu",)),
     Row("lenet5-1998", "pictures"),
     Row("alexnet", "pictures", _ALEX, (), ("inputs=1,67,67", "width=0.05")),
