@@ -242,9 +242,9 @@ def adapts(desk: Desk) -> None:
     network = lamina.adapt(trained, classes=trained.config.outputs + 1)
     changed = changed_tensors(trained, network)
     assert {name.rpartition(".")[0] for name in changed} == set(desk.row.adapted)
-    new = network.state_dict()
+    old, new = trained.state_dict(), network.state_dict()
     for name, tensor in before.items():
-        assert torch.equal(trained.state_dict()[name], tensor)
+        assert torch.equal(old[name], tensor)
         assert name in changed or torch.equal(new[name], tensor)
     last = new[f"{desk.row.adapted[-1]}.weight"]
     assert len(last) == trained.config.outputs + 1 and last.isfinite().all()
