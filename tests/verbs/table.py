@@ -66,7 +66,7 @@ _FAST = ("learning_rate=0.03",)
 _ROWS = (
     Row("perceptron", "linear", ("affine",), ("count=60",)),
     Row("logic-gate", "xor"),
-    Row("fnn", "moons", ("layers.1.affine",), ("count=60",), ("hidden=8",), _FAST),
+    Row("fnn", "moons", ("layers.2.affine",), ("count=60",), ("hidden=8,4",), _FAST),
     Row("lenet5", "pictures", ("classifier.7",), (), ("inputs=1,12,12",), ("activation=relu",)),
     Row("lenet5-1998", "pictures"),
     Row("alexnet", "pictures", _ALEX, (), ("inputs=1,67,67", "width=0.05")),
@@ -82,7 +82,7 @@ _ROWS = (
     Row("resnet164", "pictures", ("fc",), (), _DEEP, _SLOW, "cifar-resnet"),
     Row("resnet1001", "pictures", ("fc",), (), _DEEP, _SLOW, "cifar-resnet"),
     Row("one-to-many", "sounds.csv", ("output",), (), _SMALL, _FAST),
-    Row("one-to-many", "digit-words", ("output",), (), ("hidden=24",), ("batch_size=100", *_FAST), epochs=30),
+    Row("one-to-many", "digit-words", ("output",), (), ("hidden=24",), ("batch_size=100", *_FAST), epochs=15),
     Row("many-to-one", "wave", ("output",), ("steps=120", "window=8"), _SMALL, _FAST),
     Row("many-to-one", "agreement", ("output",), ("count=60", "gap=2"), _WORDS, _FAST),
     Row("many-to-one", "reviews.csv", ("output",), (), _WORDS, _FAST),
