@@ -107,6 +107,7 @@ RULES = {
     layers.PartialConv2d: (lambda seed: layers.PartialConv2d(2, ((0,), (1,), (0, 1)), 3, seed=seed), MAPS),
     layers.Dropout: (lambda seed: layers.Dropout(0.1 * (seed + 1), seed=seed), ROWS),
     layers.WordDropout: (lambda seed: layers.WordDropout(0.1 * (seed + 1), seed=seed), ROWS),
+    layers.Detector: (lambda seed: layers.Detector("sigmoid"), VECTORS),
     layers.Embedding: (lambda seed: layers.Embedding(6, 3, seed=seed), torch.arange(12).reshape(4, 3) % 6),
     layers.RNNCell: (lambda seed: layers.RNNCell(3, 4, seed=seed), VECTORS),
     layers.GRUCell: (lambda seed: layers.GRUCell(3, 4, seed=seed), VECTORS),

@@ -137,11 +137,22 @@ class Chunk:
         members: the members.
         data: what they read.
         shared_order: whether all take the batches of the first one's seed.
+        width: how many members the stack has throughout: missing ones are copies of the last, and those that end stay
+            in it, frozen. None drops members that have ended when they are many.
     """
 
-    def __init__(self, places: Sequence[int], members: Sequence[Member], data: Data, shared_order: bool) -> None:
-        self.stack = make_stack(members, data, shared_order)
-        self.batches = self.stack.batches
+    def __init__(
+        self,
+        places: Sequence[int],
+        members: Sequence[Member],
+        data: Data,
+        shared_order: bool,
+        width: int | None = None,
+    ) -> None:
+        missing = 0 if width is None else width - len(members)
+        self.stack = make_stack([*members, *[members[-1]] * missing], data, shared_order)
+        self.stack.freeze(range(len(members), len(members) + missing))
+        self.width, self.batches = width, self.stack.batches
         self.rows: list[list[Row]] = [[] for _ in members]
         self.members, self.places = list(members), list(places)
         self._rules: list[tuple[Rule, ...]] = [rules(member.recipe.stopping) for member in members]
@@ -250,7 +261,7 @@ class Chunk:
         gone = [position for position, k in enumerate(self._stack) if k in self._ended]
         if not gone or len(gone) == len(self._stack):
             return
-        if len(gone) < RETIRE[self.stack.device.type] * len(self._stack):
+        if self.width is not None or len(gone) < RETIRE[self.stack.device.type] * len(self._stack):
             self.stack.freeze(gone)
             return
         for position in gone:
@@ -278,7 +289,15 @@ class Chunk:
             weights = self._kept[k] if k in self._kept else self._weights(at[k])
             state = DIVERGED if reason == DIVERGED else FINISHED
             found[place] = MemberResult(
-                tuple(self.rows[k]), self._best_row[k], state, bad, weights, said, reason, "stacked", len(self.members)
+                tuple(self.rows[k]),
+                self._best_row[k],
+                state,
+                bad,
+                weights,
+                said,
+                reason,
+                "stacked",
+                self.width or len(self.members),
             )
         return found
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from lamina._types import Float, Tensor
+from lamina.populations import even
 
 
 class _Shared(torch.autograd.Function):
@@ -82,7 +83,7 @@ def _gradients(kind: Any, ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
 _ACTIVATE: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu_,
     "tanh": torch.tanh_,
-    "sigmoid": torch.sigmoid_,
+    "sigmoid": even.sigmoid_,
     "identity": lambda z: z,
 }
 _SLOPE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {

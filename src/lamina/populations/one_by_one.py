@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from lamina._errors import ArgumentError
 from lamina.populations.members import DIVERGED, FINISHED, Events, Member, MemberResult, training_data
@@ -44,6 +44,7 @@ def train_in_turn(
     return [result for run in runs for result in run.results().values()]
 
 
+@runtime_checkable
 class Turn(Protocol):
     """A training of one or several members."""
 

@@ -126,6 +126,7 @@ def train_together(
     every: int | None = None,
     runtime: Runtime | None = None,
     chunk: int | None = None,
+    padded: bool = False,
     shared_order: bool = True,
 ) -> Events:
     """Train all members at once; yield an event after each check, and between checks as often as asked.
@@ -139,6 +140,8 @@ def train_together(
         every: also yield after so many updates of a chunk; None yields after checks only.
         runtime: device, threads and flags.
         chunk: how many members are computed at once at most; None decides by memory.
+        padded: whether all stacks keep one width from beginning to end, so that a member's numbers depend neither on
+            its neighbors nor on its place; see docs/search.md.
         shared_order: whether all members take the batches (and random changes) of the first recipe's seed, which is
             faster; else each takes those of its own.
 
@@ -161,7 +164,8 @@ def train_together(
         size = chunk or plan(members, data.train) if can_stack(recipe) else 1
         if size > 1:
             places = [range(start, min(start + size, len(members))) for start in range(0, len(members), size)]
-            chunks = [Chunk(part, [members[k] for k in part], data, shared_order) for part in places]
+            width = size if padded else None
+            chunks = [Chunk(part, [members[k] for k in part], data, shared_order, width) for part in places]
     if size == 1:
         alone = "" if can_stack(recipe) else "the members run one by one: the recipe's optimizer has no update for them"
         return (yield from train_in_turn(members, task, every=every, runtime=runtime, note=alone))

@@ -11,6 +11,7 @@ is neither is mapped over by `torch.func.vmap`; where that fails the members run
 import copy
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import MethodType
 from typing import Any
 
@@ -23,13 +24,15 @@ from lamina import layers
 from lamina._types import Tensor
 from lamina.architectures.fnn import FNN
 from lamina.architectures.ode import NeuralODE
+from lamina.functional.activations import Activation
 from lamina.populations import pictures, sequences, units
+from lamina.populations.even import even
 
 Rule = Callable[..., Any]
 """Computes a stacked module: takes the module and its inputs."""
 
 _OWN = (
-    nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus, nn.ModuleList,
+    nn.Identity, nn.ReLU, nn.Tanh, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus, nn.ModuleList,
 )  # fmt: skip
 """Modules of torch whose own `forward` does not care about one more axis behind the batch."""
 
@@ -49,6 +52,8 @@ TABLE: dict[type[nn.Module], Rule] = {
     layers.TrueConv2d: pictures.true_conv2d,
     layers.PartialConv2d: pictures.partial_conv2d,
     layers.Embedding: units.embedding,
+    layers.Detector: units.detector,
+    nn.Sigmoid: units.logistic,
     layers.RNNCell: sequences.cell,
     layers.GRUCell: sequences.cell,
     layers.LSTMCell: sequences.cell,
@@ -160,6 +165,9 @@ class _Stacking:
         shell = copy.copy(first)
         for kind in ("_parameters", "_buffers", "_modules"):
             shell.__dict__[kind] = {}
+        for name, value in vars(first).items():
+            if isinstance(value, Activation):
+                shell.__dict__[name] = replace(value, function=even(value))
         for name, parameter in first._parameters.items():
             shell._parameters[name] = (
                 None if parameter is None else self._parameter([m._parameters[name] for m in modules])

@@ -13,9 +13,9 @@ from lamina._types import Tensor
 from lamina.architectures._dense import as_vectors
 from lamina.architectures.fnn import FNN
 from lamina.architectures.ode import NeuralODE
-from lamina.functional.activations import get_activation
 from lamina.functional.ode import RightHandSide, interpolate
-from lamina.layers import Dropout, Embedding
+from lamina.layers import Detector, Dropout, Embedding
+from lamina.populations import even
 from lamina.populations.dense import CHAINED, dense_chain, stacked_affine
 from lamina.populations.masks import stacked_dropout
 
@@ -80,8 +80,18 @@ def fnn(net: FNN, inputs: Tensor) -> Tensor:
     return dense_chain(as_vectors(inputs, net.config.inputs), net.config.activations, net.weights, net.biases)
 
 
+def detector(layer: Detector, inputs: Tensor) -> Tensor:
+    """Apply an activation; that of one member does not feel its place."""
+    return even.sigmoid(inputs) if layer.activation == "sigmoid" else Detector.forward(layer, inputs)
+
+
+def logistic(layer: nn.Sigmoid, inputs: Tensor) -> Tensor:
+    """Apply the logistic function; that of one member does not feel its place."""
+    return even.sigmoid(inputs)
+
+
 def dynamics(net: NeuralODE) -> RightHandSide:
     """Make the right-hand side of K differential equations."""
-    sigma, end = get_activation(net.config.activation), net.config.duration
+    sigma, end = even.even(net.config.activation), net.config.duration
     weights, biases = net.weight.transpose(0, 1), net.bias.transpose(0, 1)  # knots first, as `interpolate` wants them
     return lambda t, y: sigma(stacked_affine(y, interpolate(weights, t, end), interpolate(biases, t, end)))

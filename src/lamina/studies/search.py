@@ -15,7 +15,7 @@ from lamina.studies.keeping import Keeper
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Grid, OneAtATime, Sampler
 from lamina.studies.space import Space
-from lamina.studies.study import Moment, Study, Watch
+from lamina.studies.study import Moment, Study, Watch, Widths
 from lamina.studies.trainer import Trainer
 from lamina.studies.workers import run_workers
 from lamina.training.folder import slug
@@ -232,6 +232,6 @@ def work(
     halving = Halving(**study.description["halving"]) if "halving" in study.description else None
     trainer = Trainer(
         problem, (study.metric, study.direction), halving=halving, runtime=runtime, batch=batch, tell=tell,
-        keep=Keeper(study.folder, study.direction),
+        keep=Keeper(study.folder, study.direction), widths=Widths(study),
     )  # fmt: skip
     return study.run(trainer, part=part, processes=processes, release=release, watch=watch, **more)

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import UserDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -56,6 +57,7 @@ class State:
     claims: dict[int, Worker] = field(default_factory=dict)
     proposed: list[Values] = field(default_factory=list)
     refits: list[Event] = field(default_factory=list)
+    stacks: dict[str, int] = field(default_factory=dict)
     tests: list[Event] = field(default_factory=list)
 
     def take(self, event: Event) -> None:
@@ -72,6 +74,8 @@ class State:
             self.claims |= dict.fromkeys(event["trials"], worker)
         elif kind == "stage":
             self.proposed += [untuple(values) for values in event["configurations"]]
+        elif kind == "stack":
+            self.stacks.setdefault(event["shape"], event["size"])
         elif kind == "refit":
             self.refits.append(event)
         elif kind == "test":
@@ -327,6 +331,19 @@ class Study:
             journal.append({**event, "at": round(time.time(), 3)})
         self.refresh()
         journal.close()
+
+
+class Widths(UserDict[str, int]):
+    """How many networks a stack of each shape has, as the journal of a study knows it; what is set is written there."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study.refresh().state.stacks)
+        self._study = study
+
+    def __setitem__(self, shape: str, size: int) -> None:
+        super().__setitem__(shape, size)
+        if hasattr(self, "_study"):
+            self._study.note(event="stack", shape=shape, size=size)
 
 
 class OneByOne:

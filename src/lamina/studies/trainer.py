@@ -3,7 +3,7 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
 from lamina._errors import DataWarning
@@ -14,6 +14,7 @@ from lamina.studies.halving import Halving
 from lamina.studies.problem import Problem
 from lamina.studies.records import DROPPED, Outcome, Trial
 from lamina.studies.study import Moment, Recorded
+from lamina.training.files import digest
 from lamina.training.loop import Event, drain
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row
@@ -33,6 +34,7 @@ class Trainer:
         batch: how many networks at most at once.
         tell: told about every epoch.
         keep: given trials, their outcomes and the networks of their first seeds.
+        widths: how many networks a stack of each shape has; filled as they are first decided.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class Trainer:
         batch: int | None = None,
         tell: Callable[[Moment], None] = lambda moment: None,
         keep: Callable[[Sequence[Trial], Sequence[Outcome], Sequence[MemberResult]], None] = lambda *found: None,
+        widths: MutableMapping[str, int] | None = None,
     ) -> None:
         self.problem, self.halving, self.tell, self.keep = problem, halving, tell, keep
+        self.widths = {} if widths is None else widths
         self.metric, self.direction = score
         self.runtime = runtime or Runtime()
         networks = batch or BATCH[self.runtime.device.partition(":")[0]]
@@ -74,10 +78,14 @@ class Trainer:
         self.tell(Moment(len(trials), 0, epochs))
         split = self.problem.split
         if self.problem.stacks:
-            run = train_together(members, split, runtime=self.runtime)
+            shape = digest(repr(members[0].shape).encode())
+            run = train_together(members, split, runtime=self.runtime, chunk=self.widths.get(shape),
+                                 padded=self.halving is None)  # fmt: skip
         else:
             run = train_in_turn(members, self.problem.task, runtime=self.runtime)
         found = drain(run, rungs)
+        if self.problem.stacks and shape not in self.widths:
+            self.widths[shape] = found[0].together
         for note in dict.fromkeys(note for result in found for note in result.notes):
             warnings.warn(note, DataWarning, stacklevel=2)
         share = round((time.monotonic() - begun) / len(trials), 6)

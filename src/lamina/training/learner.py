@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -22,6 +22,7 @@ from lamina.training.watching import Watcher
 SHOWN_LAYERS = 64
 
 
+@runtime_checkable
 class Executor(Protocol):
     """A way to run an update."""
 

@@ -15,6 +15,7 @@ from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, Rule, StopReason, epochs_done, interrupted
 
 
+@runtime_checkable
 class Stepping(Protocol):
     """What the loop needs of a training between two checks."""
 

@@ -7,7 +7,7 @@ numbers that are no longer finite stay tensors until somebody asks. Sums have on
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -20,6 +20,7 @@ Grads = Sequence[Tensor | None]
 """The gradients of the parameters in their order; None for one that the loss does not depend on."""
 
 
+@runtime_checkable
 class Loss(Protocol):
     """What an update asks of an objective."""
 
@@ -36,6 +37,7 @@ class Loss(Protocol):
         ...
 
 
+@runtime_checkable
 class Feed(Protocol):
     """What an update asks of a feed; see `tasks.feed.Feed`."""
 
@@ -48,6 +50,7 @@ class Feed(Protocol):
         ...
 
 
+@runtime_checkable
 class Change(Protocol):
     """Moves the parameters along their gradients."""
 
