@@ -8,6 +8,7 @@ import torch
 from torch.func import functional_call
 from torch.nn import functional as F
 
+from lamina._errors import ArgumentError
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import OPTIMIZERS, soft_threshold
 from lamina.training.change import make_optimizer
@@ -177,3 +178,12 @@ def test_any_torch_optimizer_may_be_passed(step_of):
     step = step_of(Recipe(optimizer=lambda p: torch.optim.Adagrad(p, lr=0.5)))
     assert isinstance(step.change.optimizer, torch.optim.Adagrad) and step.rates[0] == 0.5
     assert isinstance(make_optimizer(Recipe(), step.params), FusedAdam)
+
+
+def test_a_network_that_no_gradient_reaches_is_refused(step_of):
+    step = step_of(Recipe(), activation="heaviside")
+    step.begin(0)
+    for p in step.model.layers[-1].parameters():
+        p.requires_grad_(False)
+    with pytest.raises(ArgumentError, match="no gradient leads from the loss to a parameter: .* such as heaviside"):
+        step()

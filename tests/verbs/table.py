@@ -112,19 +112,10 @@ SENTENCES = {
 }
 """What the product says where a verb does not apply."""
 
-BROKEN = {
-    ("one-to-many on sounds.csv", "search"): (
-        "`lamina search` reads a file without asking for the architecture, as `lamina train` does: say --read "
-        "kind=descriptions."
-    ),
-}
-"""What does not work yet, with the way round it: the test fails as soon as it does."""
-
 
 def page() -> str:
     """Write the page of the docs."""
     answers = list(dict.fromkeys(SENTENCES.values()))
-    notes = [*answers, *BROKEN.values()]
     lines = [
         "# Verbs",
         "",
@@ -136,13 +127,10 @@ def page() -> str:
         "| --- " * (len(VERBS) + 2) + "|",
     ]
     for name, row in ROWS.items():
-        said = [(SENTENCES | BROKEN).get((name, verb)) for verb in VERBS]
-        cells = ["yes" if sentence is None else f"({1 + notes.index(sentence)})" for sentence in said]
+        said = [SENTENCES.get((name, verb)) for verb in VERBS]
+        cells = ["yes" if sentence is None else f"({1 + answers.index(sentence)})" for sentence in said]
         lines.append(f"| {row.architecture} | {row.data} | {' | '.join(cells)} |")
     lines += ["", "The answers:", "", *(f"{place}. {sentence}" for place, sentence in enumerate(answers, 1))]
-    if BROKEN:
-        rest = (f"{place}. {sentence}" for place, sentence in enumerate(BROKEN.values(), len(answers) + 1))
-        lines += ["", "Not yet:", "", *rest]
     lines += ["", "What `yes` means:", "", *(f"- **{verb}**: {promise}" for verb, promise in VERBS.items())]
     lines += [
         "",

@@ -85,10 +85,10 @@ def search(
                 f"`lamina search` takes one architecture and what varies, got {' '.join(words or ()) or 'nothing'}: "
                 "as in  lamina search fnn learning_rate=1e-4,1e-3 width=32,64"
             )
-        from lamina.data.load import load
         from lamina.studies.halving import Halving
         from lamina.studies.search import plan
         from lamina.studies.space import Space
+        from lamina.training.plan import load_for
 
         space = Space.read(given)
         sampler = _sampler(grid, random, one_at_a_time, tpe, seed)
@@ -96,7 +96,9 @@ def search(
         with said:
             problem, study = plan(
                 names[0],
-                load(data, **settings(read or [], "--read"), **({} if target is None else {"target": target})),
+                load_for(
+                    names[0], data, settings(read or [], "--read") | ({} if target is None else {"target": target})
+                ),
                 space,
                 sampler,
                 options=same,

@@ -12,12 +12,11 @@ from lamina._errors import ArgumentError, at_least, choice
 from lamina.architectures.build import configure, find
 from lamina.data.augment import Augment
 from lamina.data.dataset import Dataset
-from lamina.data.load import load
 from lamina.data.splits import Split
 from lamina.populations.members import Member
 from lamina.studies.space import Choices, Range, Space, Values, read_value, spell
 from lamina.training import recipe as recipes
-from lamina.training.plan import understood
+from lamina.training.plan import load_for, understood
 from lamina.training.rebuild import fingerprint, reload
 from lamina.training.recipe import OPTIMIZERS, Recipe, option_names, with_options
 from lamina.training.tasks.fits import check_fit
@@ -71,7 +70,7 @@ class Problem:
             seed: of the split and the order of examples.
         """
         find(architecture)
-        dataset = load(data) if isinstance(data, str) else data
+        dataset = load_for(architecture, data, {}) if isinstance(data, str) else data
         split = dataset if isinstance(dataset, Split) else dataset.split(seed=seed)  # type: ignore[attr-defined]
         given = dict(options or {})
         fixed = {name: given.pop(name) for name in list(given) if name in option_names()}

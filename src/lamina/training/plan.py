@@ -71,7 +71,7 @@ def plan(
     find(name)
     given = dict(options or {})
     recipe_options = {key: given.pop(key) for key in list(given) if key in option_names()}
-    dataset = _load(name, data, dict(data_options or {}))
+    dataset = load_for(name, data, data_options or {})
     check_fit(name, dataset.spec)
     task, given, wording = understood(dataset.split(seed=seed), given)
     _known(name, given)
@@ -97,8 +97,14 @@ def understood(split: Split, given: Mapping[str, Any]) -> tuple[Task, dict[str, 
     return task_of(split, **wording), rest, wording
 
 
-def _load(name: str, data: str, options: dict[str, Any]) -> Any:
-    """Load the data; for a network that reads sequences a table of numbers is a series."""
+def load_for(name: str, data: str, options: Mapping[str, Any]) -> Any:
+    """Load the data for an architecture; for one that reads sequences a table of numbers is a series.
+
+    Args:
+        name: a name from `lamina list`.
+        data: the name or path of the data.
+        options: how to read them.
+    """
     path = Path(data).expanduser()
     file = data not in (*SETS, *NAMED) and path.suffix.lower() in TABLES
     if name == "one-to-many" and file:
@@ -106,10 +112,9 @@ def _load(name: str, data: str, options: dict[str, Any]) -> Any:
     table = name in ("many-to-one", "many-to-many") and file
     if not table or form_of(path, list(options), options.get("kind")) not in ("table", "series"):
         return load(data, **options)
-    if name == "many-to-many":
-        options.setdefault("each_step", True)
+    each = {"each_step": True} if name == "many-to-many" else {}
     try:
-        return load(data, **{"kind": "series", **options})
+        return load(data, **{"kind": "series", **each, **options})
     except DataError as error:
         if "kind" in options or "holds text" not in str(error):
             raise

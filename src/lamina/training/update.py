@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
+from lamina._errors import ArgumentError
 from lamina._types import Tensor
 from lamina.functional.losses import penalty
 from lamina.training.recipe import Recipe
@@ -158,5 +159,10 @@ def by_autograd(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor
     outputs, loss = update.forward(update.model, inputs, targets)
     total = loss + update.penalty(update.params) if update.penalized else loss
     update.change.forget()
+    if not total.requires_grad:
+        raise ArgumentError(
+            "no gradient leads from the loss to a parameter: all parameters are frozen, or an activation such as "
+            "heaviside lets none through. Choose another activation, or let something be trained."
+        )
     total.backward()
     return outputs, loss.detach(), [p.grad for p in update.params]

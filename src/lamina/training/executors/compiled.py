@@ -93,22 +93,24 @@ class Compiled:
         self.learner.executor = self._eager
 
 
+def _total(
+    update: Update, inputs: Tensor, targets: Tensor, params: Params, buffers: Params
+) -> tuple[Tensor, tuple[Tensor, Tensor, Params]]:
+    """Return what is minimized; beside it the data loss, the outputs and the buffers after this pass."""
+    buffers = {name: value.clone() for name, value in buffers.items()}
+    outputs, loss = update.forward(
+        lambda inputs: functional_call(update.model, {**params, **buffers}, (inputs,)), inputs, targets
+    )
+    total = loss + update.penalty(params.values()) if update.penalized else loss
+    return total, (loss, outputs, buffers)
+
+
 def _functionally(
     params: Params, live: Params, update: Update, inputs: Tensor, targets: Tensor
 ) -> tuple[Tensor, Tensor, Grads]:
     """Differentiate a pure function of parameters and buffers; the buffers after the pass are written back."""
-
-    def total(params: Params, buffers: Params) -> tuple[Tensor, tuple[Tensor, Tensor, Params]]:
-        buffers = {name: value.clone() for name, value in buffers.items()}
-
-        def network(inputs: Tensor) -> Any:
-            return functional_call(update.model, {**params, **buffers}, (inputs,))
-
-        outputs, loss = update.forward(network, inputs, targets)
-        value = loss + update.penalty(params.values()) if update.penalized else loss
-        return value, (loss, outputs, buffers)
-
-    grads, (_, (loss, outputs, buffers)) = grad_and_value(total, has_aux=True)(params, live)
+    function = grad_and_value(lambda *tensors: _total(update, inputs, targets, *tensors), has_aux=True)
+    grads, (_, (loss, outputs, buffers)) = function(params, live)
     for name, value in buffers.items():
         live[name].copy_(value)
     return outputs, loss, list(grads.values())
