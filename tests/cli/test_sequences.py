@@ -3,14 +3,13 @@
 import json
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from lamina._errors import ArgumentError, DataError
 from lamina.cli.values import settings
-from lamina.data.dataset import Spec
+from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.text import PairDataset, RunningText, TextDataset
 from lamina.data.tokens import TextPreprocess
 from lamina.experiments.trained import parts
@@ -171,26 +170,13 @@ def test_words_are_prepared_as_asked(files, monkeypatch):
         plan("many-to-one", "reviews.csv", data_options={"kinds": "text"})
 
 
-class Some:
-    """As many examples, or characters, as are said; nothing else is asked of them here."""
-
-    def __init__(self, spec, count, characters):
-        self.spec, self._count, self.inputs, self.indices = spec, count, None, None
-        self.text = "x" * characters
-
-    def __len__(self):
-        return self._count
-
-
 def recommended(name, spec, examples, characters=0):
-    kind, _ = _row(spec)
-    train = RunningText.of("x" * characters) if spec.task == "language" else Some(spec, examples, 0)
-    return kind(Bare(spec), SimpleNamespace(train=train)).recommend(name, {})
-
-
-class Bare(SimpleNamespace):
-    def __init__(self, spec):
-        super().__init__(spec=spec)
+    """Recommend for as many examples, or characters of a running text, as are said."""
+    if spec.task == "language":
+        train = RunningText.of("x" * characters)
+    else:
+        train = ArrayDataset(torch.zeros(examples, *spec.inputs), torch.zeros(examples), spec)
+    return _row(spec)[0](None, parts(train)).recommend(name, {})
 
 
 def test_every_kind_has_a_recipe_and_a_network():

@@ -187,3 +187,7 @@ def test_a_network_that_no_gradient_reaches_is_refused(step_of):
         p.requires_grad_(False)
     with pytest.raises(ArgumentError, match="no gradient leads from the loss to a parameter: .* such as heaviside"):
         step()
+    step = step_of(Recipe())
+    step.begin(0)
+    with torch.no_grad(), pytest.raises(ArgumentError, match=r"torch\.no_grad\(\) is in force around the training"):
+        step()

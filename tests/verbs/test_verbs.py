@@ -133,6 +133,7 @@ def resumes(desk: Desk) -> None:
     shutil.rmtree(desk.home / "runs/stopped")  # an AlexNet with its checkpoints takes two gigabytes
 
 
+@torch.no_grad()
 def by_hand(desk: Desk) -> dict[str, float]:
     """Compute from predictions for the test examples what `evaluate` says."""
     run, test = desk.loaded(), desk.test_part()
@@ -162,7 +163,6 @@ def by_hand(desk: Desk) -> dict[str, float]:
     return {"mse": float((found.values.double() - targets.double().reshape(found.values.shape)).square().mean())}
 
 
-@torch.no_grad()
 def evaluates(desk: Desk) -> None:
     said = json.loads(desk.done("evaluate", desk.folder, "--json"))
     assert said["openings"] == 1

@@ -71,7 +71,7 @@ class Problem:
         """
         find(architecture)
         dataset = load_for(architecture, data, {}) if isinstance(data, str) else data
-        split = dataset if isinstance(dataset, Split) else dataset.split(seed=seed)  # type: ignore[attr-defined]
+        split = dataset if isinstance(dataset, Split) else dataset.split(seed=seed)  # type: ignore[union-attr]
         given = dict(options or {})
         fixed = {name: given.pop(name) for name in list(given) if name in option_names()}
         check_fit(architecture, split.train.spec)

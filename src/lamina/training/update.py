@@ -160,9 +160,9 @@ def by_autograd(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor
     total = loss + update.penalty(update.params) if update.penalized else loss
     update.change.forget()
     if not total.requires_grad:
-        raise ArgumentError(
-            "no gradient leads from the loss to a parameter: all parameters are frozen, or an activation such as "
-            "heaviside lets none through. Choose another activation, or let something be trained."
-        )
+        why = "all parameters are frozen, or an activation such as heaviside lets none through"
+        if not torch.is_grad_enabled():
+            why = "torch.no_grad() is in force around the training"
+        raise ArgumentError(f"no gradient leads from the loss to a parameter: {why}.")
     total.backward()
     return outputs, loss.detach(), [p.grad for p in update.params]

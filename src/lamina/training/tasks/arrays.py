@@ -50,19 +50,20 @@ class Arrays(Task):
 
     stacks = True
 
-    def __init__(self, preprocess: Preprocess | None, split: Split | None = None) -> None:
+    def __init__(self, preprocess: Any, split: Split | None = None) -> None:
         self._given, self._split = preprocess, split
         self._sources: weakref.WeakValueDictionary[Any, Source] = weakref.WeakValueDictionary()
 
     @cached_property
-    def preprocess(self) -> Preprocess:
+    def preprocess(self) -> Any:
         """How examples are prepared; fitted when it is first asked for, so that pictures are measured once."""
         return self._given or Preprocess.fit(self.split.train)
 
     @property
     def spec(self) -> Spec:
         """What the stored examples are."""
-        return self._given.spec if self._given else self.split.train.spec
+        spec: Spec = self._given.spec if self._given else self.split.train.spec
+        return spec
 
     @classmethod
     def fit(cls, split: Split, **wording: Any) -> "Arrays":

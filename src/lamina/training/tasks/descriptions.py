@@ -45,7 +45,7 @@ class Descriptions(Texts):
         how, rest = cls._wording(len(split.train), wording)
         if rest:
             raise ArgumentError(f"`{next(iter(rest))}` is not for descriptions, whose steps the training part gives.")
-        return cls(cast(Any, DescriptionPreprocess.of(split.train, how)), split)
+        return cls(DescriptionPreprocess.of(split.train, how), split)
 
     @property
     def input_size(self) -> int:

@@ -12,7 +12,6 @@ from torch import nn
 from lamina._errors import DataError, ShapeError
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec, all_targets
-from lamina.data.preprocess import Preprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.data.text import IGNORE, text_of
@@ -186,13 +185,10 @@ class Texts(Tokens):
     level = "word"
     """What a token is, unless something else is said."""
 
-    def __init__(self, preprocess: TextPreprocess, split: Split | None = None) -> None:
-        super().__init__(cast(Preprocess, preprocess), split)
-
     @property
-    def dictionary(self) -> TextPreprocess:
-        """How texts become tokens."""
-        return cast(TextPreprocess, self.preprocess)
+    def dictionary(self) -> Any:
+        """How texts become tokens: a `TextPreprocess`, or another with a dictionary."""
+        return self.preprocess
 
     @classmethod
     def fit(cls, split: Split, **wording: Any) -> "Texts":
@@ -222,12 +218,14 @@ class Texts(Tokens):
     @property
     def input_size(self) -> int:
         """How many words there are."""
-        return self.dictionary.input_size
+        size: int = self.dictionary.input_size
+        return size
 
     @property
     def output_size(self) -> int:
         """How many outputs a network needs."""
-        return self.dictionary.output_size
+        size: int = self.dictionary.output_size
+        return size
 
     def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
         sizes = {"hidden": 64, "embedding": 64, "padding": PAD, "bidirectional": True, "embedding_std": 0.1}
@@ -236,7 +234,7 @@ class Texts(Tokens):
 
     @property
     def _is_many(self) -> bool:
-        return self.dictionary.fitted_on > self.many
+        return int(self.dictionary.fitted_on) > self.many
 
     def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
         """Choose a recipe for an architecture of some sizes."""
