@@ -182,7 +182,7 @@ def _recipe_options(record: Record, flat: dict[str, Any]) -> dict[str, Any]:
     name = record.config["recipe"]["optimizer"]["name"]
     usual = flat_recipe(as_dict(Recipe(optimizer=OPTIMIZERS[name]())))
     flat = {key: value for key, value in flat.items() if key not in _NO_CHANGES}
-    said = (*_SAID, "label_smoothing") if record.task == "translation" else _SAID
+    said = (*_SAID, *(read_task(record.preprocess).says if record.preprocess else ()))
     return {"optimizer": name} | {key: flat[key] for key in flat if key in said or flat[key] != usual.get(key)}
 
 

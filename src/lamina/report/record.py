@@ -14,7 +14,7 @@ from lamina.report.checks import blame, check_evaluation, check_numbers, check_p
 from lamina.report.formatting import base_name, finite, scrub
 from lamina.report.tensors import Weight, trained_weights
 from lamina.training.folder import RunFolder
-from lamina.training.tasks.kinds import metric_of
+from lamina.training.tasks.kinds import headline_of, metric_of
 
 Row = dict[str, Any]
 
@@ -76,19 +76,19 @@ class Record:
         """The score in the history beside the loss."""
         if self.preprocess is not None:
             return metric_of(Spec.from_dict(self.preprocess["spec"]))
-        return "accuracy" if self.task == "classification" else "mse"
+        return "mse" if self.rows and any("mse" in row for row in self.rows) else "accuracy"
+
+    @property
+    def classifies(self) -> bool:
+        """Whether classes were learned."""
+        return self.metric == "accuracy"
 
     @property
     def headline(self) -> str:
         """The metric of the test split to look at first."""
-        first = {
-            "classification": "accuracy",
-            "translation": "exact",
-            "description": "exact",
-            "language": "perplexity",
-            "tagging": "token_accuracy",
-        }
-        return first.get(self.task, "r2")
+        if self.preprocess is not None:
+            return headline_of(Spec.from_dict(self.preprocess["spec"]))
+        return "accuracy" if self.classifies else "r2"
 
     @property
     def best(self) -> int | None:

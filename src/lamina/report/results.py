@@ -19,7 +19,7 @@ def results(record: Record) -> Markup | None:
     """Show confusion, scores by class and calibration, or predictions and errors; then the worst mistakes."""
     if record.evaluation is None:
         return None
-    parts = _classes(record) if record.task == "classification" else _numbers(record)
+    parts = _classes(record) if record.classifies else _numbers(record)
     return section("On the test split", *parts, _worst(record))
 
 
@@ -84,12 +84,12 @@ def _numbers(record: Record) -> list[Markup | None]:
 def _worst(record: Record) -> Markup | None:
     rows, table = (record.evaluation or {}).get("worst"), tables.worst(record)
     if not rows or table is None:
-        right = record.task == "classification" and rows is not None
+        right = record.classifies and rows is not None
         return tag("p", "There is no mistake on the test split.", class_="small") if right else None
     sure = "largest errors first"
-    if record.task == "classification":
+    if record.classifies:
         sure = "the class → the guess, most confident first"
-    elif record.task in ("translation", "description"):
+    elif isinstance(rows[0].get("output"), str):
         sure = "most confident first"
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
         shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
@@ -99,12 +99,12 @@ def _worst(record: Record) -> Markup | None:
 
 
 def _mistake(record: Record, row: dict[str, Any]) -> Markup:
-    if record.task == "classification":
+    if record.classifies:
         label, guess = str(row["label"]), str(row["guess"])
         alt = f"{label} taken for {guess}"
         sure = percent(row["confidence"])
         words = [tag("b", label), " → ", tag("span", guess, class_="wrong"), tag("br"), sure]
-    elif record.task == "description":
+    elif isinstance(row["output"], str):
         alt = f"{row['target']}, written {row['output']}"
         words = [tag("b", str(row["target"])), " → ", tag("span", str(row["output"]), class_="wrong")]
     else:

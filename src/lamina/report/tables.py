@@ -172,16 +172,16 @@ def worst(record: Record) -> Table | None:
     if not rows:
         return None
     rows = rows[:WORST]
-    if record.task == "translation":
+    if "text" in rows[0]:
         texts = [(number(r["index"]), *(str(r[key]) for key in ("text", "target", "output"))) for r in rows]
         return Table(("example", "text", "wanted", "written"), tuple(texts), (0,))
     names = list(dict.fromkeys(name for row in rows for name in row.get("values") or {}))
     values = [tuple(_cell((row.get("values") or {}).get(name)) for name in names) for row in rows]
-    if record.task == "description":
+    if isinstance(rows[0].get("output"), str):
         texts = [(number(r["index"]), str(r["target"]), str(r["output"])) for r in rows]
         joined = tuple((*text, *more) for text, more in zip(texts, values, strict=True))
         return Table(("example", "wanted", "written", *names), joined, (0,))
-    if record.task == "classification":
+    if record.classifies:
         head: tuple[str, ...] = ("example", "is", "taken for", "sure")
         texts = [(number(r["index"]), str(r["label"]), str(r["guess"]), percent(r["confidence"])) for r in rows]
     else:
@@ -190,7 +190,7 @@ def worst(record: Record) -> Table | None:
             (number(r["index"]), number(r["target"]), number(r["output"]), number(_minus(r["output"], r["target"])))
             for r in rows
         ]
-    right = (0, 3) if record.task == "classification" else (0, 1, 2, 3)
+    right = (0, 3) if record.classifies else (0, 1, 2, 3)
     numeric = [
         4 + j for j, n in enumerate(names) if not any(isinstance((r.get("values") or {}).get(n), str) for r in rows)
     ]

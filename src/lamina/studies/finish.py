@@ -73,6 +73,7 @@ def _adopted(kept: Kept, member: Member, problem: Problem, split: Split, folder:
     shutil.rmtree(making, ignore_errors=True)
     run = adopt(member.build(), data, member.recipe, progress, reason, folder=making, runtime=used, why=how)
     making.rename(folder)
+    run.model.to(used.device)
     return replace(run, folder=folder)
 
 

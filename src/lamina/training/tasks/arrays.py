@@ -154,6 +154,11 @@ class Arrays(Task):
         """Name the score of a check."""
         return "accuracy" if spec.task == "classification" else "mse"
 
+    @classmethod
+    def headline_of(cls, spec: Spec) -> str:
+        """Name the metric of the test split to look at first."""
+        return "r2" if cls.score_of(spec) == "mse" else cls.score_of(spec)
+
     @torch.no_grad()
     def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
         """Return what a network gives for stored examples, before any softmax."""

@@ -38,11 +38,6 @@ class SequenceFeed(Feed):
             self._batches = list(order.split(self.batch_size))
         self.cursor, self.seen = batch, sum(map(len, self._batches[:batch]))
 
-    @property
-    def last(self) -> bool:
-        """Whether the next batch is the last of the epoch."""
-        return self.cursor + 1 >= self.batches
-
     def next(self, step: int) -> tuple[Tensor, Tensor]:
         """Give the next batch, for update number `step`."""
         indices = self._batches[self.cursor]

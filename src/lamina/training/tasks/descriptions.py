@@ -8,7 +8,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError
 from lamina._types import Tensor
-from lamina.data.dataset import Dataset, all_targets
+from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
@@ -33,6 +33,11 @@ class Descriptions(Texts):
     reads_texts = False
     level = "character"
     score_of = Task.score_of
+
+    @classmethod
+    def headline_of(cls, spec: Spec) -> str:
+        """Name the metric of the test split to look at first."""
+        return "exact"
 
     @property
     def things(self) -> DescriptionPreprocess:

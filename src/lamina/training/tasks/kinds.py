@@ -75,3 +75,12 @@ def metric_of(spec: Spec) -> str:
     'token_accuracy'
     """
     return _row(spec)[0].score_of(spec)
+
+
+def headline_of(spec: Spec) -> str:
+    """Name the metric of the test split to look at first.
+
+    >>> headline_of(Spec("pairs", "translation", (9,), 1))
+    'exact'
+    """
+    return _row(spec)[0].headline_of(spec)

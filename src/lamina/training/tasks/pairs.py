@@ -8,7 +8,7 @@ from torch import nn
 from lamina._errors import MissingExtraError
 from lamina._types import Tensor
 from lamina.architectures.seq2seq import teacher_inputs
-from lamina.data.dataset import Dataset
+from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
 from lamina.data.text import answers_of, text_of, texts_of
 from lamina.data.tokens import TokenSource
@@ -31,7 +31,13 @@ class Pairs(Texts):
 
     takes = ("seq2seq", "EncoderDecoder")
     many = 20_000
+    says = ("label_smoothing",)
     score_of = Task.score_of
+
+    @classmethod
+    def headline_of(cls, spec: Spec) -> str:
+        """Name the metric of the test split to look at first."""
+        return "exact"
 
     def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
         if not self._is_many or given.get("mode") == "notes":

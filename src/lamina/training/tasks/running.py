@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
-from lamina.data.dataset import Dataset
+from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
 from lamina.data.text import running_text_of
 from lamina.training.folder import RunFolder
@@ -31,6 +31,11 @@ class RunningText(Texts):
     many = 500_000
     level = "character"
     score_of = Task.score_of
+
+    @classmethod
+    def headline_of(cls, spec: Spec) -> str:
+        """Name the metric of the test split to look at first."""
+        return "perplexity"
 
     def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
         if not self._is_many:

@@ -85,6 +85,9 @@ class Task:
     stacks: ClassVar[bool] = False
     """Whether networks of one shape can be trained as one."""
 
+    says: ClassVar[tuple[str, ...]] = ()
+    """Options of the recipe that depend on how many examples there are, so that a command must say them."""
+
     reads_texts: ClassVar[bool] = False
     """Whether what is to be predicted is a text."""
 
@@ -193,6 +196,11 @@ class Task:
     def score_of(cls, spec: Spec) -> str:
         """Name the score of a check: the share of right words, unless it is something else."""
         return "token_accuracy"
+
+    @classmethod
+    def headline_of(cls, spec: Spec) -> str:
+        """Name the metric of the test split to look at first."""
+        return cls.score_of(spec)
 
     # a trained network
 
