@@ -17,7 +17,7 @@ from report.samples import CONFIG, EVALUATION, PREPROCESS, ROWS, STATUS, WEIGHTS
 
 def test_everything_is_read(make):
     record = read(make("fnn-iris"))
-    assert record.name == "runs/fnn-iris" and record.data == "iris" and record.task == "classification"
+    assert record.name == "runs/fnn-iris" and record.data == "iris" and record.classifies
     assert record.rows == tuple(ROWS) and record.best == 1 and record.clock == ("epoch", [1.0, 2.0, 3.0])
     assert record.seconds == 3.25 and record.ended == datetime(2023, 11, 14, 22, 13, 22, tzinfo=UTC)
     assert record.evaluation["metrics"]["accuracy"] == 0.85

@@ -18,6 +18,7 @@ from lamina.layers import Dropout
 from lamina.training.loop import Event
 from lamina.training.recipe import Recipe
 from lamina.training.stopping import Row
+from lamina.training.tasks.kinds import metric_of
 
 # Numbers of a recipe and of a configuration that members may have to themselves; all else is the population's shape.
 _FREE_RECIPE = ("seed",)
@@ -239,7 +240,7 @@ def training_data(member: Member, train: Dataset) -> Dataset:
     """
     if not member.label_noise:
         return train
-    if train.spec.task != "classification":
+    if metric_of(train.spec) != "accuracy":
         raise ArgumentError(
             f"`label_noise` exchanges classes, got {member.label_noise} for a {train.spec.task} task: leave it out."
         )

@@ -64,14 +64,6 @@ class Record:
         return scrub(text, self.source)
 
     @property
-    def task(self) -> str:
-        """Say what is learned: classification, regression or structured."""
-        if self.preprocess is not None:
-            return str(self.preprocess["spec"]["task"])
-        known = self.rows and any("mse" in row for row in self.rows)
-        return "regression" if known else "classification"
-
-    @property
     def metric(self) -> str:
         """The score in the history beside the loss."""
         if self.preprocess is not None:

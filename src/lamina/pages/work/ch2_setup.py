@@ -104,7 +104,7 @@ class Problem:
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes; () for numbers as targets."""
-        return self.spec.classes if self.spec.task == "classification" else ()
+        return self.spec.classes
 
     @property
     def outputs(self) -> int:
@@ -175,7 +175,7 @@ def _two_columns(table: Table) -> tuple[ArrayDataset, str]:
     spec = data.spec
     if table.across == table.up:
         raise DataError(f"both axes show the column {table.up!r}: choose two different ones.")
-    if spec.task == "classification" and len(spec.classes) > MOST_CLASSES:
+    if len(spec.classes) > MOST_CLASSES:
         raise DataError(f"{table.target!r} has {len(spec.classes)} classes, at most {MOST_CLASSES} have a color here.")
     places = [spec.features.index(name) for name in (table.across, table.up)]
     inputs = data.inputs[:, places].double()
