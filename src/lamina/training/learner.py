@@ -38,10 +38,6 @@ class Executor(Protocol):
         """Make update number `step` with the next batch, perhaps with watchers looking."""
         ...
 
-    def watch(self) -> None:
-        """Hear that there are watchers."""
-        ...
-
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
         ...
@@ -126,7 +122,6 @@ class Learner:
         """Let an observer look into the updates that it asks for; to be said before the first one."""
         watcher.attach(self.model)
         self.watchers.append(watcher)
-        self.executor.watch()
 
     @contextmanager
     def looking(self) -> Iterator[None]:

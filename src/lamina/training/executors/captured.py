@@ -106,9 +106,6 @@ class Captured:
             for p, grad in zip(self.learner.params, grads, strict=True):
                 p.grad = grad
 
-    def watch(self) -> None:
-        """Need nothing: an update with watchers looking is recorded when it first comes."""
-
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
         self.graphs.on = False

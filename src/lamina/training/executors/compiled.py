@@ -85,9 +85,6 @@ class Compiled:
         feed = self.learner.feed
         self._update(*feed.source.batch(indices, (feed.recipe.seed, self._count)))
 
-    def watch(self) -> None:
-        """Need nothing."""
-
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
         self.learner.executor = self._eager

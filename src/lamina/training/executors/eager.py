@@ -29,8 +29,5 @@ class Eager:
         with learner.looking():
             learner.update(inputs, targets)
 
-    def watch(self) -> None:
-        """Need nothing."""
-
     def by_hand(self) -> None:
         """Need nothing."""
