@@ -28,6 +28,7 @@ from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.text import PairDataset, RunningText
+from lamina.data.tokens import TextPreprocess
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime
 
@@ -88,7 +89,12 @@ def cases(device: str) -> dict[str, tuple[Callable[[], Any], int]]:
     pairs = PairDataset.of(*([sentence(i, ws) for i in range(4000)] for ws in (WORDS, [w.upper() for w in WORDS])))
     text, both = RunningText.of(". ".join(sentence(i, WORDS) for i in range(6000))).split(seed=0), pairs.split(seed=0)
     clipped = replace(RECIPE, clip=Clip(1.0), penalty=Penalty(1e-4))
-    seq2seq = {"inputs": 60, "outputs": 60, "hidden": 128, "embedding": 64, "padding": 0}
+
+    def reader(architecture: str, split: Split, **more: Any) -> torch.nn.Module:
+        words = TextPreprocess.fit(split.train)
+        sizes = {"inputs": words.input_size, "outputs": words.output_size, "hidden": 128, "embedding": 64}
+        return lamina.build(architecture, **sizes, **more)
+
     found: dict[str, tuple[Callable[[], Any], int]] = {
         "fnn": (lambda: alone(lamina.build("fnn", inputs=784, outputs=10, hidden=(128,)), gray, RECIPE, fast), 200),
         "lenet5": (lambda: alone(lamina.build("lenet5"), gray, RECIPE, fast), 200 if cuda else 30),
@@ -97,11 +103,10 @@ def cases(device: str) -> dict[str, tuple[Callable[[], Any], int]]:
                                           hidden=(128 if cuda else 32,)), 50 if cuda else 20),
         "stack of lenet5": (lambda: together("lenet5", 256 if cuda else 8, gray, fast, inputs=(1, 28, 28)),
                             20 if cuda else 10),
-        "pairs": (lambda: alone(lamina.build("seq2seq", **seq2seq), both, replace(clipped, batch_size=64), fast),
+        "pairs": (lambda: alone(reader("seq2seq", both, padding=0), both, replace(clipped, batch_size=64), fast),
                   30 if cuda else 5),
-        "running text": (lambda: alone(lamina.build("many-to-many", inputs=60, outputs=60, hidden=128, embedding=64,
-                                                    cell="lstm"), text, replace(clipped, batch_size=32, window=50),
-                                       fast), 30 if cuda else 5),
+        "running text": (lambda: alone(reader("many-to-many", text, cell="lstm"), text,
+                                       replace(clipped, batch_size=32, window=50), fast), 30 if cuda else 5),
     }  # fmt: skip
     if cuda:
         recipe = Recipe(MiniBatch(0.1, 0.9, True), 1000, 512, penalty=Penalty(2.5e-4), precision="bfloat16")

@@ -2,7 +2,7 @@
 
 On a CPU torch computes the last few entries of a tensor, and of each thread's share of it, by another routine than the
 rest; for the logistic function the two differ in the last bit. In a stack those entries belong to one member, which
-would feel its place. `exp` has no such seam.
+would feel its place. Where the shares have no such rest, torch's function is taken, else `exp`, which has no such seam.
 """
 
 from typing import Any
@@ -12,16 +12,28 @@ import torch
 from lamina._types import Elementwise, Float, Tensor
 from lamina.functional.activations import Activation, get_activation
 
+_GRAIN, _BLOCK = 32_768, 64  # entries that one thread takes at least, and a multiple of what is computed at once
+
+
+def seamless(z: Tensor) -> bool:
+    """Say whether torch computes all entries by one routine: on a GPU, or where every thread's share is whole.
+
+    >>> seamless(torch.zeros(640)), seamless(torch.zeros(641))
+    (True, False)
+    """
+    threads = min(torch.get_num_threads(), -(-z.numel() // _GRAIN)) or 1
+    return z.is_cuda or z.numel() % (_BLOCK * threads) == 0
+
 
 def sigmoid_(z: Tensor) -> Tensor:
     """Overwrite a tensor with its logistic function, every entry by the same routine."""
-    return torch.sigmoid_(z) if z.is_cuda else z.neg_().exp_().add_(1).reciprocal_()
+    return torch.sigmoid_(z) if seamless(z) else z.neg_().exp_().add_(1).reciprocal_()
 
 
 class _Sigmoid(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, z: Tensor) -> Tensor:
-        y = sigmoid_(z.clone())
+        y = z.neg().exp_().add_(1).reciprocal_()
         ctx.save_for_backward(y)
         return y
 
@@ -37,7 +49,7 @@ def sigmoid(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     >>> sigmoid(torch.tensor([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    return torch.sigmoid(z) if z.is_cuda else _Sigmoid.apply(z)
+    return torch.sigmoid(z) if seamless(z) else _Sigmoid.apply(z)
 
 
 def even(activation: str | Activation) -> Elementwise:
