@@ -58,9 +58,7 @@ def train(question: Question, seed: int, reset: str, device: str, epochs: int | 
             out=f"{folder}/run",
         )
         ready = time.perf_counter()
-        run = fit(
-            job.model, job.split, job.recipe, folder=job.folder, runtime=Runtime(device), preprocess=job.preprocess
-        )
+        run = fit(job.model, job.task, job.recipe, folder=job.folder, runtime=Runtime(device))
         fitted = time.perf_counter()
         metrics = run.evaluate().metrics
         if question.name == "multi30k":

@@ -36,9 +36,9 @@ from lamina.data.text import RunningText
 from lamina.data.tokens import TextPreprocess
 from lamina.data.vocabulary import PAD, START
 from lamina.training.fit import fit
-from lamina.training.preparation import words_source
 from lamina.training.recipe import Adam, Clip, Recipe
 from lamina.training.runtime import Runtime
+from lamina.training.tasks.kinds import task_of
 
 EPOCHS, ROUNDS, RATE = 4, 2, 0.002
 
@@ -144,8 +144,8 @@ def by_fit(name: str, split: Split, prepare: TextPreprocess, recipe: Recipe, run
 
     with tempfile.TemporaryDirectory() as folder:
         run = fit(
-            lamina.build(name, **sizes), split, recipe, folder=f"{folder}/run", observers=[watch], runtime=runtime,
-            preprocess=prepare,
+            lamina.build(name, **sizes), task_of(split, preprocess=prepare), recipe, folder=f"{folder}/run",
+            observers=[watch], runtime=runtime,
         )  # fmt: skip
         kind = json.loads((run.folder / "environment.json").read_text())["step"]
     return [b - a for a, b in pairwise(stamps)], kind
@@ -180,7 +180,7 @@ def language(options: argparse.Namespace, runtime: Runtime, recipe: Recipe) -> l
     device, large = options.device, options.device == "cuda"
     data = text(192_001 if large else 12_801 if options.small else 64_001)
     prepare, split = TextPreprocess.fit(data), all_of(data)
-    source = words_source(prepare, data, recipe, device)
+    source: Any = task_of(split, preprocess=prepare).source(data, recipe, device)
     windows = [source.window(k) for k in range(source.windows)]
     tokens, words = sum(inputs.numel() for inputs, _ in windows), prepare.input_size
     sizes = {"embedding": 64, "hidden": 512 if large else 256}

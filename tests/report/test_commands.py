@@ -46,7 +46,7 @@ def understood(words: list[str]) -> dict[str, object]:
 
 
 def again(words: list[str], spec: Spec, natural: tuple[int, ...], examples: int) -> tuple[object, Recipe]:
-    """Do what `lamina.training.prepare` does with the words, up to the data."""
+    """Do what `lamina.training.plan` does with the words, up to the data."""
     said = understood(words)
     sizes = network_options(said["name"], spec, natural, said["network"])
     seed = int(said["options"]["--seed"])

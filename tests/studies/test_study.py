@@ -19,7 +19,7 @@ import lamina
 from lamina._errors import ArgumentError, DataWarning, RunError
 from lamina.data.load import load
 from lamina.data.synthetic import moons
-from lamina.populations.population import train_population
+from lamina.populations.population import train_population, train_together
 from lamina.studies.claims import Worker, this_machine, working
 from lamina.studies.finish import evaluate, refit
 from lamina.studies.folder import Part, StudyFolder
@@ -32,7 +32,7 @@ from lamina.studies.space import Space
 from lamina.studies.study import Study
 from lamina.studies.tpe import TPE
 from lamina.studies.workers import run_workers
-from lamina.training.loop import Event
+from lamina.training.loop import Event, drain
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
 
@@ -648,3 +648,15 @@ def test_a_search_on_a_gpu_finds_what_the_cpu_finds(tmp_path, split):
 
 def test_names_resolve_from_words():
     assert Problem.make("fnn", "iris").notes[0].startswith("iris: ")
+
+
+def test_stacks_of_one_shape_have_one_width_which_the_journal_of_a_part_records(tmp_path, split):
+    rates = {"learning_rate": [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]}
+    problem, study = plan("fnn", split, rates, options={"epochs": 2}, folder=tmp_path / "s")
+    work(study, problem, part=Part(1, 2), batch=2)  # the configurations 0 and 2, then 4 with a copy of itself
+    lines = [json.loads(line) for line in (tmp_path / "s/journal-1-of-2.jsonl").read_text().splitlines()]
+    (width,) = [line for line in lines if line["event"] == "stack"]
+    assert width["size"] == 2 and not (tmp_path / "s/journal.jsonl").exists()
+    whole, members = Study.open(study.folder), [problem.members(trial.values)[0] for trial in study.trials]
+    alone = drain(train_together([members[4], members[1]], split, chunk=2, padded=True))[0]
+    assert list(whole.state.results[4].outcome.curve) == [row["validation_accuracy"] for row in alone.rows]

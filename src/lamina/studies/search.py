@@ -232,6 +232,6 @@ def work(
     halving = Halving(**study.description["halving"]) if "halving" in study.description else None
     trainer = Trainer(
         problem, (study.metric, study.direction), halving=halving, runtime=runtime, batch=batch, tell=tell,
-        keep=Keeper(study.folder, study.direction), widths=Widths(study),
+        keep=Keeper(study.folder, study.direction), widths=Widths(study, part),
     )  # fmt: skip
     return study.run(trainer, part=part, processes=processes, release=release, watch=watch, **more)

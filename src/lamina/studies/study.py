@@ -324,9 +324,9 @@ class Study:
                 journal.append(*events, sync=len(events) > 1)
             self.refresh()
 
-    def note(self, **event: Any) -> None:
-        """Write any other event."""
-        journal = self._journal(self.home.journal())
+    def note(self, part: Part | None = None, **event: Any) -> None:
+        """Write any other event, into the journal of the study or of a part."""
+        journal = self._journal(self.home.journal(part))
         with journal.locked():
             journal.append({**event, "at": round(time.time(), 3)})
         self.refresh()
@@ -336,14 +336,14 @@ class Study:
 class Widths(UserDict[str, int]):
     """How many networks a stack of each shape has, as the journal of a study knows it; what is set is written there."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, part: Part | None = None) -> None:
         super().__init__(study.refresh().state.stacks)
-        self._study = study
+        self._study, self._part = study, part
 
     def __setitem__(self, shape: str, size: int) -> None:
         super().__setitem__(shape, size)
-        if hasattr(self, "_study"):
-            self._study.note(event="stack", shape=shape, size=size)
+        if hasattr(self, "_study"):  # what was known before is not written again
+            self._study.note(self._part, event="stack", shape=shape, size=size)
 
 
 class OneByOne:
