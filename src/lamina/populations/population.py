@@ -140,8 +140,8 @@ def train_together(
         every: also yield after so many updates of a chunk; None yields after checks only.
         runtime: device, threads and flags.
         chunk: how many members are computed at once at most; None decides by memory.
-        padded: whether all stacks keep one width from beginning to end, so that a member's numbers depend neither on
-            its neighbors nor on its place; see docs/search.md.
+        padded: whether all stacks keep one width from beginning to end, so that a member does not feel its neighbors;
+            docs/search.md says what that holds for.
         shared_order: whether all members take the batches (and random changes) of the first recipe's seed, which is
             faster; else each takes those of its own.
 

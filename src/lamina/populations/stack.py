@@ -23,10 +23,12 @@ from lamina.populations.judge import Judge
 from lamina.populations.losses import Losses
 from lamina.populations.stacked import select_members
 from lamina.populations.update import MOMENTS, Numbers, numbers_of
+from lamina.training.change import measured
 from lamina.training.executors.recording import Graphs, Recording
 from lamina.training.learner import shown
+from lamina.training.order import epoch_order
 from lamina.training.recipe import Recipe
-from lamina.training.tasks.feed import CHECK_BATCH, Feed, epoch_order
+from lamina.training.tasks.feed import CHECK_BATCH, Feed
 from lamina.training.update import Grads, Update
 
 
@@ -161,20 +163,13 @@ class StackMoving:
         if self.measured:
             self.seen = seen
         if before:
-            moved = _norms([p - b for p, b in zip(params, before, strict=True)])
-            relative = moved / _norms(before).clamp(min=torch.finfo(torch.float64).tiny)
-            self.norms.copy_(torch.stack([_norms(list(seen.values())), relative]))
+            self.norms.copy_(torch.stack(measured(list(seen.values()), before, params, members=True)))
 
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
         moments = enumerate(self.optimizer.moments)
         tensors = {f"optimizer/{number}/{name}": t for number, moment in moments for name, t in moment.items()}
         return tensors | {"step/norms": self.norms, "step/active": self.active}
-
-
-def _norms(tensors: Sequence[Tensor]) -> Tensor:
-    """Give the norm of all tensors together, one a member."""
-    return torch.stack([t.double().square().flatten(1).sum(1) for t in tensors]).sum(0).sqrt()
 
 
 class Stack:

@@ -4,7 +4,7 @@ Every process keeps one file in `kept/` of the study, that of the best trial it 
 them. It becomes an ordinary run folder without being trained again.
 """
 
-import json
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from lamina._types import Tensor
 from lamina.populations.members import MemberResult
 from lamina.studies.records import Outcome, Result, Trial
-from lamina.training.files import digest, write
+from lamina.training.checkpoint import pack, unpack
 from lamina.training.stopping import Row
 
 FOLDER = "kept"
@@ -32,24 +32,16 @@ class Kept:
 
     def write(self, path: Path) -> None:
         """Write it to one file, named by its trial and its digest."""
-        from safetensors.torch import save
-
-        plain = {name: value for name, value in vars(self).items() if name != "weights"}
-        content = save({name: t.contiguous() for name, t in self.weights.items()}, {"lamina": json.dumps(plain)})
         path.parent.mkdir(exist_ok=True)
-        write(path.with_name(f"{path.name}-{digest(content)}.safetensors"), content)
+        pack(path, self.weights, {name: value for name, value in vars(self).items() if name != "weights"})
 
     @classmethod
     def read(cls, folder: Path, trial: int) -> "Kept | None":
         """Read what was kept of a trial; None if there is nothing, or it is damaged."""
-        from safetensors import safe_open
-        from safetensors.torch import load
-
         for path in folder.glob(f"{FOLDER}/trial-{trial:06d}-*.safetensors"):
-            content = path.read_bytes()
-            if path.stem.endswith(digest(content)):
-                with safe_open(path, "pt") as file:
-                    return cls(load(content), **json.loads(file.metadata()["lamina"]))
+            with contextlib.suppress(ValueError):
+                weights, plain = unpack(path)
+                return cls(weights, **plain)
         return None
 
 

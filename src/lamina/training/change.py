@@ -119,11 +119,21 @@ def make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> Fused | torch.
     return made
 
 
-def measured(grads: Sequence[Tensor], before: Sequence[Tensor], after: Sequence[Tensor]) -> list[Tensor]:
-    """Return the norm of the gradient and that of the step relative to the parameters, which stopping rules ask for."""
+def measured(
+    grads: Sequence[Tensor], before: Sequence[Tensor], after: Sequence[Tensor], members: bool = False
+) -> list[Tensor]:
+    """Return the norm of the gradient and that of the step relative to the parameters, which stopping rules ask for.
+
+    Args:
+        grads: the gradients.
+        before: the parameters before the step.
+        after: those after it.
+        members: whether the first axis of all tensors counts members, each of which gets its own norms.
+    """
 
     def norm(tensors: Sequence[Tensor]) -> Tensor:
-        return torch.stack([t.double().square().sum() for t in tensors]).sum().sqrt()
+        squares = [t.double().square() for t in tensors]
+        return torch.stack([t.flatten(1).sum(1) if members else t.sum() for t in squares]).sum(0).sqrt()
 
     moved = norm([p - b for p, b in zip(after, before, strict=True)])
     return [norm(grads), moved / norm(before).clamp(min=torch.finfo(torch.float64).tiny)]

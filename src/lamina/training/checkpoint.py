@@ -30,16 +30,38 @@ class Checkpoint:
 
 def save(folder: Path, step: int, tensors: dict[str, Tensor], plain: dict[str, Any]) -> Path:
     """Write a checkpoint, then remove all but the newest two."""
+    path = pack(folder / f"step-{step:08d}", tensors, plain)
+    for old in found(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def pack(path: Path, tensors: dict[str, Tensor], plain: dict[str, Any]) -> Path:
+    """Write tensors and plain values into one file whose name is `path` with the digest of its content."""
     from safetensors.torch import save as encode
 
     content = encode(
         {name: t.detach().contiguous().cpu() for name, t in tensors.items()}, {"lamina": json.dumps(plain)}
     )
-    path = folder / f"step-{step:08d}-{digest(content)}.safetensors"
+    path = path.with_name(f"{path.name}-{digest(content)}.safetensors")
     write(path, content)
-    for old in found(folder)[KEPT:]:
-        old.unlink(missing_ok=True)
     return path
+
+
+def unpack(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `pack` wrote.
+
+    Raises:
+        ValueError: the content does not match its digest.
+    """
+    from safetensors import safe_open
+    from safetensors.torch import load as decode
+
+    content = path.read_bytes()
+    if digest(content) != path.stem.rpartition("-")[2]:
+        raise ValueError("its content does not match its digest")
+    with safe_open(path, "pt") as file:
+        return decode(content), json.loads(file.metadata()["lamina"])
 
 
 def found(folder: Path) -> list[Path]:
@@ -63,18 +85,10 @@ def load(folder: Path) -> Checkpoint | None:
     Raises:
         RunError: there are checkpoints, but every one is damaged.
     """
-    from safetensors import safe_open
-    from safetensors.torch import load as decode
-
     skipped: list[str] = []
     for path in found(folder):
         try:
-            content = path.read_bytes()
-            if digest(content) != NAME.fullmatch(path.name)[2]:  # type: ignore[index]
-                raise ValueError("its content does not match its digest")
-            with safe_open(path, "pt") as file:
-                plain = json.loads(file.metadata()["lamina"])
-            return Checkpoint(decode(content), plain, tuple(skipped))
+            return Checkpoint(*unpack(path), tuple(skipped))
         except (OSError, ValueError, KeyError) as error:
             skipped.append(f"{path.name}: {error}")
         except Exception as error:  # safetensors raises its own type for a broken header

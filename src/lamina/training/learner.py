@@ -16,7 +16,7 @@ from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.schedules import rates
 from lamina.training.tasks.feed import Feed
-from lamina.training.update import Differentiate, Update
+from lamina.training.update import Update
 from lamina.training.watching import Watcher
 
 SHOWN_LAYERS = 64
@@ -54,7 +54,6 @@ class Learner:
         recipe: how.
         executor: makes the way of execution of a learner; one operation after the other by default.
         change: moves the parameters; as the recipe says by default.
-        differentiate: see `Update`.
     """
 
     def __init__(
@@ -66,11 +65,10 @@ class Learner:
         recipe: Recipe,
         executor: "Callable[[Learner], Executor] | None" = None,
         change: Moving | None = None,
-        differentiate: Differentiate | None = None,
     ) -> None:
         self.model, self.feed, self.validation, self.objective, self.recipe = model, feed, validation, objective, recipe
         self.change = change or Moving([p for p in model.parameters() if p.requires_grad], recipe)
-        self.update = Update(model, feed, objective, recipe, self.change, differentiate)
+        self.update = Update(model, feed, objective, recipe, self.change)
         self.batches, self.step = feed.batches, 0
         base = self.change.rate
         self.rates = rates(recipe.schedule, float(base), recipe.epochs * feed.batches, feed.batches).tolist()

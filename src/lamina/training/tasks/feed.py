@@ -8,7 +8,7 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.training.objective import Objective
-from lamina.training.order import epoch_order as epoch_order
+from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Recipe
 
 CHECK_BATCH = 1000
