@@ -27,8 +27,8 @@ from lamina.architectures.build import configure
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
-from lamina.data.text import PairDataset, RunningText
-from lamina.data.tokens import TextPreprocess
+from lamina.data.text.texts import PairDataset, RunningText
+from lamina.data.text.tokens import TextPreprocess
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime
 

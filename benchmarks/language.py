@@ -81,8 +81,8 @@ def train(question: Question, seed: int, reset: str, device: str, epochs: int | 
 
 def bleus(run: Any, split: Any) -> dict[str, float]:
     """Translate the test part with beams."""
-    from lamina.data.text import answers_of, texts_of
-    from lamina.data.translation_metrics import bleu, chrf
+    from lamina.data.text.texts import answers_of, texts_of
+    from lamina.functional.translation_metrics import bleu, chrf
 
     test = split.open_test()
     written, wanted = run.predict(texts_of(test), beams=BEAMS).texts, answers_of(test)

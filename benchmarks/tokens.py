@@ -32,9 +32,9 @@ from lamina.data.dataset import Subset
 from lamina.data.load import load
 from lamina.data.ragged import lengths_of
 from lamina.data.splits import Split
-from lamina.data.text import RunningText
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import PAD, START
+from lamina.data.text.texts import RunningText
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import PAD, START
 from lamina.training.fit import fit
 from lamina.training.recipe import Adam, Clip, Recipe
 from lamina.training.runtime import Runtime
@@ -169,7 +169,7 @@ def compare(task: str, tokens: int, ours: Any, theirs: Any, facts: dict[str, Any
 
 def text(characters: int) -> RunningText:
     """A running text that needs no file: sentences of the phrase book."""
-    from lamina.data.text import texts_of
+    from lamina.data.text.texts import texts_of
 
     lines = "\n".join(texts_of(load("phrasebook", count=4000)))
     return RunningText.of((lines * (characters // len(lines) + 1))[:characters], shares=(1, 0, 0))

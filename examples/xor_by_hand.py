@@ -5,7 +5,7 @@ import sys
 
 import torch
 
-from lamina.classical.backpropagation import forward, name_parameters, objective
+from lamina.backprop.backpropagation import forward, name_parameters, objective
 from lamina.classical.descent import descend
 from lamina.functional.initialization import gaussian
 

@@ -16,7 +16,7 @@ BREAKERS = {
     "lamina.classical.kmeans -> lamina.classical.kmeans_lloyd": "the fast iteration needs the slow one's half steps",
     "lamina.data.dataset -> lamina.data.describe": "`describe` is a method of every dataset and needs all their kinds",
     "lamina.data.dataset -> lamina.data.splits": "`split` is a method of every dataset and makes subsets of it",
-    "lamina.data.descriptions -> lamina.data.load": "the digits with their words are the digits that `load` reads",
+    "lamina.data.text.descriptions -> lamina.data.load": "the digits with their words are the digits that `load` reads",
     "lamina.studies.samplers -> lamina.studies.tpe": "a sampler is read back by its name, and TPE is a sampler",
     "lamina.studies.workers -> lamina.studies.search": "a worker process does what the search does",
 }

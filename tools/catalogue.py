@@ -29,8 +29,8 @@ ERRATA = ROOT / "src/lamina/errata.toml"
 ID = re.compile(r"N[1-5]\.\d\d")
 CORRECTION = re.compile(r"^ *(?:Corrects|Differs):.*\n?(?:(?! *[A-Z][a-z]+:| *>>>| *$).+\n?)*", re.MULTILINE)
 PACKAGES = (
-    "functional", "classical", "layers", "architectures", "data", "training", "inspection", "populations", "studies",
-    "drawing", "experiments", "pages",
+    "functional", "backprop", "classical", "layers", "architectures", "data", "training", "inspection", "populations",
+    "studies", "drawing", "experiments", "pages",
 )  # fmt: skip
 HOMES = {"figure": r"drawing\.|experiments\.figures", "experiment": r"experiments\.", "dataset": r"data\."}
 SERVING = {"functional.activations", "functional.ode"}  # what equations of other modules are made of
@@ -102,7 +102,7 @@ def in_order(names: list[str], row: Item | None = None) -> tuple[str, ...]:
         module, _, own = name.removeprefix("lamina.").partition(":")
         package = module.partition(".")[0]
         rank = PACKAGES.index(package) if package in PACKAGES else len(PACKAGES)
-        record = own.endswith("Config") or (package in ("functional", "classical") and own[:1].isupper())
+        record = own.endswith("Config") or (package in ("functional", "backprop", "classical") and own[:1].isupper())
         chosen = row is not None and name == FIRST.get(row.id)
         return not chosen, bool(FAST.search(module)), not home.match(module), rank, module in SERVING, module, record
 

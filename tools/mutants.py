@@ -38,7 +38,7 @@ LOOP = ("order", "loop", "stopping", "recipe", "schedules", "objective")
 GROUPS = {
     "functional": (110, ["functional/*.py"]),
     "layers": (90, ["layers/*.py"]),
-    "classical": (90, ["classical/*.py"]),
+    "classical": (90, ["classical/*.py", "backprop/*.py"]),
     "architectures": (80, ["architectures/*.py"]),
     "rest": (70, ["data/splits.py", *(f"training/{name}.py" for name in LOOP)]),
 }
@@ -77,7 +77,7 @@ OPERATORS = [
 ]
 """Of cosmic-ray's 200 operators those whose mutants a person could have written, not `+` to `<<`, which raises."""
 TESTS = [
-    *(f"tests/{name}" for name in ("functional", "layers", "classical", "architectures", "conformance")),
+    *(f"tests/{name}" for name in ("functional", "layers", "classical", "backprop", "architectures", "conformance")),
     *("tests/data/test_splits.py", "tests/training/test_fit.py", "tests/training/test_step.py"),
 ]
 """Beside the doctests of the files and the tests that mirror them."""

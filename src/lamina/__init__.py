@@ -31,6 +31,7 @@ _HOME = {
     **dict.fromkeys(
         (
             "architectures",
+            "backprop",
             "classical",
             "data",
             "functional",
@@ -47,6 +48,7 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from lamina import architectures as architectures
+    from lamina import backprop as backprop
     from lamina import classical as classical
     from lamina import data as data
     from lamina import functional as functional

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from lamina.classical import backpropagation, kmeans, linear_regression, pca, perceptron_rule, polynomial
-from lamina.classical.bptt import backpropagate_through_time
+from lamina.backprop import backpropagation
+from lamina.backprop.through_time import backpropagate_through_time
+from lamina.classical import kmeans, linear_regression, pca, perceptron_rule, polynomial
 
 pytestmark = pytest.mark.cuda
 F64 = torch.float64

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
+from lamina.backprop.backpropagation import forward, name_parameters, objective
 from lamina.classical import linear_regression
-from lamina.classical.backpropagation import forward, name_parameters, objective
 from lamina.classical.descent import descend, learning_problem
 from lamina.functional.initialization import gaussian
 from lamina.functional.losses import mse_half, negative_log_likelihood

@@ -10,8 +10,8 @@ import torch
 from lamina._errors import ArgumentError, DataError
 from lamina.cli.values import settings
 from lamina.data.dataset import ArrayDataset, Spec
-from lamina.data.text import PairDataset, RunningText, TextDataset
-from lamina.data.tokens import TextPreprocess
+from lamina.data.text.texts import PairDataset, RunningText, TextDataset
+from lamina.data.text.tokens import TextPreprocess
 from lamina.experiments.trained import parts
 from lamina.report import commands
 from lamina.report.record import read

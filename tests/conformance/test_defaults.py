@@ -23,7 +23,7 @@ def things(*packages):
 
 def defaults():
     """Yield the arguments that have one of these names and a default."""
-    for place, thing in things("functional", "layers", "classical", "architectures"):
+    for place, thing in things("functional", "layers", "backprop", "classical", "architectures"):
         call = thing.__init__ if inspect.isclass(thing) else thing
         if inspect.isfunction(call):
             for argument in PROMISES.keys() & inspect.signature(call).parameters.keys():
@@ -38,7 +38,7 @@ def test_defaults_are_the_same_everywhere(place, argument, default):
 
 
 def test_configurations_and_results_are_frozen():
-    found = things("functional", "layers", "classical", "architectures", "data", "training")
+    found = things("functional", "layers", "backprop", "classical", "architectures", "data", "training")
     records = {place: thing for place, thing in found if inspect.isclass(thing) and dataclasses.is_dataclass(thing)}
     assert len(records) > 50
     assert {place for place, record in records.items() if not record.__dataclass_params__.frozen} == CHANGING

@@ -14,10 +14,10 @@ from torch.utils.data import IterableDataset, TensorDataset
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.dataset import ArrayDataset, Dataset
-from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.load import NAMED, SETS, classic_table, load
 from lamina.data.preprocess import Preprocess
-from lamina.data.tokens import TextPreprocess
+from lamina.data.text.descriptions import DescriptionPreprocess
+from lamina.data.text.tokens import TextPreprocess
 
 # Names
 
@@ -99,9 +99,9 @@ def test_named_sets_and_folders_are_handed_on(monkeypatch, tmp_path):
     named = types.ModuleType("lamina.data.named")
     named.load_named = lambda name: seen.append(name) or load("xor")
     monkeypatch.setitem(sys.modules, "lamina.data.named", named)
-    corpora = types.ModuleType("lamina.data.corpora")
+    corpora = types.ModuleType("lamina.data.text.corpora")
     corpora.LOADERS = {name: lambda name=name: seen.append(name) or load("xor") for name in NAMED[3:]}
-    monkeypatch.setitem(sys.modules, "lamina.data.corpora", corpora)
+    monkeypatch.setitem(sys.modules, "lamina.data.text.corpora", corpora)
     for name in NAMED:
         load(name)
     assert seen == list(NAMED) and NAMED[:3] == ("mnist", "fashion-mnist", "cifar10")

@@ -10,7 +10,7 @@ from lamina._errors import ArgumentError
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.sequences import FILLERS, adding, agreement, copying, next_input, order_only, wave
-from lamina.data.text import IGNORE
+from lamina.data.text.texts import IGNORE
 from lamina.functional.metrics import perplexity, token_accuracy
 
 

@@ -5,7 +5,7 @@ import lamina
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import agreement
 from lamina.data.synthetic import curve, truth_table
-from lamina.data.text import IGNORE
+from lamina.data.text.texts import IGNORE
 from lamina.experiments.together import (
     Check,
     accuracies,

@@ -7,9 +7,9 @@ from torch.nn.functional import cross_entropy
 import lamina
 from lamina._errors import ArgumentError, ShapeError
 from lamina.data.dataset import ArrayDataset, Spec
-from lamina.data.descriptions import DescribedDataset, DescriptionPreprocess
-from lamina.data.text import answers_of
-from lamina.data.vocabulary import END, PAD, START
+from lamina.data.text.descriptions import DescribedDataset, DescriptionPreprocess
+from lamina.data.text.texts import answers_of
+from lamina.data.text.vocabulary import END, PAD, START
 from lamina.report.render import render
 from lamina.training.fit import fit, resume
 from lamina.training.recipe import Adam, Recipe, Stopping

@@ -7,9 +7,9 @@ import torch
 
 import lamina
 from lamina.data.splits import Sealed, Split
-from lamina.data.text import PairDataset, RunningText, TextDataset
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import Wording
+from lamina.data.text.texts import PairDataset, RunningText, TextDataset
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import Wording
 from lamina.training.fit import fit
 from lamina.training.recipe import Adam, Clip, Recipe
 from lamina.training.tasks.kinds import task_of

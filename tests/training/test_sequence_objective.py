@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lamina._errors import ArgumentError, ShapeError
-from lamina.data.text import IGNORE
+from lamina.data.text.texts import IGNORE
 from lamina.functional.losses import sum_over_time
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe

@@ -10,9 +10,9 @@ import lamina
 from lamina._errors import ArgumentError, DataError, ShapeError
 from lamina.data.load import load
 from lamina.data.series import as_series
-from lamina.data.text import PairDataset, RunningText, TextDataset
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import Vocabulary
+from lamina.data.text.texts import PairDataset, RunningText, TextDataset
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import Vocabulary
 from lamina.experiments.trained import parts
 from lamina.report.render import render
 from lamina.training import fit as fit_module

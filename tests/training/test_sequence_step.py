@@ -10,11 +10,11 @@ from torch.nn.functional import cross_entropy
 import lamina
 from lamina._errors import ArgumentError
 from lamina.architectures.seq2seq import teacher_inputs
-from lamina.data.batching import bucketed_order, stream_windows
 from lamina.data.load import load
-from lamina.data.text import IGNORE, PairDataset, RunningText, TextDataset
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import START
+from lamina.data.text.batching import bucketed_order, stream_windows
+from lamina.data.text.texts import IGNORE, PairDataset, RunningText, TextDataset
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import START
 from lamina.functional.clipping import clip
 from lamina.training.executors import recording
 from lamina.training.executors.captured import capture

@@ -21,8 +21,8 @@ from lamina._errors import ArgumentError
 from lamina.architectures.adapt import changed_tensors, weight_layers
 from lamina.architectures.table import TABLE
 from lamina.cli import main, progress
-from lamina.data.text import answers_of, texts_of
-from lamina.data.translation_metrics import chrf
+from lamina.data.text.texts import answers_of, texts_of
+from lamina.functional.translation_metrics import chrf
 from lamina.layers.rbf import RadialBasis
 from lamina.report import commands, record
 from lamina.report.formatting import number

@@ -1,36 +1,26 @@
-"""Closed forms and classical algorithms of the notes, a module each: `classical.kmeans.fit(points, 3)`.
+"""Closed forms and classical algorithms of the notes, one module each: `classical.kmeans.fit(points, 3)`.
 
-Regression, estimation, k-means, PCA, the perceptron rule, and backpropagation by hand with its variants.
+Regression, estimation, k-means, PCA and the perceptron rule; backpropagation by hand is in `lamina.backprop`.
 """
 
 from lamina.classical import (
-    autograd_graph,
-    backpropagation,
-    bptt,
     descent,
     estimation,
     kmeans,
     linear_regression,
-    on_the_fly,
     pca,
     perceptron_rule,
     polynomial,
-    reuse,
     supervision,
 )
 
 __all__ = [
-    "autograd_graph",
-    "backpropagation",
-    "bptt",
     "descent",
     "estimation",
     "kmeans",
     "linear_regression",
-    "on_the_fly",
     "pca",
     "perceptron_rule",
     "polynomial",
-    "reuse",
     "supervision",
 ]

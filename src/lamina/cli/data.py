@@ -203,7 +203,7 @@ def _spread(data: "Dataset", samples: int) -> "Tensor":
 def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
     import torch
 
-    from lamina.data.text import text_of
+    from lamina.data.text.texts import text_of
 
     spec, test = data.spec, getattr(data, "official_test", None)
     facts = {"examples": len(data), "official_test": None if test is None else len(test), **spec.as_dict()}
@@ -227,7 +227,7 @@ def _draw(console: "Console", chosen: "Dataset") -> None:
     """Draw pictures side by side, each under its class."""
     import torch
 
-    from lamina.data.text import text_of
+    from lamina.data.text.texts import text_of
 
     inputs, targets = chosen.take(torch.arange(len(chosen)))
     pictures = [_small(picture) for picture in inputs]

@@ -6,7 +6,7 @@ import torch
 
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec, all_targets
-from lamina.data.text import IGNORE, text_of
+from lamina.data.text.texts import IGNORE, text_of
 
 _LINE = 72  # characters of a text that are shown
 

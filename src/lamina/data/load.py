@@ -22,11 +22,11 @@ from lamina.data import sequences, synthetic
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.cells import SUFFIXES, Format
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, fingerprints
-from lamina.data.descriptions import digit_words, load_descriptions
-from lamina.data.phrasebook import phrasebook
 from lamina.data.series import load_series
 from lamina.data.tables import load_table
-from lamina.data.text_files import form_of, load_pairs, load_running_text, load_text
+from lamina.data.text.descriptions import digit_words, load_descriptions
+from lamina.data.text.files import form_of, load_pairs, load_running_text, load_text
+from lamina.data.text.phrasebook import phrasebook
 
 PICTURES = ("mnist", "fashion-mnist", "cifar10")
 NAMED = (*PICTURES, "multi30k", "tatoeba", "tinyshakespeare", "sst2", "rt-polarity")
@@ -152,7 +152,7 @@ def _by_name(what: str | Path, options: dict[str, Any]) -> Dataset:
 
         return _called(load_named, f"{name!r}", options, name)
     if isinstance(what, str) and name in NAMED:
-        from lamina.data.corpora import LOADERS
+        from lamina.data.text.corpora import LOADERS
 
         return _called(LOADERS[name], f"{name!r}", options)
     if path.is_dir():

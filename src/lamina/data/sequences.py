@@ -12,7 +12,7 @@ from lamina._errors import above, at_least
 from lamina._types import Seed, Tensor
 from lamina.data.dataset import ArrayDataset, Spec, fingerprints
 from lamina.data.series import SeriesDataset, as_series
-from lamina.data.text import IGNORE
+from lamina.data.text.texts import IGNORE
 from lamina.functional.random import as_generator
 
 FILLERS = ("which", "we", "saw", "often", "near", "a", "small", "old", "garden", "again")

@@ -8,7 +8,7 @@ from lamina._errors import ShapeError
 from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
-from lamina.data.text import IGNORE
+from lamina.data.text.texts import IGNORE
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
 from lamina.experiments.together import accuracies, cross_entropies, train_members
 

@@ -10,7 +10,7 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig, ManyToOne, ManyToOneConfig
 from lamina.data.sequences import adding, copying
-from lamina.data.text import IGNORE
+from lamina.data.text.texts import IGNORE
 from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
 from lamina.experiments.together import Draw, Measure, cross_entropies, draws, squared_errors, train_members
 

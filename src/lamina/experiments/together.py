@@ -13,7 +13,7 @@ from torch import nn
 
 from lamina._types import Float, Num, Tensor
 from lamina.data.dataset import ArrayDataset
-from lamina.data.text import IGNORE
+from lamina.data.text.texts import IGNORE
 from lamina.functional.clipping import clip_by_global_norm
 from lamina.functional.optimizers import Number, Params
 from lamina.functional.random import as_generator

@@ -7,10 +7,10 @@ from torch import nn
 
 from lamina._types import Tensor
 from lamina.architectures.seq2seq import EncoderDecoder, EncoderDecoderConfig, teacher_inputs
-from lamina.data.phrasebook import EXAMPLE
-from lamina.data.text import IGNORE, PairDataset
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import END, PAD, START, Vocabulary
+from lamina.data.text.phrasebook import EXAMPLE
+from lamina.data.text.texts import IGNORE, PairDataset
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import END, PAD, START, Vocabulary
 from lamina.experiments.result import Claim, Result, Seeds, experiment, seed_range
 from lamina.experiments.together import cross_entropies, train_members
 

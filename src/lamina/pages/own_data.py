@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from lamina._errors import DataError, LaminaError
 from lamina.data.cells import SUFFIXES, Format, read_cells
 from lamina.data.pictures import SUFFIXES as PICTURES
-from lamina.data.text_files import form_of
+from lamina.data.text.files import form_of
 from lamina.pages.keeping import entry
 from lamina.pages.uploads import LARGEST, Upload
 

@@ -7,8 +7,8 @@ import torch
 from lamina._errors import DataError
 from lamina._types import Float, Tensor
 from lamina.architectures.seq2seq import EncoderDecoder
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import END, PAD, START
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import END, PAD, START
 from lamina.functional.recurrent import hidden
 from lamina.training.texts import copied, unknown_words
 

@@ -12,7 +12,7 @@ from lamina.architectures.build import build, configure, find
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.load import NAMED, SETS, load
 from lamina.data.splits import Split
-from lamina.data.text_files import form_of
+from lamina.data.text.files import form_of
 from lamina.training.folder import slug
 from lamina.training.recipe import Recipe, option_names, with_options
 from lamina.training.tasks.fits import SEQUENCES, check_fit

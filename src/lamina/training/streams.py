@@ -4,8 +4,8 @@ import torch
 
 from lamina._errors import at_least
 from lamina._types import Int, Tensor
-from lamina.data.batching import stream_windows
 from lamina.data.source import Source
+from lamina.data.text.batching import stream_windows
 
 CHECK_WINDOWS = 8  # windows a reader has at least in a check, so that its cold start weighs little
 

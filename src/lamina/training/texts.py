@@ -10,14 +10,14 @@ from torch import nn
 from lamina._errors import ArgumentError, DataError
 from lamina._types import Float, Int, Tensor
 from lamina.architectures.decoding import beam_search, sample
-from lamina.data.batching import sorted_order
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.cells import Format, decoded, read_bytes, read_cells, shown
-from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.ragged import lengths_of
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary
-from lamina.data.words import split_words
+from lamina.data.text.batching import sorted_order
+from lamina.data.text.descriptions import DescriptionPreprocess
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary
+from lamina.data.text.words import split_words
 from lamina.training.tasks.batches import as_state, no_state
 
 BATCH = 100

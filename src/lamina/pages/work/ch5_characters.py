@@ -11,12 +11,12 @@ import torch
 from lamina._errors import DataError, choice
 from lamina._types import Int, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
-from lamina.data.batching import stream_windows
-from lamina.data.corpora import tinyshakespeare
-from lamina.data.phrasebook import sentences
-from lamina.data.text import RunningText, running_text_of
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import PAD
+from lamina.data.text.batching import stream_windows
+from lamina.data.text.corpora import tinyshakespeare
+from lamina.data.text.phrasebook import sentences
+from lamina.data.text.texts import RunningText, running_text_of
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import PAD
 from lamina.experiments.trained import EAGER, parts
 from lamina.functional.losses import negative_log_likelihood
 from lamina.pages.work.races import paced

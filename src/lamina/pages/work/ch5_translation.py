@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from lamina.data.vocabulary import END, START
+from lamina.data.text.vocabulary import END, START
 from lamina.experiments.together import cross_entropies
 from lamina.experiments.trained import EAGER, parts
 from lamina.experiments.translation_toy import PAIRS, toy_batch, toy_set, translator

@@ -10,8 +10,8 @@ from lamina._errors import ArgumentError
 from lamina._types import Bool, Int, Tensor
 from lamina.architectures.seq2seq import teacher_inputs
 from lamina.data.source import Source
-from lamina.data.tokens import TokenSource
-from lamina.data.vocabulary import START
+from lamina.data.text.tokens import TokenSource
+from lamina.data.text.vocabulary import START
 from lamina.functional.random import uniform
 from lamina.functional.recurrent import State
 from lamina.training.objective import Objective

@@ -9,11 +9,11 @@ from torch import nn
 from lamina._errors import ArgumentError, ShapeError
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec, all_targets
-from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.data.text import answers_of, text_of
-from lamina.data.translation_metrics import exact_share
+from lamina.data.text.descriptions import DescriptionPreprocess
+from lamina.data.text.texts import answers_of, text_of
+from lamina.functional.translation_metrics import exact_share
 from lamina.training.look import Look
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.arrays import Arrays

@@ -5,10 +5,10 @@ from typing import Any
 
 from lamina._errors import ArgumentError
 from lamina.data.dataset import Dataset, Spec
-from lamina.data.descriptions import DescriptionPreprocess
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
-from lamina.data.tokens import TextPreprocess
+from lamina.data.text.descriptions import DescriptionPreprocess
+from lamina.data.text.tokens import TextPreprocess
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.descriptions import Descriptions
 from lamina.training.tasks.pairs import Pairs

@@ -10,10 +10,10 @@ from lamina._types import Tensor
 from lamina.architectures.seq2seq import teacher_inputs
 from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
-from lamina.data.text import answers_of, text_of, texts_of
-from lamina.data.tokens import TokenSource
-from lamina.data.translation_metrics import bleu, chrf, exact_share
-from lamina.data.vocabulary import PAD, START
+from lamina.data.text.texts import answers_of, text_of, texts_of
+from lamina.data.text.tokens import TokenSource
+from lamina.data.text.vocabulary import PAD, START
+from lamina.functional.translation_metrics import bleu, chrf, exact_share
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.batches import PairFeed
 from lamina.training.tasks.feed import Feed

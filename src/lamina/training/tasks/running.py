@@ -9,7 +9,7 @@ from torch import nn
 from lamina._errors import ArgumentError
 from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
-from lamina.data.text import running_text_of
+from lamina.data.text.texts import running_text_of
 from lamina.training.folder import RunFolder
 from lamina.training.recipe import Recipe
 from lamina.training.streams import StreamSource

@@ -14,9 +14,9 @@ from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.data.text import IGNORE, text_of
-from lamina.data.tokens import TextPreprocess, TokenSource
-from lamina.data.vocabulary import PAD, Wording
+from lamina.data.text.texts import IGNORE, text_of
+from lamina.data.text.tokens import TextPreprocess, TokenSource
+from lamina.data.text.vocabulary import PAD, Wording
 from lamina.functional.metrics import sequence_accuracy
 from lamina.training.look import with_threads
 from lamina.training.objective import Objective

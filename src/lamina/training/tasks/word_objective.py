@@ -7,8 +7,8 @@ from torch.nn.functional import cross_entropy
 
 from lamina._errors import ArgumentError, ShapeError
 from lamina._types import Tensor
-from lamina.data.text import IGNORE
-from lamina.data.vocabulary import PAD
+from lamina.data.text.texts import IGNORE
+from lamina.data.text.vocabulary import PAD
 from lamina.training.objective import Objective, choose
 
 _STEPS = ("translation", "language", "tagging", "description")  # tasks with an answer at every step

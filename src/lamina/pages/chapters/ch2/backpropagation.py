@@ -8,8 +8,8 @@ with app.setup:
     import torch
 
     from lamina.architectures.fnn import fnn_from_weights
-    from lamina.classical.autograd_graph import autograd_graph
-    from lamina.classical.backpropagation import (
+    from lamina.backprop.autograd_graph import autograd_graph
+    from lamina.backprop.backpropagation import (
         backpropagate,
         backpropagate_by_sample,
         forward,
@@ -17,9 +17,9 @@ with app.setup:
         pull_through_activation,
         unflatten,
     )
-    from lamina.classical.on_the_fly import train_on_the_fly
-    from lamina.classical.reuse import layer_gradients
-    from lamina.classical.sweep import autograd_values, sweep
+    from lamina.backprop.on_the_fly import train_on_the_fly
+    from lamina.backprop.reuse import layer_gradients
+    from lamina.backprop.sweep import autograd_values, sweep
     from lamina.drawing.charts import Series, chart
     from lamina.drawing.network import network
     from lamina.functional.activations import get_activation, softmax, softmax_vjp

@@ -8,7 +8,7 @@ with app.setup:
     import torch
 
     from lamina.architectures.build import build
-    from lamina.classical.backpropagation import name_parameters, objective
+    from lamina.backprop.backpropagation import name_parameters, objective
     from lamina.classical.descent import descend
     from lamina.drawing.charts import Series, chart, histogram
     from lamina.experiments.initialization import flow, network_flow

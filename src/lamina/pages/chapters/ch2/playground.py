@@ -13,7 +13,7 @@ with app.setup:
     from lamina.architectures.fnn import FNN
     from lamina.architectures.logic import TRUTH_INPUTS, TRUTH_TABLES, logic_gate, pre_activations
     from lamina.architectures.python_code import python_code
-    from lamina.classical.backpropagation import objective
+    from lamina.backprop.backpropagation import objective
     from lamina.drawing.network import network
     from lamina.functional.dense import affine, collapse_affine, depth, feedforward, is_deep, layer, parameter_count
     from lamina.inspection.gradient_flow import gradient_flow

@@ -12,8 +12,8 @@ with app.setup:
     from lamina._errors import LaminaError
     from lamina.architectures.decoding import sample
     from lamina.architectures.recurrent import ManyToMany
-    from lamina.data.batching import stream_windows
     from lamina.data.store import find
+    from lamina.data.text.batching import stream_windows
     from lamina.drawing.charts import Note, Series, chart
     from lamina.functional.activations import softmax
     from lamina.pages import kit

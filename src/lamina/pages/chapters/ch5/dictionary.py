@@ -8,7 +8,7 @@ with app.setup:
     import torch
 
     from lamina._errors import LaminaError
-    from lamina.data.vocabulary import SPECIAL, Vocabulary, Wording
+    from lamina.data.text.vocabulary import SPECIAL, Vocabulary, Wording
     from lamina.drawing.charts import Series, chart
     from lamina.functional.encoding import embedding, one_hot
     from lamina.functional.losses import negative_log_likelihood

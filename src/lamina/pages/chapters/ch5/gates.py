@@ -9,7 +9,7 @@ with app.setup:
     import marimo as mo
     import torch
 
-    from lamina.data.words import split_words
+    from lamina.data.text.words import split_words
     from lamina.drawing.cells import CELLS as WIRINGS
     from lamina.drawing.charts import Series, chart
     from lamina.drawing.wiring import evaluate

@@ -16,8 +16,8 @@ with app.setup:
         OneToManyConfig,
     )
     from lamina.architectures.seq2seq import EncoderDecoder, EncoderDecoderConfig
-    from lamina.classical.bptt import backpropagate_through_time
-    from lamina.data.vocabulary import Vocabulary
+    from lamina.backprop.through_time import backpropagate_through_time
+    from lamina.data.text.vocabulary import Vocabulary
     from lamina.drawing.cells import rnn_cell
     from lamina.drawing.charts import Series, chart
     from lamina.drawing.unrolled import bidirectional, deep, fnn_and_rnn, four_shapes, sequence_shape

@@ -17,8 +17,8 @@ import torch
 from lamina._errors import DataError, choice
 from lamina.data.dataset import Spec
 from lamina.data.store import require
-from lamina.data.text import PairDataset, RunningText, TextDataset, equal_texts
-from lamina.data.text_files import as_pairs, read_pairs
+from lamina.data.text.files import as_pairs, read_pairs
+from lamina.data.text.texts import PairDataset, RunningText, TextDataset, equal_texts
 
 TESTS = ("2016_flickr", "2017_flickr", "2017_mscoco", "2018_flickr")
 _MOST = 2**28  # bytes that one file may unpack to

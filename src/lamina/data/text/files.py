@@ -12,8 +12,8 @@ from typing import Any
 from lamina._errors import DataError, at_least, choice
 from lamina.data.cells import DELIMITERS, Format, decoded, read_bytes, read_cells, shown
 from lamina.data.tables import check_column, find_target, read_groups, read_target
-from lamina.data.text import PairDataset, RunningText, TextDataset, equal_texts
-from lamina.data.words import is_punctuation, split_words
+from lamina.data.text.texts import PairDataset, RunningText, TextDataset, equal_texts
+from lamina.data.text.words import is_punctuation, split_words
 
 FORMS = ("table", "text", "pairs", "language", "series", "descriptions")
 _SAMPLE = 2**16  # bytes that show what a file is

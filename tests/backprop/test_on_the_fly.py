@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.classical import backpropagation as bp
+from lamina.backprop import backpropagation as bp
+from lamina.backprop.on_the_fly import train_on_the_fly
 from lamina.classical.descent import descend
-from lamina.classical.on_the_fly import train_on_the_fly
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Momentum, iterate
 
 F64 = torch.float64

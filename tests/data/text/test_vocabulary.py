@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError, DataError, MissingExtraError
-from lamina.data import subwords, words
-from lamina.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary, Wording, with_words
-from lamina.data.words import clean, is_punctuation, join_words, split_words
+from lamina.data.text import subwords, words
+from lamina.data.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary, Wording, with_words
+from lamina.data.text.words import clean, is_punctuation, join_words, split_words
 
 ENGLISH, GERMAN = "The sun is shining today", "Heute scheint die Sonne"
 any_text = st.text(max_size=60)

@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 import torch
 
-from lamina.classical.backpropagation import backpropagate
-from lamina.classical.sweep import autograd_values, sweep
+from lamina.backprop.backpropagation import backpropagate
+from lamina.backprop.sweep import autograd_values, sweep
 from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
 
 F64 = torch.float64

@@ -12,7 +12,8 @@ from lamina._errors import ArgumentError, DataError
 from lamina.data.dataset import Dataset, Subset
 from lamina.data.load import load
 from lamina.data.splits import Sealed, k_fold
-from lamina.data.text import (
+from lamina.data.text.files import load_pairs, load_running_text, load_text, read_pairs
+from lamina.data.text.texts import (
     PairDataset,
     RunningText,
     TextDataset,
@@ -23,7 +24,6 @@ from lamina.data.text import (
     text_of,
     texts_of,
 )
-from lamina.data.text_files import load_pairs, load_running_text, load_text, read_pairs
 
 EMOJI = ["good 😀", "", "плохо", "שלום world", "bad\ud800", "x" * 10_000]
 

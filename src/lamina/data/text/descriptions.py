@@ -24,8 +24,8 @@ from lamina.data.dataset import ArrayDataset, Dataset, Described, Spec
 from lamina.data.preprocess import Preprocess
 from lamina.data.ragged import Ragged
 from lamina.data.tables import check_column, read_features, read_groups
-from lamina.data.text import answers_of, codes_of, text_of
-from lamina.data.vocabulary import END, Vocabulary, Wording
+from lamina.data.text.texts import answers_of, codes_of, text_of
+from lamina.data.text.vocabulary import END, Vocabulary, Wording
 
 DIGITS = {
     "english": "zero one two three four five six seven eight nine".split(),

@@ -12,14 +12,14 @@ import torch
 
 from lamina._errors import ArgumentError, DataError
 from lamina.data import store
-from lamina.data.corpora import LOADERS, TESTS, multi30k
 from lamina.data.download import File
 from lamina.data.load import NAMED, load
 from lamina.data.splits import k_fold
 from lamina.data.store import NamedSet
-from lamina.data.text import answers_of, running_text_of, texts_of
-from lamina.data.tokens import TextPreprocess
-from lamina.data.vocabulary import Wording
+from lamina.data.text.corpora import LOADERS, TESTS, multi30k
+from lamina.data.text.texts import answers_of, running_text_of, texts_of
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.vocabulary import Wording
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_tatoeba(publish):
 
 
 def test_tatoeba_bomb(publish, monkeypatch):
-    monkeypatch.setattr("lamina.data.corpora._MOST", 100)
+    monkeypatch.setattr("lamina.data.text.corpora._MOST", 100)
     publish("tatoeba", {"deu-eng.zip": zipped("a\tb\n" * 100)})
     with pytest.raises(DataError, match="`deu-eng.zip` unpacks to more than 100 bytes: get it again"):
         load("tatoeba")

@@ -6,7 +6,7 @@ import torch
 
 from lamina._errors import at_least
 from lamina._types import Float, Tensor
-from lamina.classical.backpropagation import forward, name_parameters, output_gradient, pull_through_activation
+from lamina.backprop.backpropagation import forward, name_parameters, output_gradient, pull_through_activation
 from lamina.classical.descent import Descent
 from lamina.functional.chain_rule import affine_pullback
 from lamina.functional.optimizers import OPTIMIZERS, GradientDescent, Optimizer, State

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.classical.autograd_graph import autograd_graph
-from lamina.classical.backpropagation import backpropagate
+from lamina.backprop.autograd_graph import autograd_graph
+from lamina.backprop.backpropagation import backpropagate
 
 F64 = torch.float64
 

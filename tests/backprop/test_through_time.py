@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError, ShapeError
-from lamina.classical.bptt import backpropagate_through_time
+from lamina.backprop.through_time import backpropagate_through_time
 from lamina.functional.activations import get_activation
 from lamina.functional.losses import negative_log_likelihood, squared_error, sum_over_time
 from lamina.functional.recurrent import output_step, rnn_step, unroll

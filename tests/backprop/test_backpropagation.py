@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError, ShapeError
-from lamina.classical import backpropagation as bp
+from lamina.backprop import backpropagation as bp
 from lamina.classical.descent import learning_problem
 from lamina.functional.activations import get_activation, softmax, softmax_vjp
 from lamina.functional.chain_rule import affine_pullback, chain_gradients

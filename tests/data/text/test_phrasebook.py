@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.data.grammar import Clause, noun_phrase
-from lamina.data.lexicon import LAKES, NOUNS, PLACES, PRONOUNS, TIMES, VERBS
 from lamina.data.load import load
-from lamina.data.phrasebook import EXAMPLE, phrasebook, question, reason, sentences, statement
-from lamina.data.text import answers_of, texts_of
-from lamina.data.tokens import TextPreprocess
-from lamina.data.translation_metrics import exact_share
-from lamina.data.words import split_words
+from lamina.data.text.grammar import Clause, noun_phrase
+from lamina.data.text.lexicon import LAKES, NOUNS, PLACES, PRONOUNS, TIMES, VERBS
+from lamina.data.text.phrasebook import EXAMPLE, phrasebook, question, reason, sentences, statement
+from lamina.data.text.texts import answers_of, texts_of
+from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.words import split_words
+from lamina.functional.translation_metrics import exact_share
 
 I, HE, SHE, WE, THEY = PRONOUNS
 OLD, SMALL, TIRED, NEW, RED = ("old", "alt"), ("small", "klein"), ("tired", "müd"), ("new", "neu"), ("red", "rot")

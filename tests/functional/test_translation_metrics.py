@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lamina._errors import DataError, MissingExtraError
-from lamina.data.translation_metrics import bleu, chrf, exact_share
+from lamina.functional.translation_metrics import bleu, chrf, exact_share
 
 GERMAN = ["Heute scheint die Sonne", "Der Hund schläft im Garten", "Sie liest ein gutes Buch"]
 GUESS = ["Heute scheint die Sonne", "Der Hund schläft", "sie liest ein gutes Auto"]

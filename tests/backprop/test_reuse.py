@@ -3,8 +3,8 @@ import itertools
 import pytest
 import torch
 
-from lamina.classical import backpropagation as bp
-from lamina.classical.reuse import layer_gradients
+from lamina.backprop import backpropagation as bp
+from lamina.backprop.reuse import layer_gradients
 from lamina.functional.activations import get_activation
 from lamina.functional.chain_rule import layer_jacobian
 

@@ -13,12 +13,12 @@ import torch
 
 from lamina._errors import DataError, at_least
 from lamina._types import Float, Int, Num, Tensor
-from lamina.data.batching import bucketed_order, sorted_order
 from lamina.data.dataset import Dataset, Described, Spec
 from lamina.data.ragged import Ragged
 from lamina.data.source import Key, Source
-from lamina.data.text import answers_of, running_text_of, texts_of
-from lamina.data.vocabulary import END, Vocabulary, Wording
+from lamina.data.text.batching import bucketed_order, sorted_order
+from lamina.data.text.texts import answers_of, running_text_of, texts_of
+from lamina.data.text.vocabulary import END, Vocabulary, Wording
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TextPreprocess:
         target_std: of real targets.
         fitted_on: how many texts, or characters of a running text, the dictionary was made of; 0 where nobody knows.
 
-    >>> from lamina.data.text import TextDataset
+    >>> from lamina.data.text.texts import TextDataset
     >>> data = TextDataset.of(["a fine film", "no fun"], torch.tensor([1, 0]), ("bad", "good"))
     >>> prepare = TextPreprocess.fit(data)
     >>> prepare.input_size, prepare.output_size, prepare.encode(data).take(torch.tensor([0, 1]))[0].tolist()
@@ -160,7 +160,7 @@ class TextPreprocess:
     def from_dict(cls, values: Mapping[str, Any]) -> "TextPreprocess":
         """Make a preparation of what `as_dict` gave.
 
-        >>> from lamina.data.text import PairDataset
+        >>> from lamina.data.text.texts import PairDataset
         >>> prepare = TextPreprocess.fit(PairDataset.of(["yes"], ["ja"]))
         >>> TextPreprocess.from_dict(prepare.as_dict()) == prepare
         True
@@ -241,7 +241,7 @@ class TokenSource(Source):
         device: where batches are wanted.
         multiple: widths are rounded up to a multiple of this, so that a captured or compiled step sees few of them.
 
-    >>> from lamina.data.text import PairDataset
+    >>> from lamina.data.text.texts import PairDataset
     >>> data = PairDataset.of(["good morning", "yes"], ["guten Morgen", "ja"])
     >>> source = TextPreprocess.fit(data).source(data)
     >>> inputs, targets = source.batch(torch.tensor([0, 1]))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError, DataError
-from lamina.data.batching import bucketed_order, padding_share, sorted_order, stream_windows
+from lamina.data.text.batching import bucketed_order, padding_share, sorted_order, stream_windows
 
 
 @given(st.lists(st.integers(0, 50), max_size=60), st.integers(1, 9), st.integers(0, 3), st.integers(0, 3))

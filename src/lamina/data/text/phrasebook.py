@@ -15,7 +15,7 @@ import torch
 from lamina._errors import at_least
 from lamina._types import Seed
 from lamina.data.dataset import Subset
-from lamina.data.grammar import (
+from lamina.data.text.grammar import (
     Adverbial,
     Clause,
     Phrase,
@@ -26,7 +26,7 @@ from lamina.data.grammar import (
     german_subordinate,
     noun_phrase,
 )
-from lamina.data.lexicon import (
+from lamina.data.text.lexicon import (
     ADJECTIVES,
     FUTURE,
     IT,
@@ -42,8 +42,8 @@ from lamina.data.lexicon import (
     TIMES,
     VERBS,
 )
-from lamina.data.text import Divided, PairDataset, answers_of, texts_of
-from lamina.data.words import split_words
+from lamina.data.text.texts import Divided, PairDataset, answers_of, texts_of
+from lamina.data.text.words import split_words
 from lamina.functional.random import as_generator
 
 EXAMPLE = ("The sun is shining today", "Heute scheint die Sonne")

@@ -9,9 +9,9 @@ from lamina._errors import ArgumentError, DataError
 from lamina.architectures.seq2seq import teacher_inputs
 from lamina.data.load import load
 from lamina.data.ragged import lengths_of
-from lamina.data.text import PairDataset, RunningText, TextDataset
-from lamina.data.tokens import TextPreprocess, TokenSource
-from lamina.data.vocabulary import END, PAD, START, UNKNOWN, Wording
+from lamina.data.text.texts import PairDataset, RunningText, TextDataset
+from lamina.data.text.tokens import TextPreprocess, TokenSource
+from lamina.data.text.vocabulary import END, PAD, START, UNKNOWN, Wording
 
 FILMS = TextDataset.of(["a good film", "", "a bad, bad film"], torch.tensor([1, 0, 0]), ("no", "yes"), source="films")
 PAIRS = PairDataset.of(["The sun is shining today", "yes"], ["Heute scheint die Sonne", "Ja"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from lamina._types import Float, Tensor
-from lamina.classical.backpropagation import forward, output_gradient, pull_through_activation
+from lamina.backprop.backpropagation import forward, output_gradient, pull_through_activation
 from lamina.functional.chain_rule import affine_pullback
 
 

@@ -5,10 +5,10 @@ import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.dataset import ArrayDataset, Spec
-from lamina.data.descriptions import DescribedDataset, DescriptionPreprocess, digit_words, load_descriptions
 from lamina.data.load import digits, load
-from lamina.data.text import answers_of
-from lamina.data.vocabulary import END, PAD, Wording
+from lamina.data.text.descriptions import DescribedDataset, DescriptionPreprocess, digit_words, load_descriptions
+from lamina.data.text.texts import answers_of
+from lamina.data.text.vocabulary import END, PAD, Wording
 
 ROWS = "animal,age,says\n" + "".join(f"{a},{i},{t}\n" for i in range(3) for a, t in (("cat", "meow"), ("dog", "woof!")))
 

@@ -1,0 +1,1 @@
+"""Texts: files, words, dictionaries, corpora and the phrase book."""
