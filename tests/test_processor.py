@@ -15,8 +15,8 @@ import lamina
 from lamina import _processor
 from lamina._errors import InstructionError
 from lamina._processor import LIMIT, bfloat16_limit, require_bfloat16
-from lamina.classical import kmeans_lloyd
 from lamina.data import synthetic
+from lamina.kernels import kmeans as kmeans_lloyd
 from lamina.training.runtime import Runtime
 
 WITHOUT_AMX = Path(__file__).parent / "without_amx"

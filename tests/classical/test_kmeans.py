@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from lamina._errors import ArgumentError, ShapeError
-from lamina.classical import kmeans, kmeans_lloyd
+from lamina.classical import kmeans
+from lamina.kernels import kmeans as kmeans_lloyd
 
 F64 = torch.float64
 RECTANGLE = torch.tensor([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.0]], dtype=F64)

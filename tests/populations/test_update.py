@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from lamina.functional.optimizers import State
+from lamina.kernels.native import compiler
+from lamina.kernels.update_native import NativeUpdate
 from lamina.populations import forms as updates
 from lamina.populations.forms import make_update
-from lamina.populations.native import compiler
 from lamina.populations.update import MOMENTS, Update, numbers_of, reference
-from lamina.populations.update_native import NativeUpdate
 from lamina.training.recipe import SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
 
 K = 5
@@ -91,7 +91,7 @@ def test_every_compiled_update_equals_the_reference(kind, penalty, clip):
 @pytest.mark.cuda
 @pytest.mark.parametrize("kind,penalty,clip", list(product(OPTIMIZERS, PENALTIES, CLIPS)))
 def test_the_kernels_equal_the_reference(kind, penalty, clip):
-    from lamina.populations.update_cuda import CudaUpdate
+    from lamina.kernels.update_cuda import CudaUpdate
 
     assert_equals_reference(CudaUpdate, kind, penalty, clip, device="cuda")
     assert_equals_reference(CudaUpdate, kind, penalty, clip, torch.float32, "cuda", 1e-5)
@@ -117,5 +117,5 @@ def test_the_form_is_chosen_by_work_and_compiler(monkeypatch):
     many = updates.WORTH
     if compiler():
         assert make_update(ours, state, numbers, steps=many).kind == "native"
-    monkeypatch.setattr("lamina.populations.native.compiler", lambda: None)
+    monkeypatch.setattr("lamina.kernels.native.compiler", lambda: None)
     assert make_update(ours, state, numbers, steps=many).kind == "reference"

@@ -2,7 +2,7 @@ r"""k-means clustering (§1.2 of the notes): N points, k centroids, two half ste
 
 The half steps `assign` and `update` take any number of leading axes on the centroids, so that many runs from different
 starts are one computation: axis `restart` in what follows. The loop can be watched half step by half step
-(`half_steps`), which is the specification, or run to its end (`fit`), which takes the fast path of `kmeans_lloyd`.
+(`half_steps`), which is the specification, or run to its end (`fit`), which takes the fast path of `kernels.kmeans`.
 """
 
 from collections.abc import Iterator
@@ -256,7 +256,7 @@ def fit(
         mu = first_centroids(points, clusters, start, restarts, seed)
     else:
         mu = _given(start, clusters, points.shape[1])
-    from lamina.classical.kmeans_lloyd import lloyd  # which needs the half steps above
+    from lamina.kernels.kmeans import lloyd  # which needs the half steps above
 
     ends = lloyd(points, mu, empty, max_iterations)
     # Means of all points of a cluster anew, so that they do not depend on the way to them; a group of runs at a time.

@@ -1,10 +1,10 @@
 """Choose the form of a population's update."""
 
 from lamina.functional.optimizers import Params, State
-from lamina.populations import native
+from lamina.kernels import native
+from lamina.kernels.update_cuda import CudaUpdate
+from lamina.kernels.update_native import NativeUpdate
 from lamina.populations.update import Numbers, Update
-from lamina.populations.update_cuda import CudaUpdate
-from lamina.populations.update_native import NativeUpdate
 
 WORTH = 2**27
 """Entries times updates from which on half a second of compiling is repaid."""

@@ -8,9 +8,8 @@ import torch
 from torch.func import vmap
 
 from lamina._types import Tensor
-from lamina.functional import nvrtc
 from lamina.functional.random import dropout
-from lamina.populations import native
+from lamina.kernels import native, nvrtc
 
 THREADS, BLOCKS = 256, 4096
 

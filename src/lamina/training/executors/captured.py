@@ -16,14 +16,14 @@ from torch import nn
 from lamina._errors import ArgumentError
 from lamina._types import Tensor
 from lamina.data.source import Source
+from lamina.kernels import small_networks as kernels
+from lamina.kernels.small_networks import Kernels
 from lamina.layers.dropout import load_run_state_, run_state
 from lamina.layers.half_weights import HalfWeights
-from lamina.training import kernels
 from lamina.training.change import Moving
 from lamina.training.executors.eager import Eager
 from lamina.training.executors.recording import Graphs
 from lamina.training.fused import FusedAdam, FusedSGD
-from lamina.training.kernels import Kernels
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe

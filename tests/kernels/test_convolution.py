@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn.functional import avg_pool2d, leaky_relu, max_pool2d
 
+from lamina.kernels.convolution import ACTIVATIONS, Form, convolved
 from lamina.layers.detector import scaled_tanh
-from lamina.populations.maps import ACTIVATIONS, Form, convolved
 from lamina.populations.pictures import stacked_conv2d
 
 FUNCTIONS = {

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.functional import gru_cuda
-from lamina.functional.gru_cuda import Plan, choose
+from lamina.kernels import gru_cuda
+from lamina.kernels.gru_cuda import Plan, choose
 
 H200 = {"processors": 132, "shared_memory": 232448}
 TOLERANCE = {torch.float32: 6e-7, torch.bfloat16: 4e-3, torch.float16: 5e-4}

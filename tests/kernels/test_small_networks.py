@@ -8,21 +8,21 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from kernels.cuda_on_cpu import emulated
 from lamina.architectures.build import build
 from lamina.data.augment import Augment, augment
 from lamina.data.dataset import Subset
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.experiments.trained import parts
-from lamina.training import kernels as module
+from lamina.kernels import small_networks as module
+from lamina.kernels.small_networks import Kernels, SmallLayers, fits_convolution, fits_linear
 from lamina.training.executors import captured, recording
 from lamina.training.fused import FusedAdam
-from lamina.training.kernels import Kernels, SmallLayers, fits_convolution, fits_linear
 from lamina.training.learner import Learner
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.feed import Feed
-from training.cuda_on_cpu import emulated
 
 DEVICES = [
     pytest.param("cpu", marks=pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")),
@@ -35,7 +35,7 @@ DEVICES = [
 
 @pytest.fixture(scope="module")
 def on_cpu(tmp_path_factory):
-    source = importlib.resources.files("lamina.training") / "kernels.cu"
+    source = importlib.resources.files("lamina.kernels") / "small_networks.cu"
     return Kernels(emulated(source, tmp_path_factory.mktemp("kernels")))
 
 

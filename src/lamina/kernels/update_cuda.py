@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from lamina._types import Tensor
-from lamina.functional import nvrtc
 from lamina.functional.optimizers import Params, State
-from lamina.populations.native import source
+from lamina.kernels import nvrtc
+from lamina.kernels.native import source
 from lamina.populations.update import Numbers, Table, Update
 
 THREADS = 256  # kThreads

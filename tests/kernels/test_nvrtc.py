@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from lamina.functional import nvrtc
+from lamina.kernels import nvrtc
 
 
 def test_a_failed_call_is_named():

@@ -1,11 +1,11 @@
-"""The passes of batch norm + ReLU as Triton kernels for channels-last tensors; see `fused_norm` for the formulas.
+"""The passes of batch norm + ReLU as Triton kernels for channels-last tensors; see `norm` for the formulas.
 
 A channels-last tensor is a matrix with one row a pixel and one column a channel. A matrix narrower than `COLUMNS` is
 read as one of `COLUMNS` columns (several pixels a row), so that one compiled kernel serves every width. Sums over the
 batch are made in two stages, without atomic additions: each program adds up its rows, and a second kernel adds up what
 the programs found, in fixed order. The result is the same every time.
 
-Import this module only where triton is installed (`fused_norm` does so when a CUDA tensor arrives).
+Import this module only where triton is installed (`norm` does so when a CUDA tensor arrives).
 """
 
 from typing import no_type_check

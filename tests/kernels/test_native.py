@@ -1,6 +1,6 @@
 import pytest
 
-from lamina.populations.native import compile_native, compiler
+from lamina.kernels.native import compile_native, compiler
 
 
 @pytest.mark.skipif(compiler() is None, reason="needs g++")
@@ -12,6 +12,6 @@ def test_a_compiler_that_refuses_is_quoted(monkeypatch, tmp_path):
     assert library.three() == 3
     assert [path.suffix for path in (tmp_path / "lamina" / "kernels").iterdir()] == [".so"]
     assert compile_native('extern "C" int three() { return N; }', {"N": 3}).three() == 3
-    monkeypatch.setattr("lamina.populations.native.compiler", lambda: None)
+    monkeypatch.setattr("lamina.kernels.native.compiler", lambda: None)
     with pytest.raises(RuntimeError, match="none was found"):
         compile_native("again, no program", {})

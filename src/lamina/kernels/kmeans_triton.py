@@ -7,7 +7,7 @@ they are computed anew from differences. Points that change their cluster are ca
 additions in float64. The other kernel moves the centroids and says which runs have converged, so that the host need
 not look in between.
 
-Import this module only where triton is installed (`kmeans_lloyd` does so when points on a CUDA device arrive).
+Import this module only where triton is installed (`kernels.kmeans` does so when points on a CUDA device arrive).
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 
 from lamina._types import Tensor
-from lamina.classical.kmeans_lloyd import Ends
+from lamina.kernels.kmeans import Ends
 
 MOST = 128
 """The most clusters, and the most coordinates, for which a program can hold its block of points."""

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 
 from lamina._types import Tensor
-from lamina.functional import nvrtc
-from lamina.populations import native
+from lamina.kernels import native, nvrtc
 
 THREADS = 64
 ACTIVATIONS = ("tanh", "relu", "sigmoid")

@@ -1,7 +1,7 @@
 r"""The notes' GRU along a whole sequence, fast: one matrix product for all inputs, a backward pass derived by hand.
 
 `functional.recurrent.unroll` with `gru_step` is the specification and stays the readable form; what is here gives the
-same numbers in less time. On CUDA the two loops over time run in `functional.gru_cuda` where that has a kernel for
+same numbers in less time. On CUDA the two loops over time run in `kernels.gru_cuda` where that has a kernel for
 the sizes, else, and on any other device, as the plain torch operations below. Time is the first axis inside.
 
 Forward, with $x^{<t>} = W_{\cdot u} u^{<t>} + b$ made for all times at once and $W_r, W_u, W_c$ the columns that act on
@@ -294,7 +294,7 @@ def _kernels(weight_h: Tensor, h0: Tensor) -> Any:
     """Return the module with the kernels when there is one for this device, precision and size."""
     if not weight_h.is_cuda:
         return None
-    from lamina.functional import gru_cuda
+    from lamina.kernels import gru_cuda
 
     return gru_cuda if gru_cuda.available(weight_h.dtype, *h0.shape) else None
 

@@ -1,4 +1,4 @@
-"""Triton kernels for a pre-activation bottleneck block in bfloat16; see `fused_bottleneck` for the formulas.
+"""Triton kernels for a pre-activation bottleneck block in bfloat16; see `bottleneck` for the formulas.
 
 In ResNet-1001 every tensor is so small, and every convolution so narrow (16 to 64 channels), that a GPU waits for
 memory and for launches. Here the normalization and ReLU before a convolution are computed when its input is loaded, and
@@ -16,7 +16,7 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from lamina.functional.norm_triton import _statistics, _total
+from lamina.kernels.norm_triton import _statistics, _total
 
 
 @triton.jit

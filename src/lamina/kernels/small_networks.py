@@ -1,4 +1,4 @@
-"""The kernels of `kernels.cu` as functions of tensors, for captured updates of small networks on CUDA.
+"""The kernels of `small_networks.cu` as functions of tensors, for captured updates of small networks on CUDA.
 
 Each replaces a row of launches that together do the same, or a library's kernel that is slow at such sizes; equality
 with torch is tested. Where they do not apply, a caller goes on with torch: see `load` and the functions named `fits`.
@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from lamina._types import Tensor
 from lamina.data.augment import Augment
-from lamina.functional import nvrtc
+from lamina.kernels import nvrtc
 
 NAMES = ("take_pictures", "judge", "adam", "product", "convolve", "convolve_weights", "sum_parts")
 THREADS = 256  # kThreads
@@ -391,7 +391,7 @@ def load(device: int) -> Kernels | None:
     Args:
         device: the number of a CUDA device, the current one.
     """
-    source = (importlib.resources.files("lamina.training") / "kernels.cu").read_text(encoding="utf-8")
+    source = (importlib.resources.files("lamina.kernels") / "small_networks.cu").read_text(encoding="utf-8")
     try:
         kernels = nvrtc.compile_kernels(source, NAMES, {}, SHARED_MEMORY)
     except (RuntimeError, OSError, AttributeError) as error:

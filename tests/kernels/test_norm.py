@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from lamina.functional import fused_norm
-from lamina.functional.fused_norm import (
+from lamina.kernels import norm as fused_norm
+from lamina.kernels.norm import (
     batch_norm_relu,
     batch_norm_relu_and_skip,
     batch_norm_relu_reference,

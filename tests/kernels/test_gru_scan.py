@@ -8,8 +8,8 @@ from torch.autograd import forward_ad
 from torch.func import jacrev, vmap
 
 from lamina._errors import ShapeError
-from lamina.functional.gru_scan import follows_operations, gru_scan, scan_backward, scan_forward
 from lamina.functional.recurrent import gru_step, unroll
+from lamina.kernels.gru_scan import follows_operations, gru_scan, scan_backward, scan_forward
 
 F64 = torch.float64
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from lamina._types import Float, Tensor
-from lamina.functional import nvrtc
-from lamina.populations.native import source
+from lamina.kernels import nvrtc
+from lamina.kernels.native import source
 
 ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "scaled_tanh", "leaky_relu")
 """In the order of the macro ACT."""

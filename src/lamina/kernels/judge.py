@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from lamina._types import Float, Int, Tensor
-from lamina.functional import nvrtc
-from lamina.populations import native
+from lamina.kernels import native, nvrtc
 
 THREADS = 128  # kThreads
 _COUNTERS = ("loss_sum", "score_sum", "ever", "good", "active", "alive")

@@ -9,7 +9,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from lamina.functional.nvrtc import _value
+from lamina.kernels.nvrtc import _value
 
 SHIM = r"""
 #include <ucontext.h>

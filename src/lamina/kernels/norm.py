@@ -225,7 +225,7 @@ def kernels_apply(inputs: Tensor) -> bool:
 def kernels() -> Any:
     """Import the kernels, not before a CUDA tensor needs them; None without triton, which torch's CUDA builds bring."""
     try:
-        return import_module("lamina.functional.norm_triton")
+        return import_module("lamina.kernels.norm_triton")
     except ImportError:
         return None
 

@@ -8,7 +8,7 @@ import ctypes
 
 from lamina._types import Tensor
 from lamina.functional.optimizers import Params, State
-from lamina.populations import native
+from lamina.kernels import native
 from lamina.populations.update import Numbers, Table, Update
 
 

@@ -101,7 +101,7 @@ def lloyd(
 def _kernels() -> Any:
     """Import the kernels, not before a CUDA tensor needs them; None without triton, which torch's CUDA builds bring."""
     try:
-        return import_module("lamina.classical.kmeans_triton")
+        return import_module("lamina.kernels.kmeans_triton")
     except ImportError:
         return None
 

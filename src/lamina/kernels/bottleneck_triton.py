@@ -1,6 +1,6 @@
-"""Launch the kernels of a pre-activation bottleneck block; see `fused_bottleneck` for the formulas.
+"""Launch the kernels of a pre-activation bottleneck block; see `bottleneck` for the formulas.
 
-Import this module only where triton is installed (`fused_bottleneck` does so when a block asks for it).
+Import this module only where triton is installed (`bottleneck` does so when a block asks for it).
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import torch
 import triton
 
 from lamina._types import Tensor
-from lamina.functional.bottleneck_kernels_triton import (
+from lamina.kernels.bottleneck_kernels_triton import (
     _fold_gradients_kernel,
     _fold_statistics_kernel,
     _input_gradient_kernel,
@@ -24,7 +24,7 @@ from lamina.functional.bottleneck_kernels_triton import (
     _widen_backward_kernel,
     _widen_kernel,
 )
-from lamina.functional.norm_triton import FINISH_CHANNELS, FINISH_PARTS, Running, partial_sums
+from lamina.kernels.norm_triton import FINISH_CHANNELS, FINISH_PARTS, Running, partial_sums
 
 Norm = tuple[Tensor, Tensor, Tensor, Tensor]
 """Mean, 1 / standard deviation, scale and offset of a normalization."""

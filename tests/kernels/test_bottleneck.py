@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from lamina.functional.fused_bottleneck import block_kernels_apply
-from lamina.functional.fused_norm import recorded_kernels
+from lamina.kernels.bottleneck import block_kernels_apply
+from lamina.kernels.norm import recorded_kernels
 from lamina.layers.bottleneck import PreActBottleneck
 from lamina.layers.half_weights import HalfWeights
 

@@ -14,7 +14,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from lamina._types import Float, Tensor
-from lamina.functional.fused_norm import Running, kernels_apply
+from lamina.kernels.norm import Running, kernels_apply
 
 Norm = tuple[Tensor, Tensor, Running | None, float, float]
 """Weight, bias, running statistics (None when they stay), momentum and eps of a batch normalization."""
@@ -23,7 +23,7 @@ Norm = tuple[Tensor, Tensor, Running | None, float, float]
 @cache
 def kernels() -> Any:
     """Import the kernels: not before they are needed."""
-    return import_module("lamina.functional.bottleneck_triton")
+    return import_module("lamina.kernels.bottleneck_triton")
 
 
 @cache
