@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from lamina.kernels.nvrtc import _value
+from lamina.kernels.sources import source
 
 SHIM = r"""
 #include <ucontext.h>
@@ -58,9 +59,9 @@ struct alignas(16) float4 { float x, y, z, w; };
 """
 
 
-def emulated(source: Path, folder: Path):
-    """Compile the kernels of a file and return what launches them by name on CPU tensors."""
-    text = source.read_text()
+def emulated(name: str, folder: Path):
+    """Compile the kernels of a text of the package and return what launches them by name on CPU tensors."""
+    text = source(name)
     code = SHIM + re.sub(r"extern __shared__ float (\w+)\[\];", r"float* \1 = dynamic_memory;", text)
     code = re.sub(r"^#pragma unroll.*$", "", code, flags=re.MULTILINE)
     for name, inside in re.findall(r'extern "C" __global__ void (\w+)\(([^)]*)\)', text):

@@ -220,5 +220,5 @@ def test_a_kernel_that_does_not_compile_is_reported_and_not_used(monkeypatch):
         raise RuntimeError("NVRTC refused a kernel: no such architecture")
 
     monkeypatch.setattr(gru_cuda.nvrtc, "compile_kernels", refuse)
-    with pytest.warns(RuntimeWarning, match="without its CUDA kernel: NVRTC refused"):
+    with pytest.warns(RuntimeWarning, match="gru.cu cannot be compiled, torch.s kernels are used: NVRTC refused"):
         assert not gru_cuda.available(torch.bfloat16, 3, 11)

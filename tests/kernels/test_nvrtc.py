@@ -13,6 +13,11 @@ def test_a_failed_call_is_named():
         nvrtc._check(218, "cuModuleLoadData")
 
 
+def test_what_cannot_be_compiled_is_reported_and_not_used():
+    with pytest.warns(RuntimeWarning, match=r"gru\.cu cannot be compiled, torch's kernels are used: "):
+        assert nvrtc.library_or_none("gru.cu", ("gru_forward",), 0) is None  # no macros, and here no GPU either
+
+
 @pytest.mark.cuda
 def test_a_refused_source_comes_with_the_log_of_the_compiler():
     with pytest.raises(RuntimeError, match=r"(?s)NVRTC refused a kernel: .*undeclared_name"):

@@ -1,6 +1,5 @@
 """The kernels of small networks against torch: on the CPU through an emulation, on a GPU as they are."""
 
-import importlib.resources
 import shutil
 from dataclasses import replace
 
@@ -16,8 +15,9 @@ from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.experiments.trained import parts
 from lamina.kernels import small_networks as module
-from lamina.kernels.small_networks import Kernels, SmallLayers, fits_convolution, fits_linear
+from lamina.kernels.small_networks import Kernels, fits_convolution, fits_linear
 from lamina.training.executors import captured, recording
+from lamina.training.executors.small import SmallLayers
 from lamina.training.fused import FusedAdam
 from lamina.training.learner import Learner
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
@@ -35,8 +35,7 @@ DEVICES = [
 
 @pytest.fixture(scope="module")
 def on_cpu(tmp_path_factory):
-    source = importlib.resources.files("lamina.kernels") / "small_networks.cu"
-    return Kernels(emulated(source, tmp_path_factory.mktemp("kernels")))
+    return Kernels(emulated("small_networks.cu", tmp_path_factory.mktemp("kernels")))
 
 
 @pytest.fixture(params=DEVICES)
@@ -69,7 +68,9 @@ def test_pictures_are_taken_changed_and_normalized_bit_for_bit(kernels, changes,
     order = torch.randperm(9, generator=generator).to(kernels.device)
     cursor, count = (torch.tensor(v, device=kernels.device) for v in (3, 41))
     factor, shift = (normal(channels, seed=s, device=kernels.device) for s in (2, 3))
-    inputs, labels = kernels.take_pictures(pictures, targets, order, cursor, count, (factor, shift), 5, -17, changes)
+    c = changes or Augment()
+    how = (c.crop, c.translate, int(c.flip), c.cutout)
+    inputs, labels = kernels.take_pictures(pictures, targets, order, cursor, count, (factor, shift), 5, -17, how)
     chosen = order[3:8]
     expected = pictures[chosen]
     if changes is not None:

@@ -5,7 +5,6 @@ matrices and one call; the gradient of the recurrent weights is one product over
 """
 
 import ctypes
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,8 +17,8 @@ THREADS = 64
 ACTIVATIONS = ("tanh", "relu", "sigmoid")
 """Of plain cells that have a compiled step."""
 
-_NAMES = ("lstm_forward", "lstm_backward", "gru_gates", "gru_forward", "gru_backward", "gru_gates_backward",
-          "rnn_forward", "rnn_backward")  # fmt: skip
+_NAMES = ("lstm_forward_all", "lstm_backward_all", "gru_gates_all", "gru_forward_all", "gru_backward_all",
+          "gru_gates_backward_all", "rnn_forward_all", "rnn_backward_all")  # fmt: skip
 
 
 class _View(ctypes.Structure):
@@ -34,12 +33,6 @@ class _Step(ctypes.Structure):
     ]
 
 
-@functools.cache
-def _kernels(device: int, double: int) -> Any:
-    names = [f"{name}_all" for name in _NAMES]
-    return nvrtc.compile_kernels(native.source("cells.cu"), names, {"DOUBLE": double}, 0)
-
-
 class _Calls:
     """The compiled steps for K cells of one size.
 
@@ -52,11 +45,11 @@ class _Calls:
     def __init__(self, like: Tensor, mask: Tensor | None, activation: str) -> None:
         self._shape, self._mask, self._cuda = tuple(like.shape), mask, like.is_cuda
         self._activation = ACTIVATIONS.index(activation) if activation in ACTIVATIONS else 0
-        double = int(like.dtype == torch.float64)
+        definitions = (("DOUBLE", int(like.dtype == torch.float64)),)
         if self._cuda:
-            self._kernels = _kernels(like.device.index or 0, double)
+            self._kernels = nvrtc.library("cells.cu", _NAMES, like.device, definitions)
         else:
-            self._library = native.library("cells.cu", (("DOUBLE", double),))
+            self._library = native.library("cells.cu", definitions)
 
     def __call__(self, name: str, time: int, *tensors: Tensor) -> None:
         members, hidden, batch = self._shape
@@ -67,7 +60,7 @@ class _Calls:
             step.valid_member = 0 if self._mask.shape[1] == 1 else batch
         if self._cuda:
             blocks = -(-batch // THREADS), members * hidden
-            self._kernels[f"{name}_all"].launch(blocks, THREADS, (step,), cooperative=False)
+            self._kernels[f"{name}_all"].launch(blocks, THREADS, (step,))
         else:
             self._library[f"{name}_all"](ctypes.byref(step))
 

@@ -4,7 +4,6 @@ cuDNN computes a convolution in groups as one launch a group where groups are sm
 at once and keep the maps between convolution and pooling out of memory.
 """
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ import torch
 
 from lamina._types import Float, Tensor
 from lamina.kernels import nvrtc
-from lamina.kernels.native import source
 
 ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "scaled_tanh", "leaky_relu")
 """In the order of the macro ACT."""
@@ -91,15 +89,6 @@ class Form:
         return 4 * (words + macros["WARPS"] * own)
 
 
-@functools.cache
-def _kernels(device: int, form: Form) -> Any:
-    macros = form.definitions()
-    assert macros is not None
-    return nvrtc.compile_kernels(
-        source("convolution.cu"), ("forward", "backward"), macros, form.shared_memory(macros, backward=True)
-    )
-
-
 class _Convolved(torch.autograd.Function):
     """The maps [member, image, filter, row, column] of images [member or 1, image, channel, row, column]."""
 
@@ -139,10 +128,10 @@ def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None,
     assert macros is not None
     batch, image = inputs.shape[1], inputs[0, 0].numel()
     strides = 0 if len(inputs) < members else batch * image, image
-    kernel = _kernels(inputs.device.index or 0, form)[name]
-    shared = form.shared_memory(macros, backward=name == "backward")
+    most, shared = (form.shared_memory(macros, backward) for backward in (True, name == "backward"))
+    kernels = nvrtc.library("convolution.cu", ("forward", "backward"), inputs.device, tuple(macros.items()), most)
     blocks = _parts(form, members, batch), members
-    kernel.launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch), cooperative=False, shared_memory=shared)
+    kernels[name].launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch), shared_memory=shared)
 
 
 def convolved(

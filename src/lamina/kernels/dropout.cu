@@ -7,32 +7,15 @@
 // axis adds to the index that the hash reads, `who` what it adds to the number of the member.
 
 #include "numbers.cu"
-typedef unsigned int Word;
+#include "random.cu"
 
 struct Axes {
   Int size[3], stride[3], place[3], who[3];
 };
 
-INLINE Word mix(Word x) {
-  x = (x ^ (x >> 16)) * 0x7FEB352Du;
-  x = (x ^ (x >> 15)) * 0x846CA68Bu;
-  return x ^ (x >> 16);
-}
-
-INLINE Word key_of(Word seed, Word stream, Word counter) {
-  const Word step = 0x9E3779B9u;
-  return mix((mix(seed + step) ^ stream) + step) ^ counter;
-}
-
-INLINE Real dropped(Real value, Word key, Word start, Word index, float rate, Real rest) {
-  const Word bits = mix(mix(index + start) ^ key);
-  return (float)(bits >> 8) * 5.9604644775390625e-8f >= rate ? value / rest : (Real)0;  // 2^-24
-}
-
 // A uniform number is float32 and the rate is the tensor's precision: compare as torch does, in the wider of both.
-INLINE Real dropped(Real value, Word key, Word start, Word index, double rate, Real rest) {
-  const Word bits = mix(mix(index + start) ^ key);
-  return (double)((float)(bits >> 8) * 5.9604644775390625e-8f) >= rate ? value / rest : (Real)0;
+INLINE Real dropped(Real value, Word key, Word index, Real rate, Real rest) {
+  return (Real)uniform(key, index) >= rate ? value / rest : (Real)0;
 }
 
 #ifdef __CUDACC__
@@ -49,7 +32,7 @@ extern "C" __global__ void drop(const Real* from, Real* to, const Real* rates, c
     const Int offset = i * axes.stride[0] + j * axes.stride[1] + l * axes.stride[2];
     const Word index = (Word)(i * axes.place[0] + j * axes.place[1] + l * axes.place[2]);
     const Word key = key_of(seeds[k], stream, counters[k]);
-    to[offset] = dropped(from[offset], key, mix(key + 0x9E3779B9u), index, rates[k], 1 - rates[k]);
+    to[offset] = dropped(from[offset], key, index, rates[k], 1 - rates[k]);
   }
 }
 
@@ -67,16 +50,16 @@ extern "C" void drop(const Real* from, Real* to, const Real* rates, const int* s
       Real* y = to + row;
       const Int k = j * axes.who[1] + l * axes.who[2];
       if (axes.who[0] == 0 && axes.stride[0] == 1) {
-        const Word key = key_of(seeds[k], stream, counters[k]), start = mix(key + 0x9E3779B9u);
+        const Word key = key_of(seeds[k], stream, counters[k]);
         const Real rate = rates[k], rest = 1 - rate;
 #pragma omp simd
-        for (Int i = 0; i < axes.size[0]; ++i) y[i] = dropped(x[i], key, start, first + (Word)i * each, rate, rest);
+        for (Int i = 0; i < axes.size[0]; ++i) y[i] = dropped(x[i], key, first + (Word)i * each, rate, rest);
         continue;
       }
       for (Int i = 0; i < axes.size[0]; ++i) {
         const Int m = k + i * axes.who[0], at = i * axes.stride[0];
         const Word key = key_of(seeds[m], stream, counters[m]);
-        y[at] = dropped(x[at], key, mix(key + 0x9E3779B9u), first + (Word)i * each, rates[m], 1 - rates[m]);
+        y[at] = dropped(x[at], key, first + (Word)i * each, rates[m], 1 - rates[m]);
       }
     }
 }

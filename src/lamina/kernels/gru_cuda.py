@@ -7,9 +7,7 @@ A scan borrows memory for what its blocks exchange: two operands of [time, batch
 """
 
 import functools
-import importlib.resources
 import itertools
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -120,7 +118,7 @@ def available(dtype: torch.dtype, batch: int, hidden: int) -> bool:
     if not torch.cuda.is_available() or dtype not in (torch.float32, torch.bfloat16, torch.float16):
         return False
     plan = _plan(batch, hidden, _mode(dtype), torch.cuda.current_device())
-    return plan is not None and _kernels(replace(plan, groups=0), torch.cuda.current_device()) is not None
+    return plan is not None and _kernels(plan, torch.cuda.current_device()) is not None
 
 
 def scan_forward(
@@ -197,7 +195,7 @@ def _launch(
         operands: how many it exchanges at each step.
     """
     device, (time, batch) = outputs[0].device, outputs[0].shape[:2]
-    kernels = None if plan is None else _kernels(replace(plan, groups=0), device.index)
+    kernels = None if plan is None else _kernels(plan, device.index)
     if plan is None or kernels is None:
         raise ArgumentError(
             f"`h0` must be on a CUDA device, with `weight_h` small enough for its chip, got a state of "
@@ -207,21 +205,15 @@ def _launch(
     with torch.cuda.device(device):
         exchange = torch.full((time, operands, rows, plan.words), -1, dtype=torch.int32, device=device)
         given = [None if part is None else part.contiguous() for part in inputs]
-        kernels[name].launch(plan.groups * plan.parts, 32 * plan.warps, (*given, *outputs, exchange, time, batch))
+        arguments = (*given, *outputs, exchange, time, batch)
+        kernels[name].launch(plan.groups * plan.parts, 32 * plan.warps, arguments, cooperative=True)
 
 
-@functools.cache
 def _kernels(plan: Plan, device: int) -> dict[str, nvrtc.Kernel] | None:
     """Compile both kernels; the number of groups does not matter."""
-    source = importlib.resources.files(__package__).joinpath("gru.cu").read_text()
-    names = ("hidden", "mode", "rows", "cols", "warps", "buffers")
-    definitions = {name.upper(): int(getattr(plan, name)) for name in names}
-    try:
-        with torch.cuda.device(device):
-            return nvrtc.compile_kernels(source, ("gru_forward", "gru_backward"), definitions, plan.shared_memory)
-    except (OSError, RuntimeError) as error:
-        warnings.warn(f"The GRU runs without its CUDA kernel: {error}", RuntimeWarning, stacklevel=2)
-        return None
+    fields = ("hidden", "mode", "rows", "cols", "warps", "buffers")
+    macros = tuple((name.upper(), int(getattr(plan, name))) for name in fields)
+    return nvrtc.library_or_none("gru.cu", ("gru_forward", "gru_backward"), device, macros, plan.shared_memory)
 
 
 def _plan_of(weight_h: Tensor, h0: Tensor) -> Plan | None:

@@ -17,6 +17,9 @@ struct Counters {
   unsigned char* alive;
 };
 
+INLINE float log_of(float x) { return logf(x); }
+INLINE double log_of(double x) { return log(x); }
+
 INLINE void count(Int k, double loss, double score, Int batch, const Counters& c) {
   c.loss_sum[k] += loss;
   c.score_sum[k] += score;
@@ -29,22 +32,9 @@ INLINE void count(Int k, double loss, double score, Int batch, const Counters& c
 
 #ifdef __CUDACC__
 
+#include "block.cu"
+
 constexpr int kThreads = 128;
-
-INLINE double sum_of_block(double value, double* shared) {
-  shared[threadIdx.x] = value;
-  for (int half = kThreads / 2; half; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
-  }
-  __syncthreads();
-  const double sum = shared[0];
-  __syncthreads();
-  return sum;
-}
-
-INLINE float log_of(float x) { return logf(x); }
-INLINE double log_of(double x) { return log(x); }
 
 // One block a member.
 extern "C" __global__ void judge(const Real* z, const Int* targets, const Real* weights, Real* slope, Counters counters,
@@ -73,9 +63,6 @@ extern "C" __global__ void judge(const Real* z, const Int* targets, const Real* 
 }
 
 #else
-
-INLINE float log_of(float x) { return logf(x); }
-INLINE double log_of(double x) { return log(x); }
 
 enum { kBlock = 64 };
 

@@ -1,9 +1,7 @@
 """Loss, gradient, score and counters of all members as one call of compiled code; see `judge.cu`."""
 
 import ctypes
-import functools
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
@@ -18,11 +16,6 @@ class _Counters(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in _COUNTERS]
 
 
-@functools.cache
-def _kernel(device: int, double: int) -> Any:
-    return nvrtc.compile_kernels(native.source("judge.cu"), ("judge",), {"DOUBLE": double}, 0)["judge"]
-
-
 class Judge:
     """Judges logits by labels, on the CPU or on CUDA.
 
@@ -35,14 +28,14 @@ class Judge:
     def __init__(self, counters: Mapping[str, Tensor], weights: Tensor | None, dtype: torch.dtype) -> None:
         self._weights = None if weights is None else weights.to(dtype).contiguous()
         self._weight_stride = 0 if weights is None or len(weights) == 1 else weights.shape[1]
-        self._members, self._double = len(counters["ever"]), int(dtype == torch.float64)
+        definitions = (("DOUBLE", int(dtype == torch.float64)),)
         self._kept = counters  # their addresses are in the structure
         self._counters = _Counters(*[counters[name].data_ptr() for name in _COUNTERS])
         device = counters["ever"].device
         if device.type == "cuda":
-            self._kernel = _kernel(device.index or 0, self._double)
+            self._kernel = nvrtc.library("judge.cu", ("judge",), device, definitions)["judge"]
         else:
-            self._function = native.library("judge.cu", (("DOUBLE", self._double),)).judge
+            self._function = native.library("judge.cu", definitions).judge
             self._function.restype = None
 
     @torch.no_grad()
@@ -55,7 +48,7 @@ class Judge:
         strides = (*logits.stride(), targets.stride(0), 0 if targets.shape[1] == 1 else targets.stride(1))
         if logits.is_cuda:
             arguments = (logits, targets, self._weights, slope, self._counters, batch, classes, *strides)
-            self._kernel.launch(members, THREADS, (*arguments, self._weight_stride), cooperative=False)
+            self._kernel.launch(members, THREADS, (*arguments, self._weight_stride))
         else:
             places = [native.pointer(t) for t in (logits, targets, self._weights, slope)]
             sizes = (members, batch, classes, *strides, self._weight_stride)

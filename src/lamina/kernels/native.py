@@ -1,10 +1,9 @@
-"""C++ compiled for this machine when it is needed: half a second by the system's compiler, then kept in a cache."""
+"""The loader of C++: compiled for this machine when it is needed, in half a second, then kept in a cache."""
 
 import contextlib
 import ctypes
 import functools
 import hashlib
-import importlib.resources
 import os
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from typing import Any
 
 from lamina._processor import cache_folder, keep, processor
 from lamina._types import Tensor
+from lamina.kernels.sources import source
 
 _OPTIONS = (
     "-x",
@@ -70,13 +70,6 @@ def _run(text: str, options: Sequence[str]) -> None:
             return
         said = done.stderr.strip()
     raise RuntimeError(f"the C++ compiler {path or '(none was found)'} refused a kernel: {said[:500]}")
-
-
-def source(name: str) -> str:
-    """Read a text of this package that is compiled for the CPU or for CUDA, with what it shares with others."""
-    home = importlib.resources.files(__package__)
-    shared, text = (home.joinpath(file).read_text(encoding="utf-8") for file in ("numbers.cu", name))
-    return text.replace('#include "numbers.cu"\n', shared)
 
 
 @functools.cache

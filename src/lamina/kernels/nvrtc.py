@@ -1,4 +1,4 @@
-"""Compile CUDA C++ at run time and launch it, with the compiler (NVRTC) that comes with every CUDA build of torch.
+"""The loader of CUDA C++: compiled at run time by NVRTC, which comes with every CUDA build of torch, and launched.
 
 Both libraries are called by their public C interfaces. A compiled kernel belongs to one device and is launched on
 torch's current stream, so that a CUDA graph can capture it; compile before a capture, as a capture allows no loading.
@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 
 from lamina._processor import cache_folder, keep
 from lamina._types import Tensor
+from lamina.kernels.sources import source
 
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 _MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -43,7 +45,7 @@ class Kernel:
         threads: int,
         arguments: Sequence[Argument],
         *,
-        cooperative: bool = True,
+        cooperative: bool = False,
         shared_memory: int | None = None,
     ) -> None:
         """Launch on the current stream.
@@ -89,13 +91,36 @@ def _value(argument: Argument) -> Any:
     return ctypes.c_void_p(None if argument is None else argument.data_ptr())
 
 
+@functools.cache
+def library(
+    name: str,
+    kernels: tuple[str, ...],
+    device: torch.device | int,
+    definitions: tuple[tuple[str, int], ...] = (),
+    shared_memory: int = 0,
+) -> dict[str, Kernel]:
+    """Compile a text of this package for a device, once a process; see `compile_kernels`."""
+    with torch.cuda.device(device):
+        return compile_kernels(source(name), kernels, dict(definitions), shared_memory)
+
+
+@functools.cache
+def library_or_none(name: str, *rest: Any) -> dict[str, Kernel] | None:
+    """Do as `library`, but return None, with a warning, where the compiler is absent or refuses."""
+    try:
+        return library(name, *rest)
+    except (AttributeError, OSError, RuntimeError) as error:
+        warnings.warn(f"{name} cannot be compiled, torch's kernels are used: {error}", RuntimeWarning, stacklevel=2)
+        return None
+
+
 def compile_kernels(
-    source: str, names: Sequence[str], definitions: Mapping[str, int], shared_memory: int
+    text: str, names: Sequence[str], definitions: Mapping[str, int], shared_memory: int
 ) -> dict[str, Kernel]:
     """Compile CUDA C++ for the current device and load it.
 
     Args:
-        source: the text of a program that includes no header.
+        text: a program that includes no header.
         names: its kernels, declared `extern "C"`.
         definitions: macros and their values.
         shared_memory: bytes of dynamic shared memory a block of each kernel needs.
@@ -109,7 +134,7 @@ def compile_kernels(
     """
     major, minor = torch.cuda.get_device_capability()
     options = ["-std=c++17", f"--gpu-architecture=sm_{major}{minor}"]
-    binary = _stored(source, [*options, *(f"-D{name}={value}" for name, value in definitions.items())])
+    binary = _stored(text, [*options, *(f"-D{name}={value}" for name, value in definitions.items())])
     torch.cuda.current_stream().query()  # a call of the runtime binds the device to this thread
     module, kernels = ctypes.c_void_p(), {}
     _check(_driver().cuModuleLoadData(ctypes.byref(module), binary), "cuModuleLoadData")
@@ -120,22 +145,22 @@ def compile_kernels(
     return kernels
 
 
-def _stored(source: str, options: Sequence[str]) -> bytes:
+def _stored(text: str, options: Sequence[str]) -> bytes:
     """Compile, or read what an earlier process compiled from the user's cache, as compiling takes a second or more."""
-    name = hashlib.sha256("\n".join([source, *options, str(torch.version.cuda)]).encode()).hexdigest()
+    name = hashlib.sha256("\n".join([text, *options, str(torch.version.cuda)]).encode()).hexdigest()
     path = cache_folder() / "kernels" / name
     with contextlib.suppress(OSError):
         return path.read_bytes()
-    binary = compile_source(source, options)
+    binary = compile_source(text, options)
     keep(path, binary)
     return binary
 
 
-def compile_source(source: str, options: Sequence[str]) -> bytes:
+def compile_source(text: str, options: Sequence[str]) -> bytes:
     """Compile CUDA C++ to machine code; needs no GPU.
 
     Args:
-        source: the text of a program.
+        text: a program.
         options: for the compiler; they name the architecture.
 
     Returns:
@@ -145,7 +170,7 @@ def compile_source(source: str, options: Sequence[str]) -> bytes:
         RuntimeError: with the compiler's log.
     """
     nvrtc, program, size = _compiler(), ctypes.c_void_p(), ctypes.c_size_t()
-    _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), None, 0, None, None), "nvrtcCreateProgram")
+    _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), None, 0, None, None), "nvrtcCreateProgram")
     try:
         given = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
         if nvrtc.nvrtcCompileProgram(program, len(options), given) != 0:

@@ -1,32 +1,16 @@
 // What a captured update does beside large products, each as one kernel: take a batch, judge it, change the parameters;
 // and the dense and convolutional layers of small networks, for which the libraries choose slow kernels.
 //
-// Every sum is made in a fixed order, so that each run gives the same bits. Sizes are arguments; nothing is included.
+// Every sum is made in a fixed order, so that each run gives the same bits. Sizes are arguments.
 
-typedef long long Int;        // torch.int64
+#include "numbers.cu"
+#include "random.cu"
+#include "block.cu"
 typedef unsigned char Byte;
-typedef unsigned int Word;
 
 constexpr int kThreads = 256;
 
 __device__ float4 four(const float* aligned) { return *(const float4*)aligned; }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Random numbers: the hash of `functional.random`.
-
-__device__ Word mix(Word x) {
-  x = (x ^ (x >> 16)) * 0x7FEB352Du;
-  x = (x ^ (x >> 15)) * 0x846CA68Bu;
-  return x ^ (x >> 16);
-}
-
-__device__ float uniform(Word seed, Word stream, Word counter, Word index) {
-  const Word step = 0x9E3779B9u;
-  Word key = mix(seed + step) ^ stream;
-  key = mix(key + step) ^ counter;
-  const Word bits = mix(mix(index + mix(key + step)) ^ key);
-  return (float)(bits >> 8) * 5.9604644775390625e-8f;  // 2^-24
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // A batch: example order[cursor + b] of all pictures, changed at random as `data.augment` says, normalized. One block an
@@ -44,11 +28,11 @@ extern "C" __global__ void take_pictures(
   if (threadIdx.x == 0) {
     const Word s = (Word)seed, c = (Word)*count;
     const int reach = crop + translate;  // one of them is 0
-    mirrored = flip && uniform(s, 0x41554700u, c, b) < 0.5f;
-    down = reach ? (int)(uniform(s, 0x41554701u, c, b) * (float)(2 * reach + 1)) - reach : 0;
-    across = reach ? (int)(uniform(s, 0x41554702u, c, b) * (float)(2 * reach + 1)) - reach : 0;
-    top = cutout ? (int)(uniform(s, 0x41554703u, c, b) * (float)height) - cutout / 2 : 0;
-    left = cutout ? (int)(uniform(s, 0x41554704u, c, b) * (float)width) - cutout / 2 : 0;
+    mirrored = flip && uniform(key_of(s, 0x41554700u, c), b) < 0.5f;
+    down = reach ? (int)(uniform(key_of(s, 0x41554701u, c), b) * (float)(2 * reach + 1)) - reach : 0;
+    across = reach ? (int)(uniform(key_of(s, 0x41554702u, c), b) * (float)(2 * reach + 1)) - reach : 0;
+    top = cutout ? (int)(uniform(key_of(s, 0x41554703u, c), b) * (float)height) - cutout / 2 : 0;
+    left = cutout ? (int)(uniform(key_of(s, 0x41554704u, c), b) * (float)width) - cutout / 2 : 0;
     labels[b] = targets[example];
   }
   __syncthreads();
@@ -70,18 +54,6 @@ extern "C" __global__ void take_pictures(
 // ---------------------------------------------------------------------------------------------------------------------
 // The judgement of a batch: negative log likelihood from logits, its gradient, the number of right answers; and what
 // counts updates: sums, the latch for losses that are not finite, the place in the order, the learning rate. One block.
-
-__device__ double sum_of_block(double value, double* shared) {
-  shared[threadIdx.x] = value;
-  for (int half = kThreads / 2; half; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
-  }
-  __syncthreads();
-  const double sum = shared[0];
-  __syncthreads();
-  return sum;
-}
 
 extern "C" __global__ void judge(
     const float* logits, const Int* labels, float* gradient, double* loss_sum, double* score_sum, double* ever, Int* good,

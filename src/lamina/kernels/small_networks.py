@@ -1,22 +1,17 @@
 """The kernels of `small_networks.cu` as functions of tensors, for captured updates of small networks on CUDA.
 
 Each replaces a row of launches that together do the same, or a library's kernel that is slow at such sizes; equality
-with torch is tested. Where they do not apply, a caller goes on with torch: see `load` and the functions named `fits`.
+with torch is tested. Where they do not apply, a caller goes on with torch: see `load` and `fits_...`.
 """
 
 import ctypes
 import functools
-import importlib.resources
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.nn.functional import linear
-from torch.overrides import TorchFunctionMode
 
 from lamina._types import Tensor
-from lamina.data.augment import Augment
 from lamina.kernels import nvrtc
 
 NAMES = ("take_pictures", "judge", "adam", "product", "convolve", "convolve_weights", "sum_parts")
@@ -66,7 +61,7 @@ class Kernels:
         affine: tuple[Tensor, Tensor],
         size: int,
         seed: int,
-        augment: Augment | None,
+        changes: tuple[int, int, int, int] = (0, 0, 0, 0),
     ) -> tuple[Tensor, Tensor]:
         """Give `size` normalized pictures and their labels, from place `cursor` of the order on.
 
@@ -79,14 +74,12 @@ class Kernels:
             affine: factor and shift of each channel.
             size: how many.
             seed: of the random changes.
-            augment: these.
+            changes: how far a crop and a translation reach, whether to flip, the side of what is cut out.
         """
         channels, height, width = pictures.shape[1:]
         inputs = torch.empty((size, channels, height, width), device=pictures.device)
         labels = torch.empty(size, dtype=torch.int64, device=pictures.device)
-        change = augment or Augment()
         numbers = (len(order), channels, height, width, seed)
-        changes = (change.crop, change.translate, int(change.flip), change.cutout)
         tensors = (pictures, targets, order, cursor, count, *affine, inputs, labels)
         self._launch("take_pictures", (size, 1), THREADS, (*tensors, *numbers, *changes), 0)
         return inputs, labels
@@ -204,6 +197,16 @@ class Kernels:
         self._launch("sum_parts", (-(-outputs * taps // 32), 1), THREADS, (parts, *slopes, blocks[0], outputs, taps), 0)
         return slopes
 
+    def linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Apply a dense layer that `fits_linear`, with derivatives."""
+        outputs: Tensor = _Linear.apply(self, inputs, weight, bias)
+        return outputs
+
+    def convolution(self, inputs: Tensor, weight: Tensor, bias: Tensor | None, padding: int) -> Tensor:
+        """Apply a convolutional layer that `fits_convolution`, with derivatives."""
+        outputs: Tensor = _Convolution.apply(self, inputs, weight, bias, padding)
+        return outputs
+
 
 def _convolve_plan(channels: int, height: int, width: int, size: int, padding: int) -> tuple[int, int, int]:
     """Return threads, splits and bytes of shared memory for `convolve`."""
@@ -273,37 +276,6 @@ class _Convolution(torch.autograd.Function):
         return None, to_input, to_weight, to_bias if ctx.biased else None, None
 
 
-class SmallLayers(TorchFunctionMode):
-    """While it is entered, dense and convolutional layers of small size run by our kernels.
-
-    They compute in float32 even where torch may round products to bfloat16: at these sizes that is the faster way too.
-
-    Args:
-        kernels: from `load`.
-    """
-
-    def __init__(self, kernels: Kernels) -> None:
-        super().__init__()
-        self.kernels = kernels
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Look at each function of torch that is called."""
-        kwargs = kwargs or {}
-        if func is linear and fits_linear(*args, **kwargs):
-            return _Linear.apply(self.kernels, *_named(("input", "weight", "bias"), args, kwargs))
-        if func is torch.conv2d and fits_convolution(*args, **kwargs):
-            inputs, weight, bias = _named(("input", "weight", "bias"), args[:3], kwargs)
-            padding = _pair((*args, *(None,) * 7)[4] if len(args) > 4 else kwargs.get("padding", 0))[0]
-            return _Convolution.apply(self.kernels, inputs, weight, bias, padding)
-        return func(*args, **kwargs)
-
-
-def _named(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    return [*args, *(kwargs.get(name) for name in names[len(args) :])]
-
-
 def _pair(value: Any) -> tuple[Any, Any]:
     return (value, value) if isinstance(value, int) else tuple(value)
 
@@ -360,30 +332,6 @@ def fits_convolution(
     return count * outputs * channels * size**2 * out[0] * out[1] <= CONVOLUTION_WORK
 
 
-def few_channels(model: torch.nn.Module) -> bool:
-    """Say whether all convolutions of a network have so few channels that ours are the faster ones on CUDA.
-
-    >>> few_channels(torch.nn.Conv2d(1, 6, 5)), few_channels(torch.nn.Conv2d(3, 64, 3))
-    (True, False)
-    """
-    layers = [module for module in model.modules() if isinstance(module, torch.nn.Conv2d)]
-    return all(max(layer.in_channels, layer.out_channels) <= CHANNELS for layer in layers)
-
-
-def small(model: torch.nn.Module, rows: int) -> bool:
-    """Say whether all dense and convolutional layers of a network run by our kernels, whatever the precision.
-
-    Args:
-        model: a network.
-        rows: how many examples a batch has.
-
-    >>> small(torch.nn.Linear(784, 128), 128), small(torch.nn.Linear(784, 128), 1024)
-    (True, False)
-    """
-    dense = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
-    return few_channels(model) and all(rows * layer.weight.numel() <= ROUNDED_WORK for layer in dense)
-
-
 @functools.cache
 def load(device: int) -> Kernels | None:
     """Compile the kernels for a device; None, with a warning, where the compiler is not there or refuses.
@@ -391,20 +339,13 @@ def load(device: int) -> Kernels | None:
     Args:
         device: the number of a CUDA device, the current one.
     """
-    source = (importlib.resources.files("lamina.kernels") / "small_networks.cu").read_text(encoding="utf-8")
-    try:
-        kernels = nvrtc.compile_kernels(source, NAMES, {}, SHARED_MEMORY)
-    except (RuntimeError, OSError, AttributeError) as error:
-        warnings.warn(
-            f"the kernels for small networks cannot be compiled, torch's are used: {error}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    kernels = nvrtc.library_or_none("small_networks.cu", NAMES, device, (), SHARED_MEMORY)
+    if kernels is None:
         return None
 
     def launch(
         name: str, blocks: tuple[int, int], threads: int, arguments: Sequence[nvrtc.Argument], shared: int
     ) -> None:
-        kernels[name].launch(blocks, threads, arguments, cooperative=False, shared_memory=shared)
+        kernels[name].launch(blocks, threads, arguments, shared_memory=shared)
 
     return Kernels(launch)

@@ -76,6 +76,7 @@ INLINE void fill_column(Int k, Int members, Real* table, const double* rates, co
 }
 
 #ifdef __CUDACC__
+#include "block.cu"
 
 constexpr int kThreads = 256;
 constexpr int kEntries = 4;  // of a thread
@@ -137,12 +138,8 @@ extern "C" __global__ void squares(const Real* p, const Real* g, const Real* tab
     const double d = penalized(g[base + i], p[base + i], n);
     sum += d * d;
   }
-  shared[threadIdx.x] = sum;
-  for (int half = kThreads / 2; half; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
-  }
-  if (threadIdx.x == 0) parts[(Int)blockIdx.x * members + member] = shared[0];
+  sum = sum_of_block(sum, shared);
+  if (threadIdx.x == 0) parts[(Int)blockIdx.x * members + member] = sum;
 }
 
 #else
