@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+import jaxtyping
 import pytest
 import torch
 
@@ -58,3 +59,9 @@ def pytest_make_collect_report(collector):
     """Fail a file that is skipped for a reason that is not on the list."""
     report = yield
     return listed(report)
+
+
+@pytest.fixture
+def as_user(monkeypatch):
+    """Switch the shape checker off, as for a user: wrong shapes meet the library's sentences, and loops are fast."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

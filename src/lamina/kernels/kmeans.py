@@ -11,23 +11,21 @@ sums, the same centroids. Five things make it fast:
 - Sums over clusters change by the points that change their cluster; they are kept in float64.
 - Runs that have converged are left out.
 - On a CPU, threads share the runs instead of each operation.
-
-float32 on a CUDA device goes to the kernels of `kmeans_triton`, where triton is installed.
 """
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from typing import Any, cast
+from typing import cast
 
 import torch
 
 from lamina._processor import require_bfloat16
 from lamina._types import Float, Int, Tensor
-from lamina.classical import kmeans
+
+WIDEST = 128
+"""The most clusters, and the most coordinates, for which a program of `kmeans_triton` can hold its block of points."""
 
 _PRODUCT = {"cpu": 2**18, "cuda": 2**26}  # distances held at a time: on a CPU they stay in its cache
 _PAGE = {"cpu": 2**16, "cuda": 2**26}  # labels found at a time, likewise
@@ -35,6 +33,7 @@ _CARRIED = 2**13  # points carried to another cluster at a time, likewise
 _MANY = 2**13  # with fewer points, picking some never pays
 _FEW = 0.25  # below this share of the points, picking them costs less than computing with all
 _REFRESH = 4  # as long as all points are assigned, their gaps are computed so often
+_CHUNK = 2**24  # differences of coordinates held at a time
 _PARALLEL = 2**23  # below this number of differences of coordinates, threads cost more than they bring
 _ROUNDING = {"tf32": 2.0**-11, "bf16": 2.0**-8}  # of the factors of a matrix product, where the user allows it
 
@@ -71,7 +70,7 @@ def lloyd(
     Args:
         points: one point a row.
         centroids: the first centroids of each run.
-        empty: one of `kmeans.EMPTY`.
+        empty: "keep" the centroid of an empty cluster, or move it to the point "farthest" from its own.
         max_iterations: the most updates of a run.
 
     Returns:
@@ -81,11 +80,6 @@ def lloyd(
     >>> ends.labels.tolist(), [round(value, 4) for value in ends.histories[0]]
     ([[0, 0, 1]], [9.0, 4.5, 3.25, 0.5, 0.5])
     """
-    if points.is_cuda and points.dtype == torch.float32 and (kernels := _kernels()) is not None:
-        fits = max(centroids.shape[1:]) <= kernels.MOST
-        ends: Ends | None = kernels.lloyd(points, centroids, empty, max_iterations) if fits else None
-        if ends is not None:
-            return ends
     prepared = Points(points)
     threads = torch.get_num_threads()
     workers = min(threads, len(centroids))
@@ -95,15 +89,6 @@ def lloyd(
     with _each_with(threads // workers), ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(lambda share: _run(prepared, share, empty, max_iterations), shares))
     return _interleaved(parts, len(centroids))
-
-
-@cache
-def _kernels() -> Any:
-    """Import the kernels, not before a CUDA tensor needs them; None without triton, which torch's CUDA builds bring."""
-    try:
-        return import_module("lamina.kernels.kmeans_triton")
-    except ImportError:
-        return None
 
 
 @contextmanager
@@ -215,8 +200,11 @@ class Runs:
         old, sums, count = self.centroids[runs], self.sums[runs, :-1], self.counts[runs, :-1].unsqueeze(-1)
         new = torch.where(count > 0, (sums / count.clamp(min=1)).to(old.dtype), old)
         if empty != "keep":
-            for place in (count == 0).flatten(1).any(1).nonzero().flatten().tolist():
-                new[place] = kmeans.update(self.points.values, self.labels[live[place]].long(), old[place], empty)
+            u, vacant = self.points.values, (count == 0).squeeze(-1)
+            for place in vacant.any(1).nonzero().flatten().tolist():
+                own = (u - new[place].index_select(0, self.labels[live[place]])).square().sum(1)
+                farthest = own.argsort(descending=True, stable=True)[: int(vacant[place].sum())]
+                new[place, vacant[place]] = u[farthest]
         self.centroids[runs] = new
         way = (new - old).double().norm(dim=-1)
         longest = way.topk(min(2, self.clusters), dim=1)
@@ -308,7 +296,7 @@ class Runs:
 
     def _by_differences(self, runs: Tensor, places: Tensor) -> Tensor:
         """Assign pairs of a run and a point as the specification does."""
-        most = max(1, kmeans._CHUNK // self.centroids[0].numel())
+        most = max(1, _CHUNK // self.centroids[0].numel())
         found = [
             (self.points.values[i].unsqueeze(-2) - self.centroids[r]).square().sum(-1).argmin(-1)
             for r, i in zip(runs.split(most), places.split(most), strict=True)

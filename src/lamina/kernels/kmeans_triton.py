@@ -6,8 +6,6 @@ product of three TF32 products, which is as exact as float32; where the two smal
 they are computed anew from differences. Points that change their cluster are carried from sum to sum by atomic
 additions in float64. The other kernel moves the centroids and says which runs have converged, so that the host need
 not look in between.
-
-Import this module only where triton is installed (`kernels.kmeans` does so when points on a CUDA device arrive).
 """
 
 from collections.abc import Callable
@@ -19,9 +17,6 @@ import triton.language as tl
 
 from lamina._types import Tensor
 from lamina.kernels.kmeans import Ends
-
-MOST = 128
-"""The most clusters, and the most coordinates, for which a program can hold its block of points."""
 
 _ROWS, _WARPS = 64, 4  # of the measured ones the fastest
 _GROUP = 8  # steps after which the host looks whether all runs are done

@@ -14,7 +14,7 @@ from typing import Any
 
 from lamina._processor import cache_folder, keep, processor
 from lamina._types import Tensor
-from lamina.kernels.sources import source
+from lamina.kernels.loading import source
 
 _OPTIONS = (
     "-x",

@@ -16,7 +16,7 @@ import torch
 
 from lamina._processor import cache_folder, keep
 from lamina._types import Tensor
-from lamina.kernels.sources import source
+from lamina.kernels.loading import source
 
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 _MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
