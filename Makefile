@@ -4,7 +4,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 # the packages whose functions take tensors: shapes are checked while testing
 L := lamina
-SHAPED := $(L).functional,$(L).layers,$(L).architectures,$(L).backprop,$(L).classical,$(L).data,$(L).training,$(L).populations,$(L).studies,$(L).inspection,$(L).experiments,shapes.check
+SHAPED := $(L).kernels,$(L).functional,$(L).layers,$(L).architectures,$(L).backprop,$(L).classical,$(L).data,$(L).training,$(L).populations,$(L).studies,$(L).inspection,$(L).experiments,shapes.check
 # Python 3.11 reads where the package lies in the locale's encoding: LC_ALL=C would refuse a path with an umlaut, while
 # LANG=C does not (PEP 538).
 ifneq (,$(filter C POSIX,$(LC_ALL)))

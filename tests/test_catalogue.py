@@ -100,8 +100,8 @@ def test_the_readable_function_comes_before_its_kernels_in_every_row():
         if functions and getattr(row, "section", "") and row.kind in ("equation", "algorithm", "definition"):
             assert row.code[0] == functions[0], row
     assert items()["N5.32"].code[0] == "lamina.functional.recurrent:gru_step"
-    assert items()["N1.31"].code[-1] == "lamina.classical.kmeans_lloyd:lloyd"
-    names = [f"lamina.functional.{name}:f" for name in ("gru_cuda", "fused_norm", "norm_triton", "recurrent")]
+    assert items()["N1.31"].code[-1] == "lamina.kernels.kmeans:lloyd"
+    names = [f"lamina.{name}:f" for name in ("kernels.gru_cuda", "layers.fused", "functional.recurrent")]
     assert tool.in_order(names)[0] == "lamina.functional.recurrent:f"
 
 

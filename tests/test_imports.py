@@ -13,7 +13,6 @@ sys.modules["imports"] = imports  # a dataclass looks its module up
 _spec.loader.exec_module(imports)
 
 BREAKERS = {
-    "lamina.classical.kmeans -> lamina.classical.kmeans_lloyd": "the fast iteration needs the slow one's half steps",
     "lamina.data.dataset -> lamina.data.describe": "`describe` is a method of every dataset and needs all their kinds",
     "lamina.data.dataset -> lamina.data.splits": "`split` is a method of every dataset and makes subsets of it",
     "lamina.data.text.descriptions -> lamina.data.load": "the digits with their words are the digits that `load` reads",

@@ -15,8 +15,8 @@ import lamina
 from lamina import _processor
 from lamina._errors import InstructionError
 from lamina._processor import LIMIT, bfloat16_limit, require_bfloat16
-from lamina.classical import kmeans_lloyd
 from lamina.data import synthetic
+from lamina.kernels import kmeans
 from lamina.training.runtime import Runtime
 
 WITHOUT_AMX = Path(__file__).parent / "without_amx"
@@ -110,7 +110,7 @@ def test_kmeans_refuses_when_the_user_lets_products_round(trial):
     before, products.fp32_precision = products.fp32_precision, "bf16"
     try:
         with pytest.raises(InstructionError, match="bfloat16"):
-            kmeans_lloyd.lloyd(points, points[None, :3], "keep", 2)
+            kmeans.lloyd(points, points[None, :3], "keep", 2)
     finally:
         products.fp32_precision = before
 

@@ -30,11 +30,11 @@ ID = re.compile(r"N[1-5]\.\d\d")
 CORRECTION = re.compile(r"^ *(?:Corrects|Differs):.*\n?(?:(?! *[A-Z][a-z]+:| *>>>| *$).+\n?)*", re.MULTILINE)
 PACKAGES = (
     "functional", "backprop", "classical", "layers", "architectures", "data", "training", "inspection", "populations",
-    "studies", "drawing", "experiments", "pages",
+    "studies", "drawing", "experiments", "pages", "kernels",
 )  # fmt: skip
 HOMES = {"figure": r"drawing\.|experiments\.figures", "experiment": r"experiments\.", "dataset": r"data\."}
 SERVING = {"functional.activations", "functional.ode"}  # what equations of other modules are made of
-FAST = re.compile(r"\.fused|_(cuda|triton|scan|lloyd|native)$")
+FAST = re.compile(r"^lamina\.kernels\b|\.fused")
 FIRST = {"N1.74": "lamina.architectures.logic:logic_gate", "N3.07": "lamina.architectures.lenet:LeNet5"}
 CHAPTERS = {
     "N1": "Introduction",

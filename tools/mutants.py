@@ -45,16 +45,9 @@ GROUPS = {
 """How many mutants each group gives, and its files below src/lamina."""
 LEFT_OUT = {
     "__init__.py": "re-exports only",
-    "_triton.py": "runs on a GPU only",
-    "_cuda.py": "runs on a GPU only",
-    "functional/nvrtc.py": "compiles kernels for a GPU",
-    "functional/fused_norm.py": "fast path of functional/normalization.py",
-    "functional/fused_bottleneck.py": "fast path of layers/bottleneck.py, on a GPU only",
-    "functional/gru_scan.py": "fast path of functional/recurrent.py",
     "layers/fused.py": "fast path of layers/recurrent.py",
     "layers/half_weights.py": "fast path of torch.autocast",
     "layers/memory_format.py": "changes the speed only",
-    "classical/kmeans_lloyd.py": "fast path of classical/kmeans.py",
 }
 """Ends of file names that are not readable forms of the notes, with the reason."""
 RULES = [

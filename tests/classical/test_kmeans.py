@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from lamina._errors import ArgumentError, ShapeError
-from lamina.classical import kmeans, kmeans_lloyd
+from lamina.classical import kmeans
 
 F64 = torch.float64
 RECTANGLE = torch.tensor([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.0]], dtype=F64)
@@ -182,8 +182,8 @@ def test_assignment_in_chunks_is_the_same(monkeypatch):
 
 def test_a_limit_on_iterations_is_kept_and_told(monkeypatch):
     limits = []
-    lloyd = kmeans_lloyd.lloyd
-    monkeypatch.setattr(kmeans_lloyd, "lloyd", lambda *all_: limits.append(all_[3]) or lloyd(*all_))
+    lloyd = kmeans.fast.lloyd
+    monkeypatch.setattr(kmeans.fast, "lloyd", lambda *all_: limits.append(all_[3]) or lloyd(*all_))
     assert len(kmeans.fit(RECTANGLE, 2).distortions) == 10 and limits == [KMeans().max_iter] == [300]
     U, starts = blobs()
     result = kmeans.fit(U, 4, start=starts[0], max_iterations=1)
@@ -254,93 +254,6 @@ def test_wrong_arguments(as_user):
         kmeans.fit(RECTANGLE, 2, start=RECTANGLE[:2] * float("inf"))
 
 
-def by_half_steps(points, start, empty, most=300):
-    """Alg. 1 read off the specification: one run, half step by half step."""
-    steps = kmeans.half_steps(points, start, empty)
-    assigned, history = next(steps), []
-    history.append(assigned.distortion.item())
-    for iteration in range(1, most + 1):
-        updated, assigned = next(steps), next(steps)
-        history += [updated.distortion.item(), assigned.distortion.item()]
-        if assigned.labels.equal(updated.labels):
-            return assigned, history, iteration, True
-    return assigned, history, most, False
-
-
-def assert_like_half_steps(points, starts, empty="keep", most=300):
-    ends = kmeans_lloyd.lloyd(points, starts, empty, most)
-    for run, start in enumerate(starts):
-        end, history, iterations, settled = by_half_steps(points, start, empty, most)
-        assert (ends.iterations[run], ends.settled[run]) == (iterations, settled)
-        assert ends.labels[run].equal(end.labels)
-        torch.testing.assert_close(ends.centroids[run], end.centroids, rtol=1e-11, atol=1e-11)
-        assert ends.histories[run] == pytest.approx(history, rel=1e-9, abs=1e-9)
-
-
-@given(
-    seed=st.integers(0, 10_000),
-    count=st.integers(1, 40),
-    features=st.integers(1, 2),  # a sum of two squares has no order, so that ties stay ties in any shape
-    clusters=st.integers(1, 8),
-    empty=st.sampled_from(kmeans.EMPTY),
-    far=st.sampled_from([0.0, 1024.0]),
-)
-@settings(max_examples=40, deadline=None)
-def test_the_fast_path_is_the_specification_with_ties_and_equal_points(seed, count, features, clusters, empty, far):
-    points = cloud(seed, count, features) + far
-    starts = kmeans.first_centroids(points, min(clusters, count), restarts=3, seed=seed)
-    starts = torch.cat([starts, starts[:1] + 50])  # clusters that run empty
-    assert_like_half_steps(points, starts, empty)
-
-
-@pytest.mark.parametrize("threads_share", [False, True])
-def test_the_fast_path_is_the_specification_in_chunks_with_sure_points_left_out(monkeypatch, as_user, threads_share):
-    g = torch.Generator().manual_seed(5)
-    points = torch.randn(1500, 4, generator=g, dtype=F64) + 3 * torch.randint(0, 3, (1500, 1), generator=g)
-    starts = kmeans.first_centroids(points, 6, restarts=5, seed=1)
-    monkeypatch.setitem(kmeans_lloyd._PRODUCT, "cpu", 1000)
-    monkeypatch.setitem(kmeans_lloyd._PAGE, "cpu", 2000)
-    monkeypatch.setattr(kmeans_lloyd, "_CARRIED", 50)
-    monkeypatch.setattr(kmeans_lloyd, "_MANY", 1)
-    monkeypatch.setattr(kmeans_lloyd, "_PARALLEL", 1 if threads_share else torch.inf)
-    seen = []
-    some = kmeans_lloyd.Runs._assign_some
-    monkeypatch.setattr(kmeans_lloyd.Runs, "_assign_some", lambda *a: seen.append(len(a[2])) or some(*a))
-    before = torch.get_num_threads()
-    assert_like_half_steps(points, starts)
-    assert_like_half_steps(points, starts, most=3)
-    assert seen and max(seen) <= 375 and torch.get_num_threads() == before
-    # The same runs alone end the same.
-    alone = [kmeans.fit(points, 6, start=one) for one in starts]
-    together = kmeans.fit(points, 6, start=starts)
-    assert together.distortions.tolist() == pytest.approx([one.distortion for one in alone], rel=1e-12)
-    best = alone[int(together.distortions.argmin())].centroids
-    torch.testing.assert_close(together.centroids, best, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("allowed", ["ieee", "bf16"])
-def test_float32_labels_are_those_of_the_specification_even_when_products_may_round(allowed, as_user):
-    g = torch.Generator().manual_seed(7)
-    points = torch.randn(4000, 20, generator=g) + 100
-    starts = kmeans.first_centroids(points, 10, restarts=3, seed=2)
-    products = torch.backends.mkldnn.matmul
-    before, products.fp32_precision = products.fp32_precision, allowed
-    try:
-        ends = kmeans_lloyd.lloyd(points, starts, "keep", 25)
-    finally:
-        products.fp32_precision = before
-    assert ends.labels.equal(kmeans.assign(points, ends.centroids))
-    for run in range(3):
-        inertia = kmeans.distortion(points.double(), ends.labels[run], ends.centroids[run].double()).item()
-        assert ends.histories[run][-1] == pytest.approx(inertia, rel=1e-5)
-
-
-def test_squares_that_overflow_are_assigned_by_differences(as_user):
-    points = torch.tensor([[1e20], [1.1e20], [3e20], [3.1e20]])
-    ends = kmeans_lloyd.lloyd(points, points[None, [0, 2]], "keep", 2)
-    assert ends.labels.tolist() == [kmeans.assign(points, ends.centroids[0]).tolist()]
-
-
 @pytest.mark.slow
 def test_every_restart_ends_like_scikit_learn_at_size(as_user):
     g = torch.Generator().manual_seed(0)
@@ -351,34 +264,3 @@ def test_every_restart_ends_like_scikit_learn_at_size(as_user):
     for start, ours in zip(starts, result.distortions.tolist(), strict=True):
         theirs = KMeans(10, init=start.numpy(), n_init=1, algorithm="lloyd", tol=0).fit(points.numpy())
         assert ours == pytest.approx(theirs.inertia_, rel=1e-9)
-
-
-@pytest.mark.cuda
-@pytest.mark.parametrize("shape", [(5000, 8, 12), (700, 50, 20), (300, 130, 5), (200, 2, 140)])
-def test_float32_on_a_gpu_ends_where_no_label_changes(shape):
-    count, features, clusters = shape  # the last two are too wide for the kernels
-    g = torch.Generator().manual_seed(3)
-    points = torch.randn(count, features, generator=g).cuda() + 10
-    starts = kmeans.first_centroids(points, clusters, restarts=4, seed=1)
-    ends = kmeans_lloyd.lloyd(points, starts, "keep", 300)
-    assert all(ends.settled)
-    for run in range(4):
-        assert ends.labels[run].equal(kmeans.assign(points.double(), ends.centroids[run].double()))
-        means = kmeans.update(points.double(), ends.labels[run], ends.centroids[run].double())
-        torch.testing.assert_close(ends.centroids[run].double(), means, rtol=0, atol=1e-5)
-        inertia = kmeans.distortion(points.double(), ends.labels[run], means).item()
-        assert ends.histories[run][-1] == pytest.approx(inertia, rel=1e-6)
-        assert len(ends.histories[run]) == 2 * ends.iterations[run] + 1
-    assert ends.labels.equal(kmeans_lloyd.lloyd(points, starts, "keep", 300).labels)
-    short = kmeans_lloyd.lloyd(points, starts, "keep", 1)
-    assert short.iterations == [1] * 4 and not any(short.settled)
-
-
-@pytest.mark.cuda
-@pytest.mark.parametrize("empty", kmeans.EMPTY)
-def test_ties_and_empty_clusters_on_a_gpu_are_as_on_a_cpu(empty):
-    points = cloud(1, 200, 2).float()
-    starts = torch.cat([kmeans.first_centroids(points, 5, restarts=3), points[None, :5] + 50])
-    on_cpu = kmeans_lloyd.lloyd(points, starts, empty, 300)
-    on_gpu = kmeans_lloyd.lloyd(points.cuda(), starts.cuda(), empty, 300)
-    assert on_gpu.iterations == on_cpu.iterations and on_gpu.labels.cpu().equal(on_cpu.labels)

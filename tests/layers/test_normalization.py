@@ -6,8 +6,8 @@ from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from lamina._errors import ArgumentError
-from lamina.functional.fused_norm import recorded_kernels
 from lamina.functional.normalization import local_response_norm, local_response_norm_within
+from lamina.kernels.norm import recorded_kernels
 from lamina.layers.initialized import linear
 from lamina.layers.normalization import (
     FullAffineBatchNorm,

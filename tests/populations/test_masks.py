@@ -3,8 +3,8 @@ import torch
 from torch.func import vmap
 
 from lamina.functional.random import dropout
+from lamina.kernels import native
 from lamina.layers import Dropout
-from lamina.populations import masks
 from lamina.populations.masks import stacked_dropout
 from lamina.populations.stacked import stack_modules
 
@@ -52,14 +52,14 @@ def test_masks_are_the_same_on_cuda(dtype):
 def test_without_a_compiler_the_masks_are_the_same(monkeypatch):
     values = next(layouts(torch.float32))
     first = stacked_dropout(values, RATE, SEED, COUNTER, 1)
-    monkeypatch.setattr(masks.native, "works", lambda: False)
+    monkeypatch.setattr(native, "works", lambda: False)
     assert torch.equal(first, stacked_dropout(values, RATE, SEED, COUNTER, 1))
 
 
 @pytest.mark.parametrize("compiled", (True, False))
 def test_in_float64_members_scale_by_their_rate_in_float64(compiled, monkeypatch):
     if not compiled:
-        monkeypatch.setattr(masks.native, "works", lambda: False)
+        monkeypatch.setattr(native, "works", lambda: False)
     rates = (0.3, 0.7)
     stacked = stack_modules([Dropout(rate, seed=k) for k, rate in enumerate(rates)]).double()
     outputs = stacked(torch.ones(1, 2, 50, dtype=torch.float64))

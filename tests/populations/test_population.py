@@ -11,9 +11,9 @@ from lamina.architectures.build import configure
 from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
+from lamina.kernels.native import compiler
 from lamina.populations import forms as updates
 from lamina.populations.members import Member, noisy_labels, training_data
-from lamina.populations.native import compiler
 from lamina.populations.population import Population, train_population, train_together
 from lamina.training.loop import drain
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping

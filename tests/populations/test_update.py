@@ -4,11 +4,10 @@ import pytest
 import torch
 
 from lamina.functional.optimizers import State
+from lamina.kernels.native import compiler
 from lamina.populations import forms as updates
-from lamina.populations.forms import make_update
-from lamina.populations.native import compiler
+from lamina.populations.forms import CompiledUpdate, make_update
 from lamina.populations.update import MOMENTS, Update, numbers_of, reference
-from lamina.populations.update_native import NativeUpdate
 from lamina.training.recipe import SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
 
 K = 5
@@ -78,27 +77,25 @@ def assert_equals_reference(form, kind, penalty, clip, dtype=torch.float64, devi
 ])  # fmt: skip
 def test_the_compiled_update_equals_the_reference(kind, penalty, clip, tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp()))
-    assert_equals_reference(NativeUpdate, kind, penalty, clip)
+    assert_equals_reference(CompiledUpdate, kind, penalty, clip)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind,penalty,clip", list(product(OPTIMIZERS, PENALTIES, CLIPS)))
 def test_every_compiled_update_equals_the_reference(kind, penalty, clip):
-    assert_equals_reference(NativeUpdate, kind, penalty, clip)
-    assert_equals_reference(NativeUpdate, kind, penalty, clip, torch.float32, tolerance=1e-5)
+    assert_equals_reference(CompiledUpdate, kind, penalty, clip)
+    assert_equals_reference(CompiledUpdate, kind, penalty, clip, torch.float32, tolerance=1e-5)
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("kind,penalty,clip", list(product(OPTIMIZERS, PENALTIES, CLIPS)))
 def test_the_kernels_equal_the_reference(kind, penalty, clip):
-    from lamina.populations.update_cuda import CudaUpdate
-
-    assert_equals_reference(CudaUpdate, kind, penalty, clip, device="cuda")
-    assert_equals_reference(CudaUpdate, kind, penalty, clip, torch.float32, "cuda", 1e-5)
+    assert_equals_reference(CompiledUpdate, kind, penalty, clip, device="cuda")
+    assert_equals_reference(CompiledUpdate, kind, penalty, clip, torch.float32, "cuda", 1e-5)
 
 
 def test_a_dead_member_with_numbers_that_are_not_finite_changes_nobody():
-    for form in (Update, NativeUpdate) if compiler() else (Update,):
+    for form in (Update, CompiledUpdate) if compiler() else (Update,):
         numbers, ours, before, grads, state, _ = made("adam", PENALTIES[1], CLIPS[1])
         update = form(ours, state, numbers)
         bad = {name: g.clone() for name, g in grads[0].items()}
@@ -117,5 +114,5 @@ def test_the_form_is_chosen_by_work_and_compiler(monkeypatch):
     many = updates.WORTH
     if compiler():
         assert make_update(ours, state, numbers, steps=many).kind == "native"
-    monkeypatch.setattr("lamina.populations.native.compiler", lambda: None)
+    monkeypatch.setattr("lamina.kernels.native.compiler", lambda: None)
     assert make_update(ours, state, numbers, steps=many).kind == "reference"

@@ -2,7 +2,7 @@ r"""k-means clustering (§1.2 of the notes): N points, k centroids, two half ste
 
 The half steps `assign` and `update` take any number of leading axes on the centroids, so that many runs from different
 starts are one computation: axis `restart` in what follows. The loop can be watched half step by half step
-(`half_steps`), which is the specification, or run to its end (`fit`), which takes the fast path of `kmeans_lloyd`.
+(`half_steps`), which is the specification, or run to its end (`fit`), which `kernels.kmeans` does.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,8 @@ from lamina._errors import ArgumentError, ShapeError, at_least, choice
 from lamina._types import Float, Int, Seed, Tensor
 from lamina.classical._checks import finite
 from lamina.functional.random import as_generator
+from lamina.kernels import kmeans as fast
+from lamina.kernels.loading import with_triton
 
 STARTS = ("random", "k-means++")
 """The ways to choose first centroids among the points."""
@@ -256,9 +258,7 @@ def fit(
         mu = first_centroids(points, clusters, start, restarts, seed)
     else:
         mu = _given(start, clusters, points.shape[1])
-    from lamina.classical.kmeans_lloyd import lloyd  # which needs the half steps above
-
-    ends = lloyd(points, mu, empty, max_iterations)
+    ends = _lloyd(points, mu, empty, max_iterations)
     # Means of all points of a cluster anew, so that they do not depend on the way to them; a group of runs at a time.
     group = max(1, _CHUNK // (len(points) * max(clusters, points.shape[1])))
     settled = torch.tensor(ends.settled, device=mu.device)[:, None, None]
@@ -276,6 +276,14 @@ def fit(
         converged=ends.settled[best],
         distortions=distortions,
     )
+
+
+def _lloyd(points: Tensor, centroids: Tensor, empty: str, max_iterations: int) -> fast.Ends:
+    """Run Alg. 1 from each start, by the kernel that serves these points."""
+    fits = points.is_cuda and points.dtype == torch.float32 and max(centroids.shape[1:]) <= fast.WIDEST
+    kernels = with_triton("kmeans_triton") if fits else None
+    ends: fast.Ends | None = None if kernels is None else kernels.lloyd(points, centroids, empty, max_iterations)
+    return fast.lloyd(points, centroids, empty, max_iterations) if ends is None else ends
 
 
 def _different(count: int, number: int, generator: torch.Generator) -> list[int]:

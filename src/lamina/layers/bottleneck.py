@@ -10,8 +10,8 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Float, Seed, Tensor
-from lamina.functional.fused_bottleneck import block_kernels_apply, bottleneck
 from lamina.functional.random import as_generator
+from lamina.kernels.bottleneck import block_kernels_apply, bottleneck
 from lamina.layers.initialized import conv2d
 from lamina.layers.normalization import fuses, norm_relu, norm_relu_and_skip, norm_values, unobserved
 from lamina.layers.shortcuts import make_shortcut, shortcut_of

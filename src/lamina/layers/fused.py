@@ -1,6 +1,6 @@
 """One recurrent layer by a fused kernel, where one computes the same formula as the readable loop.
 
-The notes' GRU runs in `functional.gru_scan`. The plain cell with tanh or relu, the LSTM and the GRU with
+The notes' GRU runs in `kernels.gru_scan`. The plain cell with tanh or relu, the LSTM and the GRU with
 `reset="after"` are torch's own formulas and run in its kernels (cuDNN on CUDA, oneDNN or C++ loops on the CPU): one
 call for both directions of a layer. Nothing here reads a value of a tensor, so a step can be captured.
 """
@@ -13,8 +13,8 @@ import torch
 from torch import _VF, nn
 
 from lamina._types import Bool, Float, Tensor
-from lamina.functional.gru_scan import follows_operations, gru_scan
 from lamina.functional.recurrent import State, hidden
+from lamina.kernels.gru_scan import follows_operations, gru_scan
 from lamina.layers.cells import Cell, GRUCell, LSTMCell, RNNCell
 
 CLOSED = 1e4

@@ -13,8 +13,8 @@ from torch.nn.modules.module import _has_any_global_hook
 from lamina._errors import at_least
 from lamina._types import Float, Seed, Tensor
 from lamina.functional.activations import relu
-from lamina.functional.fused_norm import Running, batch_norm_relu, batch_norm_relu_and_skip, kernels_apply
 from lamina.functional.normalization import check_response_constants, local_response_norm, local_response_norm_within
+from lamina.kernels.norm import Running, batch_norm_relu, batch_norm_relu_and_skip, kernels_apply
 from lamina.layers.initialized import linear
 
 
@@ -148,8 +148,8 @@ def norm_relu(
 ) -> Float[Tensor, "*batch channel height width"]:
     """Normalize feature maps, add a residual, rectify.
 
-    When a training step on channels-last maps is recorded (`fused_norm.recorded_kernels`) this is one operation; else,
-    also under `vmap`, `torch.compile` and with hooks on `norm`, it is `relu(residual + norm(inputs))`.
+    When a training step on channels-last maps is recorded (`kernels.norm.recorded_kernels`) this is one operation;
+    else, also under `vmap`, `torch.compile` and with hooks on `norm`, it is `relu(residual + norm(inputs))`.
 
     Args:
         norm: the `nn.BatchNorm2d` whose parameters and running statistics are used.

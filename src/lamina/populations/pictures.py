@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from lamina._types import Tensor
+from lamina.kernels.convolution import ACTIVATIONS, Form, convolved
 from lamina.layers import Detector, PartialConv2d, TrueConv2d
-from lamina.populations.maps import ACTIVATIONS, Form, convolved
 
 Pair = int | tuple[int, ...] | str
 

@@ -15,15 +15,17 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Tensor
+from lamina.data.augment import Augment
 from lamina.data.source import Source
+from lamina.kernels import small_networks as kernels
+from lamina.kernels.small_networks import Kernels
 from lamina.layers.dropout import load_run_state_, run_state
 from lamina.layers.half_weights import HalfWeights
-from lamina.training import kernels
 from lamina.training.change import Moving
 from lamina.training.executors.eager import Eager
 from lamina.training.executors.recording import Graphs
+from lamina.training.executors.small import SmallLayers, small
 from lamina.training.fused import FusedAdam, FusedSGD
-from lamina.training.kernels import Kernels
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
@@ -50,9 +52,9 @@ class Captured:
         feed.at(self.count)
         if ours is not None and feed.gathers:
             # Cast together: autocast would launch two small kernels a layer.
-            by_ours = kernels.small(learner.model, feed.batch_size)
+            by_ours = small(learner.model, feed.batch_size)
             weights = HalfWeights(learner.model) if update.half and not by_ours else nullcontext()
-            update.products = _Together(kernels.SmallLayers(ours), weights, update.products)
+            update.products = _Together(SmallLayers(ours), weights, update.products)
         self.takes, self.judges = self._takes_pictures(), self._judges_labels()
         if self.judges:
             update.differentiate = self._judged
@@ -137,9 +139,10 @@ class Captured:
         """Take the next batch of pictures by one kernel."""
         source: Any = self.learner.feed.source
         assert self.ours is not None
+        change = source.augment or Augment()
         inputs, labels = self.ours.take_pictures(
             source.inputs, source.targets, self.order, self.cursor, self.count, source.affine, size,
-            self.learner.recipe.seed, source.augment,
+            self.learner.recipe.seed, (change.crop, change.translate, int(change.flip), change.cutout),
         )  # fmt: skip
         return inputs.view(size, *self._shape), labels
 

@@ -5,8 +5,8 @@ from torch import nn
 from lamina.layers.memory_format import to_channels_last
 from lamina.training.executors.captured import captured
 from lamina.training.executors.compiled import compiled
+from lamina.training.executors.small import few_channels
 from lamina.training.executors.tuning import tuned
-from lamina.training.kernels import few_channels
 from lamina.training.learner import Learner
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from lamina._types import Tensor
-from lamina.functional.fused_norm import recorded_kernels
+from lamina.kernels.norm import recorded_kernels
 
 GRAPHS = 64
 """So many forms are recorded at most."""

@@ -1,0 +1,154 @@
+"""Convolution, activation and pooling of a population of small networks as one kernel on CUDA; see `convolution.cu`.
+
+cuDNN computes a convolution in groups as one launch a group where groups are small; these kernels compute all members
+at once and keep the maps between convolution and pooling out of memory.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lamina._types import Float, Tensor
+from lamina.kernels import nvrtc
+
+ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "scaled_tanh", "leaky_relu")
+"""In the order of the macro ACT."""
+
+_PIXELS, _TURNED_PIXELS, _TILES = 112, 40, 20
+_SHARED, _HALF = 220 * 1024, 110 * 1024  # bytes that a block may have, and that leave room for a second one
+_BLOCKS = 264  # two for each multiprocessor of a large GPU
+
+
+@dataclass(frozen=True)
+class Form:
+    """The sizes of a convolution, what follows it, and whether the gradient of its inputs is wanted."""
+
+    channels: int
+    height: int
+    width: int
+    filters: int
+    rows: int
+    columns: int
+    stride: int = 1
+    padding: int = 0
+    activation: str = "identity"
+    pool: int = 1
+    largest: bool = False
+    inputs_grad: bool = False
+    precise: bool = True
+
+    @property
+    def maps(self) -> tuple[int, int]:
+        """Height and width behind the pooling."""
+        high, wide = self._convolved
+        return high // self.pool, wide // self.pool
+
+    @property
+    def _convolved(self) -> tuple[int, int]:
+        sizes = ((self.height, self.rows), (self.width, self.columns))
+        high, wide = ((n + 2 * self.padding - m) // self.stride + 1 for n, m in sizes)
+        return high, wide
+
+    def definitions(self) -> dict[str, int] | None:
+        """Give the macros of the kernels, or None where they do not fit."""
+        _, wide = self._convolved
+        entries = self.channels * self.rows * self.columns
+        tiles = math.ceil((entries + 1) / 8)
+        known = self.activation in ACTIVATIONS and min(self.maps) >= 1 and self.padding < self.rows
+        if not known or self.filters > 16 or tiles > _TILES or (self.inputs_grad and self.stride > 1):
+            return None
+        whole = self.maps[0]
+        found = {
+            "C": self.channels, "H": self.height, "W": self.width, "O": self.filters, "R": self.rows, "S": self.columns,
+            "STRIDE": self.stride, "PAD": self.padding, "ACT": ACTIVATIONS.index(self.activation), "POOL": self.pool,
+            "POOLMAX": int(self.largest), "DX": int(self.inputs_grad), "PRECISE": int(self.precise), "TAPS": tiles,
+            "ROWS": whole if self.inputs_grad else min(whole, math.ceil(_PIXELS / (self.pool * wide))),
+            "DROWS": min(self.height, math.ceil(_TURNED_PIXELS / wide)) if self.inputs_grad else 1,
+        }  # fmt: skip
+        for limit in (_HALF, _SHARED):
+            for warps in (8, 4):
+                if self.shared_memory(found | {"WARPS": warps}, backward=True) <= limit:
+                    return found | {"WARPS": warps}
+        return None
+
+    def shared_memory(self, macros: dict[str, int], backward: bool) -> int:
+        """Count the bytes that a block needs; the sums are those of `convolution.cu`."""
+        _, wide = self._convolved
+        parts, steps = 1 + macros["PRECISE"], math.ceil(self.channels * self.rows * self.columns / 8)
+        turned = bool(macros["DX"]) and backward
+        border = (self.rows - 1) * wide if macros["DX"] else 0
+        line = math.ceil(macros["ROWS"] * self.pool * wide / 8) * 8 + 2 * border + 8
+        own = self.channels * (self.height + 2 * self.padding) * (self.width + 2 * self.padding) + self.filters * line
+        words = parts * steps * 128 + steps * 8 + 8 + self.filters + 16 * 8 * macros["TAPS"]
+        if turned:
+            turns, sums = self.channels * self.columns, math.ceil(self.filters * self.rows / 8)
+            words += parts * math.ceil(turns / 16) * sums * 128 + sums * 8
+            own += turns * math.ceil(macros["DROWS"] * wide / 8) * 8
+        return 4 * (words + macros["WARPS"] * own)
+
+
+class _Convolved(torch.autograd.Function):
+    """The maps [member, image, filter, row, column] of images [member or 1, image, channel, row, column]."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, form: Form) -> Tensor:
+        members, batch = len(weight), inputs.shape[1]
+        ctx.save_for_backward(inputs, weight, bias)
+        ctx.form = form
+        outputs = inputs.new_empty(members, batch, form.filters, *form.maps)
+        _launch("forward", form, inputs, (inputs, weight, bias, outputs), members)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, weight, bias = ctx.saved_tensors
+        form, members, batch = ctx.form, len(weight), inputs.shape[1]
+        entries = form.channels * form.rows * form.columns
+        parts = _parts(form, members, batch)
+        # Zeros, since an ordinary kernel gives the thread of the backward pass its context.
+        sums = inputs.new_zeros(parts, members, form.filters, entries + 1)
+        d_inputs = inputs.new_empty(members, batch, *inputs.shape[2:]) if form.inputs_grad else None
+        tensors = (inputs, weight, bias, grads[0].contiguous(), d_inputs, sums)
+        _launch("backward", form, inputs, tensors, members)
+        total = sums.sum(0) if parts > 1 else sums[0]
+        d_bias = None if bias is None else total[..., entries].contiguous()
+        return d_inputs, total[..., :entries].reshape(weight.shape), d_bias, None
+
+
+def _parts(form: Form, members: int, batch: int) -> int:
+    macros = form.definitions()
+    assert macros is not None
+    return max(1, min(math.ceil(batch / macros["WARPS"]), math.ceil(_BLOCKS / members)))
+
+
+def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None, ...], members: int) -> None:
+    macros = form.definitions()
+    assert macros is not None
+    batch, image = inputs.shape[1], inputs[0, 0].numel()
+    strides = 0 if len(inputs) < members else batch * image, image
+    most, shared = (form.shared_memory(macros, backward) for backward in (True, name == "backward"))
+    kernels = nvrtc.library("convolution.cu", ("forward", "backward"), inputs.device, tuple(macros.items()), most)
+    blocks = _parts(form, members, batch), members
+    kernels[name].launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch), shared_memory=shared)
+
+
+def convolved(
+    inputs: Float[Tensor, "batch one_or_members channel height width"],
+    weight: Float[Tensor, "members filters channel rows columns"],
+    bias: Float[Tensor, "members filters"] | None,
+    form: Form,
+) -> Float[Tensor, "batch members filters high wide"]:
+    """Convolve, activate and pool the pictures of each member; `form.definitions()` must not be None.
+
+    Args:
+        inputs: maps on CUDA; one on the second axis if all members read the same.
+        weight: the kernels.
+        bias: one number a filter, or None.
+        form: the sizes and what follows the convolution.
+    """
+    images = inputs.transpose(0, 1).contiguous()
+    shift = None if bias is None else bias.contiguous()
+    found: Tensor = _Convolved.apply(images, weight.contiguous(), shift, form)
+    return found.transpose(0, 1)

@@ -1,0 +1,99 @@
+"""The loader of C++: compiled for this machine when it is needed, in half a second, then kept in a cache."""
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lamina._processor import cache_folder, keep, processor
+from lamina._types import Tensor
+from lamina.kernels.loading import source
+
+_OPTIONS = (
+    "-x",
+    "c++",
+    "-std=c++17",
+    "-O3",
+    "-march=native",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-shared",
+    "-fPIC",
+)
+
+
+def compiler() -> str | None:
+    """Name the C++ compiler of this system, if it has one."""
+    wanted = os.environ.get("CXX", "")
+    return next((path for name in (wanted, "g++", "c++", "clang++") if name and (path := shutil.which(name))), None)
+
+
+def compile_native(text: str, definitions: Mapping[str, int]) -> ctypes.CDLL:
+    """Compile C++ for this processor and load it; what an earlier process compiled is read from the user's cache.
+
+    Args:
+        text: the program.
+        definitions: macros and their values.
+
+    Raises:
+        RuntimeError: with the compiler's words when it refuses.
+    """
+    macros = [f"-D{name}={value}" for name, value in definitions.items()]
+    key = hashlib.sha256("\n".join([text, *_OPTIONS, *macros, processor()]).encode()).hexdigest()
+    kept = cache_folder() / "kernels" / f"{key}.so"
+    if kept.exists():
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(str(kept))
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "kernel.so"
+        _run(text, [*macros, "-o", str(library)])
+        loaded = ctypes.CDLL(str(library))
+        keep(kept, library.read_bytes())
+        return loaded
+
+
+def _run(text: str, options: Sequence[str]) -> None:
+    """Compile with threads if the compiler knows OpenMP, else without."""
+    path, said = compiler(), ""
+    for threads in (["-fopenmp"], []):
+        if path is None:
+            break
+        done = subprocess.run([path, *_OPTIONS, *threads, "-", *options], input=text, capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        said = done.stderr.strip()
+    raise RuntimeError(f"the C++ compiler {path or '(none was found)'} refused a kernel: {said[:500]}")
+
+
+@functools.cache
+def works() -> bool:
+    """Say whether this system can compile at all."""
+    if compiler() is None:
+        return False
+    try:
+        return int(compile_native('extern "C" int one() { return 1; }', {}).one()) == 1
+    except (OSError, RuntimeError):
+        return False
+
+
+@functools.cache
+def library(name: str, definitions: tuple[tuple[str, int], ...]) -> Any:
+    """Compile a text of this package with some macros, once a process."""
+    return compile_native(source(name), dict(definitions))
+
+
+def pointers(tensors: Sequence[Tensor]) -> Any:
+    """Give the addresses of tensors as a C array."""
+    return (ctypes.c_void_p * len(tensors))(*[t.data_ptr() for t in tensors])
+
+
+def pointer(tensor: Tensor | None) -> ctypes.c_void_p:
+    """Give the address of a tensor."""
+    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())

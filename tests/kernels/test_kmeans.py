@@ -1,0 +1,135 @@
+"""Alg. 1 for many starts at once against the specification, half step by half step."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lamina.classical import kmeans
+from lamina.kernels import kmeans as fast
+
+F64 = torch.float64
+
+
+def cloud(seed, count, features):
+    # Multiples of 1/4 bring ties and equal points.
+    g = torch.Generator().manual_seed(seed)
+    return torch.randint(-8, 9, (count, features), generator=g).to(F64) / 4
+
+
+def by_half_steps(points, start, empty, most=300):
+    """Alg. 1 read off the specification: one run, half step by half step."""
+    steps = kmeans.half_steps(points, start, empty)
+    assigned, history = next(steps), []
+    history.append(assigned.distortion.item())
+    for iteration in range(1, most + 1):
+        updated, assigned = next(steps), next(steps)
+        history += [updated.distortion.item(), assigned.distortion.item()]
+        if assigned.labels.equal(updated.labels):
+            return assigned, history, iteration, True
+    return assigned, history, most, False
+
+
+def assert_like_half_steps(points, starts, empty="keep", most=300):
+    ends = fast.lloyd(points, starts, empty, most)
+    for run, start in enumerate(starts):
+        end, history, iterations, settled = by_half_steps(points, start, empty, most)
+        assert (ends.iterations[run], ends.settled[run]) == (iterations, settled)
+        assert ends.labels[run].equal(end.labels)
+        torch.testing.assert_close(ends.centroids[run], end.centroids, rtol=1e-11, atol=1e-11)
+        assert ends.histories[run] == pytest.approx(history, rel=1e-9, abs=1e-9)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    count=st.integers(1, 40),
+    features=st.integers(1, 2),  # a sum of two squares has no order, so that ties stay ties in any shape
+    clusters=st.integers(1, 8),
+    empty=st.sampled_from(kmeans.EMPTY),
+    far=st.sampled_from([0.0, 1024.0]),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_fast_path_is_the_specification_with_ties_and_equal_points(seed, count, features, clusters, empty, far):
+    points = cloud(seed, count, features) + far
+    starts = kmeans.first_centroids(points, min(clusters, count), restarts=3, seed=seed)
+    starts = torch.cat([starts, starts[:1] + 50])  # clusters that run empty
+    assert_like_half_steps(points, starts, empty)
+
+
+@pytest.mark.parametrize("threads_share", [False, True])
+def test_the_fast_path_is_the_specification_in_chunks_with_sure_points_left_out(monkeypatch, as_user, threads_share):
+    g = torch.Generator().manual_seed(5)
+    points = torch.randn(1500, 4, generator=g, dtype=F64) + 3 * torch.randint(0, 3, (1500, 1), generator=g)
+    starts = kmeans.first_centroids(points, 6, restarts=5, seed=1)
+    monkeypatch.setitem(fast._PRODUCT, "cpu", 1000)
+    monkeypatch.setitem(fast._PAGE, "cpu", 2000)
+    monkeypatch.setattr(fast, "_CARRIED", 50)
+    monkeypatch.setattr(fast, "_MANY", 1)
+    monkeypatch.setattr(fast, "_PARALLEL", 1 if threads_share else torch.inf)
+    seen = []
+    some = fast.Runs._assign_some
+    monkeypatch.setattr(fast.Runs, "_assign_some", lambda *a: seen.append(len(a[2])) or some(*a))
+    before = torch.get_num_threads()
+    assert_like_half_steps(points, starts)
+    assert_like_half_steps(points, starts, most=3)
+    assert seen and max(seen) <= 375 and torch.get_num_threads() == before
+    # The same runs alone end the same.
+    alone = [kmeans.fit(points, 6, start=one) for one in starts]
+    together = kmeans.fit(points, 6, start=starts)
+    assert together.distortions.tolist() == pytest.approx([one.distortion for one in alone], rel=1e-12)
+    best = alone[int(together.distortions.argmin())].centroids
+    torch.testing.assert_close(together.centroids, best, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("allowed", ["ieee", "bf16"])
+def test_float32_labels_are_those_of_the_specification_even_when_products_may_round(allowed, as_user):
+    g = torch.Generator().manual_seed(7)
+    points = torch.randn(4000, 20, generator=g) + 100
+    starts = kmeans.first_centroids(points, 10, restarts=3, seed=2)
+    products = torch.backends.mkldnn.matmul
+    before, products.fp32_precision = products.fp32_precision, allowed
+    try:
+        ends = fast.lloyd(points, starts, "keep", 25)
+    finally:
+        products.fp32_precision = before
+    assert ends.labels.equal(kmeans.assign(points, ends.centroids))
+    for run in range(3):
+        inertia = kmeans.distortion(points.double(), ends.labels[run], ends.centroids[run].double()).item()
+        assert ends.histories[run][-1] == pytest.approx(inertia, rel=1e-5)
+
+
+def test_squares_that_overflow_are_assigned_by_differences(as_user):
+    points = torch.tensor([[1e20], [1.1e20], [3e20], [3.1e20]])
+    ends = fast.lloyd(points, points[None, [0, 2]], "keep", 2)
+    assert ends.labels.tolist() == [kmeans.assign(points, ends.centroids[0]).tolist()]
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("shape", [(5000, 8, 12), (700, 50, 20), (300, 130, 5), (200, 2, 140)])
+def test_float32_on_a_gpu_ends_where_no_label_changes(shape):
+    count, features, clusters = shape  # the last two are too wide for the kernels
+    g = torch.Generator().manual_seed(3)
+    points = torch.randn(count, features, generator=g).cuda() + 10
+    starts = kmeans.first_centroids(points, clusters, restarts=4, seed=1)
+    ends = kmeans._lloyd(points, starts, "keep", 300)
+    assert all(ends.settled)
+    for run in range(4):
+        assert ends.labels[run].equal(kmeans.assign(points.double(), ends.centroids[run].double()))
+        means = kmeans.update(points.double(), ends.labels[run], ends.centroids[run].double())
+        torch.testing.assert_close(ends.centroids[run].double(), means, rtol=0, atol=1e-5)
+        inertia = kmeans.distortion(points.double(), ends.labels[run], means).item()
+        assert ends.histories[run][-1] == pytest.approx(inertia, rel=1e-6)
+        assert len(ends.histories[run]) == 2 * ends.iterations[run] + 1
+    assert ends.labels.equal(kmeans._lloyd(points, starts, "keep", 300).labels)
+    short = kmeans._lloyd(points, starts, "keep", 1)
+    assert short.iterations == [1] * 4 and not any(short.settled)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("empty", kmeans.EMPTY)
+def test_ties_and_empty_clusters_on_a_gpu_are_as_on_a_cpu(empty):
+    points = cloud(1, 200, 2).float()
+    starts = torch.cat([kmeans.first_centroids(points, 5, restarts=3), points[None, :5] + 50])
+    on_cpu = kmeans._lloyd(points, starts, empty, 300)
+    on_gpu = kmeans._lloyd(points.cuda(), starts.cuda(), empty, 300)
+    assert on_gpu.iterations == on_cpu.iterations and on_gpu.labels.cpu().equal(on_cpu.labels)

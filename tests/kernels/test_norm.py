@@ -1,0 +1,195 @@
+import pytest
+import torch
+from torch import nn
+
+from lamina.kernels import norm as fused_norm
+from lamina.kernels.norm import (
+    batch_norm_relu,
+    batch_norm_relu_and_skip,
+    batch_norm_relu_reference,
+    kernels_apply,
+    recorded_kernels,
+)
+
+F64 = torch.float64
+
+
+def draw(generator, *shape, dtype=F64):
+    maps = torch.randn(shape, generator=generator, dtype=F64).to(dtype)
+    return maps.contiguous(memory_format=torch.channels_last) if len(shape) == 4 else maps
+
+
+def running(channels, dtype=F64):
+    return torch.full((channels,), 0.5, dtype=dtype), torch.full((channels,), 2.0, dtype=dtype), torch.tensor(3)
+
+
+def outcome(function, tensors, statistics, d, **options):
+    """Run forward and backward on copies; return outputs, gradients and moved statistics."""
+    leaves = {name: t.clone().requires_grad_() for name, t in tensors.items()}
+    outputs = function(leaves["inputs"], leaves["weight"], leaves["bias"], statistics, 0.3, 1e-4, **options)
+    outputs.backward(d)
+    return [outputs.detach(), *(leaf.grad for leaf in leaves.values()), *statistics]
+
+
+def close(ours, theirs, tolerance):
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one.to(other.dtype), other, rtol=tolerance, atol=tolerance)
+
+
+def test_by_hand():
+    u = torch.tensor([1.0, 3.0, 5.0, 7.0], dtype=F64).reshape(2, 1, 1, 2)
+    mean, variance, count = torch.zeros(1, dtype=F64), torch.ones(1, dtype=F64), torch.tensor(0)
+    y = batch_norm_relu(
+        u, torch.full((1,), 5**0.5, dtype=F64), torch.ones(1, dtype=F64), (mean, variance, count), 0.5, 0
+    )
+    assert y.flatten().tolist() == pytest.approx([0, 0, 2, 4])  # sqrt(5) (u - 4) / sqrt(5) + 1
+    assert (mean.item(), count.item()) == (2.0, 1)
+    assert variance.item() == pytest.approx(0.5 + 0.5 * 20 / 3)
+
+
+@pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
+@pytest.mark.parametrize("relu", [True, False])
+def test_equals_batch_norm_and_relu(layout, relu, generator):
+    u, d = (draw(generator, 3, 4, 5, 6).contiguous(memory_format=layout) for _ in range(2))
+    norm = nn.BatchNorm2d(4, eps=1e-4, momentum=0.3).double()
+    norm.load_state_dict({**norm.state_dict(), "weight": draw(generator, 4), "bias": draw(generator, 4)})
+    ours = running(4)
+    for buffer, value in zip((norm.running_mean, norm.running_var, norm.num_batches_tracked), ours, strict=True):
+        buffer.copy_(value)
+    tensors = {"inputs": u, "weight": norm.weight.detach(), "bias": norm.bias.detach()}
+    found = outcome(batch_norm_relu, tensors, ours, d, relu=relu)
+    v = u.clone().requires_grad_()
+    y = torch.relu(norm(v)) if relu else norm(v)
+    y.backward(d)
+    expected = [y.detach(), v.grad, norm.weight.grad, norm.bias.grad]
+    expected += [norm.running_mean, norm.running_var, norm.num_batches_tracked]
+    close(found, expected, 1e-12)
+
+
+def test_with_a_residual(generator):
+    tensors = {"inputs": draw(generator, 3, 4, 5, 6), "weight": draw(generator, 4), "bias": draw(generator, 4)}
+    d, r = draw(generator, 3, 4, 5, 6), draw(generator, 3, 4, 5, 6)
+    found, expected = [], []
+    for function, into in ((batch_norm_relu, found), (batch_norm_relu_reference, expected)):
+        leaf = r.clone().requires_grad_()
+        into += [*outcome(function, tensors, running(4), d, residual=leaf), leaf.grad]
+    close(found, expected, 1e-12)
+
+
+def test_with_a_skip_connection(generator):
+    tensors = {"inputs": draw(generator, 3, 4, 5, 6), "weight": draw(generator, 4), "bias": draw(generator, 4)}
+    d, kernel = draw(generator, 3, 4, 5, 6), draw(generator, 4, 4, 1, 1)
+
+    def block(inputs, *rest):
+        active, skip = batch_norm_relu_and_skip(inputs, *rest)
+        return skip + nn.functional.conv2d(active, kernel)
+
+    def plain(inputs, *rest):
+        return inputs + nn.functional.conv2d(batch_norm_relu_reference(inputs, *rest), kernel)
+
+    close(outcome(block, tensors, running(4), d), outcome(plain, tensors, running(4), d), 1e-12)
+
+
+def test_gradients_are_those_of_finite_differences(generator):
+    u, w, b, r = draw(generator, 2, 3, 2, 2), draw(generator, 3), draw(generator, 3), draw(generator, 2, 3, 2, 2)
+    leaves = [t.requires_grad_() for t in (u, w, b, r)]
+    assert torch.autograd.gradcheck(lambda u, w, b, r: batch_norm_relu(u, w, b, residual=r), leaves)
+    assert torch.autograd.gradcheck(batch_norm_relu, leaves[:3])
+    assert torch.autograd.gradcheck(batch_norm_relu_and_skip, leaves[:3])
+
+
+def test_a_gradient_in_another_layout(generator):
+    tensors = {"inputs": draw(generator, 3, 4, 5, 6), "weight": draw(generator, 4), "bias": draw(generator, 4)}
+    d = draw(generator, 3, 4, 1, 1).expand(3, 4, 5, 6)  # as average pooling hands it back
+    close(
+        outcome(batch_norm_relu, tensors, running(4), d),
+        outcome(batch_norm_relu_reference, tensors, running(4), d),
+        1e-12,
+    )
+
+
+def test_half_precision_accumulates_in_single(generator):
+    u, d = draw(generator, 8, 4, 6, 6, dtype=torch.bfloat16) + 5, draw(generator, 8, 4, 6, 6, dtype=torch.bfloat16)
+    single = {"inputs": u, "weight": torch.ones(4), "bias": torch.full((4,), 0.1)}
+    double = {name: t.double() for name, t in single.items()}
+    found = outcome(batch_norm_relu, single, running(4, torch.float32), d)
+    assert found[0].dtype == found[1].dtype == torch.bfloat16
+    assert found[2].dtype == torch.float32
+    expected = outcome(batch_norm_relu_reference, double, running(4), d.double())
+    close([t.double() for t in found[:2]], expected[:2], 0.02)
+    close([t.double() for t in found[2:]], expected[2:], 1e-4)
+
+
+def test_the_kernels_run_only_while_recording(monkeypatch):
+    monkeypatch.setattr(fused_norm, "kernels", lambda: pytest.fail("asked for triton"))
+    u = torch.zeros(2, 4, 3, 3).contiguous(memory_format=torch.channels_last)
+    assert not kernels_apply(u)
+    with recorded_kernels():
+        assert not kernels_apply(u)  # on the CPU
+
+
+def test_a_nan_stays(generator):
+    u = draw(generator, 2, 3, 2, 2)
+    u[0, 1, 0, 0] = torch.nan
+    y = batch_norm_relu(u, torch.ones(3, dtype=F64), torch.zeros(3, dtype=F64))
+    assert y[:, 1].isnan().all()
+    assert y[:, [0, 2]].isfinite().all()
+
+
+SHAPES = [(16, 16, 8, 8), (4, 64, 9, 7), (5, 256, 4, 4), (7, 100, 5, 5), (5, 48, 3, 3), (3, 3, 7, 7)]
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.bfloat16, 0.03)])
+@pytest.mark.parametrize("kind", ["relu", "plain", "residual", "skip"])
+def test_kernels_equal_the_reference_in_double_precision(shape, dtype, tolerance, kind, generator):
+    channels = shape[1]
+    u, d, r = (draw(generator, *shape, dtype=dtype).cuda() for _ in range(3))
+    affine = {
+        "weight": torch.rand(channels, generator=generator).cuda() + 0.5,
+        "bias": draw(generator, channels).float().cuda(),
+    }
+    results = []
+    for exact in (False, True):
+        cast = torch.Tensor.double if exact else torch.clone
+        tensors = {"inputs": cast(u * 2 + 3), **{name: cast(t) for name, t in affine.items()}}
+        residual = cast(r).requires_grad_()
+
+        def function(*arguments, exact=exact, residual=residual):
+            if kind == "skip":
+                if exact:
+                    return batch_norm_relu_reference(*arguments) + 2 * arguments[0]
+                active, skip = batch_norm_relu_and_skip(*arguments)
+                return active + 2 * skip
+            of = batch_norm_relu_reference if exact else batch_norm_relu
+            return of(*arguments, residual=residual if kind == "residual" else None, relu=kind != "plain")
+
+        statistics = tuple(t.cuda() if t.ndim == 0 else cast(t.float().cuda()) for t in running(channels))
+        with recorded_kernels():
+            assert exact or kernels_apply(tensors["inputs"])
+            found = outcome(function, tensors, statistics, cast(d))
+        results.append(found + ([residual.grad] if kind == "residual" else []))
+    for ours, exact in zip(*results, strict=True):
+        assert ((ours - exact).double().norm() <= tolerance * exact.double().norm()).item()
+
+
+@pytest.mark.cuda
+def test_kernels_repeat_and_can_be_recorded(generator):
+    u, w, b = (
+        draw(generator, 64, 32, 16, 16, dtype=torch.bfloat16).cuda(),
+        torch.ones(32).cuda(),
+        torch.zeros(32).cuda(),
+    )
+    u.requires_grad_()
+
+    def update():  # no graph of this stream may outlive the call
+        return [*torch.autograd.grad(batch_norm_relu(u, w, b).sum(), u), batch_norm_relu(u, w, b).detach()]
+
+    with recorded_kernels():
+        first = update()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            again = update()
+    graph.replay()
+    assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
