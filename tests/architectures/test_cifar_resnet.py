@@ -4,8 +4,8 @@ from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError
 from lamina.architectures.cifar_resnet import CifarResNet, CifarResNetConfig
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 from lamina.layers.shortcuts import ZeroPadShortcut
 
 

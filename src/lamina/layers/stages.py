@@ -7,8 +7,8 @@ from torch import nn
 from lamina._errors import at_least, choice
 from lamina._types import Seed
 from lamina.functional.random import as_generator
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 
 KINDS = ("original", "preactivation")
 """The names that every `block` option accepts."""
