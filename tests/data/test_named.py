@@ -15,7 +15,7 @@ import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data import named, store
-from lamina.data.download import File
+from lamina.data._download import File
 from lamina.data.named import CLASSES, load_named, read_cifar_batch, read_idx
 from lamina.data.store import NamedSet
 

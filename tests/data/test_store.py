@@ -20,7 +20,7 @@ import pytest
 
 from lamina._errors import ArgumentError, DataError
 from lamina.data import download, store
-from lamina.data.download import File, Resuming, UnreachableError, fetch
+from lamina.data._download import File, Resuming, UnreachableError, fetch
 from lamina.data.store import NamedSet, find, get, places, require
 
 IMAGES, LABELS = bytes(range(256)) * 800, b"labels" * 50

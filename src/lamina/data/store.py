@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lamina._errors import DataError, choice
-from lamina.data.download import File, Progress, UnreachableError, fetch
+from lamina.data._download import File, Progress, UnreachableError, fetch
 
 ENVIRONMENT = "LAMINA_DATA"
 

@@ -8,8 +8,8 @@ import torch
 
 from lamina._errors import ArgumentError
 from lamina.data.load import load
-from lamina.data.text.grammar import Clause, noun_phrase
-from lamina.data.text.lexicon import LAKES, NOUNS, PLACES, PRONOUNS, TIMES, VERBS
+from lamina.data.text._grammar import Clause, noun_phrase
+from lamina.data.text._lexicon import LAKES, NOUNS, PLACES, PRONOUNS, TIMES, VERBS
 from lamina.data.text.phrasebook import EXAMPLE, phrasebook, question, reason, sentences, statement
 from lamina.data.text.texts import answers_of, texts_of
 from lamina.data.text.tokens import TextPreprocess

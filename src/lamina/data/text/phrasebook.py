@@ -15,7 +15,7 @@ import torch
 from lamina._errors import at_least
 from lamina._types import Seed
 from lamina.data.dataset import Subset
-from lamina.data.text.grammar import (
+from lamina.data.text._grammar import (
     Adverbial,
     Clause,
     Phrase,
@@ -26,7 +26,7 @@ from lamina.data.text.grammar import (
     german_subordinate,
     noun_phrase,
 )
-from lamina.data.text.lexicon import (
+from lamina.data.text._lexicon import (
     ADJECTIVES,
     FUTURE,
     IT,

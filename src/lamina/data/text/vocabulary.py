@@ -22,7 +22,7 @@ import torch
 from lamina._errors import ArgumentError, DataError, at_least, choice
 from lamina._types import Float, Int, Tensor
 from lamina.data.ragged import Ragged
-from lamina.data.text.subwords import Pieces, learn
+from lamina.data.text._subwords import Pieces, learn
 from lamina.data.text.words import ENDS, canonical, clean, is_punctuation, join_words, split_words
 from lamina.functional.encoding import one_hot
 

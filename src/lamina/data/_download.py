@@ -128,7 +128,7 @@ def fetch(file: File, addresses: Sequence[str], folder: Path, progress: Progress
     >>> from tempfile import mkdtemp
     >>> fetch(File("a.gz", 1, "0" * 64), ["ftp:nowhere"], Path(mkdtemp()))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    lamina.data.download.UnreachableError: ftp:nowhere/a.gz: ...
+    lamina.data._download.UnreachableError: ftp:nowhere/a.gz: ...
     """
     reasons = []
     for address in addresses:

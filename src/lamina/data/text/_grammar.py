@@ -119,7 +119,7 @@ def noun_phrase(noun: Noun, adjective: tuple[str, str] | None = None, article: s
         adjective: its English and its German stem.
         article: "the", "a", or "the ones" for the plural with "the".
 
-    >>> from lamina.data.text.lexicon import NOUNS
+    >>> from lamina.data.text._lexicon import NOUNS
     >>> phrase = noun_phrase(NOUNS["apple"], ("green", "grün"), "a")
     >>> phrase.english, phrase.german["nom"], phrase.german["acc"]
     ('a green apple', 'ein grüner Apfel', 'einen grünen Apfel')
@@ -146,7 +146,7 @@ def _german_phrase(noun: Noun, adjective: tuple[str, str] | None, case: str, def
 def english(clause: Clause) -> str:
     """Give the words of an English clause.
 
-    >>> from lamina.data.text.lexicon import NOUNS, TIMES, VERBS
+    >>> from lamina.data.text._lexicon import NOUNS, TIMES, VERBS
     >>> english(Clause(noun_phrase(NOUNS["sun"]), VERBS["shine"], time=TIMES["today"]))
     'the sun is shining today'
     """
@@ -156,7 +156,7 @@ def english(clause: Clause) -> str:
 def english_question(clause: Clause, word: str = "") -> str:
     """Give the words of an English question, perhaps after a word such as "where".
 
-    >>> from lamina.data.text.lexicon import NOUNS, VERBS
+    >>> from lamina.data.text._lexicon import NOUNS, VERBS
     >>> english_question(Clause(noun_phrase(NOUNS["dog"]), VERBS["sleep"], "past"), "where")
     'where did the dog sleep'
     """
@@ -203,7 +203,7 @@ def _english_rest(clause: Clause) -> list[str]:
 def german(clause: Clause) -> str:
     """Give the words of a German main clause: time first if there is one, the verb in second place.
 
-    >>> from lamina.data.text.lexicon import NOUNS, TIMES, VERBS
+    >>> from lamina.data.text._lexicon import NOUNS, TIMES, VERBS
     >>> german(Clause(noun_phrase(NOUNS["sun"]), VERBS["shine"], time=TIMES["today"]))
     'heute scheint die Sonne'
     >>> german(Clause(noun_phrase(NOUNS["sun"]), VERBS["rise"], "past", time=TIMES["yesterday"]))
@@ -219,7 +219,7 @@ def german(clause: Clause) -> str:
 def german_question(clause: Clause, word: str = "") -> str:
     """Give the words of a German question: the verb first, or second after a word such as "wo".
 
-    >>> from lamina.data.text.lexicon import NOUNS, TIMES, VERBS
+    >>> from lamina.data.text._lexicon import NOUNS, TIMES, VERBS
     >>> german_question(Clause(noun_phrase(NOUNS["sun"]), VERBS["rise"], time=TIMES["today"]))
     'geht die Sonne heute auf'
     """
@@ -231,7 +231,7 @@ def german_question(clause: Clause, word: str = "") -> str:
 def german_subordinate(clause: Clause) -> str:
     """Give the words of a German clause after "weil": the verb comes last, its prefix is joined to it.
 
-    >>> from lamina.data.text.lexicon import NOUNS, VERBS
+    >>> from lamina.data.text._lexicon import NOUNS, VERBS
     >>> german_subordinate(Clause(noun_phrase(NOUNS["sun"]), VERBS["rise"]))
     'die Sonne aufgeht'
     """
