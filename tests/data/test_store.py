@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from lamina._errors import ArgumentError, DataError
-from lamina.data import download, store
+from lamina.data import _download, store
 from lamina.data._download import File, Resuming, UnreachableError, fetch
 from lamina.data.store import NamedSet, find, get, places, require
 
@@ -316,7 +316,7 @@ def test_a_full_disk(small, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(download.os, "fsync", full)
+    monkeypatch.setattr(_download.os, "fsync", full)
     with pytest.raises(DataError, match=r"`.*/small` cannot be written \(No space left on device\): make room"):
         get("small")
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError, DataError, MissingExtraError
-from lamina.data.text import subwords, words
+from lamina.data.text import _subwords, words
 from lamina.data.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary, Wording, with_words
 from lamina.data.text.words import clean, is_punctuation, join_words, split_words
 
@@ -286,7 +286,7 @@ def pieces():
 
 
 def test_subwords_join_frequent_neighbors_and_know_every_byte(pieces):
-    assert len(pieces.words) == 300 == len(set(pieces.words)) and len(pieces.merges) == 300 - subwords.BYTES
+    assert len(pieces.words) == 300 == len(set(pieces.words)) and len(pieces.merges) == 300 - _subwords.BYTES
     assert list(pieces.words) == sorted(pieces.words)
     assert pieces.split("lowest")[-1].endswith("est") and len(pieces.split("lower")) < 5
     again = Vocabulary.fit(
