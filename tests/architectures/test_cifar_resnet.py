@@ -3,9 +3,9 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError
-from lamina.architectures.cifar_resnet import CifarResNet, CifarResNetConfig
-from lamina.layers.blocks import OriginalBlock, PreActBlock
+from lamina.architectures.resnet import CifarResNet, CifarResNetConfig
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 from lamina.layers.shortcuts import ZeroPadShortcut
 
 
@@ -52,15 +52,15 @@ def test_depth_is_the_number_of_layers_with_weights(depth):
 def test_1001_needs_bottlenecks():
     assert (1001 - 2) % 6 and (1001 - 2) // 9 == 111 and (1001 - 2) % 9 == 0
     config = CifarResNetConfig(depth=1001)
-    assert config.has_bottlenecks and config.blocks_per_stage == 111
+    assert config.plan.bottleneck and config.plan.counts == (111, 111, 111)
     with pytest.raises(ArgumentError, match="got 1001: three equal stages of 2-weight blocks"):
         CifarResNetConfig(depth=1001, bottleneck=False)
 
 
 def test_published_choice_of_blocks_and_shortcuts():
-    chosen = {depth: CifarResNetConfig(depth=depth).has_bottlenecks for depth in (8, 20, 56, 110, 164, 1001, 1202)}
+    chosen = {depth: CifarResNetConfig(depth=depth).plan.bottleneck for depth in (8, 20, 56, 110, 164, 1001, 1202)}
     assert chosen == {8: False, 20: False, 56: False, 110: False, 164: True, 1001: True, 1202: False}
-    assert CifarResNetConfig(depth=110, bottleneck=True).blocks_per_stage == 12
+    assert CifarResNetConfig(depth=110, bottleneck=True).plan.counts == (12, 12, 12)
     kinds = {
         (block, bottleneck): {
             type(b) for b in CifarResNet(CifarResNetConfig(depth=20, block=block, bottleneck=bottleneck)).layer1
@@ -122,7 +122,7 @@ def test_other_depths_are_refused(depth):
         CifarResNetConfig(depth=depth)
     with pytest.raises(ArgumentError, match=f"got {depth}: three equal stages of 3-weight blocks"):
         CifarResNetConfig(depth=depth, bottleneck=True)
-    assert CifarResNetConfig(depth=50).blocks_per_stage == 8  # 50 = 6*8+2 is a depth of this family, too
+    assert CifarResNetConfig(depth=50).plan.counts == (8, 8, 8)  # 50 = 6*8+2 is a depth of this family, too
 
 
 def test_options_are_checked():

@@ -5,8 +5,8 @@ from torch import nn
 from architectures.torchvision_reference import reference
 from lamina._errors import ArgumentError, ShapeError
 from lamina.architectures.resnet import ResNet, ResNetConfig
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 
 
 def count(module):

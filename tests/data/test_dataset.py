@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError, DataError
-from lamina.data.dataset import ArrayDataset, Dataset, Described, Spec, Subset, all_targets, fingerprints
+from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec, Subset, _fingerprints, all_targets
 from lamina.data.load import load
 
 
@@ -81,7 +81,7 @@ def test_array_dataset_gives_what_it_was_given():
     data = vectors()
     inputs, targets = data.take(torch.tensor([4, 0, 4]))
     assert inputs.tolist() == [[8, 9], [0, 1], [8, 9]] and targets.tolist() == [0, 0, 0]
-    assert len(data) == 6 and isinstance(data, Dataset) and isinstance(data, Described)
+    assert len(data) == 6 and isinstance(data, Dataset) and isinstance(data, BaseDataset)
 
 
 def test_array_dataset_refuses_other_shapes_and_lengths():
@@ -121,19 +121,19 @@ def test_all_targets_of_a_bare_dataset_are_read_in_parts():
 def test_fingerprints_are_equal_for_equal_rows_only():
     grid = torch.cartesian_prod(*[torch.arange(-2.0, 2.0)] * 6)
     for dtype in (torch.float32, torch.float64, torch.int64):
-        assert len(fingerprints(grid.to(dtype)).unique()) == len(grid) == 4**6
-    assert len(fingerprints((grid + 2).to(torch.uint8).reshape(-1, 1, 2, 3)).unique()) == len(grid)
+        assert len(_fingerprints(grid.to(dtype)).unique()) == len(grid) == 4**6
+    assert len(_fingerprints((grid + 2).to(torch.uint8).reshape(-1, 1, 2, 3)).unique()) == len(grid)
     nan, zero = float("nan"), torch.tensor([[0.0, -0.0]])
     rows = torch.tensor([[nan, 0.0], [nan, -0.0], [-nan, 0.0], [0.0, nan]])
-    first, second, third, other = fingerprints(rows).tolist()
+    first, second, third, other = _fingerprints(rows).tolist()
     assert first == second == third != other
-    assert fingerprints(zero).equal(fingerprints(-zero))
-    assert fingerprints(torch.zeros(0, 3)).shape == (0,)
+    assert _fingerprints(zero).equal(_fingerprints(-zero))
+    assert _fingerprints(torch.zeros(0, 3)).shape == (0,)
 
 
 def test_fingerprints_of_many_rows_do_not_depend_on_the_part_they_are_computed_in(generator):
     rows = torch.randint(0, 256, (3000, 3, 32, 32), generator=generator, dtype=torch.uint8)
-    assert fingerprints(rows)[2999:].equal(fingerprints(rows[2999:]))
+    assert _fingerprints(rows)[2999:].equal(_fingerprints(rows[2999:]))
 
 
 def test_describe_a_table():

@@ -19,7 +19,7 @@ from PIL import Image, ImageOps
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.images import ImageFolder
-from lamina.data.pictures import Picture, inspect_picture, read_image, read_picture
+from lamina.data.pictures import Picture, _inspect_picture, read_image, read_picture
 
 
 def picture(size=(6, 4), seed=0, mode="RGB"):
@@ -219,7 +219,7 @@ def test_exif_orientation(tmp_path, orientation, suffix):
     options = {"lossless": True} if suffix == "webp" else {}
     path = save(picture((16, 8)), tmp_path / f"a.{suffix}", exif=exif, **options)
     expected = opened(path, ImageOps.exif_transpose)
-    seen = inspect_picture(path, "a")
+    seen = _inspect_picture(path, "a")
     assert (seen.height, seen.width) == expected.shape[1:] == ((16, 8) if orientation >= 5 else (8, 16))
     assert read_image(path).equal(expected)
     assert read_image(path, (3, 5, 5)).shape == (3, 5, 5)

@@ -14,7 +14,7 @@ from torch.utils.data import IterableDataset, TensorDataset
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.dataset import ArrayDataset, Dataset
-from lamina.data.load import NAMED, SETS, classic_table, load
+from lamina.data.load import NAMED, SETS, _classic_table, load
 from lamina.data.preprocess import Preprocess
 from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.tokens import TextPreprocess
@@ -51,7 +51,7 @@ def test_classic_tables(name, shape, classes):
     sizes = torch.tensor([len(split.train), len(split.validation), len(split.test)])
     assert sizes.sum() == shape[0] and (sizes[1:] - shape[0] // 6).abs().max() <= 1
     with pytest.raises(ArgumentError, match="`name` must be one of 'iris', 'wine', 'breast-cancer', got 'rose'"):
-        classic_table("rose")
+        _classic_table("rose")
 
 
 @pytest.mark.parametrize("name", [name for name in SETS if name != "million"])

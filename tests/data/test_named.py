@@ -15,8 +15,8 @@ import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data import named, store
-from lamina.data.download import File
-from lamina.data.named import CLASSES, load_named, read_cifar_batch, read_idx
+from lamina.data._download import File
+from lamina.data.named import CLASSES, _read_cifar_batch, _read_idx, load_named
 from lamina.data.store import NamedSet
 
 zipped = partial(gzip.compress, mtime=0)  # the same bytes at any moment, so that test names agree
@@ -80,7 +80,7 @@ def small_cifar():
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_idx_of_pictures(pack):
-    got = read_idx(pack(idx(IMAGES)), "a")
+    got = _read_idx(pack(idx(IMAGES)), "a")
     assert got.dtype == np.uint8 and (got == IMAGES).all()
 
 
@@ -90,7 +90,7 @@ def test_idx_of_pictures(pack):
 def test_idx_of_every_type(code, kind):
     values = np.array([[1, 2, 3], [4, 5, 100]], f">{kind}")
     data = bytes([0, 0, code, 2]) + struct.pack(">2I", 2, 3) + values.tobytes()
-    assert (read_idx(data, "a") == values).all()
+    assert (_read_idx(data, "a") == values).all()
 
 
 GOOD = idx(IMAGES)
@@ -116,18 +116,18 @@ GOOD = idx(IMAGES)
 )
 def test_bad_idx(data, message):
     with pytest.raises(DataError, match=message):
-        read_idx(data, "a.gz")
+        _read_idx(data, "a.gz")
 
 
 def test_an_idx_bomb(monkeypatch):
     monkeypatch.setattr(named, "_MOST", 100_000)
     with pytest.raises(DataError, match=r"`a` unpacks to more than 100,000 bytes, as a decompression bomb does"):
-        read_idx(zipped(idx(np.zeros((1000, 1000)))), "a")
+        _read_idx(zipped(idx(np.zeros((1000, 1000)))), "a")
 
 
 def test_cifar_records():
     pictures, data = batch(3, [9, 0, 4])
-    got, labels = read_cifar_batch(data, "b")
+    got, labels = _read_cifar_batch(data, "b")
     assert (got == pictures).all() and labels.tolist() == [9, 0, 4]
 
 
@@ -141,7 +141,7 @@ def test_cifar_records():
 )
 def test_bad_cifar(data, message):
     with pytest.raises(DataError, match=message):
-        read_cifar_batch(data, "b.bin")
+        _read_cifar_batch(data, "b.bin")
 
 
 # Loading

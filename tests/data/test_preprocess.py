@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.dataset import ArrayDataset, Spec, Subset
 from lamina.data.load import load
-from lamina.data.preprocess import Preprocess, resized, with_channels
+from lamina.data.preprocess import Preprocess, _with_channels, resized
 from lamina.data.synthetic import blobs, linear, million, truth_table
 
 NAN = float("nan")
@@ -308,10 +308,10 @@ def test_shapes_that_cannot_be():
 def test_gray_and_rgb_as_pillow_does(generator):
     rgb = torch.randint(0, 256, (20, 3, 6, 6), generator=generator, dtype=torch.uint8)
     expected = [np.asarray(Image.fromarray(image.permute(1, 2, 0).numpy()).convert("L")) for image in rgb]
-    gray = with_channels(rgb, 1)
+    gray = _with_channels(rgb, 1)
     assert gray[:, 0].equal(torch.from_numpy(np.stack(expected))) and gray.dtype == torch.uint8
-    assert with_channels(gray, 3).equal(gray.repeat(1, 3, 1, 1)) and with_channels(gray, 1) is gray
-    floats = with_channels(rgb.double() / 255, 1)
+    assert _with_channels(gray, 3).equal(gray.repeat(1, 3, 1, 1)) and _with_channels(gray, 1) is gray
+    floats = _with_channels(rgb.double() / 255, 1)
     assert (floats * 255 - gray).abs().max() <= 0.5 + 1e-3
 
 

@@ -9,7 +9,7 @@ from lamina._errors import ArgumentError, DataError
 from lamina.data.dataset import Dataset, Spec
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
-from lamina.data.series import as_series, load_series
+from lamina.data.series import _as_series, load_series
 
 
 def counting(time=30, columns=2):
@@ -18,13 +18,13 @@ def counting(time=30, columns=2):
 
 @pytest.mark.notes("N5.12")
 def test_windows_and_what_comes_after_them():
-    data = as_series(counting(), window=3, horizon=2, wanted=[1], features=("a", "b"), source="count")
+    data = _as_series(counting(), window=3, horizon=2, wanted=[1], features=("a", "b"), source="count")
     inputs, targets = data.take(torch.tensor([0, 4]))
     assert isinstance(data, Dataset) and len(data) == 26
     assert inputs[1].tolist() == [[8.0, 9.0], [10.0, 11.0], [12.0, 13.0]] and targets[1].tolist() == [15.0, 17.0]
     assert data.spec.task == "regression" and data.spec.outputs == 2 and data.spec.inputs == (3, 2)
     assert data.spec.target == "b" and data.targets.shape == (26, 2)
-    every = as_series(counting(), window=3, horizon=2, each_step=True)
+    every = _as_series(counting(), window=3, horizon=2, each_step=True)
     inputs, targets = every.take(torch.tensor([4]))
     assert targets[0].tolist() == [[12.0, 13.0], [14.0, 15.0], [16.0, 17.0]]
     assert every.spec.task == "structured" and every.spec.target_shape == (3, 2) and every.spec.outputs == 6
@@ -33,7 +33,7 @@ def test_windows_and_what_comes_after_them():
 
 @pytest.mark.parametrize("each_step", [False, True])
 def test_targets_of_a_part_lie_after_those_of_the_part_before(each_step):
-    data = as_series(counting(60, 1), window=5, horizon=2, each_step=each_step)
+    data = _as_series(counting(60, 1), window=5, horizon=2, each_step=each_step)
     split = data.split()
     parts = split.train, split.validation, split.open_test()
     times = [part.take(torch.arange(len(part)))[1].flatten() for part in parts]
@@ -42,11 +42,11 @@ def test_targets_of_a_part_lie_after_those_of_the_part_before(each_step):
     with pytest.raises(
         DataError, match="a series of 12 moments is too short to split 4:1:1 with window 9 and horizon 3"
     ):
-        as_series(counting(12), window=9, horizon=3).split()
+        _as_series(counting(12), window=9, horizon=3).split()
 
 
 def test_columns_are_standardized_with_one_mean_at_all_times():
-    data = as_series(counting(), window=4, horizon=1)
+    data = _as_series(counting(), window=4, horizon=1)
     split = data.split()
     prepare = Preprocess.fit(split.train)
     seen = split.train.take(torch.arange(len(split.train)))[0].flatten(0, 1).double()
@@ -122,4 +122,4 @@ def test_days_in_words_are_not_compared(tmp_path):
 def test_bounds():
     for name in ("window", "horizon"):
         with pytest.raises(ArgumentError, match=f"`{name}` must be at least 1, got 0"):
-            as_series(counting(), **{name: 0})
+            _as_series(counting(), **{name: 0})

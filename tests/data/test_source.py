@@ -7,7 +7,7 @@ import torch
 
 from lamina._errors import ArgumentError, DataError
 from lamina.data.augment import Augment, augment
-from lamina.data.dataset import ArrayDataset, Described, Spec, Subset
+from lamina.data.dataset import ArrayDataset, BaseDataset, Spec, Subset
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.source import Source
@@ -26,7 +26,7 @@ def order(count=20, size=8, seed=0):
     return list(torch.randperm(count, generator=torch.Generator().manual_seed(seed)).split(size))
 
 
-class Slow(Described):
+class Slow(BaseDataset):
     """Pictures that count how many are read, with an own stream."""
 
     def __init__(self, inner):

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from lamina._errors import ArgumentError, DataError
-from lamina.data import download, store
-from lamina.data.download import File, Resuming, UnreachableError, fetch
-from lamina.data.store import NamedSet, find, get, places, require
+from lamina.data import _download, store
+from lamina.data._download import File, Resuming, UnreachableError, fetch
+from lamina.data.store import NamedSet, _require, find, get, places
 
 IMAGES, LABELS = bytes(range(256)) * 800, b"labels" * 50
 
@@ -316,7 +316,7 @@ def test_a_full_disk(small, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(download.os, "fsync", full)
+    monkeypatch.setattr(_download.os, "fsync", full)
     with pytest.raises(DataError, match=r"`.*/small` cannot be written \(No space left on device\): make room"):
         get("small")
 
@@ -351,7 +351,7 @@ def test_own_data_come_before_the_cache(small, tmp_path, monkeypatch):
     assert find("small").path == small
 
 
-@pytest.mark.parametrize("function", [find, require, get])
+@pytest.mark.parametrize("function", [find, _require, get])
 def test_unknown_names(function):
     with pytest.raises(
         ArgumentError,
@@ -367,14 +367,14 @@ def test_what_is_not_here_says_how_to_get_it(small, tmp_path, monkeypatch, serve
         r"or set LAMINA_DATA to a folder that holds small/ with them\."
     )
     with pytest.raises(DataError, match=message):
-        require("small")
+        _require("small")
     (tmp_path / "own" / "small").mkdir(parents=True)
     (tmp_path / "own" / "small" / "images.gz").write_bytes(IMAGES)
     monkeypatch.setenv("LAMINA_DATA", str(tmp_path / "own"))
     with pytest.raises(
         DataError, match=r"the data set small is not here \(`.*/own/small` lacks labels\.gz\): fetch it with"
     ):
-        require("small")
+        _require("small")
 
 
 @pytest.mark.parametrize(
@@ -393,7 +393,7 @@ def test_files_that_are_not_the_official_ones(small, content, message):
     (small / "images.gz").write_bytes(content)
     (small / "labels.gz").write_bytes(LABELS)
     with pytest.raises(DataError, match=message):
-        dict(require("small").contents())
+        dict(_require("small").contents())
     with pytest.raises(DataError, match=message):
         get("small")
     assert (small / "images.gz").read_bytes() == content  # it may be the user's own file: never deleted
@@ -407,7 +407,7 @@ def test_a_file_that_may_not_be_read(small, open_folder, monkeypatch):
         ordinary_user(),
         pytest.raises(DataError, match=r"images\.gz` cannot be read \(Permission denied\): change its"),
     ):
-        dict(require("small").contents())
+        dict(_require("small").contents())
 
 
 # Archives
@@ -495,7 +495,7 @@ def test_bad_archives(packed_set, content, message):
     packed_set.mkdir(parents=True)
     (packed_set / "small.tar.gz").write_bytes(content)
     with pytest.raises(DataError, match=message):
-        dict(require("small").contents())
+        dict(_require("small").contents())
 
 
 # The published sets
@@ -524,7 +524,7 @@ def test_this_machine_has_the_official_files():
     if not os.environ.get("LAMINA_DATA"):
         pytest.skip("needs LAMINA_DATA")
     for name, named in store.SETS.items():
-        found = require(name)
+        found = _require(name)
         for file, (_, data) in zip(named.files, found.contents(), strict=True):
             assert not file.md5 or hashlib.md5(data).hexdigest() == file.md5
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError, DataError
-from lamina.data.streaming import Stream, decode_all, worker_count
+from lamina.data.streaming import Stream, _decode_all, worker_count
 
 SHAPE = (2, 3)
 TARGETS = torch.arange(100) * 10
@@ -208,7 +208,7 @@ def test_bounds(options, message):
 
 def test_decode_all_is_everything_once_with_progress():
     seen = []
-    out = decode_all(example, 50, SHAPE, workers=3, progress=lambda done, total: seen.append((done, total)))
+    out = _decode_all(example, 50, SHAPE, workers=3, progress=lambda done, total: seen.append((done, total)))
     assert out.equal(torch.arange(50, dtype=torch.uint8)[:, None, None].expand(50, *SHAPE))
     assert seen == [(16, 50), (32, 50), (48, 50), (50, 50)]
 
@@ -224,7 +224,7 @@ def test_decode_all_stops_at_an_error():
         return example(index % 100)
 
     with pytest.raises(DataError, match=r"`0\.png` is empty"):
-        decode_all(broken, 4000, SHAPE, workers=2)
+        _decode_all(broken, 4000, SHAPE, workers=2)
     assert len(begun) < 4000 and not decoding_threads()
 
 

@@ -9,9 +9,9 @@ from lamina.drawing.blocks import KINDS, read_block, residual_block, residual_la
 from lamina.drawing.collisions import overlaps
 from lamina.drawing.parts import edges, named
 from lamina.drawing.scene import Path, Rectangle
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.residual import SimpleResNetLayer
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 
 
 def _labels(block):

@@ -217,7 +217,7 @@ def test_rules_count_the_entries_of_kernels():
         I.fans((3,))
 
 
-@pytest.mark.parametrize("kind", I.KINDS)
+@pytest.mark.parametrize("kind", I.INITIALIZATIONS)
 def test_draws_are_repeatable_and_advance_a_generator(kind):
     first, second = I.draw(kind, (4, 3), 5), I.draw(kind, (4, 3), 5)
     assert torch.equal(first, second) and first.dtype == torch.float32 and not first.requires_grad

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
-from lamina.layers.blocks import PreActBlock
 from lamina.layers.checkpointing import _Again, run_blocks
 from lamina.layers.dropout import Dropout
+from lamina.layers.residual_blocks import PreActBlock
 
 
 def chain(generator):

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn.functional import conv2d, linear
 
-from lamina.architectures.cifar_resnet import CifarResNet, CifarResNetConfig
+from lamina.architectures.resnet import CifarResNet, CifarResNetConfig
 from lamina.layers.half_weights import HalfWeights
 
 

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
-from lamina.functional.initialization import KINDS, draw
+from lamina.functional.initialization import INITIALIZATIONS, draw
 from lamina.layers.initialized import conv2d, linear
 
 
@@ -24,7 +24,7 @@ def test_linear_is_torchs_layer_with_our_weights():
     assert all(p.requires_grad and p.is_leaf for p in layer.parameters())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", INITIALIZATIONS)
 def test_every_rule_can_be_named(kind):
     assert torch.equal(
         linear(4, 3, initialization=kind, scale=0.7, seed=1).weight, draw(kind, (3, 4), seed=1, scale=0.7)

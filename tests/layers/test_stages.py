@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 from lamina.layers.stages import block_class, stage
 
 

@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 import lamina
 from lamina._errors import ArgumentError, ShapeError
 from lamina.data.dataset import ArrayDataset, Spec
-from lamina.data.text.descriptions import DescribedDataset, DescriptionPreprocess
+from lamina.data.text.descriptions import DescriptionDataset, DescriptionPreprocess
 from lamina.data.text.texts import answers_of
 from lamina.data.text.vocabulary import END, PAD, START
 from lamina.report.render import render
@@ -25,7 +25,7 @@ def answers(count=60):
     labels = torch.arange(count) % 3
     noise = torch.randn(count, 3, generator=torch.Generator().manual_seed(0))
     things = ArrayDataset(torch.eye(3)[labels] * 4 + noise / 4, labels, Spec("vector", "classification", (3,), 3))
-    return DescribedDataset.of(things, [WORDS[k] for k in labels.tolist()])
+    return DescriptionDataset.of(things, [WORDS[k] for k in labels.tolist()])
 
 
 def network(prepared, **options):

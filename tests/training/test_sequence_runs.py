@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 import lamina
 from lamina._errors import ArgumentError, DataError, ShapeError
 from lamina.data.load import load
-from lamina.data.series import as_series
+from lamina.data.series import _as_series
 from lamina.data.text.texts import PairDataset, RunningText, TextDataset
 from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.vocabulary import Vocabulary
@@ -239,7 +239,7 @@ def test_labels_at_every_step_are_predicted_and_judged(tmp_path):
 
 def test_a_series_is_forecast_in_its_units_and_against_the_last_value(tmp_path):
     values = 100 + 10 * torch.sin(torch.arange(200.0, dtype=torch.float64) / 3)[:, None]
-    data = as_series(values, window=8, features=("sales",))
+    data = _as_series(values, window=8, features=("sales",))
     model, split = sized("many-to-one", data)
     run = fit(model, split, Recipe(Adam(0.02), epochs=15, batch_size=16), folder=tmp_path / "run")
     test = split.test._dataset

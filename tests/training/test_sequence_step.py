@@ -11,7 +11,7 @@ import lamina
 from lamina._errors import ArgumentError
 from lamina.architectures.seq2seq import teacher_inputs
 from lamina.data.load import load
-from lamina.data.text.batching import bucketed_order, stream_windows
+from lamina.data.text.batching import _bucketed_order, stream_windows
 from lamina.data.text.texts import IGNORE, PairDataset, RunningText, TextDataset
 from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.vocabulary import START
@@ -101,7 +101,7 @@ def test_labels_of_texts_train_as_a_loop_by_hand():
         lengths = (inputs != 0).sum(1)
         return lambda net: cross_entropy(net(inputs, lengths), labels)
 
-    order = [b for epoch in range(2) for b in bucketed_order(tokens.lengths, 8, 3, epoch)]
+    order = [b for epoch in range(2) for b in _bucketed_order(tokens.lengths, 8, 3, epoch)]
     losses = by_hand(model, [one(indices) for indices in order], 0.5, limit=0.3)
     run_epochs(step, 2)
     same_weights(step.model, model)
@@ -116,7 +116,7 @@ def test_translation_trains_as_a_loop_by_hand_with_true_words_and_counted_ones()
     recipe = Recipe(MiniBatch(0.5), epochs=2, batch_size=8, precision="float64", label_smoothing=0.1)
     step, prepare = made(split, "seq2seq", recipe, padding=0)
     model, tokens = copy.deepcopy(step.model), prepare.encode(split.train)
-    order = [b for epoch in range(2) for b in bucketed_order(tokens.lengths, 8, 0, epoch)]
+    order = [b for epoch in range(2) for b in _bucketed_order(tokens.lengths, 8, 0, epoch)]
 
     def one(indices):
         inputs, targets = tokens.take(indices)

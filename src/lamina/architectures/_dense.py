@@ -3,35 +3,19 @@
 from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
 from lamina._types import Float, Tensor
 from lamina.functional.activations import ACTIVATIONS
-from lamina.functional.initialization import KINDS
+from lamina.functional.initialization import INITIALIZATIONS
 
 Shape = int | tuple[int, ...]
 """The shape of one example: a number of features, or the axes of an image."""
 
 
 def as_shape(inputs: Shape) -> tuple[int, ...]:
-    """Write the shape of one example as a tuple.
-
-    >>> as_shape(3), as_shape((1, 28, 28))
-    ((3,), (1, 28, 28))
-    """
+    """Write the shape of one example as a tuple."""
     return (inputs,) if isinstance(inputs, int) else tuple(inputs)
 
 
 def as_vectors(inputs: Float[Tensor, "..."], shape: Shape) -> Float[Tensor, "*batch feature"]:
-    """View each example as the vector $y^{[0]}$ that a dense layer reads.
-
-    Args:
-        inputs: examples, with any number of axes before those of one example.
-        shape: the shape of one example.
-
-    Returns:
-        The examples with one axis each.
-
-    >>> import torch
-    >>> as_vectors(torch.zeros(5, 1, 28, 28), (1, 28, 28)).shape
-    torch.Size([5, 784])
-    """
+    """View each example as the vector $y^{[0]}$ that a dense layer reads."""
     axes = as_shape(shape)
     if tuple(inputs.shape[-len(axes) :]) != axes:
         raise ShapeError(
@@ -42,12 +26,7 @@ def as_vectors(inputs: Float[Tensor, "..."], shape: Shape) -> Float[Tensor, "*ba
 
 
 def check_sizes(inputs: Shape, outputs: int) -> None:
-    """Raise unless there is something to read and something to say.
-
-    >>> check_sizes(0, 1)
-    Traceback (most recent call last):
-    lamina._errors.ArgumentError: `inputs` must be at least 1, got 0.
-    """
+    """Raise unless there is something to read and something to say."""
     if not as_shape(inputs):
         raise ArgumentError("`inputs` must be a number of features or the shape of an image, got the empty shape ().")
     for size in as_shape(inputs):
@@ -56,13 +35,8 @@ def check_sizes(inputs: Shape, outputs: int) -> None:
 
 
 def check_options(activation: str, initialization: str | None, scale: float, dropout: float = 0.0) -> None:
-    """Raise unless the options that dense architectures share are in their bounds.
-
-    >>> check_options("tanh", None, 1.0, dropout=1.0)
-    Traceback (most recent call last):
-    lamina._errors.ArgumentError: `dropout` must be in [0, 1), got 1.0.
-    """
+    """Raise unless the options that dense architectures share are in their bounds."""
     choice("activation", activation, ACTIVATIONS)
-    choice("initialization", initialization, (None, *KINDS))
+    choice("initialization", initialization, (None, *INITIALIZATIONS))
     at_least("scale", scale, 0)
     between("dropout", dropout, 0, 1, open_high=True)

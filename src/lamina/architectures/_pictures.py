@@ -5,7 +5,7 @@ from itertools import count
 from lamina._errors import ArgumentError, ShapeError, above, at_least, choice
 from lamina._types import Float, Tensor
 from lamina.functional.convolution import output_size
-from lamina.functional.initialization import KINDS
+from lamina.functional.initialization import INITIALIZATIONS
 
 Step = tuple[int, int, int]
 """Kernel size, padding and stride of a convolution or pooling."""
@@ -14,27 +14,18 @@ Step = tuple[int, int, int]
 def check_options(
     inputs: tuple[int, int, int], outputs: int, initialization: str | None, scale: float, width: float = 1.0
 ) -> None:
-    """Raise unless the options that all picture networks have are within their bounds.
-
-    >>> check_options((1, 0, 28), 10, None, 1.0)
-    Traceback (most recent call last):
-    lamina._errors.ArgumentError: `inputs` must be (channels, height, width), each at least 1, got (1, 0, 28).
-    """
+    """Raise unless the options that all picture networks have are within their bounds."""
     if len(inputs) != 3 or min(inputs) < 1:
         raise ArgumentError(f"`inputs` must be (channels, height, width), each at least 1, got {inputs}.")
     at_least("outputs", outputs, 1)
     if initialization is not None:
-        choice("initialization", initialization, KINDS)
+        choice("initialization", initialization, INITIALIZATIONS)
     at_least("scale", scale, 0)
     above("width", width, 0)
 
 
 def chain(size: int, steps: tuple[Step, ...]) -> list[int]:
-    """Return the size along one axis after each step.
-
-    >>> chain(28, ((5, 2, 1), (2, 0, 2), (5, 0, 1), (2, 0, 2)))
-    [28, 14, 10, 5]
-    """
+    """Return the size along one axis after each step."""
     sizes = [size]
     for kernel_size, padding, stride in steps:
         sizes.append(output_size(sizes[-1], kernel_size, padding, stride))
@@ -42,20 +33,12 @@ def chain(size: int, steps: tuple[Step, ...]) -> list[int]:
 
 
 def smallest(steps: tuple[Step, ...]) -> int:
-    """Return the smallest size along one axis that all steps can take.
-
-    >>> smallest(((5, 2, 1), (2, 0, 2), (5, 0, 1), (2, 0, 2)))
-    12
-    """
+    """Return the smallest size along one axis that all steps can take."""
     return next(size for size in count(1) if fits(size, steps))
 
 
 def fits(size: int, steps: tuple[Step, ...]) -> bool:
-    """Say whether all steps can be taken from this size.
-
-    >>> fits(11, ((5, 2, 1), (2, 0, 2), (5, 0, 1), (2, 0, 2)))
-    False
-    """
+    """Say whether all steps can be taken from this size."""
     try:
         chain(size, steps)
     except ShapeError:
@@ -64,12 +47,7 @@ def fits(size: int, steps: tuple[Step, ...]) -> bool:
 
 
 def check_size(inputs: tuple[int, int, int], steps: tuple[Step, ...], way_out: str) -> None:
-    """Raise unless pictures of this size can take all steps.
-
-    >>> check_size((1, 3, 3), ((5, 0, 1),), "add padding.")
-    Traceback (most recent call last):
-    lamina._errors.ArgumentError: `inputs` must be pictures of at least 5 x 5 pixels, got 3 x 3: add padding.
-    """
+    """Raise unless pictures of this size can take all steps."""
     _, height, width = inputs
     if not (fits(height, steps) and fits(width, steps)):
         least = smallest(steps)
@@ -85,17 +63,7 @@ def check_pictures(
     *,
     any_size: bool = False,
 ) -> None:
-    """Raise unless a batch of pictures has the shape that a network was built for.
-
-    Args:
-        inputs: the batch.
-        shape: (channels, height, width) of one picture.
-        leading: the axes before those of a picture; the members of a population are behind the batch.
-        any_size: whether height and width may differ from it.
-
-    >>> import torch
-    >>> check_pictures(torch.zeros(5, 3, 28, 28), (3, 224, 224), any_size=True)
-    """
+    """Raise unless a batch of pictures has the shape that a network was built for."""
     axes = 1 if any_size else 3
     if inputs.dim() != len(leading) + 3 or tuple(inputs.shape[-3:])[:axes] != shape[:axes]:
         wanted = f"{shape[0]} channels" if any_size else f"the shape {shape}"
@@ -107,9 +75,5 @@ def check_pictures(
 
 
 def scaled(channels: int, width: float, multiple: int = 1) -> int:
-    """Return a number of channels times a factor, rounded to a positive multiple.
-
-    >>> scaled(96, 0.1), scaled(96, 0.1, 4)
-    (10, 8)
-    """
+    """Return a number of channels times a factor, rounded to a positive multiple."""
     return max(1, round(channels * width / multiple)) * multiple

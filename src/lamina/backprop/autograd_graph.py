@@ -10,13 +10,8 @@ from lamina._errors import ArgumentError
 
 
 @dataclass(frozen=True)
-class Operation:
-    """One node of the graph.
-
-    Args:
-        name: what torch calls the backward step, for example "TanhBackward0"; for a leaf the name of its tensor.
-        leaf: whether the node is a tensor whose gradient is wanted, not an operation.
-    """
+class _Operation:
+    """One node of the graph."""
 
     name: str
     leaf: bool
@@ -33,7 +28,7 @@ class AutogradGraph:
         edges: pairs (from, to) of places in `nodes`, along which a gradient is passed on.
     """
 
-    nodes: tuple[Operation, ...]
+    nodes: tuple[_Operation, ...]
     edges: tuple[tuple[int, int], ...]
 
     @property
@@ -95,11 +90,11 @@ def _children(node: Node) -> list[Node]:
     return [child for child, _ in node.next_functions if child is not None]
 
 
-def _describe(node: Node, names: Mapping[int, str]) -> Operation:
+def _describe(node: Node, names: Mapping[int, str]) -> _Operation:
     tensor = getattr(node, "variable", None)  # only the nodes of leaves have one
     if tensor is None:
-        return Operation(node.name().split("::")[-1], leaf=False)
-    return Operation(names.get(id(tensor), f"leaf {tuple(tensor.shape)}"), leaf=True)
+        return _Operation(node.name().split("::")[-1], leaf=False)
+    return _Operation(names.get(id(tensor), f"leaf {tuple(tensor.shape)}"), leaf=True)
 
 
 def _sorted(root: Node) -> list[Node]:

@@ -7,13 +7,8 @@ from lamina._types import Float, Tensor
 
 
 @dataclass(frozen=True)
-class LayerGradients:
-    r"""The gradients with respect to the feature vectors, and what they cost.
-
-    Args:
-        features: $\bar y^{[1]}, \dots, \bar y^{[L]}$.
-        multiplications: how many products with a layer derivative $\partial y^{[j]} / \partial y^{[j-1]}$ were made.
-    """
+class _LayerGradients:
+    """The gradients with respect to the feature vectors, and what they cost."""
 
     features: tuple[Tensor, ...]
     multiplications: int
@@ -21,7 +16,7 @@ class LayerGradients:
 
 def layer_gradients(
     output_gradient: Float[Tensor, " out"], jacobians: Sequence[Float[Tensor, "_ _"]], reuse: bool = True
-) -> LayerGradients:
+) -> _LayerGradients:
     r"""Multiply the chain rule out for every layer, with or without reuse of common factors, and count.
 
     $$\bar y^{[l+1]} = \frac{\partial \mathscr L}{\partial y^{[L]}} \cdot
@@ -62,4 +57,4 @@ def layer_gradients(
             for jacobian in reversed(jacobians[-depth:]):
                 product = times(product, jacobian)
         y_bar.insert(0, product)
-    return LayerGradients(tuple(y_bar), count)
+    return _LayerGradients(tuple(y_bar), count)

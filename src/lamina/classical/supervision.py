@@ -7,9 +7,6 @@ from torch import Tensor
 
 from lamina._errors import ArgumentError, ShapeError
 
-KINDS = ("classification", "regression", "structured")
-"""The kinds of supervised tasks."""
-
 
 def supervision_kind(targets: Tensor | Sequence[object]) -> str:
     r"""Say which kind of task the supervisions of a data set make.
@@ -23,7 +20,7 @@ def supervision_kind(targets: Tensor | Sequence[object]) -> str:
         targets: the supervision of all examples: a tensor whose first axis counts them, or one object for each.
 
     Returns:
-        One of `KINDS`.
+        "classification", "regression" or "structured".
 
     >>> import torch
     >>> supervision_kind(torch.tensor([3, 1, 4])), supervision_kind(torch.rand(3)), supervision_kind(["a word", "two"])

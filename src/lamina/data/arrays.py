@@ -11,7 +11,7 @@ from torch.utils import data as torch_data
 
 from lamina._errors import DataError, DataWarning, choice
 from lamina._types import Int, Tensor
-from lamina.data.dataset import KINDS, TASKS, ArrayDataset, Described, Spec
+from lamina.data.dataset import KINDS, TASKS, ArrayDataset, BaseDataset, Spec
 from lamina.data.streaming import Stream
 
 
@@ -55,7 +55,7 @@ def from_arrays(
     return ArrayDataset(examples, labels, spec, numbers)
 
 
-class WrappedDataset(Described):
+class WrappedDataset(BaseDataset):
     """Any map-style torch `Dataset` of (input, target) pairs; examples are read when they are asked for.
 
     Inputs are tensors, arrays or Pillow pictures of one shape; the rules of `from_arrays` hold. The targets are read

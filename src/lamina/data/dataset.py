@@ -130,7 +130,7 @@ class Dataset(Protocol):
         ...
 
 
-class Described:
+class BaseDataset:
     """What every dataset of this package offers beside the three things of the protocol.
 
     A class that inherits it has `spec`, `__len__`, `take`, and all targets at once in `targets` (they are small, and
@@ -168,7 +168,7 @@ class Described:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayDataset(Described):
+class ArrayDataset(BaseDataset):
     """Examples that lie in memory.
 
     Args:
@@ -212,11 +212,11 @@ class ArrayDataset(Described):
 
     def fingerprints(self) -> Int[Tensor, " batch"]:
         """Give a 64-bit number for each example, equal for equal inputs."""
-        return fingerprints(self.inputs)
+        return _fingerprints(self.inputs)
 
 
 @dataclass(frozen=True, eq=False)
-class Subset(Described):
+class Subset(BaseDataset):
     """A view of some examples of a dataset.
 
     >>> spec = Spec("vector", "classification", inputs=(1,), outputs=2)
@@ -265,7 +265,7 @@ class Subset(Described):
 
     def fingerprints(self) -> Int[Tensor, " batch"] | None:
         """Give the numbers of these examples, if the whole has them."""
-        found = self.dataset.fingerprints() if isinstance(self.dataset, Described) else None
+        found = self.dataset.fingerprints() if isinstance(self.dataset, BaseDataset) else None
         return None if found is None else found[self.indices]
 
 
@@ -282,13 +282,8 @@ def all_targets(dataset: Dataset) -> Tensor:
     return torch.cat([dataset.take(part)[1] for part in torch.arange(len(dataset)).split(256)])
 
 
-def fingerprints(inputs: Num[Tensor, "batch ..."]) -> Int[Tensor, " batch"]:
-    """Hash each example to 64 bits: equal examples have equal numbers, different ones practically never.
-
-    >>> a, b, c = fingerprints(torch.tensor([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])).tolist()
-    >>> a == c, a == b
-    (True, False)
-    """
+def _fingerprints(inputs: Num[Tensor, "batch ..."]) -> Int[Tensor, " batch"]:
+    """Hash each example to 64 bits: equal examples have equal numbers, different ones practically never."""
     if not inputs.numel():
         return torch.zeros(len(inputs), dtype=torch.int64)
     return torch.cat([_hash_rows(part) for part in inputs.split(max(1, 2**22 // inputs[0].numel()))])

@@ -25,9 +25,19 @@ import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning, at_least, choice
 from lamina._types import Int, Tensor
-from lamina.data.dataset import Described, Spec, fingerprints
-from lamina.data.pictures import RESIZE, SUFFIXES, UNREAD, Picture, inspect_picture, quiet, read_picture, refused, shown
-from lamina.data.streaming import Stream, decode_all, worker_count
+from lamina.data.dataset import BaseDataset, Spec, _fingerprints
+from lamina.data.pictures import (
+    RESIZE,
+    SUFFIXES,
+    UNREAD,
+    Picture,
+    _inspect_picture,
+    _quiet,
+    read_picture,
+    refused,
+    shown,
+)
+from lamina.data.streaming import Stream, _decode_all, worker_count
 
 ARCHIVES = frozenset(".zip .tar .gz .tgz .bz2 .xz .7z .rar".split())
 LABELS = "labels.csv"
@@ -40,7 +50,7 @@ Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
 
 
-class ImageFolder(Described):
+class ImageFolder(BaseDataset):
     """The pictures of a folder with their classes: resident when they fit into `budget`, else decoded when asked for.
 
     Args:
@@ -83,13 +93,13 @@ class ImageFolder(Described):
         self.targets = torch.tensor([number[label] for _, label in found])
         self.resize, self.groups, self.official_test = resize, None, None
         self.inputs: Tensor | None = None
-        with quiet():
+        with _quiet():
             self.pictures = _inspect([file for file, _ in found], Path(path), tell)
             height, width, size_note = _common_size(self.pictures, size, resize)
             self._shape = channels or _channels(self.pictures), height, width
             needed = len(found) * math.prod(self._shape)
             if needed <= budget:
-                self.inputs = decode_all(
+                self.inputs = _decode_all(
                     self._read, len(found), self._shape, progress=lambda done, total: tell("reading", done, total)
                 )
         if self.inputs is None:
@@ -117,7 +127,7 @@ class ImageFolder(Described):
 
     def fingerprints(self) -> Int[Tensor, " batch"] | None:
         """Give a 64-bit number for each picture, equal for equal pixels; None when they are not resident."""
-        return None if self.inputs is None else fingerprints(self.inputs)
+        return None if self.inputs is None else _fingerprints(self.inputs)
 
 
 load_folder = ImageFolder
@@ -296,7 +306,7 @@ def _ordered(labels: Iterable[str]) -> tuple[str, ...]:
 
 def _inspect(paths: list[Path], root: Path, tell: Progress) -> list[Picture]:
     def look(path: Path) -> Picture:
-        return inspect_picture(path, shown(path.relative_to(root)))
+        return _inspect_picture(path, shown(path.relative_to(root)))
 
     pictures = []
     with ThreadPoolExecutor(worker_count(), thread_name_prefix="lamina-look") as pool:

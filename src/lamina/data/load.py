@@ -21,7 +21,7 @@ from lamina._errors import DataError, choice
 from lamina.data import sequences, synthetic
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.cells import SUFFIXES, Format
-from lamina.data.dataset import ArrayDataset, Dataset, Spec, fingerprints
+from lamina.data.dataset import ArrayDataset, Dataset, Spec, _fingerprints
 from lamina.data.series import load_series
 from lamina.data.tables import load_table
 from lamina.data.text.descriptions import digit_words, load_descriptions
@@ -49,12 +49,8 @@ def digits() -> ArrayDataset:
     return ArrayDataset(images, rows[:, -1].long(), spec)
 
 
-def classic_table(name: str) -> ArrayDataset:
-    """Give one of the small tables that come with scikit-learn: "iris", "wine" or "breast-cancer".
-
-    >>> classic_table("iris").spec.classes
-    ('setosa', 'versicolor', 'virginica')
-    """
+def _classic_table(name: str) -> ArrayDataset:
+    """Give one of the small tables that come with scikit-learn: "iris", "wine" or "breast-cancer"."""
     from sklearn import datasets
 
     tables = {"iris": datasets.load_iris, "wine": datasets.load_wine, "breast-cancer": datasets.load_breast_cancer}
@@ -63,14 +59,14 @@ def classic_table(name: str) -> ArrayDataset:
     classes, features = (tuple(map(str, names)) for names in (found.target_names, found.feature_names))
     spec = Spec("table", "classification", (len(features),), len(classes), classes, features, "class", name)
     rows, labels = torch.from_numpy(found.data).double(), torch.from_numpy(found.target).long()
-    different, groups = fingerprints(rows).unique(return_inverse=True)
+    different, groups = _fingerprints(rows).unique(return_inverse=True)
     # Two of the irises are equal; they must not be in two parts of a split.
     return ArrayDataset(rows, labels, spec, groups if len(different) < len(rows) else None)
 
 
 SETS: dict[str, Callable[..., Dataset]] = {
     "digits": digits,
-    **{name: partial(classic_table, name) for name in ("iris", "wine", "breast-cancer")},
+    **{name: partial(_classic_table, name) for name in ("iris", "wine", "breast-cancer")},
     **{gate: partial(synthetic.truth_table, gate) for gate in synthetic.GATES},
     "linear": synthetic.linear,
     "curve": synthetic.curve,

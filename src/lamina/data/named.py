@@ -15,7 +15,7 @@ import torch
 from lamina._errors import DataError, choice
 from lamina._types import Tensor
 from lamina.data.dataset import ArrayDataset, Spec
-from lamina.data.store import Found, require
+from lamina.data.store import Found, _require
 
 CLASSES = {
     "mnist": tuple("0123456789"),
@@ -46,7 +46,7 @@ def load_named(name: str) -> ArrayDataset:
     lamina._errors.ArgumentError: `name` must be one of 'mnist', 'fashion-mnist', 'cifar10', got 'minst'.
     """
     choice("name", name, CLASSES)
-    found = require(name)
+    found = _require(name)
     train, test = _cifar(found) if found.named.archive is not None else _idx_pairs(found)
     note = f"{found.named.title}; the second number is the official test set."
     classes = CLASSES[name]
@@ -55,20 +55,10 @@ def load_named(name: str) -> ArrayDataset:
     return ArrayDataset(*train, spec, official_test=ArrayDataset(*test, spec))
 
 
-def read_idx(data: bytes, name: str) -> np.ndarray:
+def _read_idx(data: bytes, name: str) -> np.ndarray:
     """Parse the content of an IDX file, gzipped or not.
 
     The format: two zero bytes, a type, the number of axes, their lengths as 32-bit big-endian numbers, the values.
-
-    Args:
-        data: the content.
-        name: what messages call the file.
-
-    Returns:
-        An array of the type and shape that the file states.
-
-    >>> read_idx(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]), "three bytes").tolist()
-    [7, 8, 9]
     """
     if data[:2] == b"\x1f\x8b":
         data = _inflated(data, name)
@@ -87,21 +77,8 @@ def read_idx(data: bytes, name: str) -> np.ndarray:
     return np.frombuffer(data, kind, offset=4 + 4 * axes).reshape(shape)
 
 
-def read_cifar_batch(data: bytes, name: str, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Parse a binary CIFAR-10 batch: records of a label byte and 3 x 32 x 32 color bytes.
-
-    Args:
-        data: the content.
-        name: what messages call the file.
-        classes: labels are below this number.
-
-    Returns:
-        Pictures (count, 3, 32, 32) and labels, as views of the bytes.
-
-    >>> pictures, labels = read_cifar_batch(bytes([6] + [0] * 3072), "one frog")
-    >>> pictures.shape, labels.tolist()
-    ((1, 3, 32, 32), [6])
-    """
+def _read_cifar_batch(data: bytes, name: str, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Parse a binary CIFAR-10 batch: records of a label byte and 3 x 32 x 32 color bytes."""
     if not data or len(data) % 3073:
         raise DataError(f"`{name}` is cut off: a batch has 3,073 bytes a picture, got {len(data):,}: get it again.")
     records = np.frombuffer(data, np.uint8).reshape(-1, 3073)
@@ -129,7 +106,7 @@ def _check_labels(labels: np.ndarray, classes: int, name: str) -> None:
 
 
 def _idx_pairs(found: Found) -> list[tuple[Tensor, Tensor]]:
-    parts = {name: read_idx(data, name) for name, data in found.contents()}
+    parts = {name: _read_idx(data, name) for name, data in found.contents()}
     return [_idx_pair(parts, which) for which in ("train", "t10k")]
 
 
@@ -147,7 +124,7 @@ def _idx_pair(parts: Mapping[str, np.ndarray], which: str) -> tuple[Tensor, Tens
 def _cifar(found: Found) -> list[tuple[Tensor, Tensor]]:
     batches = {}
     for name, data in found.contents():
-        images, labels = read_cifar_batch(data, name)
+        images, labels = _read_cifar_batch(data, name)
         batches[name] = torch.tensor(images), torch.tensor(labels.astype(np.int64))
     names = [file.name for file in found.named.files]
     train = [batches.pop(name) for name in names if name.startswith("data")]

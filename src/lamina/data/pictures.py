@@ -58,17 +58,8 @@ class Picture:
     orientation: int
 
 
-def inspect_picture(path: Path, name: str) -> Picture:
-    """Read the header of a picture and refuse what cannot be used.
-
-    Args:
-        path: the file.
-        name: what messages call it.
-
-    >>> inspect_picture(Path("nowhere/a.png"), "a.png")
-    Traceback (most recent call last):
-    lamina._errors.DataError: `a.png` does not exist.
-    """
+def _inspect_picture(path: Path, name: str) -> Picture:
+    """Read the header of a picture and refuse what cannot be used."""
     from PIL import Image
 
     with refused(name):
@@ -102,7 +93,7 @@ def read_picture(
     """Decode a picture into bytes, turned, converted and resized as the head of this module says.
 
     Args:
-        picture: what `inspect_picture` found.
+        picture: what `_inspect_picture` found.
         inputs: the (channels, height, width) of the result.
         resize: "crop", "fit" or "stretch".
 
@@ -111,7 +102,7 @@ def read_picture(
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "wide.png")
     ...     Image.new("L", (3, 1), 7).save(path)
-    ...     read_picture(inspect_picture(path, "wide.png"), (1, 3, 3), "fit").tolist()
+    ...     read_picture(_inspect_picture(path, "wide.png"), (1, 3, 3), "fit").tolist()
     [[[0, 0, 0], [7, 7, 7], [0, 0, 0]]]
     """
     from PIL import Image
@@ -153,8 +144,8 @@ def read_image(
     [[[7, 7]]]
     """
     choice("resize", resize, RESIZE)
-    with quiet():
-        picture = inspect_picture(Path(path), shown(path))
+    with _quiet():
+        picture = _inspect_picture(Path(path), shown(path))
         return read_picture(picture, inputs or (1 if picture.gray else 3, picture.height, picture.width), resize)
 
 
@@ -169,7 +160,7 @@ def shown(path: str | Path) -> str:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def _quiet() -> Iterator[None]:
     """Silence Pillow's remarks on metadata; to be used in the main thread, for the filter is the whole program's."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\.")

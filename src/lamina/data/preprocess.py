@@ -160,7 +160,7 @@ class Preprocess:
         if self.spec.kind == "image":
             if inputs.is_floating_point() and self.kept_dtype == torch.uint8:
                 raise DataError(f"pictures must be bytes (0 to 255) as in training, got {inputs.dtype}: convert them.")
-            return resized(with_channels(inputs, self.kept[0]), self.kept[1:], self.resize).to(self.kept_dtype)
+            return resized(_with_channels(inputs, self.kept[0]), self.kept[1:], self.resize).to(self.kept_dtype)
         if self.spec.kind == "table":
             return self._rows(inputs, lenient)
         if not self.mean:
@@ -259,14 +259,10 @@ class Preprocess:
         return cls(Spec.from_dict(values["spec"]), **rest)
 
 
-def with_channels(
+def _with_channels(
     images: Num[Tensor, "batch channel height width"], channels: int
 ) -> Num[Tensor, "batch other height width"]:
-    """Turn gray pictures into RGB by repetition, or RGB into gray by luminance, as Pillow does.
-
-    >>> with_channels(torch.tensor([255, 0, 0], dtype=torch.uint8).reshape(1, 3, 1, 1), 1).item()
-    76
-    """
+    """Turn gray pictures into RGB by repetition, or RGB into gray by luminance, as Pillow does."""
     have = images.shape[1]
     if have == channels:
         return images
@@ -413,7 +409,7 @@ def _shapes(
             f"after preparation: build it with inputs={math.prod(natural)}."
         )
     if len(shape) == 3:
-        with_channels(torch.zeros(1, natural[0], 1, 1), shape[0])
+        _with_channels(torch.zeros(1, natural[0], 1, 1), shape[0])
         return shape, shape
     for channels in (natural[0], 1, 3):
         side = math.isqrt(shape[0] // channels)

@@ -10,8 +10,8 @@ from functools import cached_property
 
 import torch
 
-from lamina._errors import DataError, at_least
-from lamina._types import Bool, Int, Tensor
+from lamina._errors import DataError
+from lamina._types import Int, Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +106,3 @@ def lengths_of(tokens: Int[Tensor, "*batch time"], fill: int = 0) -> Int[Tensor,
     [3, 1]
     """
     return (tokens != fill).sum(-1)
-
-
-def mask_of(lengths: Int[Tensor, " batch"], time: int) -> Bool[Tensor, "batch time"]:
-    """Mark the entries that are no padding.
-
-    >>> mask_of(torch.tensor([2, 0]), 3).tolist()
-    [[True, True, False], [False, False, False]]
-    """
-    at_least("time", time, 0)
-    return torch.arange(time, device=lengths.device) < lengths[:, None]

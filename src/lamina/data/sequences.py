@@ -10,8 +10,8 @@ import torch
 
 from lamina._errors import above, at_least
 from lamina._types import Seed, Tensor
-from lamina.data.dataset import ArrayDataset, Spec, fingerprints
-from lamina.data.series import SeriesDataset, as_series
+from lamina.data.dataset import ArrayDataset, Spec, _fingerprints
+from lamina.data.series import SeriesDataset, _as_series
 from lamina.data.text.texts import IGNORE
 from lamina.functional.random import as_generator
 
@@ -149,7 +149,7 @@ def order_only(count: int = 3000, length: int = 10, symbols: int = 8, seed: Seed
     one, other = (base.scatter(1, places, torch.tensor(pair).expand(half, 2)) for pair in ((0, 1), (1, 0)))
     inputs = torch.stack([one, other], 1).flatten(0, 1)[:count]
     labels = ((inputs == 0).long().argmax(1) > (inputs == 1).long().argmax(1)).long()
-    groups = fingerprints(one.clamp(min=1)).unique(return_inverse=True)[1]  # partners are equal when A is B
+    groups = _fingerprints(one.clamp(min=1)).unique(return_inverse=True)[1]  # partners are equal when A is B
     spec = Spec(
         "tokens",
         "classification",
@@ -233,7 +233,7 @@ def wave(
     time = torch.arange(steps, dtype=torch.float64)
     errors = noise * torch.randn(steps, generator=as_generator(seed), dtype=torch.float64)
     values = torch.sin(time * (2 * math.pi / period)) + errors
-    return as_series(values[:, None], window, horizon, each_step=each_step, features=("x",), source="wave")
+    return _as_series(values[:, None], window, horizon, each_step=each_step, features=("x",), source="wave")
 
 
 def _letters(count: int) -> tuple[str, ...]:
@@ -243,5 +243,5 @@ def _letters(count: int) -> tuple[str, ...]:
 
 def _dataset(inputs: Tensor, targets: Tensor, spec: Spec) -> ArrayDataset:
     """Make a dataset in which equal sequences stay together in a split."""
-    different, groups = fingerprints(inputs).unique(return_inverse=True)
+    different, groups = _fingerprints(inputs).unique(return_inverse=True)
     return ArrayDataset(inputs, targets, spec, groups if len(different) < len(inputs) else None)

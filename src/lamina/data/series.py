@@ -16,14 +16,14 @@ import torch
 from lamina._errors import DataError, at_least
 from lamina._types import Float, Int, Seed, Tensor
 from lamina.data.cells import Format, read_cells, shown
-from lamina.data.dataset import Dataset, Described, Spec, Subset
+from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset
 from lamina.data.tables import check_column, read_column
 
 _TIMES = ("date", "time", "datetime", "timestamp", "month", "day", "year", "week", "hour")
 
 
 @dataclass(frozen=True, eq=False)
-class SeriesDataset(Described):
+class SeriesDataset(BaseDataset):
     """Windows of a series.
 
     Args:
@@ -34,7 +34,7 @@ class SeriesDataset(Described):
         each_step: whether an answer is asked for at every step of the window.
         spec: what they are; `series_spec` makes it.
 
-    >>> data = as_series(torch.arange(6.0)[:, None], window=3, horizon=2)
+    >>> data = _as_series(torch.arange(6.0)[:, None], window=3, horizon=2)
     >>> len(data), [part[0].flatten().tolist() for part in data.take(torch.tensor([1]))]
     (2, [[1.0, 2.0, 3.0], [4.0, 5.0]])
     """
@@ -85,7 +85,7 @@ class SeriesDataset(Described):
         return train, validation, test, "in order of time"
 
 
-def as_series(
+def _as_series(
     values: Float[Tensor, "time feature"],
     window: int = 24,
     horizon: int = 1,
@@ -96,18 +96,7 @@ def as_series(
     source: str = "",
     notes: tuple[str, ...] = (),
 ) -> SeriesDataset:
-    """Make windows of measurements.
-
-    Args:
-        values: one moment a row.
-        window: how many moments are read.
-        horizon: how many are predicted, or with `each_step` how far ahead every step looks.
-        wanted: which columns are to be predicted; all of them when not given.
-        each_step: whether an answer is asked for at every step of the window.
-        features: the names of the columns.
-        source: what to call it.
-        notes: sentences for people.
-    """
+    """Make windows of measurements."""
     at_least("window", window, 1)
     at_least("horizon", horizon, 1)
     time, columns = values.shape
@@ -189,7 +178,7 @@ def load_series(
     notes = () if time is None else (f"The column {time!r} names the moments and is not read.",)
     values = torch.stack([column.values for column in columns], 1)
     places = [names.index(name) for name in wanted]
-    return as_series(
+    return _as_series(
         values, window, horizon, wanted=places, each_step=each_step, features=names, source=str(path), notes=notes
     )
 

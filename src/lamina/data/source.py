@@ -24,7 +24,7 @@ _FLOATS = 2**29  # bytes that normalized pictures may take
 
 
 @runtime_checkable
-class Preparing(Protocol):
+class _Preparing(Protocol):
     """What a source asks of a fitted `Preprocess`."""
 
     @property
@@ -82,7 +82,7 @@ class Source:
     def __init__(
         self,
         dataset: Dataset,
-        preparing: Preparing,
+        preparing: _Preparing,
         device: torch.device | str = "cpu",
         budget: int = 2 * 2**30,
         augment: Augment | None = None,

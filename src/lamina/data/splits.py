@@ -16,7 +16,7 @@ import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning, at_least
 from lamina._types import Int, Seed, Tensor
-from lamina.data.dataset import Dataset, Described, Spec, Subset, all_targets
+from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset, all_targets
 from lamina.functional.random import as_generator
 
 PARTS = ("training", "validation", "test")
@@ -105,7 +105,7 @@ def split(
     two parts, and shares are met as well as whole groups allow. An official test set stays the test part; the
     validation part is then taken from the rest by the same rule. A complete dataset (a truth table) is not divided:
     it has no unseen examples. What runs in time and what was published in three parts has a rule of its own
-    (`Described.divide`).
+    (`BaseDataset.divide`).
 
     Notes: N1.66 (§1.5).
 
@@ -129,7 +129,7 @@ def split(
     if dataset.spec.complete:
         note = f"{name}: all {len(dataset)} examples train, validate and test, for there are no others."
         return Split(dataset, dataset, Sealed(dataset), note, again)
-    own = dataset.divide(seed, ratios) if isinstance(dataset, Described) and groups is None else None
+    own = dataset.divide(seed, ratios) if isinstance(dataset, BaseDataset) and groups is None else None
     if own is not None:
         train, validation, test, how = own
         note = f"{name}: {len(train)} training, {len(validation)} validation and {len(test)} test examples, {how}."
@@ -321,12 +321,12 @@ def _warn_rare(labels: Tensor, spec: Spec, parts: int) -> None:
 
 def _copies(dataset: Dataset, parts: Sequence[Tensor], official: Dataset | None) -> tuple[int, int]:
     """Count validation and test examples whose inputs are also in the training part, where that is cheap to know."""
-    marks = dataset.fingerprints() if isinstance(dataset, Described) else None
+    marks = dataset.fingerprints() if isinstance(dataset, BaseDataset) else None
     if marks is None:
         return 0, 0
     others = [marks[parts[1]], marks[parts[2]]]
     if official is not None:
-        found = official.fingerprints() if isinstance(official, Described) else None
+        found = official.fingerprints() if isinstance(official, BaseDataset) else None
         others[1] = marks[:0] if found is None else found
     train = marks[parts[0]].sort().values
     places = [torch.searchsorted(train, other).clamp(max=len(train) - 1) for other in others]

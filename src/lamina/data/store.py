@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lamina._errors import DataError, choice
-from lamina.data.download import File, Progress, UnreachableError, fetch
+from lamina.data._download import File, Progress, UnreachableError, fetch
 
 ENVIRONMENT = "LAMINA_DATA"
 
@@ -259,13 +259,8 @@ def find(name: str) -> Found | None:
     return None
 
 
-def require(name: str) -> Found:
-    """Look for a set and say how to get it when it is not there.
-
-    >>> require("minst")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'.
-    """
+def _require(name: str) -> Found:
+    """Look for a set and say how to get it when it is not there."""
     found = find(name)
     if found is not None:
         return found

@@ -153,7 +153,7 @@ class Stream:
         self.close()
 
 
-def decode_all(
+def _decode_all(
     decode: Decode,
     count: int,
     shape: tuple[int, ...],
@@ -162,22 +162,7 @@ def decode_all(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Tensor:
-    """Decode the examples 0 to `count` - 1 once, in parallel, into one resident tensor.
-
-    Args:
-        decode: gives the stored example of one index.
-        count: how many there are.
-        shape: the shape of one.
-        dtype: its type.
-        workers: threads; None for one a processor.
-        progress: told after each part.
-
-    Returns:
-        A tensor of shape (count, *shape).
-
-    >>> decode_all(lambda i: torch.tensor([i * i]), 4, (1,)).flatten().tolist()
-    [0, 1, 4, 9]
-    """
+    """Decode the examples 0 to `count` - 1 once, in parallel, into one resident tensor."""
     out, closed = torch.empty((count, *shape), dtype=dtype), threading.Event()
     with ThreadPoolExecutor(workers or worker_count(), thread_name_prefix="lamina-decode") as pool:
         try:

@@ -9,9 +9,9 @@ from torch import nn
 from lamina._errors import ArgumentError, choice
 from lamina.drawing.parts import Board, Spot, plate_width
 from lamina.drawing.scene import Scene
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.residual import SimpleResNetLayer
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 from lamina.layers.shortcuts import ZeroPadShortcut
 
 GAP = 24.0

@@ -8,7 +8,6 @@ from torch import nn
 from lamina._errors import ArgumentError
 from lamina._types import Tensor
 from lamina.drawing.layers import Item, Layer, Stage
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.cells import GRUCell, LSTMCell, RNNCell
 from lamina.layers.convolution import TrueConv2d
@@ -21,6 +20,7 @@ from lamina.layers.partial import PartialConv2d
 from lamina.layers.rbf import RadialBasis
 from lamina.layers.recurrent import Recurrent
 from lamina.layers.residual import SimpleResNetLayer
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 from lamina.layers.subsampling import Subsampling
 
 _Pool = nn.MaxPool1d | nn.MaxPool2d | nn.AvgPool1d | nn.AvgPool2d | nn.AdaptiveAvgPool2d | nn.AdaptiveMaxPool2d

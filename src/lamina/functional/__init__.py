@@ -67,7 +67,17 @@ from lamina.functional.dense import (
     parameter_count,
 )
 from lamina.functional.encoding import embedding, one_hot
-from lamina.functional.initialization import KINDS, constant, draw, fans, gaussian, glorot, he, memory_bias, xavier
+from lamina.functional.initialization import (
+    INITIALIZATIONS,
+    constant,
+    draw,
+    fans,
+    gaussian,
+    glorot,
+    he,
+    memory_bias,
+    xavier,
+)
 from lamina.functional.losses import (
     bernoulli_likelihood,
     binary_cross_entropy,
@@ -133,7 +143,7 @@ from lamina.functional.residual import product_bounds, residual_branch, residual
 __all__ = [
     "ACTIVATIONS",
     "CLIPPERS",
-    "KINDS",
+    "INITIALIZATIONS",
     "OPTIMIZERS",
     "STEPS",
     "Activation",

@@ -114,7 +114,7 @@ def memory_bias(cell: str, hidden_size: int, value: float) -> Float[Tensor, " ga
 
 
 _SCALED: dict[str, Callable[[tuple[int, ...], Seed, float], Tensor]] = {"xavier": xavier, "glorot": glorot, "he": he}
-KINDS = (*_SCALED, "gaussian", "constant")
+INITIALIZATIONS = (*_SCALED, "gaussian", "constant")
 """The names that `draw` and every architecture's `initialization` option accept."""
 
 
@@ -122,7 +122,7 @@ def draw(kind: str, shape: tuple[int, ...], seed: Seed, scale: float = 1.0) -> F
     """Draw a weight by the name of its rule.
 
     Args:
-        kind: one of `KINDS`.
+        kind: one of `INITIALIZATIONS`.
         shape: the shape of the weight.
         seed: an integer or a generator.
         scale: a factor on the standard deviation of xavier, glorot and he; the standard deviation of gaussian; the
@@ -131,7 +131,7 @@ def draw(kind: str, shape: tuple[int, ...], seed: Seed, scale: float = 1.0) -> F
     >>> draw("constant", (1, 2), seed=0, scale=0.5).tolist()
     [[0.5, 0.5]]
     """
-    choice("initialization", kind, KINDS)
+    choice("initialization", kind, INITIALIZATIONS)
     if kind == "constant":
         return constant(shape, scale)
     if kind == "gaussian":

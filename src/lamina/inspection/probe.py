@@ -17,12 +17,12 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from lamina._types import Float, Tensor
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
 from lamina.layers.detector import Detector
 from lamina.layers.recurrent import Recurrent
 from lamina.layers.residual import SimpleResNetLayer
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 
 BLOCKS = (
     SimpleResNetLayer,

@@ -1,6 +1,5 @@
 """Layers that torch.nn lacks or computes differently; `nn.Linear`, `nn.Conv2d` and the like are used as they are."""
 
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.cells import GRUCell, LSTMCell, RNNCell
 from lamina.layers.convolution import TrueConv2d
@@ -14,6 +13,7 @@ from lamina.layers.partial import LENET5_TABLE, PartialConv2d
 from lamina.layers.rbf import RadialBasis, digit_codes
 from lamina.layers.recurrent import Recurrent, gru, lstm, rnn
 from lamina.layers.residual import SimpleResNetLayer
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 from lamina.layers.shortcuts import ZeroPadShortcut, make_shortcut
 from lamina.layers.subsampling import Subsampling
 from lamina.layers.torch_weights import from_torch, load_torch_weights_, to_torch

@@ -3,18 +3,17 @@
 Both kinds put the stride into the 3x3 convolution, as torchvision does; the first 1x1 convolution had it in 2015.
 """
 
-from functools import partial
+from collections.abc import Callable
 
 import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
-from lamina._types import Float, Seed, Tensor
-from lamina.functional.random import as_generator
+from lamina._types import Float, Tensor
 from lamina.kernels.bottleneck import block_kernels_apply, bottleneck
-from lamina.layers.initialized import conv2d
 from lamina.layers.normalization import fuses, norm_relu, norm_relu_and_skip, norm_values, unobserved
-from lamina.layers.shortcuts import make_shortcut, shortcut_of
+from lamina.layers.residual_blocks import ResidualBlock
+from lamina.layers.shortcuts import shortcut_of
 
 
 def _middle(out_channels: int) -> int:
@@ -26,7 +25,7 @@ def _middle(out_channels: int) -> int:
     return out_channels // 4
 
 
-class OriginalBottleneck(nn.Module):
+class OriginalBottleneck(ResidualBlock):
     r"""Add a branch of three convolutions to the input and rectify the sum, in the order of He et al. (2015).
 
     $$y^{[l]} = \mathrm{ReLU}\big(P y^{[l-1]} +
@@ -37,14 +36,7 @@ class OriginalBottleneck(nn.Module):
     Differs: He et al. had the stride in the first convolution; torchvision has it in the second, as here.
     Corrects: E59, the blocks of ResNet-1001 (and of ResNet-50) have three weights, the drawn ones two.
 
-    Args:
-        in_channels: the number of channels that come.
-        out_channels: the number of channels that leave, four times those in the middle.
-        stride: by which height and width shrink, in the second convolution and the shortcut.
-        shortcut: "projection" (1x1 convolution and batch normalization) or "zero-pad".
-        initialization: the rule for the kernels.
-        scale: the factor of that rule.
-        seed: an integer or a generator.
+    The arguments are those of `ResidualBlock`.
 
     >>> sum(p.numel() for p in OriginalBottleneck(256, 256).parameters())
     70400
@@ -52,32 +44,14 @@ class OriginalBottleneck(nn.Module):
 
     stackable = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        stride: int = 1,
-        shortcut: str = "projection",
-        initialization: str = "he",
-        scale: float = 1.0,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__()
-        middle = _middle(out_channels)
-        weights = partial(conv2d, bias=False, initialization=initialization, scale=scale, seed=as_generator(seed))
-        self.conv1 = weights(in_channels, middle, 1)
+    def _make_branch(self, weights: Callable[..., nn.Conv2d], n_in: int, n_out: int, stride: int) -> None:
+        middle = _middle(n_out)
+        self.conv1 = weights(n_in, middle, 1)
         self.bn1 = nn.BatchNorm2d(middle)
         self.conv2 = weights(middle, middle, 3, stride=stride, padding=1)
         self.bn2 = nn.BatchNorm2d(middle)
-        self.conv3 = weights(middle, out_channels, 1)
-        self.bn3 = nn.BatchNorm2d(out_channels)
-        self.downsample = make_shortcut(shortcut, in_channels, out_channels, stride, weights=weights, norm=True)
-
-    @torch.no_grad()
-    def zero_branch(self) -> None:
-        """Set the last scale to zero, so that the block starts as the rectified shortcut."""
-        self.bn3.weight.zero_()
+        self.conv3 = weights(middle, n_out, 1)
+        self.bn3 = nn.BatchNorm2d(n_out)
 
     def forward(
         self, inputs: Float[Tensor, "*#batch channel height width"]
@@ -88,7 +62,7 @@ class OriginalBottleneck(nn.Module):
         return norm_relu(self.bn3, self.conv3(narrow), residual=shortcut_of(self.downsample, y))
 
 
-class PreActBottleneck(nn.Module):
+class PreActBottleneck(ResidualBlock):
     r"""Add a branch of three convolutions to the input, each behind its normalization and ReLU (He et al., 2016).
 
     $$y^{[l]} = P y^{[l-1]} +
@@ -99,14 +73,7 @@ class PreActBottleneck(nn.Module):
     Differs: the authors' code has the stride in the first convolution; here it is in the second for both kinds.
     Corrects: E59, the blocks of ResNet-1001 have three weights, the drawn ones two.
 
-    Args:
-        in_channels: the number of channels that come.
-        out_channels: the number of channels that leave, four times those in the middle.
-        stride: by which height and width shrink, in the second convolution and the shortcut.
-        shortcut: "projection" (1x1 convolution) or "zero-pad".
-        initialization: the rule for the kernels.
-        scale: the factor of that rule.
-        seed: an integer or a generator.
+    The arguments are those of `ResidualBlock`.
 
     >>> sum(p.numel() for p in PreActBottleneck(64, 64).parameters())
     4544
@@ -114,32 +81,14 @@ class PreActBottleneck(nn.Module):
 
     stackable = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        stride: int = 1,
-        shortcut: str = "projection",
-        initialization: str = "he",
-        scale: float = 1.0,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__()
-        middle = _middle(out_channels)
-        weights = partial(conv2d, bias=False, initialization=initialization, scale=scale, seed=as_generator(seed))
-        self.bn1 = nn.BatchNorm2d(in_channels)
-        self.conv1 = weights(in_channels, middle, 1)
+    def _make_branch(self, weights: Callable[..., nn.Conv2d], n_in: int, n_out: int, stride: int) -> None:
+        middle = _middle(n_out)
+        self.bn1 = nn.BatchNorm2d(n_in)
+        self.conv1 = weights(n_in, middle, 1)
         self.bn2 = nn.BatchNorm2d(middle)
         self.conv2 = weights(middle, middle, 3, stride=stride, padding=1)
         self.bn3 = nn.BatchNorm2d(middle)
-        self.conv3 = weights(middle, out_channels, 1)
-        self.downsample = make_shortcut(shortcut, in_channels, out_channels, stride, weights=weights, norm=False)
-
-    @torch.no_grad()
-    def zero_branch(self) -> None:
-        """Set the last kernels to zero, so that the block starts as its shortcut."""
-        self.conv3.weight.zero_()
+        self.conv3 = weights(middle, n_out, 1)
 
     def forward(
         self, inputs: Float[Tensor, "*#batch channel height width"]

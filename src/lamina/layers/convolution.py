@@ -24,7 +24,7 @@ class TrueConv2d(nn.Module):
         kernel_size: the size m of every kernel.
         stride: how far a kernel moves.
         padding: how many zeros surround an image.
-        initialization: one of `functional.initialization.KINDS`.
+        initialization: one of `functional.initialization.INITIALIZATIONS`.
         scale: a factor on the starting weights.
         seed: an integer, or a generator that is advanced.
 

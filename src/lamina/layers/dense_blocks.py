@@ -1,4 +1,4 @@
-"""Residual blocks whose weights are dense layers: the same two orders as in `blocks`, for vectors."""
+"""Residual blocks whose weights are dense layers: the same two orders as in `residual_blocks`, for vectors."""
 
 from functools import partial
 

@@ -110,7 +110,7 @@ class FullAffineBatchNorm(nn.Module):
         out_features: the number n_{l+1} of outputs; as many as features when absent.
         eps: keeps the root away from zero.
         momentum: the weight of a new batch in the running statistics.
-        initialization: one of `functional.initialization.KINDS`.
+        initialization: one of `functional.initialization.INITIALIZATIONS`.
         seed: an integer, or a generator that is advanced.
 
     >>> sum(p.numel() for p in FullAffineBatchNorm(5).parameters())

@@ -9,7 +9,7 @@ from lamina._types import Float, Tensor
 from lamina.layers.initialized import conv2d
 from lamina.layers.normalization import normalized
 
-KINDS = ("projection", "zero-pad")
+SHORTCUTS = ("projection", "zero-pad")
 """The names that every `shortcut` option accepts."""
 
 
@@ -22,8 +22,8 @@ class ZeroPadShortcut(nn.Module):
     Corrects: E55, a rectangular map is no projection in the algebraic sense; this is the fixed one of the two options.
 
     Args:
-        in_channels: the number of channels that come.
-        out_channels: the number of channels that leave, not fewer.
+        in_channels: the number of input channels.
+        out_channels: the number of output channels, not fewer.
         stride: the step s.
 
     >>> import torch
@@ -70,9 +70,9 @@ def make_shortcut(
 
     Args:
         kind: "projection", a learned 1x1 convolution, or "zero-pad", which has no variables.
-        in_channels: the number of channels that come.
-        out_channels: the number of channels that leave.
-        stride: by which height and width shrink.
+        in_channels: the number of input channels.
+        out_channels: the number of output channels.
+        stride: the factor by which height and width shrink.
         weights: what makes the learned convolution.
         norm: whether a batch normalization follows it.
 
@@ -81,7 +81,7 @@ def make_shortcut(
     >>> sum(p.numel() for p in make_shortcut("projection", 64, 128, 2).parameters())
     8448
     """
-    choice("shortcut", kind, KINDS)
+    choice("shortcut", kind, SHORTCUTS)
     if stride == 1 and in_channels == out_channels:
         return nn.Identity()
     if kind == "zero-pad":

@@ -7,15 +7,13 @@ from torch import nn
 from lamina._errors import at_least, choice
 from lamina._types import Seed
 from lamina.functional.random import as_generator
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock, ResidualBlock
 
-KINDS = ("original", "preactivation")
+BLOCKS = ("original", "preactivation")
 """The names that every `block` option accepts."""
 
-Block = OriginalBlock | OriginalBottleneck | PreActBlock | PreActBottleneck
-
-_BLOCKS: dict[tuple[str, bool], Callable[..., Block]] = {
+_CLASSES: dict[tuple[str, bool], type[ResidualBlock]] = {
     ("original", False): OriginalBlock,
     ("original", True): OriginalBottleneck,
     ("preactivation", False): PreActBlock,
@@ -23,7 +21,7 @@ _BLOCKS: dict[tuple[str, bool], Callable[..., Block]] = {
 }
 
 
-def block_class(kind: str, *, bottleneck: bool = False) -> Callable[..., Block]:
+def block_class(kind: str, *, bottleneck: bool = False) -> type[ResidualBlock]:
     """Look up the class of a residual block.
 
     Notes: N4.34 (§4.2).
@@ -35,12 +33,12 @@ def block_class(kind: str, *, bottleneck: bool = False) -> Callable[..., Block]:
     >>> block_class("preactivation").__name__
     'PreActBlock'
     """
-    choice("block", kind, KINDS)
-    return _BLOCKS[kind, bottleneck]
+    choice("block", kind, BLOCKS)
+    return _CLASSES[kind, bottleneck]
 
 
 def stage(
-    make: Callable[..., Block],
+    make: Callable[..., ResidualBlock],
     in_channels: int,
     out_channels: int,
     count: int,

@@ -16,7 +16,7 @@ from lamina.layers.dropout import Dropout
 from lamina.layers.fused import torch_rows
 from lamina.layers.recurrent import Recurrent
 
-_KINDS = {nn.RNN: "rnn", nn.GRU: "gru", nn.LSTM: "lstm"}
+_CELLS = {nn.RNN: "rnn", nn.GRU: "gru", nn.LSTM: "lstm"}
 
 
 def from_torch(module: nn.RNNBase, *, seed: Seed = 0) -> Recurrent:
@@ -86,7 +86,7 @@ def to_torch(recurrent: Recurrent) -> nn.RNNBase:
             f"`recurrent` must have reset='after', got {first.reset!r}: torch's GRU resets the state after the "
             "recurrent product, so no weights make it compute the notes' GRU."
         )
-    kind = next(kind for kind, name in _KINDS.items() if name == recurrent.cell)
+    kind = next(kind for kind, name in _CELLS.items() if name == recurrent.cell)
     options: dict[str, Any] = {}
     if isinstance(first, RNNCell):
         options["nonlinearity"] = first.activation.name
@@ -169,11 +169,11 @@ def _ours(kind: str, weight: Tensor, b_ih: Tensor, b_hh: Tensor) -> dict[str, Te
 
 
 def _kind(module: nn.Module) -> str:
-    if type(module) not in _KINDS:
+    if type(module) not in _CELLS:
         raise ArgumentError(f"`module` must be a torch.nn.RNN, GRU or LSTM, got {type(module).__name__}.")
     if getattr(module, "proj_size", 0):
         raise ArgumentError(f"`module` must have proj_size=0, got {module.proj_size}: our LSTM has no projection.")
-    return _KINDS[type(module)]
+    return _CELLS[type(module)]
 
 
 def _check_same(recurrent: Recurrent, module: nn.RNNBase) -> None:

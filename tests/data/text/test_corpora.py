@@ -12,7 +12,7 @@ import torch
 
 from lamina._errors import ArgumentError, DataError
 from lamina.data import store
-from lamina.data.download import File
+from lamina.data._download import File
 from lamina.data.load import NAMED, load
 from lamina.data.splits import k_fold
 from lamina.data.store import NamedSet

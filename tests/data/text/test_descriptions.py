@@ -6,7 +6,7 @@ import torch
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.load import digits, load
-from lamina.data.text.descriptions import DescribedDataset, DescriptionPreprocess, digit_words, load_descriptions
+from lamina.data.text.descriptions import DescriptionDataset, DescriptionPreprocess, digit_words, load_descriptions
 from lamina.data.text.texts import answers_of
 from lamina.data.text.vocabulary import END, PAD, Wording
 
@@ -31,11 +31,11 @@ def test_digits_are_described_by_their_words():
     with pytest.raises(ArgumentError, match="`language` must be one of 'english', 'german', got 'latin'"):
         digit_words("latin")
     with pytest.raises(DataError, match="`texts` must have one entry for each of the 2 things, got 1"):
-        DescribedDataset.of(vectors(2), ["one"])
+        DescriptionDataset.of(vectors(2), ["one"])
 
 
 def test_preparation_is_that_of_the_things_with_a_dictionary_of_the_training_texts():
-    data = DescribedDataset.of(vectors(3), ["ab", "a", "abab"])
+    data = DescriptionDataset.of(vectors(3), ["ab", "a", "abab"])
     prepared = DescriptionPreprocess.of(data)
     assert (prepared.steps, prepared.output_size, prepared.inputs) == (5, 6, (3,))
     a, b = prepared.vocabulary.index["a"], prepared.vocabulary.index["b"]
@@ -44,10 +44,10 @@ def test_preparation_is_that_of_the_things_with_a_dictionary_of_the_training_tex
     assert prepared.write(torch.tensor(wanted)) == ["ab", "a", "abab"]
     assert DescriptionPreprocess.from_dict(prepared.as_dict()) == prepared
     # A longer text of another part is cut and ends all the same.
-    longer = DescribedDataset.of(vectors(1), ["bababab"])
+    longer = DescriptionDataset.of(vectors(1), ["bababab"])
     assert prepared.targets(longer.targets).tolist() == [[b, a, b, a, END]]
-    words = DescriptionPreprocess.of(DescribedDataset.of(vectors(2), ["Guten Tag", "Ja"]), Wording("word"))
-    assert words.steps == 3 and words.write(words.targets(DescribedDataset.of(vectors(1), ["ja"]).targets)) == ["Ja"]
+    words = DescriptionPreprocess.of(DescriptionDataset.of(vectors(2), ["Guten Tag", "Ja"]), Wording("word"))
+    assert words.steps == 3 and words.write(words.targets(DescriptionDataset.of(vectors(1), ["ja"]).targets)) == ["Ja"]
     outputs = torch.zeros(1, 2)
     assert words.untargets(outputs) is outputs
     inputs, targets = prepared.source(data).batch(torch.tensor([1]))

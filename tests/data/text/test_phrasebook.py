@@ -8,9 +8,9 @@ import torch
 
 from lamina._errors import ArgumentError
 from lamina.data.load import load
-from lamina.data.text.grammar import Clause, noun_phrase
-from lamina.data.text.lexicon import LAKES, NOUNS, PLACES, PRONOUNS, TIMES, VERBS
-from lamina.data.text.phrasebook import EXAMPLE, phrasebook, question, reason, sentences, statement
+from lamina.data.text._grammar import Clause, noun_phrase
+from lamina.data.text._lexicon import LAKES, NOUNS, PLACES, PRONOUNS, TIMES, VERBS
+from lamina.data.text.phrasebook import EXAMPLE, _statement, phrasebook, question, reason, sentences
 from lamina.data.text.texts import answers_of, texts_of
 from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.words import split_words
@@ -61,85 +61,89 @@ def test_articles_genders_and_endings(phrase, english, nominative, accusative, d
 @pytest.mark.parametrize(
     ("pair", "english", "german"),
     [
-        (statement(say(the("sun"), "shine", when="today")), *EXAMPLE),
-        (statement(say(the("sun"), "shine")), "The sun is shining", "Die Sonne scheint"),
-        (statement(say(I, "read", what=a("book"))), "I am reading a book", "Ich lese ein Buch"),
-        (statement(say(HE, "read", what=a("book"), when="now")), "He is reading a book now", "Jetzt liest er ein Buch"),
-        (statement(say(SHE, "sleep")), "She is sleeping", "Sie schläft"),
-        (statement(say(THEY, "sleep")), "They are sleeping", "Sie schlafen"),
+        (_statement(say(the("sun"), "shine", when="today")), *EXAMPLE),
+        (_statement(say(the("sun"), "shine")), "The sun is shining", "Die Sonne scheint"),
+        (_statement(say(I, "read", what=a("book"))), "I am reading a book", "Ich lese ein Buch"),
         (
-            statement(say(many("dog"), "sleep", where=PLACES[0], when="at the moment")),
+            _statement(say(HE, "read", what=a("book"), when="now")),
+            "He is reading a book now",
+            "Jetzt liest er ein Buch",
+        ),
+        (_statement(say(SHE, "sleep")), "She is sleeping", "Sie schläft"),
+        (_statement(say(THEY, "sleep")), "They are sleeping", "Sie schlafen"),
+        (
+            _statement(say(many("dog"), "sleep", where=PLACES[0], when="at the moment")),
             "The dogs are sleeping in the garden at the moment",
             "Im Moment schlafen die Hunde im Garten",
         ),
         (
-            statement(say(the("man"), "help", what=the("boy"))),
+            _statement(say(the("man"), "help", what=the("boy"))),
             "The man is helping the boy",
             "Der Mann hilft dem Jungen",
         ),
-        (statement(say(WE, "see", what=the("moon"))), "We see the moon", "Wir sehen den Mond"),
-        (statement(say(the("girl"), "see", what=the("moon"))), "The girl sees the moon", "Das Mädchen sieht den Mond"),
+        (_statement(say(WE, "see", what=the("moon"))), "We see the moon", "Wir sehen den Mond"),
+        (_statement(say(the("girl"), "see", what=the("moon"))), "The girl sees the moon", "Das Mädchen sieht den Mond"),
         # the past with haben and sein, the participle at the end
         (
-            statement(say(the("woman"), "buy", "past", the("car"), "yesterday")),
+            _statement(say(the("woman"), "buy", "past", the("car"), "yesterday")),
             "The woman bought the car yesterday",
             "Gestern hat die Frau das Auto gekauft",
         ),
         (
-            statement(say(WE, "swim", "past", when="last week", where=LAKES[0])),
+            _statement(say(WE, "swim", "past", when="last week", where=LAKES[0])),
             "We swam in the lake last week",
             "Letzte Woche sind wir im See geschwommen",
         ),
         # the future and modal verbs, the infinitive at the end
         (
-            statement(say(the("teacher"), "sell", "future", many("book"), "tomorrow")),
+            _statement(say(the("teacher"), "sell", "future", many("book"), "tomorrow")),
             "The teacher will sell the books tomorrow",
             "Morgen wird der Lehrer die Bücher verkaufen",
         ),
-        (statement(say(I, "work", "must", when="today")), "I must work today", "Heute muss ich arbeiten"),
+        (_statement(say(I, "work", "must", when="today")), "I must work today", "Heute muss ich arbeiten"),
         (
-            statement(say(the("child"), "eat", "want", a("egg"))),
+            _statement(say(the("child"), "eat", "want", a("egg"))),
             "The child wants to eat an egg",
             "Das Kind will ein Ei essen",
         ),
         # separable verbs
-        (statement(say(the("sun"), "rise", when="now")), "The sun is rising now", "Jetzt geht die Sonne auf"),
-        (statement(say(the("moon"), "set", "past")), "The moon set", "Der Mond ist untergegangen"),
-        (statement(say(the("sun"), "set", "future")), "The sun will set", "Die Sonne wird untergehen"),
+        (_statement(say(the("sun"), "rise", when="now")), "The sun is rising now", "Jetzt geht die Sonne auf"),
+        (_statement(say(the("moon"), "set", "past")), "The moon set", "Der Mond ist untergegangen"),
+        (_statement(say(the("sun"), "set", "future")), "The sun will set", "Die Sonne wird untergehen"),
         # denial: nicht after a definite object, before a place, kein for an indefinite object
         (
-            statement(say(the("boy"), "buy", what=the("bag"), negative=True)),
+            _statement(say(the("boy"), "buy", what=the("bag"), negative=True)),
             "The boy is not buying the bag",
             "Der Junge kauft die Tasche nicht",
         ),
         (
-            statement(say(the("boy"), "buy", what=a("chair", RED), negative=True)),
+            _statement(say(the("boy"), "buy", what=a("chair", RED), negative=True)),
             "The boy is not buying a red chair",
             "Der Junge kauft keinen roten Stuhl",
         ),
         (
-            statement(say(the("cat"), "sleep", where=PLACES[2], negative=True)),
+            _statement(say(the("cat"), "sleep", where=PLACES[2], negative=True)),
             "The cat is not sleeping in the house",
             "Die Katze schläft nicht im Haus",
         ),
-        (statement(say(SHE, "dance", "can", negative=True)), "She cannot dance", "Sie kann nicht tanzen"),
+        (_statement(say(SHE, "dance", "can", negative=True)), "She cannot dance", "Sie kann nicht tanzen"),
         (
-            statement(say(I, "love", what=the("dog"), negative=True)),
+            _statement(say(I, "love", what=the("dog"), negative=True)),
             "I do not love the dog",
             "Ich liebe den Hund nicht",
         ),
         (
-            statement(say(HE, "love", what=the("dog"), negative=True)),
+            _statement(say(HE, "love", what=the("dog"), negative=True)),
             "He does not love the dog",
             "Er liebt den Hund nicht",
         ),
         (
-            statement(say(the("sun"), "rise", "past", negative=True)),
+            _statement(say(the("sun"), "rise", "past", negative=True)),
             "The sun did not rise",
             "Die Sonne ist nicht aufgegangen",
         ),
         (
-            statement(say(WE, "sleep", "want", negative=True)),
+            _statement(say(WE, "sleep", "want", negative=True)),
             "We do not want to sleep",
             "Wir wollen nicht schlafen",
         ),

@@ -12,14 +12,14 @@ from lamina._errors import ArgumentError, DataError
 from lamina.data.dataset import Dataset, Subset
 from lamina.data.load import load
 from lamina.data.splits import Sealed, k_fold
-from lamina.data.text.files import load_pairs, load_running_text, load_text, read_pairs
+from lamina.data.text.files import _read_pairs, load_pairs, load_running_text, load_text
 from lamina.data.text.texts import (
     PairDataset,
     RunningText,
     TextDataset,
+    _codes_of,
+    _equal_texts,
     answers_of,
-    codes_of,
-    equal_texts,
     running_text_of,
     text_of,
     texts_of,
@@ -38,7 +38,7 @@ def labeled(texts=EMOJI, **options):
 @given(st.lists(st.text(max_size=20), max_size=8))
 @settings(max_examples=100, deadline=None)
 def test_texts_come_back_exactly(texts):
-    rows = codes_of(texts)
+    rows = _codes_of(texts)
     assert [text_of(rows.row(i)) for i in range(len(rows))] == texts
     assert rows.lengths.tolist() == [len(text) for text in texts]
     if texts:
@@ -53,14 +53,14 @@ def test_a_dataset_of_texts():
     assert labels.tolist() == [0, 1] and texts_of(Subset(data, torch.tensor([3, 1]))) == ["שלום world", ""]
     marks = labeled(["a", "b", "a", ""]).fingerprints()
     assert marks[0] == marks[2] and len(marks.unique()) == 3
-    assert equal_texts(["x", "y", "x"]).tolist() == [0, 1, 0]
+    assert _equal_texts(["x", "y", "x"]).tolist() == [0, 1, 0]
 
 
 def test_classes_are_stratified_and_copies_stay_together():
     texts = [f"text {i // 2 if i < 6 else i}" for i in range(60)]
     with pytest.warns(UserWarning, match="copies of training examples"):
         labeled(texts).split(seed=2)
-    data = labeled(texts, groups=equal_texts(texts))
+    data = labeled(texts, groups=_equal_texts(texts))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         split = data.split(seed=2)
@@ -201,7 +201,7 @@ def test_ragged_pairs_name_the_line(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         load(put(tmp_path / "p.tsv", text), kind="pairs")
     with pytest.raises(DataError, match=message):
-        read_pairs(text, "`x`")
+        _read_pairs(text, "`x`")
 
 
 def test_no_pair_is_short_enough(tmp_path):

@@ -8,22 +8,13 @@ from lamina._types import Int, Tensor
 _POOL = 100  # batches that are sorted together
 
 
-def bucketed_order(
+def _bucketed_order(
     lengths: Int[Tensor, "example ..."], batch_size: int, seed: int, epoch: int
 ) -> list[Int[Tensor, " _"]]:
     """Give the batches of an epoch, each of alike lengths, in random order: a pure function of seed and epoch.
 
     Examples are shuffled, sorted by length within pools of 100 batches, cut, and the batches shuffled. So batches are
     other ones in every epoch, every example is in exactly one, and only one of them may be smaller.
-
-    Args:
-        lengths: of each example, or of each example's texts, the most important first.
-        batch_size: how many examples make a batch.
-        seed: which experiment.
-        epoch: which epoch.
-
-    >>> [batch.tolist() for batch in bucketed_order(torch.tensor([9, 1, 8, 2, 5]), 2, seed=0, epoch=0)]
-    [[4, 2], [0], [1, 3]]
     """
     at_least("batch_size", batch_size, 1)
     generator = torch.Generator().manual_seed((seed * 2**31 + epoch) % 2**63)
@@ -45,17 +36,6 @@ def sorted_order(lengths: Int[Tensor, "example ..."], batch_size: int) -> list[I
     """
     at_least("batch_size", batch_size, 1)
     return [batch for batch in _sorting(lengths.cpu()).split(batch_size) if len(batch)]
-
-
-def padding_share(lengths: Int[Tensor, " example"], batches: list[Int[Tensor, " _"]]) -> float:
-    """Give the share of padding among all entries of padded batches.
-
-    >>> padding_share(torch.tensor([1, 3]), [torch.tensor([0, 1])])
-    0.3333333333333333
-    """
-    total = sum(len(batch) * int(lengths[batch].max()) for batch in batches)
-    there = sum(int(lengths[batch].sum()) for batch in batches)
-    return (total - there) / total if total else 0.0
 
 
 def stream_windows(

@@ -16,9 +16,9 @@ import torch
 
 from lamina._errors import DataError, choice
 from lamina.data.dataset import Spec
-from lamina.data.store import require
-from lamina.data.text.files import as_pairs, read_pairs
-from lamina.data.text.texts import PairDataset, RunningText, TextDataset, equal_texts
+from lamina.data.store import _require
+from lamina.data.text.files import _as_pairs, _read_pairs
+from lamina.data.text.texts import PairDataset, RunningText, TextDataset, _equal_texts
 
 TESTS = ("2016_flickr", "2017_flickr", "2017_mscoco", "2018_flickr")
 _MOST = 2**28  # bytes that one file may unpack to
@@ -37,7 +37,7 @@ def multi30k(reverse: bool = False, test: str = "2016_flickr") -> PairDataset:
     lamina._errors.ArgumentError: `test` must be one of '2016_flickr', ..., got '2019'.
     """
     choice("test", test, TESTS)
-    files = {name: _inflated(data, name) for name, data in require("multi30k").contents()}
+    files = {name: _inflated(data, name) for name, data in _require("multi30k").contents()}
     read, write = ("de", "en") if reverse else ("en", "de")
     note = f"Photo descriptions; the official validation set and the official test set {test}."
 
@@ -60,7 +60,7 @@ def tatoeba(reverse: bool = False, longest: int | None = None) -> PairDataset:
         reverse: read German and write English.
         longest: leave out pairs of which a sentence has more words; 153,000 pairs have at most 10.
     """
-    ((name, data),) = require("tatoeba").contents()
+    ((name, data),) = _require("tatoeba").contents()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if archive.getinfo("deu.txt").file_size > _MOST:
@@ -69,7 +69,7 @@ def tatoeba(reverse: bool = False, longest: int | None = None) -> PairDataset:
     except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, zlib.error) as error:
         raise DataError(f"`{name}` is damaged ({error}): get it again.") from error
     note = "Sentences of tatoeba.org by way of manythings.org/anki (CC BY 2.0)."
-    data_set = as_pairs(read_pairs(text, f"`{name}/deu.txt`"), "tatoeba", reverse, longest, (note,))
+    data_set = _as_pairs(_read_pairs(text, f"`{name}/deu.txt`"), "tatoeba", reverse, longest, (note,))
     return replace(data_set, spec=replace(data_set.spec, target=_SIDES["en" if reverse else "de"]))
 
 
@@ -79,14 +79,14 @@ def tinyshakespeare(block: int = 256) -> RunningText:
     Args:
         block: the length of an example.
     """
-    ((name, data),) = require("tinyshakespeare").contents()
+    ((name, data),) = _require("tinyshakespeare").contents()
     note = "Plays of Shakespeare; by custom the first 90 % train, and the rest is validation and test."
     return RunningText.of(_utf8(data, name), block=block, source="tinyshakespeare", notes=(note,), shares=(9, 1, 0))
 
 
 def sst2() -> TextDataset:
     """Give sentences of film reviews, negative or positive: 6,920 to train, 872 to validate, 1,821 to test."""
-    files = dict(require("sst2").contents())
+    files = dict(_require("sst2").contents())
     spec = _sentiment("sst2", "Whole sentences of the Stanford Sentiment Treebank without neutral ones.")
 
     def part(name: str) -> TextDataset:
@@ -102,7 +102,7 @@ def sst2() -> TextDataset:
 
 def rt_polarity() -> TextDataset:
     """Give 10,662 sentences of film reviews, half negative, half positive, without official parts."""
-    files = dict(require("rt-polarity").contents())
+    files = dict(_require("rt-polarity").contents())
     negative, positive = (_lines(files[f"rt-polarity.{name}"], f"rt-polarity.{name}") for name in ("neg", "pos"))
     labels = torch.tensor([0] * len(negative) + [1] * len(positive))
     note = "SST is made of the same sentences: do not train on one and test on the other."
@@ -125,7 +125,7 @@ def _sentiment(name: str, note: str) -> Spec:
 
 def _labeled(texts: list[str], labels: torch.Tensor, about: Spec) -> TextDataset:
     data = TextDataset.of(texts, labels, about.classes)
-    groups = equal_texts(texts)
+    groups = _equal_texts(texts)
     spec = replace(about, inputs=data.spec.inputs)
     return replace(data, spec=spec, groups=groups if int(groups.max()) + 1 < len(texts) else None)
 

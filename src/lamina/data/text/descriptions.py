@@ -20,11 +20,11 @@ import torch
 from lamina._errors import DataError, DataWarning, choice
 from lamina._types import Int, Num, Tensor
 from lamina.data.cells import Format, read_cells, shown
-from lamina.data.dataset import ArrayDataset, Dataset, Described, Spec
+from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec
 from lamina.data.preprocess import Preprocess
 from lamina.data.ragged import Ragged
 from lamina.data.tables import check_column, read_features, read_groups
-from lamina.data.text.texts import answers_of, codes_of, text_of
+from lamina.data.text.texts import _codes_of, answers_of, text_of
 from lamina.data.text.vocabulary import END, Vocabulary, Wording
 
 DIGITS = {
@@ -34,17 +34,17 @@ DIGITS = {
 
 
 @dataclass(frozen=True, eq=False)
-class DescribedDataset(Described):
+class DescriptionDataset(BaseDataset):
     """Examples of any kind with a text each, which is to be written.
 
     Notes: N5.09 (§5).
 
     Args:
         things: what is read; its targets are not looked at.
-        answers: the texts, as `codes_of` stores them.
+        answers: the texts, as `_codes_of` stores them.
 
     >>> things = ArrayDataset(torch.eye(2), torch.arange(2), Spec("vector", "classification", (2,), 2))
-    >>> data = DescribedDataset.of(things, ["yes", "no"])
+    >>> data = DescriptionDataset.of(things, ["yes", "no"])
     >>> data.spec.task, answers_of(data)
     ('description', ['yes', 'no'])
     """
@@ -55,12 +55,12 @@ class DescribedDataset(Described):
     official_test: None = None
 
     @classmethod
-    def of(cls, things: Dataset, texts: Sequence[str]) -> "DescribedDataset":
+    def of(cls, things: Dataset, texts: Sequence[str]) -> "DescriptionDataset":
         """Make a dataset of things and strings."""
         if len(texts) != len(things):
             raise DataError(f"`texts` must have one entry for each of the {len(things)} things, got {len(texts)}.")
         spec = replace(things.spec, task="description", outputs=1, classes=())
-        return cls(things, codes_of(texts), spec)
+        return cls(things, _codes_of(texts), spec)
 
     @property
     def groups(self) -> Tensor | None:  # type: ignore[override]
@@ -81,7 +81,7 @@ class DescribedDataset(Described):
 
     def fingerprints(self) -> Int[Tensor, " batch"] | None:
         """Give the numbers of the things: equal ones stay together in a split."""
-        return self.things.fingerprints() if isinstance(self.things, Described) else None
+        return self.things.fingerprints() if isinstance(self.things, BaseDataset) else None
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class DescriptionPreprocess(Preprocess):
         steps: how many tokens the longest of them has, END among them; longer ones are cut.
 
     >>> things = ArrayDataset(torch.eye(2), torch.arange(2), Spec("vector", "classification", (2,), 2))
-    >>> data = DescribedDataset.of(things, ["ja", "nein"])
+    >>> data = DescriptionDataset.of(things, ["ja", "nein"])
     >>> prepare = DescriptionPreprocess.of(data)
     >>> prepare.steps, prepare.write(prepare.targets(data.targets))
     (5, ['ja', 'nein'])
@@ -144,7 +144,7 @@ class DescriptionPreprocess(Preprocess):
         return cls(**rest, vocabulary=Vocabulary.from_dict(values["vocabulary"]), steps=values["steps"])
 
 
-def digit_words(language: str = "english") -> DescribedDataset:
+def digit_words(language: str = "english") -> DescriptionDataset:
     """Give the handwritten digits of scikit-learn, 8 x 8, with their words.
 
     Args:
@@ -160,12 +160,12 @@ def digit_words(language: str = "english") -> DescribedDataset:
     things = digits()
     words = [DIGITS[language][label] for label in things.targets.tolist()]
     about = replace(things, spec=replace(things.spec, source="digit-words"))
-    return DescribedDataset.of(about, words)
+    return DescriptionDataset.of(about, words)
 
 
 def load_descriptions(
     path: str | Path, target: str | None = None, *, group: str | None = None, drop: Sequence[str] = (), **form: Any
-) -> DescribedDataset:
+) -> DescriptionDataset:
     r"""Read a table with a column of text that is to be written when the others were read.
 
     Args:
@@ -211,4 +211,4 @@ def load_descriptions(
     spec = Spec("table", "regression", (len(kept),), 1, (), features, target, str(path), levels=levels, notes=notes)
     rows = torch.stack([column.values for column in kept], 1)
     groups = None if group is None else read_groups(frame[group], file)
-    return DescribedDataset.of(ArrayDataset(rows, torch.zeros(len(rows)), spec, groups), written.to_list())
+    return DescriptionDataset.of(ArrayDataset(rows, torch.zeros(len(rows)), spec, groups), written.to_list())

@@ -12,8 +12,8 @@ from typing import Any
 from lamina._errors import DataError, at_least, choice
 from lamina.data.cells import DELIMITERS, Format, decoded, read_bytes, read_cells, shown
 from lamina.data.tables import check_column, find_target, read_groups, read_target
-from lamina.data.text.texts import PairDataset, RunningText, TextDataset, equal_texts
-from lamina.data.text.words import is_punctuation, split_words
+from lamina.data.text.texts import PairDataset, RunningText, TextDataset, _equal_texts
+from lamina.data.text.words import _is_punctuation, split_words
 
 FORMS = ("table", "text", "pairs", "language", "series", "descriptions")
 _SAMPLE = 2**16  # bytes that show what a file is
@@ -72,7 +72,7 @@ def load_text(
     notes += [*more, *([f"Only the column {text!r} is read; {', '.join(left)} are not."] if left else [])]
     if empty := texts.count(""):
         notes.append(f"{empty} text{'s are' if empty > 1 else ' is'} empty.")
-    groups = equal_texts(texts) if group is None else read_groups(frame[group], file)
+    groups = _equal_texts(texts) if group is None else read_groups(frame[group], file)
     return TextDataset.of(
         texts,
         labels,
@@ -105,16 +105,12 @@ def load_pairs(
     2
     """
     file = shown(path)
-    pairs = read_pairs(decoded(read_bytes(path), encoding, file), file)
-    return as_pairs(pairs, str(path), reverse, longest)
+    pairs = _read_pairs(decoded(read_bytes(path), encoding, file), file)
+    return _as_pairs(pairs, str(path), reverse, longest)
 
 
-def read_pairs(text: str, file: str) -> list[tuple[str, str]]:
-    r"""Cut lines into pairs; blank lines are passed over.
-
-    >>> read_pairs("a\tb\n\nc\td\n", "`x`")
-    [('a', 'b'), ('c', 'd')]
-    """
+def _read_pairs(text: str, file: str) -> list[tuple[str, str]]:
+    """Cut lines into pairs; blank lines are passed over."""
     pairs, cells = [], 0
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -136,36 +132,28 @@ def read_pairs(text: str, file: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def as_pairs(
+def _as_pairs(
     pairs: Sequence[tuple[str, str]], source: str, reverse: bool, longest: int | None, notes: tuple[str, ...] = ()
 ) -> PairDataset:
-    """Make a dataset of pairs, in one direction, of limited length, grouped by the words of what is read.
-
-    >>> as_pairs([("Hi.", "Hallo!"), ("Hi!", "Grüß Gott!")], "two", False, None).groups.tolist()
-    [0, 0]
-    """
+    """Make a dataset of pairs, in one direction, of limited length, grouped by the words of what is read."""
     if reverse:
         pairs = [(second, first) for first, second in pairs]
     if longest is not None:
         at_least("longest", longest, 1)
-        kept = [pair for pair in pairs if all(len(words_in(text)) <= longest for text in pair)]
+        kept = [pair for pair in pairs if all(len(_words_in(text)) <= longest for text in pair)]
         if not kept:
             raise DataError(f"{source} has no pair of at most {longest} words: allow a larger `longest`.")
         notes = (*notes, f"{len(kept):,} of {len(pairs):,} pairs have at most {longest} words on both sides.")
         pairs = kept
     first, second = ([pair[side] for pair in pairs] for side in (0, 1))
-    groups = equal_texts(" ".join(words_in(text.casefold())) or text for text in first)
+    groups = _equal_texts(" ".join(_words_in(text.casefold())) or text for text in first)
     few = len(first) > int(groups.max()) + 1
     return PairDataset.of(first, second, source=source, groups=groups if few else None, notes=notes)
 
 
-def words_in(text: str) -> list[str]:
-    """Give the words of a text without its marks.
-
-    >>> words_in("Hello, world!")
-    ['Hello', 'world']
-    """
-    return [word for word in split_words(text) if not is_punctuation(word)]
+def _words_in(text: str) -> list[str]:
+    """Give the words of a text without its marks."""
+    return [word for word in split_words(text) if not _is_punctuation(word)]
 
 
 def load_running_text(path: str | Path, *, block: int = 256, encoding: str = "utf-8") -> RunningText:

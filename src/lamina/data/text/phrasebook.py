@@ -15,7 +15,7 @@ import torch
 from lamina._errors import at_least
 from lamina._types import Seed
 from lamina.data.dataset import Subset
-from lamina.data.text.grammar import (
+from lamina.data.text._grammar import (
     Adverbial,
     Clause,
     Phrase,
@@ -26,7 +26,7 @@ from lamina.data.text.grammar import (
     german_subordinate,
     noun_phrase,
 )
-from lamina.data.text.lexicon import (
+from lamina.data.text._lexicon import (
     ADJECTIVES,
     FUTURE,
     IT,
@@ -80,7 +80,7 @@ def phrasebook(count: int = 12_000, reverse: bool = False) -> PairDataset:
     first, second = ([pair[side] for pair in pairs] for side in ((1, 0) if reverse else (0, 1)))
     note = "English sentences and their German translations, made by a grammar."
     target = "English" if reverse else "German"
-    return PairDataset.of(first, second, source="phrasebook", target=target, notes=(note,), division=held_out)
+    return PairDataset.of(first, second, source="phrasebook", target=target, notes=(note,), division=_held_out)
 
 
 @lru_cache(maxsize=4)
@@ -97,17 +97,8 @@ def sentences(count: int) -> tuple[Pair, ...]:
     return tuple(pairs.items())
 
 
-def held_out(data: PairDataset, seed: Seed, ratios: tuple[int, int, int]) -> Divided:
-    """Hold back sentences whose words all stay in the training part, Ex. 5.1 among them.
-
-    Args:
-        data: the pairs.
-        seed: which split.
-        ratios: the shares of training, validation and test.
-
-    Returns:
-        The parts, and how they were made.
-    """
+def _held_out(data: PairDataset, seed: Seed, ratios: tuple[int, int, int]) -> Divided:
+    """Hold back sentences whose words all stay in the training part, Ex. 5.1 among them."""
     both = zip(texts_of(data), answers_of(data), strict=True)
     words = [[word.lower() for text in pair for word in split_words(text)] for pair in both]
     left = Counter(word for line in words for word in line)
@@ -133,12 +124,8 @@ def held_out(data: PairDataset, seed: Seed, ratios: tuple[int, int, int]) -> Div
     return first, second, third, how
 
 
-def statement(clause: Clause) -> Pair:
-    """Say a clause in both languages.
-
-    >>> statement(Clause(noun_phrase(NOUNS["dog"]), VERBS["sleep"], negative=True))
-    ('The dog is not sleeping', 'Der Hund schläft nicht')
-    """
+def _statement(clause: Clause) -> Pair:
+    """Say a clause in both languages."""
     return _capital(english(clause)), _capital(german(clause))
 
 
@@ -157,7 +144,7 @@ def reason(clause: Clause, why: Clause) -> Pair:
     >>> reason(Clause(PRONOUNS[0], VERBS["laugh"]), Clause(noun_phrase(NOUNS["sun"]), VERBS["shine"]))
     ('I am laughing because the sun is shining', 'Ich lache, weil die Sonne scheint')
     """
-    first, second = statement(clause)
+    first, second = _statement(clause)
     return f"{first} because {english(why)}", f"{second}, weil {german_subordinate(why)}"
 
 
@@ -176,7 +163,7 @@ def _weather() -> Iterator[Pair]:
         for tense, times in (("present", now), ("past", PAST), ("future", FUTURE)):
             for time in (None, *(TIMES[name] for name in times)):
                 for negative in (False, True):
-                    yield statement(Clause(subject, VERBS[verb], tense, time=time, negative=negative))
+                    yield _statement(Clause(subject, VERBS[verb], tense, time=time, negative=negative))
                 yield question(Clause(subject, VERBS[verb], tense, time=time))
 
 
@@ -197,7 +184,7 @@ class _Draw:
         if kind == "wonder":
             return self._wonder()
         tense = self._one(("present",) * 5 + ("past",) * 3 + ("future",) * 2 + ("can", "must", "want"))
-        return statement(self._clause(tense, negative=tense != "must" and self._chance(0.2)))
+        return _statement(self._clause(tense, negative=tense != "must" and self._chance(0.2)))
 
     # Random.random is the one method whose numbers Python promises to keep; choices are made of it alone.
     def _one(self, choices: Sequence[T]) -> T:

@@ -13,7 +13,7 @@ fingerprints work on texts as on pictures, and nothing about words is decided be
 
 What `batch` gives, by `spec.task`: "classification" tokens [batch, time] with END at the end and labels [batch];
 "translation" tokens [batch, time] of both texts, each with END at its end (`teacher_inputs(targets, START)` is what a
-decoder reads). `lengths_of(tokens)` counts without the padding, `mask_of` marks it. "language" has no batches of its
+decoder reads). `lengths_of(tokens)` counts without the padding. "language" has no batches of its
 own: `prepare.stream(split.train)` is one long row of tokens for `batching.stream_windows`. Synthetic tasks of kind
 "tokens" and "series" are arrays already and go through `Preprocess`; steps without an answer have the target IGNORE.
 """
@@ -28,7 +28,7 @@ import torch
 
 from lamina._errors import DataError, at_least
 from lamina._types import Int, Num, Seed, Tensor
-from lamina.data.dataset import Dataset, Described, Spec, Subset
+from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset
 from lamina.data.ragged import Ragged
 
 IGNORE = -100
@@ -41,12 +41,8 @@ _PAST = -1  # what stands after the end of a text
 _PART = 2048  # texts read at a time
 
 
-def codes_of(texts: Iterable[str]) -> Ragged:
-    """Store texts as code points.
-
-    >>> codes_of(["Hi", "", "ü"]).padded(torch.tensor([0, 1, 2])).tolist()
-    [[72, 105], [-1, -1], [252, -1]]
-    """
+def _codes_of(texts: Iterable[str]) -> Ragged:
+    """Store texts as code points."""
     texts = list(texts)
     data = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<i4")
     lengths = torch.tensor([len(text) for text in texts], dtype=torch.int64)
@@ -89,22 +85,18 @@ def running_text_of(dataset: Dataset) -> str:
     return "".join(texts_of(dataset))
 
 
-def equal_texts(texts: Iterable[str]) -> Int[Tensor, " batch"]:
-    """Give each text a number, equal for equal texts.
-
-    >>> equal_texts(["b", "a", "b"]).tolist()
-    [0, 1, 0]
-    """
+def _equal_texts(texts: Iterable[str]) -> Int[Tensor, " batch"]:
+    """Give each text a number, equal for equal texts."""
     numbers: dict[str, int] = {}
     return torch.tensor([numbers.setdefault(text, len(numbers)) for text in texts], dtype=torch.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class TextDataset(Described):
+class TextDataset(BaseDataset):
     """Texts with a label or a number each.
 
     Args:
-        texts: as `codes_of` stores them.
+        texts: as `_codes_of` stores them.
         targets: int64 labels or real targets.
         spec: what they are.
         groups: a number for each text; texts of one number stay in one part of a split.
@@ -141,7 +133,7 @@ class TextDataset(Described):
         target: str = "",
     ) -> "TextDataset":
         """Make a dataset of strings and their labels, or of real targets when no classes are named."""
-        rows = codes_of(texts)
+        rows = _codes_of(texts)
         spec = Spec(
             "text",
             "classification" if classes else "regression",
@@ -171,13 +163,13 @@ class TextDataset(Described):
 
 
 @dataclass(frozen=True, eq=False)
-class PairDataset(Described):
+class PairDataset(BaseDataset):
     """Pairs of texts, the second of which is to be written when the first was read.
 
     Notes: N5.03 (§5, Ex. 5.1).
 
     Args:
-        texts: the first ones, as `codes_of` stores them.
+        texts: the first ones, as `_codes_of` stores them.
         answers: the second ones.
         spec: what they are.
         groups: a number for each pair; pairs of one number stay in one part of a split.
@@ -216,12 +208,12 @@ class PairDataset(Described):
         division: "Callable[[PairDataset, Seed, tuple[int, int, int]], Divided] | None" = None,
     ) -> "PairDataset":
         """Make a dataset of pairs of strings; equal first texts are kept together unless other groups are given."""
-        rows = codes_of(texts)
+        rows = _codes_of(texts)
         if groups is None:
-            numbers = equal_texts(texts)
+            numbers = _equal_texts(texts)
             groups = numbers if len(texts) and int(numbers.max()) + 1 < len(texts) else None
         spec = Spec("pairs", "translation", (rows.longest,), 1, target=target, source=source, notes=notes)
-        return cls(rows, codes_of(answers), spec, groups, division=division)
+        return cls(rows, _codes_of(answers), spec, groups, division=division)
 
     @cached_property
     def targets(self) -> Int[Tensor, "batch time"]:  # type: ignore[override]
@@ -247,7 +239,7 @@ class PairDataset(Described):
 
 
 @dataclass(frozen=True, eq=False)
-class RunningText(Described):
+class RunningText(BaseDataset):
     """One long text, of which every next character is to be predicted; its examples are blocks in order.
 
     Args:
@@ -283,7 +275,7 @@ class RunningText(Described):
         shares: tuple[int, int, int] | None = None,
     ) -> "RunningText":
         """Make a dataset of one string."""
-        codes = codes_of([text]).values
+        codes = _codes_of([text]).values
         spec = Spec("text", "language", (min(block, len(codes)),), 1, source=source, notes=notes)
         return cls(codes, spec, block, shares)
 

@@ -13,10 +13,10 @@ import torch
 
 from lamina._errors import DataError, at_least
 from lamina._types import Float, Int, Num, Tensor
-from lamina.data.dataset import Dataset, Described, Spec
+from lamina.data.dataset import BaseDataset, Dataset, Spec
 from lamina.data.ragged import Ragged
 from lamina.data.source import Key, Source
-from lamina.data.text.batching import bucketed_order, sorted_order
+from lamina.data.text.batching import _bucketed_order, sorted_order
 from lamina.data.text.texts import answers_of, running_text_of, texts_of
 from lamina.data.text.vocabulary import END, Vocabulary, Wording
 
@@ -112,16 +112,16 @@ class TextPreprocess:
         vocabulary = self.vocabulary if self.answer_vocabulary is None else self.answer_vocabulary
         return [vocabulary.decode(row, display=True) for row in tokens.cpu()]
 
-    def encode(self, dataset: Dataset) -> "TokenDataset":
+    def encode(self, dataset: Dataset) -> "_TokenDataset":
         """Turn a part of the data into tokens."""
         if self.spec.task == "language":
             raise DataError("a running text is one row of tokens: use `stream`, and `stream_windows` for batches.")
         inputs = self._rows(self.vocabulary, texts_of(dataset))
         if self.answer_vocabulary is not None:
             answers = self._rows(self.answer_vocabulary, answers_of(dataset))
-            return TokenDataset(inputs, answers, self._spec(inputs))
+            return _TokenDataset(inputs, answers, self._spec(inputs))
         targets = [dataset.take(part)[1] for part in torch.arange(len(dataset)).split(4096)]
-        return TokenDataset(inputs, self.targets(torch.cat(targets)), self._spec(inputs))
+        return _TokenDataset(inputs, self.targets(torch.cat(targets)), self._spec(inputs))
 
     def stream(self, dataset: Dataset) -> Int[Tensor, " time"]:
         """Give a running text, or a part of one, as one row of tokens."""
@@ -198,14 +198,8 @@ class TextPreprocess:
 
 
 @dataclass(frozen=True, eq=False)
-class TokenDataset(Described):
-    """Prepared examples: rows of tokens with labels, numbers, or rows of tokens as targets.
-
-    Args:
-        inputs: the tokens of each text.
-        answers: labels, numbers, or the tokens of each target text.
-        spec: what they are.
-    """
+class _TokenDataset(BaseDataset):
+    """Prepared examples: rows of tokens with labels, numbers, or rows of tokens as targets."""
 
     inputs: Ragged
     answers: Num[Tensor, " _"] | Ragged
@@ -249,7 +243,7 @@ class TokenSource(Source):
     ([[4, 5, 3], [6, 3, 0]], [[4, 6, 3], [5, 3, 0]])
     """
 
-    def __init__(self, dataset: TokenDataset, device: torch.device | str = "cpu", multiple: int = 1) -> None:
+    def __init__(self, dataset: _TokenDataset, device: torch.device | str = "cpu", multiple: int = 1) -> None:
         at_least("multiple", multiple, 1)
         self.device, self.multiple, self.lengths = torch.device(device), multiple, dataset.lengths
         self._inputs, self._answers = dataset.inputs.to(device), dataset.answers.to(device)
@@ -260,8 +254,8 @@ class TokenSource(Source):
         return len(self._inputs)
 
     def order(self, batch_size: int, seed: int, epoch: int) -> list[Int[Tensor, " _"]]:
-        """Give the batches of a training epoch; see `bucketed_order`."""
-        return bucketed_order(self.lengths, batch_size, seed, epoch)
+        """Give the batches of a training epoch; see `_bucketed_order`."""
+        return _bucketed_order(self.lengths, batch_size, seed, epoch)
 
     def in_order(self, batch_size: int) -> list[Int[Tensor, " _"]]:
         """Give the batches of an evaluation, short texts first; their indices say where results belong."""

@@ -12,7 +12,7 @@ that spells a special token, such as "<end>", is never taken for one. A dictiona
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
@@ -22,8 +22,8 @@ import torch
 from lamina._errors import ArgumentError, DataError, at_least, choice
 from lamina._types import Float, Int, Tensor
 from lamina.data.ragged import Ragged
-from lamina.data.text.subwords import Pieces, learn
-from lamina.data.text.words import ENDS, canonical, clean, is_punctuation, join_words, split_words
+from lamina.data.text._subwords import Pieces, learn
+from lamina.data.text.words import ENDS, _clean, _is_punctuation, _join_words, _nfc, split_words
 from lamina.functional.encoding import one_hot
 
 SPECIAL = ("<pad>", "<unk>", "<start>", "<end>")
@@ -290,22 +290,13 @@ class Vocabulary:
             return self._pieces.join(words)
         if self.wording.level == "character":
             return "".join(words)
-        return " ".join(words) if self.wording.punctuation == "written" else join_words(words)
+        return " ".join(words) if self.wording.punctuation == "written" else _join_words(words)
 
     def _displayed(self, words: Sequence[str]) -> list[str]:
         formed = [self.forms.get(word, word) for word in words]
         if not (self.capital and self.wording.level == "word" and self.wording.fold):
             return formed
         return [word[0].upper() + word[1:] if begins else word for word, begins in _placed(formed)]
-
-
-def with_words(vocabulary: Vocabulary, words: Iterable[str]) -> Vocabulary:
-    """Give a dictionary that has these words too, for example labels that must be known.
-
-    >>> with_words(Vocabulary.fit(["a c"]), ["b"]).words
-    ('a', 'b', 'c')
-    """
-    return replace(vocabulary, words=_sorted({*vocabulary.words, *words}))
 
 
 def _sorted(words: Iterable[str]) -> tuple[str, ...]:
@@ -330,16 +321,16 @@ _fold = lru_cache(2**16)(_lower)  # words come again and again
 
 def _canonical(text: str, wording: Wording) -> str:
     """Give the text whose characters or bytes are the tokens: exact but for equal ways to write one letter."""
-    text = canonical(text)
+    text = _nfc(text)
     return _lower(text) if wording.fold else text
 
 
 def _surface(text: str, wording: Wording) -> list[str]:
     """Give the words of a text as they are written."""
     if wording.punctuation == "written":
-        return clean(text).split()
+        return _clean(text).split()
     words = split_words(text)
-    return [word for word in words if not is_punctuation(word)] if wording.punctuation == "drop" else words
+    return [word for word in words if not _is_punctuation(word)] if wording.punctuation == "drop" else words
 
 
 def _placed(words: Iterable[str]) -> Iterator[tuple[str, bool]]:

@@ -25,24 +25,16 @@ ENDS = frozenset(".!?…")
 """Marks after which a sentence begins."""
 
 
-def canonical(text: str) -> str:
-    r"""Give text with one way to write each letter (NFC) and no halves of characters.
-
-    >>> canonical("cafe\u0301") == "caf\u00e9", canonical("\ud800") == "\ufffd"
-    (True, True)
-    """
+def _nfc(text: str) -> str:
+    """Give text with one way to write each letter (NFC) and no halves of characters."""
     return text if text.isascii() else unicodedata.normalize("NFC", _SURROGATES.sub("\ufffd", text))
 
 
-def clean(text: str) -> str:
-    r"""Give canonical text without invisible format characters.
-
-    >>> clean("Schiff\u00adfahrt")
-    'Schifffahrt'
-    """
+def _clean(text: str) -> str:
+    """Give canonical text without invisible format characters."""
     if text.isascii():
         return text
-    return canonical("".join(c for c in text if c in _JOINERS or unicodedata.category(c) != "Cf"))
+    return _nfc("".join(c for c in text if c in _JOINERS or unicodedata.category(c) != "Cf"))
 
 
 def split_words(text: str) -> list[str]:
@@ -52,18 +44,14 @@ def split_words(text: str) -> list[str]:
     ["Don't", 'pay', '10,000', 'for', 'a', 'T-shirt', ',', '世界', '!']
     """
     if not _PLAIN.fullmatch(text):
-        text = clean(text)
+        text = _clean(text)
         if not _PLAIN.fullmatch(text):
             return _split_any(text)
     return _FAST.findall(text)
 
 
-def join_words(words: Sequence[str]) -> str:
-    """Write words and marks as text; `split_words` of the result gives them again if they came from it.
-
-    >>> join_words(["Hello", ",", "(", "big", ")", "world", "!"])
-    'Hello, (big) world!'
-    """
+def _join_words(words: Sequence[str]) -> str:
+    """Write words and marks as text; `split_words` of the result gives them again if they came from it."""
     parts: list[str] = []
     glue, opened = False, set[str]()  # whether the mark before wants the next word; quotes that are open
     for word in words:
@@ -84,12 +72,8 @@ def _closes(quote: str, opened: set[str]) -> bool:
     return closes
 
 
-def is_punctuation(word: str) -> bool:
-    """Say whether a token is a punctuation mark; emoji and signs such as $ are not.
-
-    >>> is_punctuation(","), is_punctuation("😀"), is_punctuation("a")
-    (True, False, False)
-    """
+def _is_punctuation(word: str) -> bool:
+    """Say whether a token is a punctuation mark; emoji and signs such as $ are not."""
     return unicodedata.category(word[0])[0] == "P" and word[0] != "_"
 
 

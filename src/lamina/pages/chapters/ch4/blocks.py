@@ -13,9 +13,9 @@ with app.setup:
     from lamina.experiments.euler import damped_block
     from lamina.experiments.figures_runs import deep_blocks
     from lamina.experiments.residual import stacked_blocks
-    from lamina.layers.blocks import OriginalBlock, PreActBlock
     from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
     from lamina.layers.residual import SimpleResNetLayer
+    from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
     from lamina.pages import kit, recorded
     from lamina.pages.drawings_ch4 import race_chart
     from lamina.pages.work.ch4_blocks import STEPS, stacks

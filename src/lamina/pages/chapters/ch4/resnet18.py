@@ -17,7 +17,7 @@ with app.setup:
     from lamina.experiments.result import Plot, Result
     from lamina.functional.activations import softmax
     from lamina.inspection import feature_maps, summary
-    from lamina.layers.blocks import OriginalBlock, PreActBlock
+    from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
     from lamina.layers.stages import stage
     from lamina.pages import kit, recorded
     from lamina.pages.drawings_ch4 import nested_fields

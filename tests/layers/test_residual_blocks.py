@@ -6,9 +6,9 @@ from torch import nn
 from torch.nn.functional import conv2d
 
 from lamina.functional.normalization import batch_norm
-from lamina.layers.blocks import OriginalBlock, PreActBlock
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
+from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 from layers.block_formulas import maps, norm, scramble
 
 ORIGINAL = [OriginalBlock, OriginalBottleneck]

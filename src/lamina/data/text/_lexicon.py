@@ -1,6 +1,6 @@
 """The words of the phrase book, English and German."""
 
-from lamina.data.text.grammar import Adverbial, Noun, Phrase, Verb
+from lamina.data.text._grammar import Adverbial, Noun, Phrase, Verb
 
 _NOUNS = (
     Noun("man", "men", "Mann", "m", "Männer", "person", dative_plural="Männern"),

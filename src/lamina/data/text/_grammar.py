@@ -80,17 +80,7 @@ class Adverbial:
 
 @dataclass(frozen=True)
 class Clause:
-    """What a sentence means.
-
-    Args:
-        subject: who.
-        verb: does what.
-        tense: "present", "past", "future", or a modal verb: "can", "must", "want".
-        object: whom or what, for a transitive verb.
-        time: when.
-        place: where.
-        negative: whether it is denied.
-    """
+    """What a sentence means."""
 
     subject: Phrase
     verb: Verb
@@ -112,18 +102,7 @@ _AUXILIARIES = {
 
 
 def noun_phrase(noun: Noun, adjective: tuple[str, str] | None = None, article: str = "the") -> Phrase:
-    """Put an article and perhaps an adjective (English, German) before a noun.
-
-    Args:
-        noun: the noun.
-        adjective: its English and its German stem.
-        article: "the", "a", or "the ones" for the plural with "the".
-
-    >>> from lamina.data.text.lexicon import NOUNS
-    >>> phrase = noun_phrase(NOUNS["apple"], ("green", "grün"), "a")
-    >>> phrase.english, phrase.german["nom"], phrase.german["acc"]
-    ('a green apple', 'ein grüner Apfel', 'einen grünen Apfel')
-    """
+    """Put an article and perhaps an adjective (English, German) before a noun."""
     choice("article", article, ("the", "a", "the ones"))
     plural, definite = article == "the ones", article != "a"
     words = [*([adjective[0]] if adjective else []), noun.english_plural if plural else noun.english]
@@ -144,22 +123,12 @@ def _german_phrase(noun: Noun, adjective: tuple[str, str] | None, case: str, def
 
 
 def english(clause: Clause) -> str:
-    """Give the words of an English clause.
-
-    >>> from lamina.data.text.lexicon import NOUNS, TIMES, VERBS
-    >>> english(Clause(noun_phrase(NOUNS["sun"]), VERBS["shine"], time=TIMES["today"]))
-    'the sun is shining today'
-    """
+    """Give the words of an English clause."""
     return _spaced(clause.subject.english, *_english_verb(clause), *_english_rest(clause))
 
 
 def english_question(clause: Clause, word: str = "") -> str:
-    """Give the words of an English question, perhaps after a word such as "where".
-
-    >>> from lamina.data.text.lexicon import NOUNS, VERBS
-    >>> english_question(Clause(noun_phrase(NOUNS["dog"]), VERBS["sleep"], "past"), "where")
-    'where did the dog sleep'
-    """
+    """Give the words of an English question, perhaps after a word such as "where"."""
     verb, person = clause.verb, clause.subject.person
     if clause.tense == "past":
         front, rest = "did", verb.english
@@ -201,14 +170,7 @@ def _english_rest(clause: Clause) -> list[str]:
 
 
 def german(clause: Clause) -> str:
-    """Give the words of a German main clause: time first if there is one, the verb in second place.
-
-    >>> from lamina.data.text.lexicon import NOUNS, TIMES, VERBS
-    >>> german(Clause(noun_phrase(NOUNS["sun"]), VERBS["shine"], time=TIMES["today"]))
-    'heute scheint die Sonne'
-    >>> german(Clause(noun_phrase(NOUNS["sun"]), VERBS["rise"], "past", time=TIMES["yesterday"]))
-    'gestern ist die Sonne aufgegangen'
-    """
+    """Give the words of a German main clause: time first if there is one, the verb in second place."""
     finite, final = _german_verb(clause)
     subject, middle = clause.subject.german["nom"], _german_middle(clause)
     if clause.time is None:
@@ -217,24 +179,14 @@ def german(clause: Clause) -> str:
 
 
 def german_question(clause: Clause, word: str = "") -> str:
-    """Give the words of a German question: the verb first, or second after a word such as "wo".
-
-    >>> from lamina.data.text.lexicon import NOUNS, TIMES, VERBS
-    >>> german_question(Clause(noun_phrase(NOUNS["sun"]), VERBS["rise"], time=TIMES["today"]))
-    'geht die Sonne heute auf'
-    """
+    """Give the words of a German question: the verb first, or second after a word such as "wo"."""
     finite, final = _german_verb(clause)
     when = "" if clause.time is None else clause.time.german
     return _spaced(word, finite, clause.subject.german["nom"], when, *_german_middle(clause), final)
 
 
 def german_subordinate(clause: Clause) -> str:
-    """Give the words of a German clause after "weil": the verb comes last, its prefix is joined to it.
-
-    >>> from lamina.data.text.lexicon import NOUNS, VERBS
-    >>> german_subordinate(Clause(noun_phrase(NOUNS["sun"]), VERBS["rise"]))
-    'die Sonne aufgeht'
-    """
+    """Give the words of a German clause after "weil": the verb comes last, its prefix is joined to it."""
     finite, final = _german_verb(clause)
     last = final + finite if final and clause.verb.prefix == final else _spaced(final, finite)
     return _spaced(clause.subject.german["nom"], *_german_middle(clause), last)

@@ -22,16 +22,7 @@ def _package() -> Any:
 
 
 def learn(texts: Iterable[str], size: int, min_count: int) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Join the most frequent neighbors again and again until there are `size` pieces.
-
-    Args:
-        texts: what to learn from.
-        size: how many pieces, at least the 256 bytes.
-        min_count: pairs that are rarer are not joined.
-
-    Returns:
-        The pieces, sorted, and the merges in their order: a pure function of the arguments.
-    """
+    """Join the most frequent neighbors again and again until there are `size` pieces."""
     at_least("size", size, BYTES)
     tokenizers = _package()
     tokenizer = _empty(tokenizers, tokenizers.models.BPE())
@@ -50,12 +41,7 @@ def learn(texts: Iterable[str], size: int, min_count: int) -> tuple[tuple[str, .
 
 
 class Pieces:
-    """Split text into the numbers of pieces and join them again.
-
-    Args:
-        index: the number of each piece.
-        merges: which neighbors are joined, the first rule first.
-    """
+    """Split text into the numbers of pieces and join them again."""
 
     def __init__(self, index: Mapping[str, int], merges: Sequence[tuple[str, str]]) -> None:
         tokenizers = _package()

@@ -43,14 +43,7 @@ class ChecksumError(UnreachableError):
 
 
 class Resuming:
-    """A pooch downloader that keeps what has arrived and continues there.
-
-    Args:
-        part: where to keep it.
-        size: the bytes of the whole file.
-        progress: told the bytes that have arrived.
-        timeout: seconds to wait for an answer or for more bytes.
-    """
+    """A pooch downloader that keeps what has arrived and continues there."""
 
     def __init__(self, part: Path, size: int, progress: Callable[[int], None], timeout: float = _TIMEOUT) -> None:
         self.part, self.size, self.progress, self.timeout = part, size, progress, timeout
@@ -110,26 +103,7 @@ class Resuming:
 
 
 def fetch(file: File, addresses: Sequence[str], folder: Path, progress: Progress | None = None) -> Path:
-    """Download a file into a folder from the first address that gives it with the right checksum.
-
-    Args:
-        file: what to fetch.
-        addresses: folders on the net that should hold it, the best first.
-        folder: where to put it.
-        progress: told while bytes arrive.
-
-    Returns:
-        The path of the file.
-
-    Raises:
-        UnreachableError: no address gives it; the text names each with its reason.
-        DataError: the folder cannot be written.
-
-    >>> from tempfile import mkdtemp
-    >>> fetch(File("a.gz", 1, "0" * 64), ["ftp:nowhere"], Path(mkdtemp()))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    lamina.data.download.UnreachableError: ftp:nowhere/a.gz: ...
-    """
+    """Download a file into a folder from the first address that gives it with the right checksum."""
     reasons = []
     for address in addresses:
         url = address.rstrip("/") + "/" + file.name
