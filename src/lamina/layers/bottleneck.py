@@ -11,9 +11,9 @@ from torch import nn
 from lamina._errors import ArgumentError
 from lamina._types import Float, Seed, Tensor
 from lamina.functional.random import as_generator
-from lamina.kernels.bottleneck import block_kernels_apply, bottleneck
+from lamina.layers.fused import preact_bottleneck, served_by
 from lamina.layers.initialized import conv2d
-from lamina.layers.normalization import fuses, norm_relu, norm_relu_and_skip, norm_values, unobserved
+from lamina.layers.normalization import norm_relu, norm_relu_and_skip
 from lamina.layers.shortcuts import make_shortcut, shortcut_of
 
 
@@ -141,27 +141,12 @@ class PreActBottleneck(nn.Module):
         """Set the last kernels to zero, so that the block starts as its shortcut."""
         self.conv3.weight.zero_()
 
+    @served_by(preact_bottleneck)
     def forward(
         self, inputs: Float[Tensor, "*#batch channel height width"]
     ) -> Float[Tensor, "*batch out_channel rows columns"]:
         """Return shortcut + branch."""
         y = inputs
-        if self._fuses(y):
-            norms = [norm_values(norm) for norm in (self.bn1, self.bn2, self.bn3)]
-            return bottleneck(y, norms, [self.conv1.weight, self.conv2.weight, self.conv3.weight])
         active, skip = norm_relu_and_skip(self.bn1, y)
         branch = self.conv3(norm_relu(self.bn3, self.conv2(norm_relu(self.bn2, self.conv1(active)))))
         return self.downsample(active if isinstance(self.downsample, nn.Conv2d) else skip) + branch
-
-    def _fuses(self, y: Tensor) -> bool:
-        """Say whether the whole block may be one operation: in bfloat16, with the identity as shortcut."""
-        parts = (self.conv1, self.conv2, self.conv3, self.downsample)
-        return (
-            isinstance(self.downsample, nn.Identity)
-            and fuses(self.bn1, y)
-            and all(unobserved(part) for part in parts)
-            and torch.is_autocast_enabled(y.device.type)
-            and block_kernels_apply(y, [self.conv1.weight, self.conv2.weight, self.conv3.weight])
-            and self.bn2.training
-            and self.bn3.training
-        )
