@@ -8,7 +8,7 @@ from torch import nn
 
 from kernels import plain_passes
 from lamina.kernels import norm
-from lamina.kernels.norm import batch_norm_relu, batch_norm_relu_and_skip, kernels_apply, recorded_kernels
+from lamina.kernels.norm import kernels_apply, recorded_kernels
 from lamina.layers.normalization import norm_relu, norm_relu_and_skip, normalized
 
 F64 = torch.float64
@@ -17,6 +17,14 @@ F64 = torch.float64
 @pytest.fixture
 def plain(monkeypatch):
     monkeypatch.setattr(norm, "with_triton", {"norm_triton": plain_passes}.get)
+
+
+def batch_norm_relu(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5, **options):
+    return norm.batch_norm_relu(inputs, (weight, bias, running, momentum, eps), **options)
+
+
+def batch_norm_relu_and_skip(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5):
+    return norm.batch_norm_relu_and_skip(inputs, (weight, bias, running, momentum, eps))
 
 
 def readable(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5, *, residual=None, relu=True):

@@ -196,6 +196,7 @@ class _Scan(torch.autograd.Function):
             pre = pre.view(T, B, 3 * n)
             if mask is not None:
                 pre[..., n : 2 * n].masked_fill_(~mask[..., None], -torch.inf)
+            gates: Gates
             if on_chip:
                 states, *gates = gru_cuda.scan_forward(pre, W[:, :n], state)
             else:

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from lamina._types import Float, Int, Tensor
+from lamina._types import Float, Tensor
 from lamina.kernels.loading import with_triton
 
 Running = tuple[Tensor, Tensor, Tensor]
@@ -33,12 +33,7 @@ _recording = 0
 
 def batch_norm_relu(
     inputs: Float[Tensor, "batch channel height width"],
-    weight: Float[Tensor, " channel"],
-    bias: Float[Tensor, " channel"],
-    running: tuple[Float[Tensor, " channel"], Float[Tensor, " channel"], Int[Tensor, ""]] | None = None,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-    *,
+    values: Values,
     residual: Float[Tensor, "batch channel height width"] | None = None,
     relu: bool = True,
 ) -> Float[Tensor, "batch channel height width"]:
@@ -46,32 +41,27 @@ def batch_norm_relu(
 
     Args:
         inputs: feature maps for which `kernels_apply`.
-        weight: the learned scale.
-        bias: the learned shift.
-        running: running mean, running variance and number of batches, changed in place.
-        momentum: the weight of this batch in the running statistics.
-        eps: keeps the root away from zero.
+        values: those of the normalization.
         residual: what is added before the ReLU.
         relu: whether negative values become zero; a residual is always rectified.
     """
-    y: Tensor = _NormRelu.apply(inputs, weight, bias, residual, running, momentum, eps, relu)[0]
+    y: Tensor = _NormRelu.apply(inputs, *values[:2], residual, *values[2:], relu)[0]
     return y
 
 
 def batch_norm_relu_and_skip(
-    inputs: Float[Tensor, "batch channel height width"],
-    weight: Float[Tensor, " channel"],
-    bias: Float[Tensor, " channel"],
-    running: tuple[Float[Tensor, " channel"], Float[Tensor, " channel"], Int[Tensor, ""]] | None = None,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
+    inputs: Float[Tensor, "batch channel height width"], values: Values
 ) -> tuple[Float[Tensor, "batch channel height width"], Float[Tensor, "batch channel height width"]]:
     """Return the normalized and rectified inputs and, for a skip connection, the inputs.
 
     In the backward pass the gradients of branch and skip connection are added while that of the normalization is
-    written, instead of in a pass of their own. The arguments are those of `batch_norm_relu`.
+    written, instead of in a pass of their own.
+
+    Args:
+        inputs: feature maps for which `kernels_apply`.
+        values: those of the normalization.
     """
-    active, skip = _NormRelu.apply(inputs, weight, bias, None, running, momentum, eps, True)
+    active, skip = _NormRelu.apply(inputs, *values[:2], None, *values[2:], True)
     return active, skip
 
 

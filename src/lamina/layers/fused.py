@@ -77,12 +77,12 @@ def norm_relu(
     """Normalize, add a residual and rectify in one operation; see `layers.normalization.norm_relu`."""
     if not _norm_fits(module, inputs) or (residual is not None and residual.dtype != inputs.dtype):
         return None
-    return norm.batch_norm_relu(inputs, *_norm_values(module), residual=residual, relu=relu)
+    return norm.batch_norm_relu(inputs, _norm_values(module), residual, relu)
 
 
 def norm_relu_and_skip(module: nn.Module, inputs: Tensor) -> tuple[Tensor, Tensor] | None:
     """Add the gradients of both results in one pass; see `layers.normalization.norm_relu_and_skip`."""
-    return norm.batch_norm_relu_and_skip(inputs, *_norm_values(module)) if _norm_fits(module, inputs) else None
+    return norm.batch_norm_relu_and_skip(inputs, _norm_values(module)) if _norm_fits(module, inputs) else None
 
 
 def normalized(module: nn.Module, inputs: Tensor) -> Tensor | None:
