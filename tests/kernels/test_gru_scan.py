@@ -4,12 +4,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.autograd import forward_ad
-from torch.func import jacrev, vmap
 
 from lamina._errors import ShapeError
 from lamina.functional.recurrent import gru_step, unroll
-from lamina.kernels.gru_scan import follows_operations, gru_scan, scan_backward, scan_forward
+from lamina.kernels.gru_scan import gru_scan, scan_backward, scan_forward
 
 F64 = torch.float64
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
@@ -74,7 +72,7 @@ def test_gradcheck_through_either_result(which, reverse, lengths):
     assert torch.autograd.gradcheck(lambda *parts: gru_scan(*parts, mask, reverse)[which], draw(4, 3, 2, 3))
 
 
-def test_derivatives_of_derivatives_come_from_the_readable_loop():
+def test_derivatives_of_derivatives():
     mask = steps([3, 2], 3)
     tensors = draw(3, 2, 2, 2)
     assert torch.autograd.gradgradcheck(lambda *parts: gru_scan(*parts, mask)[0], tensors)
@@ -190,31 +188,6 @@ def relative(found, expected, bound):
     assert error <= bound, f"{error:.1e} is above {bound}"
 
 
-def test_vmap_and_jacrev_take_the_readable_loop():
-    u, h, W, b = (part.detach() for part in draw(4, 2, 3, 3))
-    members = torch.stack([W, 0.5 * W, -W])
-    outputs, end = vmap(lambda weight: gru_scan(u, h, weight, b))(members)
-    for k, weight in enumerate(members):
-        expected, last = gru_scan(u, h, weight, b)
-        torch.testing.assert_close(outputs[k], expected, rtol=0, atol=1e-14)
-        torch.testing.assert_close(end[k], last, rtol=0, atol=1e-14)
-    slow = torch.autograd.functional.jacobian(lambda start: gru_scan(u, start, W, b)[1], h)
-    torch.testing.assert_close(jacrev(lambda start: gru_scan(u, start, W, b)[1])(h), slow, rtol=0, atol=1e-14)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, from forward mode
-def test_forward_mode_takes_the_readable_loop():
-    u, h, W, b = (part.detach() for part in draw(4, 2, 3, 3))
-    tangent = torch.ones_like(h)
-    assert not follows_operations()
-    with forward_ad.dual_level():
-        assert follows_operations()
-        found = forward_ad.unpack_dual(gru_scan(u, forward_ad.make_dual(h, tangent), W, b)[1]).tangent
-    step = 1e-6
-    expected = (gru_scan(u, h + step * tangent, W, b)[1] - gru_scan(u, h - step * tangent, W, b)[1]) / (2 * step)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
-
-
 def test_sizes_that_do_not_fit_are_named():
     u, h, W, b = (part.detach() for part in draw(4, 2, 3, 5))
     with pytest.raises(ShapeError, match=r"must fit, with time at least 1, got \[2, 4, 3\], \[2, 5\] and"):
@@ -236,7 +209,7 @@ def test_kernels_on_cuda_equal_float64(time, batch, hidden, tf32):
     torch.backends.cuda.matmul.allow_tf32 = tf32
     try:
         for reverse in (False, True):
-            outputs, end = gru_scan(*single, mask, reverse)
+            outputs, end = gru_scan(*single, mask, reverse, on_chip=True)
             expected = readable(*exact, mask, reverse)
             grads = torch.autograd.grad(outputs.square().sum() + end.sum(), single)
             wanted = torch.autograd.grad(expected[0].square().sum() + expected[1].sum(), exact)
@@ -252,7 +225,7 @@ def test_a_captured_update_replays_to_the_same_numbers():
     mask = steps([1 + k % 10 for k in range(16)], 10).cuda()
 
     def update():
-        outputs, end = gru_scan(*tensors, mask)
+        outputs, end = gru_scan(*tensors, mask, on_chip=True)
         return outputs.detach(), *torch.autograd.grad(outputs.square().sum() + end.sum(), tensors)
 
     side = torch.cuda.Stream()

@@ -1,17 +1,39 @@
+"""Batch norm, addition and ReLU as one operation: on the CPU with plain passes for the kernels, on a GPU as it is."""
+
+import contextlib
+
 import pytest
 import torch
 from torch import nn
 
-from lamina.kernels import norm as fused_norm
-from lamina.kernels.norm import (
-    batch_norm_relu,
-    batch_norm_relu_and_skip,
-    batch_norm_relu_reference,
-    kernels_apply,
-    recorded_kernels,
-)
+from kernels import plain_passes
+from lamina.kernels import norm
+from lamina.kernels.norm import kernels_apply, recorded_kernels
+from lamina.layers.normalization import norm_relu, norm_relu_and_skip, normalized
 
 F64 = torch.float64
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    monkeypatch.setattr(norm, "with_triton", {"norm_triton": plain_passes}.get)
+
+
+def batch_norm_relu(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5, **options):
+    return norm.batch_norm_relu(inputs, (weight, bias, running, momentum, eps), **options)
+
+
+def batch_norm_relu_and_skip(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5):
+    return norm.batch_norm_relu_and_skip(inputs, (weight, bias, running, momentum, eps))
+
+
+def readable(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5, *, residual=None, relu=True):
+    mean, variance = (None, None) if running is None else running[:2]
+    if running is not None:
+        running[2].add_(1)
+    y = nn.functional.batch_norm(inputs, mean, variance, weight, bias, True, momentum, eps)
+    y = y if residual is None else residual + y
+    return torch.relu(y) if relu else y
 
 
 def draw(generator, *shape, dtype=F64):
@@ -36,7 +58,7 @@ def close(ours, theirs, tolerance):
         torch.testing.assert_close(one.to(other.dtype), other, rtol=tolerance, atol=tolerance)
 
 
-def test_by_hand():
+def test_by_hand(plain):
     u = torch.tensor([1.0, 3.0, 5.0, 7.0], dtype=F64).reshape(2, 1, 1, 2)
     mean, variance, count = torch.zeros(1, dtype=F64), torch.ones(1, dtype=F64), torch.tensor(0)
     y = batch_norm_relu(
@@ -49,34 +71,34 @@ def test_by_hand():
 
 @pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
 @pytest.mark.parametrize("relu", [True, False])
-def test_equals_batch_norm_and_relu(layout, relu, generator):
+def test_equals_batch_norm_and_relu(plain, layout, relu, generator):
     u, d = (draw(generator, 3, 4, 5, 6).contiguous(memory_format=layout) for _ in range(2))
-    norm = nn.BatchNorm2d(4, eps=1e-4, momentum=0.3).double()
-    norm.load_state_dict({**norm.state_dict(), "weight": draw(generator, 4), "bias": draw(generator, 4)})
+    module = nn.BatchNorm2d(4, eps=1e-4, momentum=0.3).double()
+    module.load_state_dict({**module.state_dict(), "weight": draw(generator, 4), "bias": draw(generator, 4)})
     ours = running(4)
-    for buffer, value in zip((norm.running_mean, norm.running_var, norm.num_batches_tracked), ours, strict=True):
+    for buffer, value in zip((module.running_mean, module.running_var, module.num_batches_tracked), ours, strict=True):
         buffer.copy_(value)
-    tensors = {"inputs": u, "weight": norm.weight.detach(), "bias": norm.bias.detach()}
+    tensors = {"inputs": u, "weight": module.weight.detach(), "bias": module.bias.detach()}
     found = outcome(batch_norm_relu, tensors, ours, d, relu=relu)
     v = u.clone().requires_grad_()
-    y = torch.relu(norm(v)) if relu else norm(v)
+    y = torch.relu(module(v)) if relu else module(v)
     y.backward(d)
-    expected = [y.detach(), v.grad, norm.weight.grad, norm.bias.grad]
-    expected += [norm.running_mean, norm.running_var, norm.num_batches_tracked]
+    expected = [y.detach(), v.grad, module.weight.grad, module.bias.grad]
+    expected += [module.running_mean, module.running_var, module.num_batches_tracked]
     close(found, expected, 1e-12)
 
 
-def test_with_a_residual(generator):
+def test_with_a_residual(plain, generator):
     tensors = {"inputs": draw(generator, 3, 4, 5, 6), "weight": draw(generator, 4), "bias": draw(generator, 4)}
     d, r = draw(generator, 3, 4, 5, 6), draw(generator, 3, 4, 5, 6)
     found, expected = [], []
-    for function, into in ((batch_norm_relu, found), (batch_norm_relu_reference, expected)):
+    for function, into in ((batch_norm_relu, found), (readable, expected)):
         leaf = r.clone().requires_grad_()
         into += [*outcome(function, tensors, running(4), d, residual=leaf), leaf.grad]
     close(found, expected, 1e-12)
 
 
-def test_with_a_skip_connection(generator):
+def test_with_a_skip_connection(plain, generator):
     tensors = {"inputs": draw(generator, 3, 4, 5, 6), "weight": draw(generator, 4), "bias": draw(generator, 4)}
     d, kernel = draw(generator, 3, 4, 5, 6), draw(generator, 4, 4, 1, 1)
 
@@ -85,12 +107,19 @@ def test_with_a_skip_connection(generator):
         return skip + nn.functional.conv2d(active, kernel)
 
     def plain(inputs, *rest):
-        return inputs + nn.functional.conv2d(batch_norm_relu_reference(inputs, *rest), kernel)
+        return inputs + nn.functional.conv2d(readable(inputs, *rest), kernel)
 
     close(outcome(block, tensors, running(4), d), outcome(plain, tensors, running(4), d), 1e-12)
 
 
-def test_gradients_are_those_of_finite_differences(generator):
+def test_a_result_that_nobody_uses_has_no_gradient(plain, generator):
+    u, w, b = (t.requires_grad_() for t in (draw(generator, 2, 3, 2, 2), draw(generator, 3), draw(generator, 3)))
+    _, skip = batch_norm_relu_and_skip(u, w, b)
+    found = torch.autograd.grad(2 * skip.sum(), (u, w, b), allow_unused=True)
+    assert torch.equal(found[0], torch.full_like(u, 2)) and found[1:] == (None, None)
+
+
+def test_gradients_are_those_of_finite_differences(plain, generator):
     u, w, b, r = draw(generator, 2, 3, 2, 2), draw(generator, 3), draw(generator, 3), draw(generator, 2, 3, 2, 2)
     leaves = [t.requires_grad_() for t in (u, w, b, r)]
     assert torch.autograd.gradcheck(lambda u, w, b, r: batch_norm_relu(u, w, b, residual=r), leaves)
@@ -98,37 +127,37 @@ def test_gradients_are_those_of_finite_differences(generator):
     assert torch.autograd.gradcheck(batch_norm_relu_and_skip, leaves[:3])
 
 
-def test_a_gradient_in_another_layout(generator):
+def test_a_gradient_in_another_layout(plain, generator):
     tensors = {"inputs": draw(generator, 3, 4, 5, 6), "weight": draw(generator, 4), "bias": draw(generator, 4)}
     d = draw(generator, 3, 4, 1, 1).expand(3, 4, 5, 6)  # as average pooling hands it back
     close(
         outcome(batch_norm_relu, tensors, running(4), d),
-        outcome(batch_norm_relu_reference, tensors, running(4), d),
+        outcome(readable, tensors, running(4), d),
         1e-12,
     )
 
 
-def test_half_precision_accumulates_in_single(generator):
+def test_half_precision_accumulates_in_single(plain, generator):
     u, d = draw(generator, 8, 4, 6, 6, dtype=torch.bfloat16) + 5, draw(generator, 8, 4, 6, 6, dtype=torch.bfloat16)
     single = {"inputs": u, "weight": torch.ones(4), "bias": torch.full((4,), 0.1)}
     double = {name: t.double() for name, t in single.items()}
     found = outcome(batch_norm_relu, single, running(4, torch.float32), d)
     assert found[0].dtype == found[1].dtype == torch.bfloat16
     assert found[2].dtype == torch.float32
-    expected = outcome(batch_norm_relu_reference, double, running(4), d.double())
+    expected = outcome(readable, double, running(4), d.double())
     close([t.double() for t in found[:2]], expected[:2], 0.02)
     close([t.double() for t in found[2:]], expected[2:], 1e-4)
 
 
 def test_the_kernels_run_only_while_recording(monkeypatch):
-    monkeypatch.setattr(fused_norm, "kernels", lambda: pytest.fail("asked for triton"))
+    monkeypatch.setattr(norm, "with_triton", lambda _: pytest.fail("asked for triton"))
     u = torch.zeros(2, 4, 3, 3).contiguous(memory_format=torch.channels_last)
     assert not kernels_apply(u)
     with recorded_kernels():
         assert not kernels_apply(u)  # on the CPU
 
 
-def test_a_nan_stays(generator):
+def test_a_nan_stays(plain, generator):
     u = draw(generator, 2, 3, 2, 2)
     u[0, 1, 0, 0] = torch.nan
     y = batch_norm_relu(u, torch.ones(3, dtype=F64), torch.zeros(3, dtype=F64))
@@ -159,10 +188,10 @@ def test_kernels_equal_the_reference_in_double_precision(shape, dtype, tolerance
         def function(*arguments, exact=exact, residual=residual):
             if kind == "skip":
                 if exact:
-                    return batch_norm_relu_reference(*arguments) + 2 * arguments[0]
+                    return readable(*arguments) + 2 * arguments[0]
                 active, skip = batch_norm_relu_and_skip(*arguments)
                 return active + 2 * skip
-            of = batch_norm_relu_reference if exact else batch_norm_relu
+            of = readable if exact else batch_norm_relu
             return of(*arguments, residual=residual if kind == "residual" else None, relu=kind != "plain")
 
         statistics = tuple(t.cuda() if t.ndim == 0 else cast(t.float().cuda()) for t in running(channels))
@@ -193,3 +222,23 @@ def test_kernels_repeat_and_can_be_recorded(generator):
             again = update()
     graph.replay()
     assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
+
+
+@pytest.mark.cuda
+def test_the_readable_functions_give_the_same_when_they_are_served(generator):
+    u, r = (draw(generator, 16, 8, 6, 6, dtype=torch.float32).cuda() for _ in range(2))
+    for function in (
+        norm_relu,
+        normalized,
+        lambda m, x: norm_relu(m, x, r),
+        lambda m, x: sum(norm_relu_and_skip(m, x)),
+    ):
+        results = []
+        for served in (False, True):
+            module, leaf = nn.BatchNorm2d(8).cuda(), u.clone().requires_grad_()
+            with recorded_kernels() if served else contextlib.nullcontext():
+                y = function(module, leaf)
+            assert ("NormRelu" in str(y.grad_fn) + str(y.grad_fn.next_functions)) == served
+            y.square().sum().backward()
+            results.append([y.detach(), leaf.grad, module.weight.grad, module.running_mean, module.running_var])
+        close(*results, 1e-4)

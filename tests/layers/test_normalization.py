@@ -8,16 +8,15 @@ from torch.func import functional_call, stack_module_state, vmap
 from lamina._errors import ArgumentError
 from lamina.functional.normalization import local_response_norm, local_response_norm_within
 from lamina.kernels.norm import recorded_kernels
+from lamina.layers.fused import _norm_fits, unobserved
 from lamina.layers.initialized import linear
 from lamina.layers.normalization import (
     FullAffineBatchNorm,
     LocalResponseNorm,
     LocalResponseNormWithin,
-    fuses,
     norm_relu,
     norm_relu_and_skip,
     normalized,
-    unobserved,
 )
 
 RESPONSE = [(LocalResponseNorm, local_response_norm), (LocalResponseNormWithin, local_response_norm_within)]
@@ -116,7 +115,7 @@ def test_population_of_printed_batch_norms():
     ("arguments", "message"),
     [((0,), "`features` must be at least 1, got 0"), ((2, 0), "`out_features` must be at least 1, got 0")],
 )
-def test_printed_batch_norm_refuses(arguments, message):
+def test_printed_batch_norm_re_norm_fits(arguments, message):
     with pytest.raises(ArgumentError, match=message):
         FullAffineBatchNorm(*arguments)
 
@@ -152,12 +151,12 @@ def test_who_watches_a_module_sees_its_calls(generator):
 def test_kernels_stand_in_only_where_they_equal_the_module(generator):
     u = torch.randn(4, 8, 6, 6, generator=generator).cuda().contiguous(memory_format=torch.channels_last)
     norm = nn.BatchNorm2d(8).cuda()
-    assert not fuses(norm, u)
+    assert not _norm_fits(norm, u)
     with recorded_kernels():
-        assert fuses(norm, u)
-        assert not fuses(norm, u.contiguous())
-        assert not fuses(norm, u.double())
-        assert not fuses(norm.eval(), u)
-        assert not fuses(nn.BatchNorm2d(8, affine=False).cuda(), u)
-        assert not fuses(nn.BatchNorm2d(8, momentum=None).cuda(), u)
-        assert not fuses(nn.InstanceNorm2d(8, affine=True).cuda(), u)
+        assert _norm_fits(norm, u)
+        assert not _norm_fits(norm, u.contiguous())
+        assert not _norm_fits(norm, u.double())
+        assert not _norm_fits(norm.eval(), u)
+        assert not _norm_fits(nn.BatchNorm2d(8, affine=False).cuda(), u)
+        assert not _norm_fits(nn.BatchNorm2d(8, momentum=None).cuda(), u)
+        assert not _norm_fits(nn.InstanceNorm2d(8, affine=True).cuda(), u)

@@ -5,10 +5,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import forward_ad
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import functional_call, jacfwd, jacrev, stack_module_state, vmap
 
-from lamina.layers import fused
-from lamina.layers.fused import fused_layer
+from lamina.kernels import torch_recurrent
+from lamina.layers.fused import recurrent_layer
 from lamina.layers.recurrent import Recurrent
 
 F64 = torch.float64
@@ -141,7 +141,7 @@ def test_a_cpu_without_an_lstm_in_bfloat16_takes_the_loop(monkeypatch):
     def refuse(*_):
         raise RuntimeError("could not create a primitive descriptor for the LSTM forward propagation primitive")
 
-    fused._has_lstm.cache_clear()
+    torch_recurrent.has_lstm.cache_clear()
     monkeypatch.setattr(torch._VF, "lstm", refuse)
     net, u = Recurrent("lstm", 3, 4), torch.linspace(-1, 1, 30).reshape(2, 5, 3)
     with torch.autocast("cpu", torch.bfloat16):
@@ -149,7 +149,7 @@ def test_a_cpu_without_an_lstm_in_bfloat16_takes_the_loop(monkeypatch):
     with pytest.raises(RuntimeError, match="primitive descriptor"):
         net(u)
     monkeypatch.undo()
-    fused._has_lstm.cache_clear()
+    torch_recurrent.has_lstm.cache_clear()
     torch.testing.assert_close(found.float(), net(u)[0], rtol=0, atol=0.03)
 
 
@@ -179,8 +179,24 @@ def test_a_population_takes_the_loop_and_equals_its_members(kind):
         torch.testing.assert_close(stacked[k], net(inputs, lengths=[6, 2, 4, 5])[0], rtol=0, atol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, from forward mode
+def test_jacobians_in_either_mode_take_the_loop():
+    net = make(KINDS[0])
+    u, h = (part.detach() for part in draw(net, 2, 4))
+
+    def end(start):
+        return net(u, start)[1]
+
+    slow = torch.autograd.functional.jacobian(end, h)
+    for transform in (jacrev, jacfwd):
+        torch.testing.assert_close(transform(end)(h), slow, rtol=0, atol=1e-14)
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(end(forward_ad.make_dual(h, torch.ones_like(h)))).tangent
+    torch.testing.assert_close(found, slow.sum((-3, -2, -1)), rtol=0, atol=1e-14)
+
+
 def layer(net, inputs):
-    return fused_layer(list(net.cells), inputs, [net.cells[0].initial_state(inputs[:, 0])])
+    return recurrent_layer(net, list(net.cells), inputs, [net.cells[0].initial_state(inputs[:, 0])])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, from forward mode

@@ -7,23 +7,14 @@ Kept for the backward pass are y, u_1 and u_2; each a(u) is computed again where
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from lamina._types import Float, Tensor
-from lamina.kernels.norm import Running, kernels_apply
-
-Norm = tuple[Tensor, Tensor, Running | None, float, float]
-"""Weight, bias, running statistics (None when they stay), momentum and eps of a batch normalization."""
-
-
-@cache
-def kernels() -> Any:
-    """Import the kernels: not before they are needed."""
-    return import_module("lamina.kernels.bottleneck_triton")
+from lamina.kernels.loading import with_triton
+from lamina.kernels.norm import Values, kernels_apply
 
 
 @cache
@@ -50,7 +41,7 @@ def block_kernels_apply(inputs: Tensor, weights: Sequence[Tensor]) -> bool:
 
 
 def bottleneck(
-    inputs: Float[Tensor, "batch channel height width"], norms: Sequence[Norm], weights: Sequence[Tensor]
+    inputs: Float[Tensor, "batch channel height width"], norms: Sequence[Values], weights: Sequence[Tensor]
 ) -> Float[Tensor, "batch channel height width"]:
     """Apply a pre-activation bottleneck block with an identity shortcut.
 
@@ -71,8 +62,9 @@ class _Bottleneck(torch.autograd.Function):
     def forward(ctx: Any, inputs: Tensor, *rest: Any) -> Tensor:
         weights, affine, tracked = rest[:3], rest[3:9], rest[9]
         pairs = list(zip(affine[::2], affine[1::2], strict=True))
-        kernels().prepare(inputs, weights)
-        outputs, maps, norms = kernels().forward(inputs, pairs, weights, tracked)
+        kernels = with_triton("bottleneck_triton")
+        kernels.prepare(inputs, weights)
+        outputs, maps, norms = kernels.forward(inputs, pairs, weights, tracked)
         ctx.save_for_backward(*maps, *weights, *(tensor for norm in norms for tensor in norm))
         return outputs
 
@@ -82,5 +74,5 @@ class _Bottleneck(torch.autograd.Function):
         saved = ctx.saved_tensors
         maps, weights, norms = saved[:3], saved[3:6], [saved[start : start + 4] for start in (6, 10, 14)]
         gradient = gradient.contiguous(memory_format=torch.channels_last)
-        of_inputs, affine, kernel_gradients = kernels().backward(gradient, maps, norms, weights)
+        of_inputs, affine, kernel_gradients = with_triton("bottleneck_triton").backward(gradient, maps, norms, weights)
         return of_inputs, *kernel_gradients, *(tensor for pair in affine for tensor in pair), None

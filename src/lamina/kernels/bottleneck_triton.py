@@ -1,7 +1,4 @@
-"""Launch the kernels of a pre-activation bottleneck block; see `bottleneck` for the formulas.
-
-Import this module only where triton is installed (`bottleneck` does so when a block asks for it).
-"""
+"""Launch the kernels of a pre-activation bottleneck block; see `bottleneck` for the formulas."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -180,20 +177,9 @@ def backward(
     parts = _parts(y, size, tile)
     g2, of_third, partial = torch.empty_like(u2), room(parts, 4 * size * size), room(2 * parts, size)
     _launch(
-        _widen_backward_kernel,
-        (parts,),
-        gradient,
-        u2,
-        third[0],
-        *third[2:],
-        weights[2],
-        g2,
-        of_third,
-        partial,
-        rows,
-        WIDE=4 * size,
-        **options,
-    )
+        _widen_backward_kernel, (parts,), gradient, u2, third[0], *third[2:], weights[2], g2, of_third, partial, rows,
+        WIDE=4 * size, **options,
+    )  # fmt: skip
     bias3, weight3, *line = _fold(partial, third, rows)
     after = (g2, u2, third[2], *line)
     tile, options = _tile("middle_backward", size)

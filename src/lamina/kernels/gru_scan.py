@@ -1,8 +1,8 @@
 r"""The notes' GRU along a whole sequence, fast: one matrix product for all inputs, a backward pass derived by hand.
 
 `functional.recurrent.unroll` with `gru_step` is the specification and stays the readable form; what is here gives the
-same numbers in less time. On CUDA the two loops over time run in `kernels.gru_cuda` where that has a kernel for
-the sizes, else, and on any other device, as the plain torch operations below. Time is the first axis inside.
+same numbers in less time. The two loops over time run on the chip by `gru_cuda` where the caller says so, else as the
+torch operations below. Time is the first axis inside.
 
 Forward, with $x^{<t>} = W_{\cdot u} u^{<t>} + b$ made for all times at once and $W_r, W_u, W_c$ the columns that act on
 the state:
@@ -22,16 +22,16 @@ A step beyond the end of a sequence gets $x_u = -\infty$, so z = 0: the state st
 a mask in either loop.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from lamina._errors import ShapeError
 from lamina._types import Bool, Float, Tensor
-from lamina.functional.recurrent import gru_step, hidden, unroll
+from lamina.kernels import gru_cuda
 
-Gates = tuple[Tensor, Tensor, Tensor]
+Gates = Sequence[Tensor]
 """The reset gate r, the update gate z and the candidate c at all times, each [time, batch, hidden]."""
 
 
@@ -42,12 +42,12 @@ def gru_scan(
     bias: Float[Tensor, " gates"],
     mask: Bool[Tensor, "time batch"] | None = None,
     reverse: bool = False,
+    on_chip: bool = False,
 ) -> tuple[Float[Tensor, "time batch hidden"], Float[Tensor, "batch hidden"]]:
     r"""Run the notes' gated recurrent unit along sequences, as `unroll` of `gru_step` does, with time first.
 
     $$h^{<t>} = \mathrm{gru\_step}(u^{<t>}, h^{<t-1>}), \quad t = 1, \dots, T$$
-    Under autocast, and for weights of 16 bits, products have 16 bits and the state has 32. Under `vmap`,
-    `torch.compile` and forward-mode differentiation, and for derivatives of derivatives, the readable loop runs.
+    Under autocast, and for weights of 16 bits, products have 16 bits and the state has 32.
 
     Notes: N5.32, N5.33 (§5.2.1).
     Differs: torch.nn.GRU resets after the recurrent product; see `gru_step`.
@@ -59,6 +59,7 @@ def gru_scan(
         bias: three biases, stacked.
         mask: which steps belong to a sequence; elsewhere the state stays, the output is zero and the input not read.
         reverse: run from the last step to the first.
+        on_chip: whether the loops run by `gru_cuda`, which must be `available`.
 
     Returns:
         The state after each step, in the order of `inputs`, and the last state computed.
@@ -72,33 +73,14 @@ def gru_scan(
     _check(inputs, state, weight)
     if mask is not None:
         inputs = torch.where(mask[..., None], inputs, 0.0)
-    if follows_operations():
-        outputs, end = _readable(inputs, state, weight, bias, mask, reverse)
-    else:
-        low = _product_dtype(inputs, weight)
-        u, h = inputs.to(low) if low != weight.dtype else inputs, state.to(torch.promote_types(low, torch.float32))
-        turned = reverse and inputs.is_cuda  # a kernel runs forward only; there a copy is cheap
-        steps = mask.flip(0) if turned and mask is not None else mask
-        u = u.flip(0) if turned else u.contiguous()
-        outputs, end = _Scan.apply(u, h, weight, bias, steps, reverse and not turned, low)
-        outputs, end = (outputs.flip(0) if turned else outputs).to(weight.dtype), end.to(weight.dtype)
+    low = product_dtype(inputs, weight)
+    u, h = inputs.to(low) if low != weight.dtype else inputs, state.to(torch.promote_types(low, torch.float32))
+    turned = reverse and on_chip  # a kernel runs forward only; there a copy is cheap
+    steps = mask.flip(0) if turned and mask is not None else mask
+    u = u.flip(0) if turned else u.contiguous()
+    outputs, end = _Scan.apply(u, h, weight, bias, steps, reverse and not turned, low, on_chip)
+    outputs, end = (outputs.flip(0) if turned else outputs).to(weight.dtype), end.to(weight.dtype)
     return outputs if mask is None else torch.where(mask[..., None], outputs, 0.0), end
-
-
-def follows_operations() -> bool:
-    """Say whether something follows each operation, so that a fused path with its own derivative would break it.
-
-    True under `torch.compile`, `torch.export`, `torch.jit.trace`, the transforms of `torch.func` and forward-mode
-    differentiation.
-
-    >>> follows_operations(), torch.func.vmap(lambda x: x + follows_operations())(torch.zeros(2)).tolist()
-    (False, [1.0, 1.0])
-    """
-    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
-        return True
-    if torch._C._are_functorch_transforms_active():
-        return True
-    return bool(forward_ad._current_level >= 0)
 
 
 def scan_forward(
@@ -191,7 +173,7 @@ def scan_backward(
 
 
 class _Scan(torch.autograd.Function):
-    """The whole sequence as one operation: products for all times outside, the loops in a backend."""
+    """The whole sequence as one operation: products for all times outside, the loops on the chip or by torch."""
 
     @staticmethod
     def forward(
@@ -203,6 +185,7 @@ class _Scan(torch.autograd.Function):
         mask: Tensor | None,
         reverse: bool,
         low: torch.dtype,
+        on_chip: bool,
     ) -> tuple[Tensor, Tensor]:
         (T, B, _), n = inputs.shape, state.shape[-1]
         ctx.set_materialize_grads(False)
@@ -213,16 +196,20 @@ class _Scan(torch.autograd.Function):
             pre = pre.view(T, B, 3 * n)
             if mask is not None:
                 pre[..., n : 2 * n].masked_fill_(~mask[..., None], -torch.inf)
-            states, gates = _forward(pre, W[:, :n], state, reverse)
+            gates: Gates
+            if on_chip:
+                states, *gates = gru_cuda.scan_forward(pre, W[:, :n], state)
+            else:
+                states, gates = scan_forward(pre, W[:, :n], state, reverse)
         ctx.save_for_backward(inputs, state, weight, bias, mask, states, *gates)
-        ctx.reverse, ctx.low = reverse, low
+        ctx.reverse, ctx.low, ctx.on_chip = reverse, low, on_chip
         return states, states[0 if reverse else -1].clone()
 
     @staticmethod
     def backward(ctx: Any, grad_states: Tensor | None, grad_end: Tensor | None) -> tuple[Tensor | None, ...]:
         inputs, state, weight, bias, _, states, *gates = ctx.saved_tensors
         if torch.is_grad_enabled():  # derivatives of derivatives are asked for
-            return (*_readable_backward(ctx, grad_states, grad_end), None, None, None)
+            return (*_differentiable_backward(ctx, grad_states, grad_end), None, None, None, None)
         wanted, reverse, low, n = ctx.needs_input_grad, ctx.reverse, ctx.low, state.shape[-1]
         arriving = torch.zeros_like(states) if grad_states is None else grad_states
         if grad_end is not None:
@@ -230,12 +217,15 @@ class _Scan(torch.autograd.Function):
             arriving[0 if reverse else -1] += grad_end
         with torch.autocast(inputs.device.type, enabled=False):
             W, r = weight.to(low), gates[0]
-            grad_pre, grad_h0 = _backward(arriving, W[:, :n], state, states, (r, *gates[1:]), reverse)
+            if ctx.on_chip:
+                grad_pre, grad_h0 = gru_cuda.scan_backward(arriving, W[:, :n], state, states, *gates)
+            else:
+                grad_pre, grad_h0 = scan_backward(arriving, W[:, :n], state, states, gates, reverse)
             x = grad_pre.to(low)
             grad_inputs = (x.flatten(0, 1) @ W[:, n:]).view_as(inputs) if wanted[0] else None
             grad_weight = _grad_weight(x, inputs, state, states, r, reverse).to(weight.dtype) if wanted[2] else None
             grad_bias = grad_pre.sum((0, 1)).to(bias.dtype) if wanted[3] else None
-        return grad_inputs, grad_h0 if wanted[1] else None, grad_weight, grad_bias, None, None, None
+        return grad_inputs, grad_h0 if wanted[1] else None, grad_weight, grad_bias, None, None, None, None
 
 
 def _grad_weight(x: Tensor, inputs: Tensor, h0: Tensor, states: Tensor, r: Tensor, reverse: bool) -> Tensor:
@@ -271,62 +261,41 @@ def _add_product_(out: Tensor, a: Tensor, W: Tensor) -> Tensor:
     return out.addmm_(a, W) if a.dtype == W.dtype else out.add_(a.to(W.dtype) @ W)
 
 
-def _forward(pre: Tensor, weight_h: Tensor, h0: Tensor, reverse: bool) -> tuple[Tensor, Gates]:
-    """Run the forward loop in a kernel, where there is one, or as plain operations."""
-    kernels = _kernels(weight_h, h0)
-    if kernels is None:
-        return scan_forward(pre, weight_h, h0, reverse)
-    states, r, z, c = kernels.scan_forward(pre, weight_h.contiguous(), h0.contiguous(), None)
-    return states, (r, z, c)
-
-
-def _backward(
-    grad_states: Tensor, weight_h: Tensor, h0: Tensor, states: Tensor, gates: Gates, reverse: bool
+def _differentiable(
+    u: Tensor, h: Tensor, W: Tensor, b: Tensor, mask: Tensor | None, reverse: bool, low: torch.dtype
 ) -> tuple[Tensor, Tensor]:
-    """Run the backward loop where the forward loop ran."""
-    kernels = _kernels(weight_h, h0)
-    if kernels is None:
-        return scan_backward(grad_states, weight_h, h0, states, gates, reverse)
-    return kernels.scan_backward(grad_states.contiguous(), weight_h.contiguous(), h0.contiguous(), states, *gates, None)
+    """Compute the states and the last one by operations whose derivatives torch can differentiate again."""
+    n, states = h.shape[-1], []
+
+    def product(a: Tensor, M: Tensor) -> Tensor:
+        return (a.to(low) @ M.to(low).T).to(h.dtype)
+
+    x = product(u, W[:, n:]) + b.to(h.dtype)
+    for t in range(len(u))[:: -1 if reverse else 1]:
+        r, z = torch.sigmoid(x[t, :, : 2 * n] + product(h, W[: 2 * n, :n])).chunk(2, -1)
+        c = torch.tanh(x[t, :, 2 * n :] + product(r * h, W[2 * n :, :n]))
+        new = h + z * (c - h)
+        h = new if mask is None else torch.where(mask[t, :, None], new, h)
+        states.append(h)
+    return torch.stack(states[:: -1 if reverse else 1]), h
 
 
-def _kernels(weight_h: Tensor, h0: Tensor) -> Any:
-    """Return the module with the kernels when there is one for this device, precision and size."""
-    if not weight_h.is_cuda:
-        return None
-    from lamina.kernels import gru_cuda
-
-    return gru_cuda if gru_cuda.available(weight_h.dtype, *h0.shape) else None
-
-
-def _readable(
-    inputs: Tensor, state: Tensor, weight: Tensor, bias: Tensor, mask: Tensor | None, reverse: bool
-) -> tuple[Tensor, Tensor]:
-    """Compute the same by the specification."""
-    outputs, end = unroll(
-        lambda u, h: gru_step(u, hidden(h), weight, bias),
-        inputs.transpose(0, 1),
-        state,
-        None if mask is None else mask.T,
-        reverse,
-    )
-    return outputs.transpose(0, 1), hidden(end)
-
-
-def _readable_backward(ctx: Any, grad_states: Tensor | None, grad_end: Tensor | None) -> list[Tensor | None]:
-    """Compute the derivatives by the specification, so that they can be differentiated again."""
+def _differentiable_backward(ctx: Any, grad_states: Tensor | None, grad_end: Tensor | None) -> list[Tensor | None]:
+    """Compute the derivatives so that they can be differentiated again."""
     u, h, W, b, mask = ctx.saved_tensors[:5]
-    tensors = (u, h, W, b)
-    wanted = [part for part, needed in zip(tensors, ctx.needs_input_grad, strict=False) if needed]
-    with torch.autocast(u.device.type, ctx.low, enabled=ctx.low != h.dtype):
-        pairs = zip(_readable(u, h, W, b, mask, ctx.reverse), (grad_states, grad_end), strict=True)
-        outputs, grads = zip(*[(output, grad) for output, grad in pairs if grad is not None], strict=True)
-        found = iter(torch.autograd.grad(outputs, wanted, grads, create_graph=True, allow_unused=True))
+    wanted = [part for part, needed in zip((u, h, W, b), ctx.needs_input_grad, strict=False) if needed]
+    pairs = zip(_differentiable(u, h, W, b, mask, ctx.reverse, ctx.low), (grad_states, grad_end), strict=True)
+    outputs, grads = zip(*[(output, grad) for output, grad in pairs if grad is not None], strict=True)
+    found = iter(torch.autograd.grad(outputs, wanted, grads, create_graph=True, allow_unused=True))
     return [next(found) if needed else None for needed in ctx.needs_input_grad[:4]]
 
 
-def _product_dtype(inputs: Tensor, weight: Tensor) -> torch.dtype:
-    """Return the precision of the products: autocast's, else the weight's."""
+def product_dtype(inputs: Tensor, weight: Tensor) -> torch.dtype:
+    """Return the precision of the products: autocast's, else the weight's.
+
+    >>> product_dtype(torch.zeros(1), torch.zeros(1))
+    torch.float32
+    """
     kind = inputs.device.type
     if torch.is_autocast_enabled(kind) and weight.dtype == torch.float32:
         return torch.get_autocast_dtype(kind)

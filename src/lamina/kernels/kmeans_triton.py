@@ -25,24 +25,9 @@ _GROUP = 8  # steps after which the host looks whether all runs are done
 @triton.jit
 @no_type_check
 def _assign_kernel(
-    points,
-    centroids,
-    norms,
-    largest,
-    labels,
-    sums,
-    counts,
-    changed,
-    done,
-    count,
-    clusters,
-    features,
-    runs,
-    error_factor,
-    ROWS: tl.constexpr,
-    K: tl.constexpr,
-    D: tl.constexpr,
-):
+    points, centroids, norms, largest, labels, sums, counts, changed, done, count, clusters, features, runs,
+    error_factor, ROWS: tl.constexpr, K: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
     """Assign a block of points in all runs that are not done, and carry points that change their cluster."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < count
@@ -91,23 +76,9 @@ def _assign_kernel(
 @triton.jit
 @no_type_check
 def _update_kernel(
-    centroids,
-    norms,
-    largest,
-    sums,
-    counts,
-    changed,
-    done,
-    settled,
-    emptied,
-    steps,
-    history,
-    total,
-    clusters,
-    limit,
-    K: tl.constexpr,
-    D: tl.constexpr,
-):
+    centroids, norms, largest, sums, counts, changed, done, settled, emptied, steps, history, total, clusters, limit,
+    K: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
     """Note the distortion of a run, and end it or move its centroids to the means of their points."""
     run = tl.program_id(0)
     cluster, column = tl.arange(0, K), tl.arange(0, D)

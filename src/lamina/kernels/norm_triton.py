@@ -4,8 +4,6 @@ A channels-last tensor is a matrix with one row a pixel and one column a channel
 read as one of `COLUMNS` columns (several pixels a row), so that one compiled kernel serves every width. Sums over the
 batch are made in two stages, without atomic additions: each program adds up its rows, and a second kernel adds up what
 the programs found, in fixed order. The result is the same every time.
-
-Import this module only where triton is installed (`norm` does so when a CUDA tensor arrives).
 """
 
 from typing import no_type_check
@@ -25,6 +23,25 @@ Running = tuple[Tensor, Tensor, Tensor] | None
 
 @triton.jit
 @no_type_check
+def _channel(mean, rstd, weight, bias, channel, inside):
+    """Load mean, 1 / standard deviation, scale and shift of channels."""
+    sigma = tl.load(rstd + channel, mask=inside, other=0.0)
+    scale = sigma * tl.load(weight + channel, mask=inside, other=0.0)
+    beta = tl.load(bias + channel, mask=inside, other=0.0)
+    return tl.load(mean + channel, mask=inside, other=0.0), sigma, scale, beta
+
+
+@triton.jit
+@no_type_check
+def _store_sums(partial, one, two, width, columns, inside):
+    """Store what one program adds to two sums over all pixels."""
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    tl.store(partial + program * width + columns, tl.sum(one, 0), mask=inside)
+    tl.store(partial + (programs + program) * width + columns, tl.sum(two, 0), mask=inside)
+
+
+@triton.jit
+@no_type_check
 def _sums_kernel(inputs, partial, rows, width, channels, ROWS: tl.constexpr, COLS: tl.constexpr):
     """Add up (u - the first pixel) and its square: no cancellation when the mean is far from zero."""
     program, programs = tl.program_id(0), tl.num_programs(0)
@@ -40,8 +57,7 @@ def _sums_kernel(inputs, partial, rows, width, channels, ROWS: tl.constexpr, COL
         u = tl.where(keep, u - shift[None, :], 0.0)
         one += u
         two += u * u
-    tl.store(partial + program * width + columns, tl.sum(one, 0), mask=inside)
-    tl.store(partial + (programs + program) * width + columns, tl.sum(two, 0), mask=inside)
+    _store_sums(partial, one, two, width, columns, inside)
 
 
 @triton.jit
@@ -113,9 +129,7 @@ def _apply_kernel(
     columns = tl.program_id(1) * COLS + tl.arange(0, COLS)
     inside = columns < width
     channel = columns % channels
-    mu = tl.load(mean + channel, mask=inside, other=0.0)
-    scale = tl.load(rstd + channel, mask=inside, other=0.0) * tl.load(weight + channel, mask=inside, other=0.0)
-    beta = tl.load(bias + channel, mask=inside, other=0.0)
+    mu, _, scale, beta = _channel(mean, rstd, weight, bias, channel, inside)
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     keep = (row < rows)[:, None] & inside[None, :]
     place = row[:, None] * width + columns[None, :]
@@ -139,9 +153,7 @@ def _gradient_sums_kernel(
     columns = tl.program_id(1) * COLS + tl.arange(0, COLS)
     inside = columns < width
     channel = columns % channels
-    mu = tl.load(mean + channel, mask=inside, other=0.0)
-    scale = tl.load(rstd + channel, mask=inside, other=0.0) * tl.load(weight + channel, mask=inside, other=0.0)
-    beta = tl.load(bias + channel, mask=inside, other=0.0)
+    mu, _, scale, beta = _channel(mean, rstd, weight, bias, channel, inside)
     one = tl.zeros([ROWS, COLS], tl.float32)
     two = tl.zeros([ROWS, COLS], tl.float32)
     for start in range(program * ROWS, rows, programs * ROWS):
@@ -158,8 +170,7 @@ def _gradient_sums_kernel(
         g = g.to(tl.float32)
         one += g
         two += g * centered
-    tl.store(partial + program * width + columns, tl.sum(one, 0), mask=inside)
-    tl.store(partial + (programs + program) * width + columns, tl.sum(two, 0), mask=inside)
+    _store_sums(partial, one, two, width, columns, inside)
 
 
 @triton.jit
@@ -186,10 +197,7 @@ def _input_gradient_kernel(
     columns = tl.program_id(1) * COLS + tl.arange(0, COLS)
     inside = columns < width
     channel = columns % channels
-    mu = tl.load(mean + channel, mask=inside, other=0.0)
-    sigma = tl.load(rstd + channel, mask=inside, other=0.0)
-    scale = sigma * tl.load(weight + channel, mask=inside, other=0.0)
-    beta = tl.load(bias + channel, mask=inside, other=0.0)
+    mu, sigma, scale, beta = _channel(mean, rstd, weight, bias, channel, inside)
     one = tl.load(bias_gradient + channel, mask=inside, other=0.0) / values
     two = tl.load(weight_gradient + channel, mask=inside, other=0.0) * sigma / values
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)

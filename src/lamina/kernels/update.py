@@ -6,6 +6,7 @@ trace first.
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -19,8 +20,9 @@ PARTS = 16  # in how many a sum of squares is made
 Params = Mapping[str, Tensor]
 
 
-class NativeUpdate:
-    """The update on the CPU, as one call.
+@dataclass(eq=False)
+class _Update:
+    """What both forms take.
 
     Args:
         params: stacked parameters by name, contiguous, changed in place.
@@ -29,31 +31,34 @@ class NativeUpdate:
             of them that a step takes [step, column], the number of the step, beta1, beta2, pull.
         definitions: the macros.
         limit: where gradients are clipped, one number a member, or None.
-        clip: "tensor" if each tensor has a norm of its own.
+        clip: "tensor" if each tensor has a norm of its own, "global" if all have one.
     """
 
-    def __init__(
-        self,
-        params: Params,
-        moments: Sequence[Params],
-        filling: tuple[Tensor, ...],
-        definitions: Mapping[str, int],
-        limit: Tensor | None,
-        clip: str,
-    ) -> None:
-        own = list(params.values())
-        self._held = params, moments, filling  # their addresses are used below
-        compiled = native.library("update.cu", tuple(definitions.items()))
+    params: Params
+    moments: Sequence[Params]
+    filling: tuple[Tensor, ...]
+    definitions: Mapping[str, int]
+    limit: Tensor | None
+    clip: str
+
+
+@dataclass(eq=False)
+class NativeUpdate(_Update):
+    """The update on the CPU, as one call."""
+
+    def __post_init__(self) -> None:
+        own = list(self.params.values())
+        compiled = native.library("update.cu", tuple(self.definitions.items()))
         self._fill, self._change = compiled.fill, compiled.change_all
         self._fill.restype = self._change.restype = None
-        members = filling[0].shape[1]
+        members = self.filling[0].shape[1]
         self._sizes = (ctypes.c_longlong * len(own))(*[p.numel() // members for p in own])
-        self._places = [native.pointers(own), *[native.pointers(list(moment.values())) for moment in moments]]
+        self._places = [native.pointers(own), *[native.pointers(list(moment.values())) for moment in self.moments]]
         self._counts = ctypes.c_longlong(len(own)), ctypes.c_longlong(members)
-        shape = (members, *filling[2].shape)
-        self._filling = (*map(native.pointer, filling), *map(ctypes.c_longlong, shape))
-        self._limits = None if limit is None else limit.to(own[0].dtype)
-        self._by_tensor = ctypes.c_int(clip == "tensor")
+        shape = (members, *self.filling[2].shape)
+        self._filling = (*map(native.pointer, self.filling), *map(ctypes.c_longlong, shape))
+        self._limits = None if self.limit is None else self.limit.to(own[0].dtype)
+        self._by_tensor = ctypes.c_int(self.clip == "tensor")
 
     def __call__(self, grads: Params, alive: Tensor, measured: bool) -> dict[str, Tensor]:
         """Update the living members; give the gradients that the optimizer saw, if they are to be measured."""
@@ -68,31 +73,23 @@ class NativeUpdate:
         return seen
 
 
-class CudaUpdate:
-    """The update on CUDA, as one launch a tensor; arguments as for `NativeUpdate`."""
+@dataclass(eq=False)
+class CudaUpdate(_Update):
+    """The update on CUDA, as one launch a tensor."""
 
-    def __init__(
-        self,
-        params: Params,
-        moments: Sequence[Params],
-        filling: tuple[Tensor, ...],
-        definitions: Mapping[str, int],
-        limit: Tensor | None,
-        clip: str,
-    ) -> None:
-        self._params, self._moments, self._filling, self._limit, self._clip = params, moments, filling, limit, clip
-        self._table, self._members, self._by_norm = filling[0], filling[0].shape[1], definitions["CLIP"] == 1
+    def __post_init__(self) -> None:
+        self._table, self._members = self.filling[0], self.filling[0].shape[1]
         names = ("fill", "change", "squares")
-        self._kernels = nvrtc.library("update.cu", names, self._table.device, tuple(definitions.items()))
+        self._kernels = nvrtc.library("update.cu", names, self._table.device, tuple(self.definitions.items()))
 
     def __call__(self, grads: Params, alive: Tensor, measured: bool) -> dict[str, Tensor]:
         """Update the living members; give the gradients that the optimizer saw, if they are to be measured."""
-        steps, columns = self._filling[2].shape
-        self._kernels["fill"].launch(1, THREADS, (*self._filling, self._members, steps, columns))
+        steps, columns = self.filling[2].shape
+        self._kernels["fill"].launch(1, THREADS, (*self.filling, self._members, steps, columns))
         seen = {name: g.contiguous() for name, g in grads.items()}
-        factors = self._factors(seen) if self._by_norm else {}
-        for name, p in self._params.items():
-            first, second = (*(moment[name] for moment in self._moments), None, None)[:2]
+        factors = self._factors(seen) if self.definitions["CLIP"] == 1 else {}
+        for name, p in self.params.items():
+            first, second = (*(moment[name] for moment in self.moments), None, None)[:2]
             size = p.numel() // self._members
             blocks = -(-size // (THREADS * ENTRIES)), self._members
             places = (p, seen[name], first, second, self._table, factors.get(name), alive, size)
@@ -106,11 +103,11 @@ class CudaUpdate:
             size = g.numel() // self._members
             parts = min(PARTS, -(-size // THREADS))
             found = torch.empty(parts, self._members, dtype=torch.float64, device=g.device)
-            places = (self._params[name], g, self._table, found, size, self._members)
+            places = (self.params[name], g, self._table, found, size, self._members)
             self._kernels["squares"].launch((parts, self._members), THREADS, places)
             sums[name] = found.sum(0)
-        assert self._limit is not None
-        if self._clip == "global":
+        assert self.limit is not None
+        if self.clip == "global":
             total = torch.stack(list(sums.values())).sum(0)
             sums = dict.fromkeys(sums, total)
-        return {name: (self._limit / s.sqrt()).clamp(max=1).to(self._table.dtype) for name, s in sums.items()}
+        return {name: (self.limit / s.sqrt()).clamp(max=1).to(self._table.dtype) for name, s in sums.items()}

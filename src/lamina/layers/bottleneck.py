@@ -10,8 +10,8 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Float, Tensor
-from lamina.kernels.bottleneck import block_kernels_apply, bottleneck
-from lamina.layers.normalization import fuses, norm_relu, norm_relu_and_skip, norm_values, unobserved
+from lamina.layers.fused import preact_bottleneck, served_by
+from lamina.layers.normalization import norm_relu, norm_relu_and_skip
 from lamina.layers.residual_blocks import ResidualBlock
 from lamina.layers.shortcuts import shortcut_of
 
@@ -90,27 +90,12 @@ class PreActBottleneck(ResidualBlock):
         self.bn3 = nn.BatchNorm2d(middle)
         self.conv3 = weights(middle, n_out, 1)
 
+    @served_by(preact_bottleneck)
     def forward(
         self, inputs: Float[Tensor, "*#batch channel height width"]
     ) -> Float[Tensor, "*batch out_channel rows columns"]:
         """Return shortcut + branch."""
         y = inputs
-        if self._fuses(y):
-            norms = [norm_values(norm) for norm in (self.bn1, self.bn2, self.bn3)]
-            return bottleneck(y, norms, [self.conv1.weight, self.conv2.weight, self.conv3.weight])
         active, skip = norm_relu_and_skip(self.bn1, y)
         branch = self.conv3(norm_relu(self.bn3, self.conv2(norm_relu(self.bn2, self.conv1(active)))))
         return self.downsample(active if isinstance(self.downsample, nn.Conv2d) else skip) + branch
-
-    def _fuses(self, y: Tensor) -> bool:
-        """Say whether the whole block may be one operation: in bfloat16, with the identity as shortcut."""
-        parts = (self.conv1, self.conv2, self.conv3, self.downsample)
-        return (
-            isinstance(self.downsample, nn.Identity)
-            and fuses(self.bn1, y)
-            and all(unobserved(part) for part in parts)
-            and torch.is_autocast_enabled(y.device.type)
-            and block_kernels_apply(y, [self.conv1.weight, self.conv2.weight, self.conv3.weight])
-            and self.bn2.training
-            and self.bn3.training
-        )

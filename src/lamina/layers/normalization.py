@@ -1,20 +1,16 @@
 """Local response normalization in the notes' two forms, and batch norm with the full matrix that the notes print.
 
-Ordinary batch norm is torch's: `nn.BatchNorm1d` and `nn.BatchNorm2d` equal `functional.normalization.batch_norm`. Where
-a ReLU follows, `norm_relu` applies such a module and the ReLU as one operation if the kernels for it apply.
+Ordinary batch norm is torch's: `nn.BatchNorm1d` and `nn.BatchNorm2d` equal `functional.normalization.batch_norm`.
 """
 
-from typing import Any
-
-import torch
 from torch import nn
-from torch.nn.modules.module import _has_any_global_hook
 
 from lamina._errors import at_least
 from lamina._types import Float, Seed, Tensor
 from lamina.functional.activations import relu
 from lamina.functional.normalization import check_response_constants, local_response_norm, local_response_norm_within
-from lamina.kernels.norm import Running, batch_norm_relu, batch_norm_relu_and_skip, kernels_apply
+from lamina.layers import fused
+from lamina.layers.fused import served_by
 from lamina.layers.initialized import linear
 
 
@@ -141,6 +137,7 @@ class FullAffineBatchNorm(nn.Module):
         return self.affine(self.normalization(inputs))
 
 
+@served_by(fused.norm_relu)
 def norm_relu(
     norm: nn.Module,
     inputs: Float[Tensor, "*#batch channel height width"],
@@ -148,92 +145,44 @@ def norm_relu(
 ) -> Float[Tensor, "*batch channel height width"]:
     """Normalize feature maps, add a residual, rectify.
 
-    When a training step on channels-last maps is recorded (`kernels.norm.recorded_kernels`) this is one operation;
-    else, also under `vmap`, `torch.compile` and with hooks on `norm`, it is `relu(residual + norm(inputs))`.
-
     Args:
         norm: the `nn.BatchNorm2d` whose parameters and running statistics are used.
         inputs: feature maps.
         residual: what is added before the ReLU.
 
+    >>> import torch
     >>> u = torch.tensor([1.0, 3.0]).reshape(2, 1, 1, 1)
     >>> norm_relu(nn.BatchNorm2d(1), u).round(decimals=3).flatten().tolist()
     [0.0, 1.0]
     """
-    if fuses(norm, inputs) and (residual is None or residual.dtype == inputs.dtype):
-        return batch_norm_relu(inputs, *norm_values(norm), residual=residual)
     y = norm(inputs)
     return relu(y if residual is None else residual + y)
 
 
+@served_by(fused.norm_relu_and_skip)
 def norm_relu_and_skip(
     norm: nn.Module, inputs: Float[Tensor, "*#batch channel height width"]
 ) -> tuple[Float[Tensor, "*batch channel height width"], Float[Tensor, "*#batch channel height width"]]:
     """Normalize and rectify feature maps; return them and, for the skip connection, the maps that came.
 
-    Where the kernels of `norm_relu` apply, the gradients of both are added in the pass that writes one of them.
-
     Args:
         norm: the `nn.BatchNorm2d` whose parameters and running statistics are used.
         inputs: feature maps.
 
+    >>> import torch
     >>> active, skip = norm_relu_and_skip(nn.BatchNorm2d(1), torch.tensor([1.0, 3.0]).reshape(2, 1, 1, 1))
     >>> active.round(decimals=3).flatten().tolist(), skip.flatten().tolist()
     ([0.0, 1.0], [1.0, 3.0])
     """
-    if fuses(norm, inputs):
-        return batch_norm_relu_and_skip(inputs, *norm_values(norm))
     return relu(norm(inputs)), inputs
 
 
+@served_by(fused.normalized)
 def normalized(norm: nn.Module, inputs: Float[Tensor, "*batch channel height width"]) -> Tensor:
-    """Normalize feature maps, by the kernels of `norm_relu` where they apply.
+    """Normalize feature maps.
 
+    >>> import torch
     >>> normalized(nn.BatchNorm2d(1), torch.tensor([1.0, 3.0]).reshape(2, 1, 1, 1)).round(decimals=3).flatten().tolist()
     [-1.0, 1.0]
     """
-    if fuses(norm, inputs):
-        return batch_norm_relu(inputs, *norm_values(norm), relu=False)
     return norm(inputs)
-
-
-def fuses(norm: nn.Module, inputs: Tensor) -> bool:
-    """Say whether the kernels may stand in for the call of a module: they apply, and nobody looks at values between.
-
-    >>> fuses(nn.BatchNorm2d(1), torch.zeros(2, 1, 1, 1))
-    False
-    """
-    return (
-        kernels_apply(inputs)
-        and type(norm) is nn.BatchNorm2d
-        and norm.training
-        and norm.affine
-        and norm.momentum is not None
-        and inputs.numel() > inputs.shape[1]
-        and unobserved(norm)
-    )
-
-
-def unobserved(module: nn.Module) -> bool:
-    """Say whether a call of a module is only its computation: no hook, no `vmap`, no `torch.compile`.
-
-    >>> unobserved(nn.ReLU())
-    True
-    """
-    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
-    return not (
-        any(hooks)
-        or _has_any_global_hook()
-        or torch.compiler.is_compiling()
-        or torch._C._are_functorch_transforms_active()
-    )
-
-
-def norm_values(norm: Any) -> tuple[Tensor, Tensor, Running | None, float, float]:
-    """Return weight, bias, running statistics, momentum and eps of an `nn.BatchNorm2d`.
-
-    >>> norm_values(nn.BatchNorm2d(1))[3:]
-    (0.1, 1e-05)
-    """
-    running = (norm.running_mean, norm.running_var, norm.num_batches_tracked) if norm.track_running_stats else None
-    return norm.weight, norm.bias, running, norm.momentum, norm.eps

@@ -12,7 +12,7 @@ from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden, unroll, valid_steps
 from lamina.layers.cells import CELLS, Cell, CellOptions, check_cell_options
 from lamina.layers.dropout import Dropout
-from lamina.layers.fused import fused_layer
+from lamina.layers.fused import recurrent_layer, served_by
 
 
 class Recurrent(nn.Module):
@@ -46,7 +46,7 @@ class Recurrent(nn.Module):
 
     stackable, leading = True, ("batch",)
     fast = True
-    """Whether a fused kernel may take the place of the loop over time, where it gives the same; see `layers.fused`."""
+    """Whether a kernel may take the place of the loop over time, where it gives the same; see `layers.fused`."""
 
     def __init__(
         self,
@@ -108,13 +108,11 @@ class Recurrent(nn.Module):
                 inputs = self.dropouts[layer](inputs)
         return inputs, _stack(ends)
 
+    @served_by(recurrent_layer)
     def run_layer(
         self, cells: list[nn.Module], inputs: Tensor, starts: list[State], mask: Tensor | None
     ) -> tuple[Tensor, list[State]]:
-        """Run one layer in its directions: by a fused kernel where one fits, else cell by cell, step by step."""
-        fused = fused_layer(cells, inputs, starts, mask) if self.fast else None
-        if fused is not None:
-            return fused
+        """Run one layer in its directions, cell by cell, step by step."""
         found = [
             unroll(cell, inputs, start, mask, reverse=place == 1)
             for place, (cell, start) in enumerate(zip(cells, starts, strict=True))

@@ -33,7 +33,8 @@ class SmallLayers(TorchFunctionMode):
         if func is torch.conv2d and fits_convolution(*args, **kwargs):
             padding = args[4] if len(args) > 4 else kwargs.get("padding", 0)
             padding = padding if isinstance(padding, int) else padding[0]
-            return self.kernels.convolution(*_named(args[:3], kwargs), padding)
+            inputs, weight, bias = _named(args[:3], kwargs)
+            return self.kernels.convolution(inputs, weight, bias, padding)
         return func(*args, **kwargs)
 
 
