@@ -8,8 +8,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
 from lamina._types import Float, Int, Num, Seed, Tensor
-from lamina.architectures.decoding import greedy
-from lamina.architectures.recurrent import (
+from lamina.architectures._sequences import (
     POOLING,
     Lengths,
     RecurrentConfig,
@@ -21,6 +20,7 @@ from lamina.architectures.recurrent import (
     make_recurrent,
     pool_states,
 )
+from lamina.architectures.decoding import greedy
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
 from lamina.layers.initialized import linear

@@ -18,7 +18,20 @@ from lamina.functional.normalization import check_response_constants, local_resp
 from lamina.layers.initialized import linear
 
 
-class LocalResponseNorm(nn.Module):
+class _ResponseNorm(nn.Module):
+    """What both forms share: the constants."""
+
+    def __init__(self, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75) -> None:
+        super().__init__()
+        check_response_constants(size, kappa)
+        self.size, self.kappa, self.gamma, self.beta = size, kappa, gamma, beta
+
+    def extra_repr(self) -> str:
+        """Show the constants."""
+        return f"{self.size}, kappa={self.kappa}, gamma={self.gamma}, beta={self.beta}"
+
+
+class LocalResponseNorm(_ResponseNorm):
     r"""Divide every activity by a power of the squared activities at the same place in neighboring channels.
 
     $$\hat Y_{ijk} = Y_{ijk} \left(\kappa + \gamma \sum\nolimits_m Y_{ijm}^2\right)^{-\beta}, \qquad |m-k| \le n/2$$
@@ -40,23 +53,14 @@ class LocalResponseNorm(nn.Module):
 
     stackable = True
 
-    def __init__(self, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75) -> None:
-        super().__init__()
-        check_response_constants(size, kappa)
-        self.size, self.kappa, self.gamma, self.beta = size, kappa, gamma, beta
-
     def forward(
         self, inputs: Float[Tensor, "*batch channel height width"]
     ) -> Float[Tensor, "*batch channel height width"]:
         """Return the normalized images."""
         return local_response_norm(inputs, self.size, self.kappa, self.gamma, self.beta)
 
-    def extra_repr(self) -> str:
-        """Show the constants."""
-        return f"{self.size}, kappa={self.kappa}, gamma={self.gamma}, beta={self.beta}"
 
-
-class LocalResponseNormWithin(nn.Module):
+class LocalResponseNormWithin(_ResponseNorm):
     r"""Divide every activity by a power of the squared activities around it in its own channel.
 
     $$\hat Y_{ijk} = Y_{ijk} \left(\kappa + \gamma \sum\nolimits_{p,q} Y_{pqk}^2\right)^{-\beta},
@@ -79,20 +83,11 @@ class LocalResponseNormWithin(nn.Module):
 
     stackable = True
 
-    def __init__(self, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75) -> None:
-        super().__init__()
-        check_response_constants(size, kappa)
-        self.size, self.kappa, self.gamma, self.beta = size, kappa, gamma, beta
-
     def forward(
         self, inputs: Float[Tensor, "*batch channel height width"]
     ) -> Float[Tensor, "*batch channel height width"]:
         """Return the normalized images."""
         return local_response_norm_within(inputs, self.size, self.kappa, self.gamma, self.beta)
-
-    def extra_repr(self) -> str:
-        """Show the constants."""
-        return f"{self.size}, kappa={self.kappa}, gamma={self.gamma}, beta={self.beta}"
 
 
 class FullAffineBatchNorm(nn.Module):
