@@ -49,7 +49,7 @@ def stacked(members):
 
 
 def together(hypers):
-    """Make one record whose numbers are vectors with one entry a member."""
+    """Make one record whose numbers are vectors with one entry per member."""
     fields = vars(hypers[0])
     return type(hypers[0])(**{f: torch.tensor([getattr(h, f) for h in hypers], dtype=D) for f in fields})
 
@@ -107,7 +107,7 @@ def test_vmap_equals_separate_runs(name):
     alone = stacked([O.iterate(parabola, start(), row, hyper, steps=20) for hyper in hypers])
     for key in alone:
         assert (mapped[key] - alone[key]).abs().max() <= 1e-14
-    # the state can be mapped over as well, with one count a member
+    # the state can be mapped over as well, with one count per member
     state = row.init(stacked([start()] * 3))._replace(step=torch.zeros(3, dtype=torch.int64))
     theta, state = vmap(lambda p, g, s: row.update(p, g, s, hypers[0]))(
         stacked([start()] * 3), parabola(stacked([start()] * 3)), state

@@ -53,9 +53,6 @@ def logic_gate(gate: str, robust: bool = False, activation: str = "heaviside", g
         activation: "heaviside", or a smooth one that approximates it for a large `gain`.
         gain: a factor on all weights and biases; it sharpens a smooth activation.
 
-    Returns:
-        A perceptron, for XOR a network with one hidden layer of two nodes.
-
     >>> gate = logic_gate("xor")
     >>> gate(torch.tensor(TRUTH_INPUTS, dtype=torch.float32)).flatten().tolist()
     [0.0, 1.0, 1.0, 0.0]
@@ -86,7 +83,7 @@ def pre_activations(gate: str, robust: bool = False) -> Float[Tensor, "4 node"]:
         robust: whether to use the biases with a margin.
 
     Returns:
-        One column a node, hidden nodes first.
+        One column per node, hidden nodes first.
 
     >>> pre_activations("or").flatten().tolist(), pre_activations("or", robust=True).abs().min().item()
     ([-1.0, 0.0, 0.0, 1.0], 0.5)

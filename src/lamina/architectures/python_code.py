@@ -108,7 +108,7 @@ _TAIL = """with torch.no_grad():
 
 @torch.no_grad()
 def predict(points):
-    '''Return the probabilities of the classes, or the predicted numbers, one row a point.'''
+    '''Return the probabilities of the classes, or the predicted numbers, one row per point.'''
     u, mean, std = (torch.tensor(numbers, dtype=torch.float64) for numbers in (points, MEAN, STD))
     y = network(((u - mean) / std).float())
     if not CLASSES:

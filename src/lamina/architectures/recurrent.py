@@ -229,7 +229,7 @@ class ManyToMany(_Network):
         return self.output(self.output_dropout(states)), state
 
     def write(self, words: Num[Tensor, "..."], state: State) -> tuple[Float[Tensor, "batch label"], State]:
-        """Read one more word a sequence and return the outputs and the state; a `Writer` of `decoding`."""
+        """Read one more word per sequence and return the outputs and the state; a `Writer` of `decoding`."""
         outputs, state = self.read(words[:, None], state)
         return outputs[:, 0], state
 

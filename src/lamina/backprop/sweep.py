@@ -23,7 +23,7 @@ class Line:
         name: "z", "y", "loss", "z_bar", "W_bar", "b_bar" or "y_bar"; W_bar and b_bar are those of $W^{[l-1]}$ and
             $b^{[l-1]}$, y_bar is that of $y^{[l-1]}$.
         formula: what is computed, in LaTeX.
-        value: the result; one row a sample for z, y and their gradients.
+        value: the result; one row per sample for z, y and their gradients.
     """
 
     phase: str

@@ -50,9 +50,6 @@ def learning_problem(
         inputs: all samples.
         targets: their supervision.
 
-    Returns:
-        A function that gives the loss and its gradient at given parameters.
-
     >>> half = lambda y, s: 0.5 * (y - s).square().mean()
     >>> problem = learning_problem(lambda p, u: p["w"] * u, half, torch.tensor([2.0]), torch.tensor([4.0]))
     >>> value, gradient = problem({"w": torch.tensor(1.0)})

@@ -172,7 +172,7 @@ class ArrayDataset(BaseDataset):
     """Examples that lie in memory.
 
     Args:
-        inputs: one example a row: bytes or floats for pictures, float64 for a table, floats for vectors.
+        inputs: one example per row: bytes or floats for pictures, float64 for a table, floats for vectors.
         targets: int64 labels, real targets, or tensors.
         spec: what they are.
         groups: a number for each row; rows of one number stay in one part of a split.

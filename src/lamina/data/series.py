@@ -27,7 +27,7 @@ class SeriesDataset(BaseDataset):
     """Windows of a series.
 
     Args:
-        values: the measurements, one moment a row.
+        values: the measurements, one moment per row.
         wanted: which columns are to be predicted.
         window: how many moments are read.
         horizon: how many are predicted, or with `each_step` how far ahead every step looks.

@@ -152,9 +152,6 @@ def get(name: str, *, to: str | Path | None = None, progress: Progress | None = 
         to: the folder under which to put it, to which `LAMINA_DATA` may point; None for the user's cache.
         progress: told while bytes arrive.
 
-    Returns:
-        Where it is now.
-
     >>> get("minst")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'.

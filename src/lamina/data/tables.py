@@ -118,9 +118,6 @@ def read_rows(path: str | Path, spec: Spec, **form: Any) -> Float[Tensor, "batch
         spec: what the training data were.
         form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
 
-    Returns:
-        Stored rows as the training table has them.
-
     >>> from tempfile import TemporaryDirectory
     >>> spec = Spec("table", "regression", (2,), 1, features=("x", "color"), levels=((), ("blue", "red")))
     >>> with TemporaryDirectory() as folder:

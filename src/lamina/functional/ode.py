@@ -34,9 +34,6 @@ def interpolate(knots: Float[Tensor, "knot ..."], time: Time, end: float = 1.0) 
         time: a moment in [0, T].
         end: the time T of the last knot.
 
-    Returns:
-        The value at `time`.
-
     >>> interpolate(torch.tensor([0.0, 10.0, 30.0]), 0.75).item()
     20.0
     """
@@ -67,9 +64,6 @@ def layer_dynamics(
         activation: the activation, applied to each component.
         end: the time of the last knot.
 
-    Returns:
-        The function f.
-
     >>> f = layer_dynamics(torch.eye(2)[None], torch.zeros(1, 2), torch.relu)
     >>> f(0.0, torch.tensor([1.0, -1.0])).tolist()
     [1.0, 0.0]
@@ -92,9 +86,6 @@ def euler_step(
         time: the moment t.
         state: the state at t, of any shape.
         step_size: the length of the step.
-
-    Returns:
-        The state at t + `step_size`.
 
     >>> euler_step(lambda t, y: y, 0.0, torch.tensor(1.0), 0.5).item()
     1.5
@@ -119,9 +110,6 @@ def rk4_step(
         time: the moment t.
         state: the state at t, of any shape.
         step_size: the length of the step.
-
-    Returns:
-        The state at t + `step_size`.
 
     >>> round(rk4_step(lambda t, y: y, 0.0, torch.tensor(1.0, dtype=torch.float64), 0.5).item(), 6)
     1.648438
@@ -202,9 +190,6 @@ def integrate(
         start: the first moment.
         end: the last moment; earlier than `start` solves backwards in time.
         method: "euler" or "rk4".
-
-    Returns:
-        The state at `end`.
 
     >>> round(integrate(lambda t, y: y, torch.tensor(1.0), steps=100, method="rk4").item(), 4)
     2.7183

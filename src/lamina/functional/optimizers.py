@@ -24,7 +24,7 @@ Params = dict[str, Tensor]
 """Tensors by name: parameters, their gradients, or moments of these."""
 
 Number = float | Tensor
-"""A hyperparameter: one number, or a vector with one entry a member of the population."""
+"""A hyperparameter: one number, or a vector with one entry per member of the population."""
 
 
 class State(NamedTuple):
@@ -57,7 +57,7 @@ def per_member(value: Number, like: Tensor) -> Number:
     """Shape a hyperparameter so that it multiplies `like`, member by member.
 
     Args:
-        value: a number, which is returned as it is; a tensor without axes; or a vector with one entry a member.
+        value: a number, which is returned as it is; a tensor without axes; or a vector with one entry per member.
         like: a tensor whose first axis is the population if `value` is a vector.
 
     Returns:
@@ -140,9 +140,6 @@ def gradient_descent(params: Params, grads: Params, state: State, hyper: Gradien
         state: from `gradient_descent_init` or the step before.
         hyper: the step size.
 
-    Returns:
-        The new parameters and the new state.
-
     >>> theta = {"w": torch.tensor([1.0, 2.0])}
     >>> state = gradient_descent_init(theta)
     >>> theta, state = gradient_descent(theta, {"w": torch.tensor([4.0, 0.0])}, state, GradientDescent(0.25))
@@ -186,9 +183,6 @@ def momentum(params: Params, grads: Params, state: State, hyper: Momentum) -> tu
         grads: the gradients g.
         state: from `momentum_init` or the step before; its moment is v.
         hyper: tau and mu.
-
-    Returns:
-        The new parameters and the new state.
 
     >>> theta = {"w": torch.tensor([1.0])}
     >>> state = momentum_init(theta)
@@ -260,9 +254,6 @@ def adam(params: Params, grads: Params, state: State, hyper: Adam) -> tuple[Para
         state: from `adam_init` or the step before; its moments are m_1 and m_2.
         hyper: tau, beta_1, beta_2 and epsilon.
 
-    Returns:
-        The new parameters and the new state.
-
     >>> theta = {"w": torch.tensor([1.0, 1.0])}
     >>> theta, _ = adam(theta, {"w": torch.tensor([1e-3, -1e3])}, adam_init(theta), Adam(learning_rate=0.25))
     >>> [round(w, 3) for w in theta["w"].tolist()]  # the first step is tau sign(g)
@@ -310,10 +301,7 @@ def soft_threshold(values: Float[Tensor, "..."], threshold: Number) -> Float[Ten
 
     Args:
         values: numbers of any shape.
-        threshold: t, at least 0; a number or one a member.
-
-    Returns:
-        A tensor like `values`.
+        threshold: t, at least 0; a number or one per member.
 
     >>> soft_threshold(torch.tensor([-3.0, 0.5, 2.0]), 1.0).tolist()
     [-2.0, 0.0, 1.0]
@@ -341,9 +329,6 @@ def proximal_threshold(learning_rate: Number, strength: Number, momentum: Number
         strength: lambda.
         momentum: mu; 0 for plain gradient descent.
 
-    Returns:
-        What `soft_threshold` takes: a number or one per member.
-
     >>> proximal_threshold(0.5, 0.25), proximal_threshold(0.5, 0.25, momentum=0.75)
     (0.125, 0.5)
     """
@@ -364,9 +349,6 @@ def proximal_gradient(params: Params, grads: Params, state: State, hyper: Proxim
         grads: the gradients of the loss without the penalty.
         state: from `gradient_descent_init` or the step before.
         hyper: tau and lambda.
-
-    Returns:
-        The new parameters and the new state.
 
     >>> theta = {"w": torch.tensor([1.0, 0.125])}
     >>> still = {"w": torch.zeros(2)}
@@ -401,9 +383,6 @@ def iterate(
         optimizer: a row of `OPTIMIZERS`.
         hyper: its numbers.
         steps: K.
-
-    Returns:
-        theta^K.
 
     >>> theta = iterate(lambda p: p, {"w": torch.ones(1)}, OPTIMIZERS["gd"], GradientDescent(0.5), steps=3)
     >>> theta["w"].item()

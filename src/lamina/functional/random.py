@@ -104,9 +104,6 @@ def dropout(
         stream: which place, so that two layers drop independently.
         counter: which step.
 
-    Returns:
-        A tensor like `inputs` that holds 0 and the inputs divided by 1 - `rate`.
-
     >>> sorted(set(dropout(torch.ones(100), 0.5, seed=0).tolist()))
     [0.0, 2.0]
     """

@@ -29,9 +29,6 @@ def to_channels_last(model: nn.Module) -> nn.Module:
     Args:
         model: any network; one without convolutions, or in float64, stays as it is.
 
-    Returns:
-        The same network.
-
     >>> to_channels_last(nn.Conv2d(3, 8, 3)).weight.is_contiguous(memory_format=torch.channels_last)
     True
     """

@@ -98,7 +98,7 @@ class FullAffineBatchNorm(nn.Module):
     where batch norm has 2n.
 
     Notes: N2.40 (§2.3), as printed.
-    Differs: torch.nn.BatchNorm1d learns one scale and one shift a feature.
+    Differs: torch.nn.BatchNorm1d learns one scale and one shift per feature.
 
     Args:
         features: the number n_l of features.

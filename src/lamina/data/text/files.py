@@ -87,7 +87,7 @@ def load_text(
 def load_pairs(
     path: str | Path, *, reverse: bool = False, longest: int | None = None, encoding: str = "utf-8"
 ) -> PairDataset:
-    r"""Read pairs of texts: one pair a line, a tab between them; what follows a second tab is not read.
+    r"""Read pairs of texts: one pair per line, a tab between them; what follows a second tab is not read.
 
     Args:
         path: a .tsv or .txt file.
