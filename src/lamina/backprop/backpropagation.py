@@ -86,7 +86,7 @@ def forward(
         weights: the L matrices W, first layer first, each (n_out, n_in).
         biases: the L vectors b.
         activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one a row.
+        inputs: the samples u, one per row.
 
     >>> forward([torch.tensor([[1.0, 1.0]])], [torch.tensor([-1.0])], ["relu"], torch.tensor([[2.0, 3.0]])).outputs
     tensor([[4.]])
@@ -120,7 +120,7 @@ def backpropagate(
         weights: the L matrices W, first layer first, each (n_out, n_in).
         biases: the L vectors b.
         activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one a row.
+        inputs: the samples u, one per row.
         targets: their supervision: numbers in the shape of the outputs for "mse" and "bce", class numbers for "nll".
         loss: one of `LOSSES`.
 
@@ -229,13 +229,7 @@ def backpropagate_by_sample(
 
     Notes: N2.79 (§2.5, Remark 2.5 (ii)).
 
-    Args:
-        weights: the L matrices W, first layer first, each (n_out, n_in).
-        biases: the L vectors b.
-        activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one a row.
-        targets: their supervision.
-        loss: one of `LOSSES`.
+    The arguments are those of `backpropagate`.
 
     >>> u, S = torch.tensor([[3.0], [1.0]]), torch.tensor([[5.0], [2.0]])
     >>> backpropagate_by_sample([torch.tensor([[2.0]])], [torch.zeros(1)], ["identity"], u, S).biases
@@ -311,7 +305,7 @@ def objective(
 
     Args:
         activations: the names of the activations.
-        inputs: the samples u, one a row.
+        inputs: the samples u, one per row.
         targets: their supervision.
         loss: one of `LOSSES`.
 

@@ -266,12 +266,7 @@ def convolution(
     Notes: N3.11, N3.18, N3.20, N3.30, N3.33 (§3, §3.2, Def. 3.5).
     Differs: torch.nn.functional.conv2d does not flip; see `correlation`.
 
-    Args:
-        inputs: the images Y.
-        weight: the kernels; each spans all channels, and channels are not flipped.
-        bias: one number per filter.
-        stride: how far a kernel moves.
-        padding: how many zeros surround an image.
+    The arguments are those of `correlation`; channels are not flipped.
 
     >>> convolution(torch.tensor([[[[1.0, 2.0, 3.0]]]]), torch.tensor([[[[1.0, 10.0]]]])).tolist()
     [[[[12.0, 23.0]]]]
@@ -324,11 +319,7 @@ def convolve2d(
 
     Notes: N3.13, N3.18, N3.20, N3.21, N3.23 (§3.1, §3.2, Def. 3.5, Ex. 3.6).
 
-    Args:
-        inputs: the matrix Y.
-        kernel: the matrix K, with m_1 rows and m_2 columns.
-        padding: how many zeros surround Y.
-        stride: how far the kernel moves.
+    The arguments are those of `correlate2d`.
 
     >>> convolve2d(torch.arange(9.0).reshape(3, 3), torch.tensor([[1.0, 0.0], [0.0, -1.0]])).tolist()
     [[4.0, 4.0], [4.0, 4.0]]

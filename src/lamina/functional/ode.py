@@ -105,11 +105,7 @@ def rk4_step(
 
     Notes: N4.16 (§4), the reference for the residual network.
 
-    Args:
-        right_hand_side: the function f(t, y).
-        time: the moment t.
-        state: the state at t, of any shape.
-        step_size: the length of the step.
+    The arguments are those of `euler_step`.
 
     >>> round(rk4_step(lambda t, y: y, 0.0, torch.tensor(1.0, dtype=torch.float64), 0.5).item(), 6)
     1.648438
@@ -183,13 +179,7 @@ def integrate(
     Notes: N4.15, N4.16 (§4).
     Corrects: E57, explicit Euler is of first order: half the step, half the error.
 
-    Args:
-        right_hand_side: the function f(t, y).
-        state: the state at `start`, of any shape.
-        steps: the number of steps L, the depth of the residual network.
-        start: the first moment.
-        end: the last moment; earlier than `start` solves backwards in time.
-        method: "euler" or "rk4".
+    The arguments are those of `trajectory`.
 
     >>> round(integrate(lambda t, y: y, torch.tensor(1.0), steps=100, method="rk4").item(), 4)
     2.7183
