@@ -109,3 +109,13 @@ def ordinary_user():
             os.seteuid(0)
 
     return user
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(content, name="table.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return file

@@ -12,16 +12,6 @@ from lamina.data.cells import Format, read_cells
 from lamina.data.tables import load_table
 
 
-@pytest.fixture
-def write(tmp_path):
-    def file(content, name="table.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return file
-
-
 def test_cells_with_delimiters_quotes_and_newlines_inside(write):
     content = 'text,size,y\n"a, b",1,p\n"say ""hi""",2,q\n"two\nlines",3,p\n5" pipe,4,q\n'
     data = load_table(write(content))

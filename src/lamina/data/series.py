@@ -15,9 +15,9 @@ import torch
 
 from lamina._errors import DataError, at_least
 from lamina._types import Float, Int, Seed, Tensor
+from lamina.data._columns import check_column, read_column
 from lamina.data.cells import Format, read_cells, shown
 from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset
-from lamina.data.tables import check_column, read_column
 
 _TIMES = ("date", "time", "datetime", "timestamp", "month", "day", "year", "week", "hour")
 
