@@ -12,7 +12,7 @@ import torch
 
 from lamina._errors import above, at_least
 from lamina._types import Float, Tensor
-from lamina.functional.optimizers import GradientDescent, Params, gradient_descent, gradient_descent_init
+from lamina.functional.optimizers import GradientDescent, Params, gradient_descent, start
 
 Objective = Callable[[Params], tuple[Tensor, Params]]
 """Parameters to (loss, gradient)."""
@@ -90,7 +90,7 @@ def descend(objective: Objective, params: Params, learning_rate: float, steps: i
     """
     above("learning_rate", learning_rate, 0)
     at_least("steps", steps, 0)
-    state, hyper = gradient_descent_init(params), GradientDescent(learning_rate)
+    state, hyper = start(params), GradientDescent(learning_rate)
     losses = []
     for _ in range(steps):
         loss, gradient = objective(params)

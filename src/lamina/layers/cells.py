@@ -219,13 +219,8 @@ CELLS: dict[str, Callable[..., Cell]] = {"rnn": RNNCell, "gru": GRUCell, "lstm":
 _OWN = {"rnn": ("activation",), "gru": ("reset", "memory_bias"), "lstm": ("memory_bias",)}
 
 
-def check_cell_options(cell: str, names: tuple[str, ...]) -> None:
-    """Raise unless `cell` is a known name and every option belongs to it.
-
-    >>> check_cell_options("lstm", ("reset",))
-    Traceback (most recent call last):
-    lamina._errors.ArgumentError: `reset` is not an option of the cell 'lstm': only 'gru' has it.
-    """
+def _check_cell_options(cell: str, names: tuple[str, ...]) -> None:
+    """Raise unless `cell` is a known name and every option belongs to it."""
     choice("cell", cell, CELLS)
     for name in names:
         if name not in (*_OWN[cell], "initialization", "scale"):

@@ -3,7 +3,7 @@ r"""Texts as data: labeled texts, pairs of texts, one running text; and what the
 A text is stored as its Unicode code points (int32, -1 after its end), so that `Subset`, `split`, `Sealed` and
 fingerprints work on texts as on pictures, and nothing about words is decided before the training part is known:
 
-    data = load("reviews.csv")           # text_files: a table with a column of text, pairs in a TSV file, plain text;
+    data = load("reviews.csv")           # files: a table with a column of text, pairs in a TSV file, plain text;
                                          # corpora: the published sets; phrasebook, sequences: made ones
     split = data.split()                 # official parts where there are any, grouped, or in order
     prepare = TextPreprocess.fit(split.train)        # tokens: dictionaries of the training part, saved with a run
