@@ -60,7 +60,7 @@ def test_architectures_are_there_by_class_name():
 
 
 def test_what_must_ship_ships():
-    for name in ("py.typed", "catalogue.toml"):
+    for name in ("py.typed", "catalogue.toml", "data/published.toml"):
         assert files("lamina").joinpath(name).is_file()
     assert lamina.__version__ == PROJECT["project"]["version"] == metadata("lamina")["Version"]
 

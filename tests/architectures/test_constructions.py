@@ -223,5 +223,5 @@ def test_wrong_arguments(call, message):
 
 
 def test_targets_must_fit():
-    with pytest.raises(ShapeError, match=r"`targets` must have one row an input \(3\), got 2"):
+    with pytest.raises(ShapeError, match=r"`targets` must have one row per input \(3\), got 2"):
         approximate(torch.zeros(3, 1), torch.zeros(2, 1), 4)

@@ -1,7 +1,5 @@
 """Truth tables by printed and robust weights, ties at zero, and what no perceptron can compute."""
 
-import itertools
-
 import pytest
 import torch
 
@@ -14,7 +12,6 @@ from lamina.architectures.logic import (
     LogicGate,
     LogicGateConfig,
     logic_gate,
-    perceptron_truth_tables,
     pre_activations,
 )
 from lamina.architectures.perceptron import Perceptron
@@ -122,20 +119,6 @@ def test_sharpened_sigmoid():
 
 
 @pytest.mark.notes("N1.78")
-def test_fourteen_of_sixteen_functions_are_reachable():
-    missing = set(itertools.product((0, 1), repeat=4)) - perceptron_truth_tables()
-    assert missing == {(0, 1, 1, 0), (1, 0, 0, 1)}
-    assert perceptron_truth_tables(bound=3.0, step=0.5) == perceptron_truth_tables()
-
-
-def test_the_grid_ends_at_the_bound():
-    """From -1/4 in steps of 3/8 there are -1/4 and 1/8 only; the next, 1/2, would make OR."""
-    numbers = itertools.product((-0.25, 0.125), repeat=3)
-    tables = {tuple(int(W1 * u + W2 * v + b >= 0) for u, v in TRUTH_INPUTS) for W1, W2, b in numbers}
-    assert perceptron_truth_tables(bound=0.25, step=0.375) == tables and (0, 1, 1, 1) not in tables
-
-
-@pytest.mark.notes("N1.78")
 def test_xor_contradicts_itself():
     # three rows right (b < 0, W1 + b >= 0, W2 + b >= 0) make the fourth sum positive, so that its row is wrong
     W1, W2, b = (
@@ -172,7 +155,3 @@ def test_wrong_options(options, message):
 def test_wrong_arguments():
     with pytest.raises(ArgumentError, match=r"`gate` must be one of"):
         pre_activations("nor")
-    with pytest.raises(ArgumentError, match=r"`step` must be greater than 0, got 0"):
-        perceptron_truth_tables(step=0)
-    with pytest.raises(ArgumentError, match=r"`bound` must be greater than 0, got -1"):
-        perceptron_truth_tables(bound=-1)

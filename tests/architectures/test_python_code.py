@@ -8,7 +8,7 @@ import torch
 
 from lamina._errors import ArgumentError
 from lamina.architectures.fnn import FNN, FNNConfig
-from lamina.architectures.python_code import folded, python_code
+from lamina.architectures.python_code import _folded, python_code
 
 POINTS = [[0.3, -1.2], [2.5, 0.1], [-0.7, 0.7]]
 
@@ -60,7 +60,7 @@ def test_batch_norm_is_folded_into_the_layer_before():
         network.eval()
         wanted = network(prepared((0.0, 0.0), (1.0, 1.0))).softmax(1)
     assert torch.allclose(executed(python_code(network, classes=("0", "1")))["predict"](POINTS), wanted, atol=1e-5)
-    assert [tuple(W.shape) for W, _ in folded(network)] == [(6, 2), (6, 6), (2, 6)]
+    assert [tuple(W.shape) for W, _ in _folded(network)] == [(6, 2), (6, 6), (2, 6)]
 
 
 def test_it_runs_as_a_program_without_lamina(tmp_path):

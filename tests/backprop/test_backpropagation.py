@@ -329,7 +329,7 @@ def test_wrong_arguments(as_user):
         bp.backpropagate(weights, biases, ["tanh", "sigmoid"], inputs, targets, "nll")
     with pytest.raises(ArgumentError, match=r"`activations` must be one of 'heaviside', .*'softmax', got 'gelu'"):
         bp.forward(weights, biases, ["gelu", "tanh"], inputs)
-    with pytest.raises(ArgumentError, match="must have one entry a layer, at least one, got 2, 2 and 1"):
+    with pytest.raises(ArgumentError, match="must have one entry per layer, at least one, got 2, 2 and 1"):
         bp.forward(weights, biases, ["tanh"], inputs)
     with pytest.raises(ArgumentError, match="at least one, got 0, 0 and 0"):
         bp.forward([], [], [], inputs)

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -57,11 +59,19 @@ def test_fourteen_of_sixteen_functions_are_reachable():
     reachable = reachable_truth_tables()
     assert len(all_truth_tables()) == 16 and len(reachable) == 14
     assert set(all_truth_tables()) - reachable == {XOR, XNOR}
+    assert reachable_truth_tables(bound=3.0, spacing=0.5) == reachable
     # The proof: b < 0, W1 + b >= 0 and W2 + b >= 0 give W1 + W2 + b >= -b > 0, so that the last output is 1 too.
     g = torch.Generator().manual_seed(0)
     W1, W2, b = torch.randn(3, 100_000, generator=g, dtype=F64) * 10
     middle = (b < 0) & (W1 + b >= 0) & (W2 + b >= 0)
     assert middle.any() and (W1 + W2 + b)[middle].min() >= (-b)[middle].min() > 0
+
+
+def test_the_grid_ends_at_the_bound():
+    """From -1/4 in steps of 3/8 there are -1/4 and 1/8 only; the next, 1/2, would make OR."""
+    numbers = itertools.product((-0.25, 0.125), repeat=3)
+    tables = {tuple(int(W1 * u + W2 * v + b >= 0) for u, v in TRUTH_TABLE_INPUTS) for W1, W2, b in numbers}
+    assert reachable_truth_tables(bound=0.25, spacing=0.375) == tables and (0, 1, 1, 1) not in tables
 
 
 def test_every_reachable_function_is_learned():

@@ -5,7 +5,6 @@ import torch
 
 from lamina._errors import ArgumentError, DataError
 from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec, Subset, _fingerprints, all_targets
-from lamina.data.load import load
 
 
 def vectors(count=6, classes=2, **options):
@@ -134,53 +133,3 @@ def test_fingerprints_are_equal_for_equal_rows_only():
 def test_fingerprints_of_many_rows_do_not_depend_on_the_part_they_are_computed_in(generator):
     rows = torch.randint(0, 256, (3000, 3, 32, 32), generator=generator, dtype=torch.uint8)
     assert _fingerprints(rows)[2999:].equal(_fingerprints(rows[2999:]))
-
-
-def test_describe_a_table():
-    spec = Spec(
-        "table",
-        "regression",
-        (2,),
-        1,
-        features=("x", "color"),
-        levels=((), ("red", "blue")),
-        target="y",
-        source="t.csv",
-    )
-    rows = torch.tensor([[1.5, 1.0], [float("nan"), 0.0]], dtype=torch.float64)
-    lines = ArrayDataset(rows, torch.tensor([2.0, 4.0]), spec).describe()
-    assert lines == [
-        "t.csv: 2 rows of 2 columns, regression of 1 number (column 'y').",
-        "targets: from 2 to 4, mean 3",
-        "samples:",
-        "  x        color  y",
-        "  1.5      blue   2",
-        "  missing  red    4",
-    ]
-
-
-def test_describe_pictures_side_by_side():
-    lines = load("digits").describe(samples=2)
-    assert lines[0] == "digits: 1797 pictures of 1 x 8 x 8, classification into 10 classes."
-    assert lines[1].startswith("classes: 0 178 (9.9 %), 1 182 (10.1 %)")
-    assert lines[3].split() == ["0", "1"] and len(lines) == 4 + 8
-    zero, one = lines[6][2:18], lines[6].ljust(36)[20:36]  # the third row of pixels, 16 characters a picture
-    assert zero[4:6] != "  " and zero[8:10].strip() == "" and one[8:10] == "@@"
-
-
-def test_describe_says_what_is_wide_official_or_many():
-    spec = Spec("vector", "classification", (14,), 25, notes=("Read quickly.",))
-    data = ArrayDataset(torch.zeros(30, 14), torch.arange(30) % 25, spec, official_test=vectors(4))
-    lines = data.describe(samples=1)
-    assert lines[0] == "data: 30 vectors of 14 numbers, classification into 25 classes."
-    assert lines[1] == "An official test set of 4 examples is kept for the test part."
-    assert lines[2].endswith(", 19 1 (3.3 %) and 5 more") and lines[3] == "Read quickly."
-    assert lines[5].split()[-2:] == ["...", "target"] and lines[5].split()[11] == "x12"
-    structured = Spec("vector", "structured", (2,), 6, target_shape=(2, 3))
-    lines = ArrayDataset(torch.zeros(2, 2), torch.arange(12.0).reshape(2, 2, 3), structured).describe(1)
-    assert "targets of shape 2 x 3" in lines[0] and lines[-1].endswith("0, 1, 2, 3, ...")
-
-
-def test_describe_nothing():
-    empty = Subset(vectors(), torch.zeros(0, dtype=torch.int64))
-    assert empty.describe() == ["data: 0 vectors of 2 numbers, classification into 2 classes."]

@@ -9,18 +9,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from lamina._errors import ArgumentError, DataError
 from lamina.data import _download, store
-from lamina.data._download import File, Resuming, UnreachableError, fetch
+from lamina.data._download import File
 from lamina.data.store import NamedSet, _require, find, get, places
 
 IMAGES, LABELS = bytes(range(256)) * 800, b"labels" * 50
@@ -28,71 +24,6 @@ IMAGES, LABELS = bytes(range(256)) * 800, b"labels" * 50
 
 def published(name, data, **about):
     return File(name, len(data), hashlib.sha256(data).hexdigest(), **about)
-
-
-class Server:
-    """Serves `files`, and breaks in the ways that the tests ask for."""
-
-    def __init__(self):
-        self.files, self.asked = {}, []  # asked: (path, Range)
-        self.ranges, self.lengths, self.cuts, self.stall = True, True, [], threading.Event()
-        self.stall.set()
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                server.answer(self)
-                self.close_connection = True
-
-            def log_message(self, *_):
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-        self.address = f"http://127.0.0.1:{self._http.server_port}"
-
-    def answer(self, request):
-        wanted = request.headers.get("Range")
-        self.asked.append((request.path, wanted))
-        data = self.files.get(request.path)
-        if data is None:
-            return request.send_error(404)
-        begin = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and self.ranges else 0
-        if begin >= len(data):
-            return request.send_error(416)
-        request.send_response(206 if begin else 200)
-        if self.lengths:
-            request.send_header("Content-Length", str(len(data) - begin))
-        if begin:
-            request.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
-        request.send_header("Connection", "close")
-        request.end_headers()
-        self.stall.wait(timeout=10)
-        request.wfile.write(data[begin:][: self.cuts.pop(0)] if self.cuts else data[begin:])
-
-    def close(self):
-        self.stall.set()
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
-
-
-@pytest.fixture
-def server():
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def dead():
-    """An address where nobody listens."""
-    server = Server()
-    server.close()
-    return server.address
 
 
 @pytest.fixture
@@ -112,34 +43,6 @@ def small(server, monkeypatch, tmp_path):
 
 def at(monkeypatch, *addresses):
     monkeypatch.setitem(store.SETS, "small", replace(store.SETS["small"], addresses=addresses))
-
-
-@contextmanager
-def ordinary_user():
-    """Be somebody whom permissions bind, also when the tests run as root."""
-    if os.geteuid() != 0:
-        yield
-        return
-    import pooch  # noqa: F401  (modules that an ordinary user may be unable to load)
-    import requests.exceptions  # noqa: F401
-
-    try:
-        os.seteuid(65534)
-    except OSError:
-        pytest.skip("needs an ordinary user")
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that an ordinary user can reach."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
 
 
 # Downloading
@@ -272,20 +175,6 @@ def test_without_a_network_the_sentence_says_what_to_put_where(small, monkeypatc
         get("small")
 
 
-def test_a_server_that_does_not_answer(server, tmp_path, monkeypatch):
-    monkeypatch.setenv("no_proxy", "*")
-    server.files["/a"] = b"data"
-    server.stall.clear()
-    downloader = Resuming(tmp_path / "a.part", 4, lambda have: None, timeout=0.1)
-    with pytest.raises(UnreachableError, match="the connection broke after 0 of 4 bytes"):
-        downloader(server.address + "/a", tmp_path / "a", None)
-
-
-def test_an_address_that_is_none(tmp_path):
-    with pytest.raises(UnreachableError, match="nonsense/a: unknown url type"):
-        fetch(File("a", 1, "0" * 64), ["nonsense"], tmp_path)
-
-
 def test_two_downloads_at_once(server, small):
     small.mkdir(parents=True)
     with open(small / "images.gz.part", "ab") as part:
@@ -295,7 +184,7 @@ def test_two_downloads_at_once(server, small):
     assert server.asked == []
 
 
-def test_a_read_only_cache(small, open_folder, monkeypatch):
+def test_a_read_only_cache(small, open_folder, ordinary_user, monkeypatch):
     monkeypatch.setattr(store, "cache", lambda: open_folder)
     open_folder.chmod(0o555)
     message = (
@@ -399,7 +288,7 @@ def test_files_that_are_not_the_official_ones(small, content, message):
     assert (small / "images.gz").read_bytes() == content  # it may be the user's own file: never deleted
 
 
-def test_a_file_that_may_not_be_read(small, open_folder, monkeypatch):
+def test_a_file_that_may_not_be_read(small, open_folder, ordinary_user, monkeypatch):
     monkeypatch.setattr(store, "cache", lambda: open_folder)
     get("small")
     (open_folder / "small" / "images.gz").chmod(0o000)

@@ -182,15 +182,6 @@ def test_a_forgotten_stream_is_collected(generator):
     assert closed.is_set()
 
 
-def test_expects_knows_the_next_batch(generator):
-    order = orders(generator)
-    with Stream(example, TARGETS, order, shape=SHAPE) as stream:
-        assert stream.expects(order[0]) and not stream.expects(order[1])
-        next(stream)
-        assert stream.expects(order[1]) and not stream.expects(order[1][:-1])
-    assert not stream.expects(order[1])
-
-
 def test_an_empty_order_and_an_empty_batch():
     assert list(Stream(example, TARGETS, [], shape=SHAPE)) == []
     ((inputs, targets),) = Stream(example, TARGETS, [torch.zeros(0, dtype=torch.int64)], shape=SHAPE)

@@ -96,7 +96,7 @@ def test_affine_pullback_equals_autograd(batch, generator):
 
 
 def scalar_chain(residual):
-    """Ex. 2.3 and Ex. 4.2: one node a layer, no biases, the loss (y_3 - 1)^2 / 2."""
+    """Ex. 2.3 and Ex. 4.2: one node per layer, no biases, the loss (y_3 - 1)^2 / 2."""
     w = torch.tensor([0.7, -1.2, 0.4], dtype=D, requires_grad=True)
     y = [torch.tensor(0.8, dtype=D)]
     for k in range(3):
@@ -236,7 +236,7 @@ def test_shapes_and_lengths_are_checked():
     ):
         C.layer_jacobian(vector, W, d_tanh, residual=True)
     message = (
-        r"must have one entry a layer and `features` one more, got 1, 1, 1 and 1: `features` starts with the input"
+        r"must have one entry per layer and `features` one more, got 1, 1, 1 and 1: `features` starts with the input"
     )
     with pytest.raises(ArgumentError, match=message):
         C.chain_gradients(vector, [vector], [vector], [W], [d_tanh])

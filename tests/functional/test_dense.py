@@ -201,7 +201,7 @@ def test_widths_are_checked(function):
 
 def test_lengths_are_checked():
     W, b = torch.ones(2, 2), torch.ones(2)
-    message = r"`weights`, `biases` and `activations` must have one entry a layer, got 2, 1 and 2: use None"
+    message = r"`weights`, `biases` and `activations` must have one entry per layer, got 2, 1 and 2: use None"
     for function in (N.feedforward, N.forward_propagation):
         with pytest.raises(ArgumentError, match=message):
             function(b, [W, W], [b], [tanh, tanh])

@@ -49,7 +49,7 @@ def stacked(members):
 
 
 def together(hypers):
-    """Make one record whose numbers are vectors with one entry a member."""
+    """Make one record whose numbers are vectors with one entry per member."""
     fields = vars(hypers[0])
     return type(hypers[0])(**{f: torch.tensor([getattr(h, f) for h in hypers], dtype=D) for f in fields})
 
@@ -107,7 +107,7 @@ def test_vmap_equals_separate_runs(name):
     alone = stacked([O.iterate(parabola, start(), row, hyper, steps=20) for hyper in hypers])
     for key in alone:
         assert (mapped[key] - alone[key]).abs().max() <= 1e-14
-    # the state can be mapped over as well, with one count a member
+    # the state can be mapped over as well, with one count per member
     state = row.init(stacked([start()] * 3))._replace(step=torch.zeros(3, dtype=torch.int64))
     theta, state = vmap(lambda p, g, s: row.update(p, g, s, hypers[0]))(
         stacked([start()] * 3), parabola(stacked([start()] * 3)), state
@@ -204,7 +204,7 @@ def test_adam_as_printed_and_as_corrected():
 @pytest.mark.notes("N1.47")
 def test_moments_of_a_constant_gradient_are_corrected_to_it():
     theta, ones = {"t": torch.zeros(1, dtype=D)}, {"t": torch.ones(1, dtype=D)}
-    state = O.adam_init(theta)
+    state = O.start(theta, moments=2)
     for _ in range(5):
         theta, state = O.adam(theta, ones, state, O.Adam())
     m1, m2 = (moment["t"].item() for moment in state.moments)
@@ -392,7 +392,7 @@ def test_the_penalty_adds_two_lambda_theta():
     strength, tau = 0.3, 0.1
     theta = {"w": torch.tensor([1.0, -2.0], dtype=D)}
     grads = {"w": grad(lambda w: penalty([w], strength))(theta["w"])}
-    moved, _ = O.gradient_descent(theta, grads, O.gradient_descent_init(theta), O.GradientDescent(tau))
+    moved, _ = O.gradient_descent(theta, grads, O.start(theta), O.GradientDescent(tau))
     torch.testing.assert_close(moved["w"], (1 - 2 * tau * strength) * theta["w"], rtol=1e-14, atol=1e-14)
     w = torch.nn.Parameter(theta["w"].clone())
     w.grad = torch.zeros_like(w)
@@ -452,7 +452,7 @@ def test_soft_threshold_is_nonexpansive_and_shrinks(values, threshold):
 def test_the_first_step_of_adam_has_length_tau(values, rate):
     g = {"t": torch.tensor(values, dtype=D)}
     theta = {"t": torch.zeros(len(values), dtype=D)}
-    moved, _ = O.adam(theta, g, O.adam_init(theta), O.Adam(rate))
+    moved, _ = O.adam(theta, g, O.start(theta, moments=2), O.Adam(rate))
     large = g["t"].abs() > 1e-3
     torch.testing.assert_close(moved["t"][large], -rate * g["t"].sign()[large], rtol=1e-4, atol=0)
     assert (moved["t"].abs() <= rate * (1 + 1e-9)).all()

@@ -116,7 +116,7 @@ def test_widths_that_do_not_fit():
 
 
 def scalar_product(factors):
-    """The bounds for one node a layer, where both are the absolute value of the product."""
+    """The bounds for one node per layer, where both are the absolute value of the product."""
     low, high = product_bounds(torch.as_tensor(factors, dtype=torch.float64).reshape(-1, 1, 1))
     assert low == high
     return high.item()

@@ -6,7 +6,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError
 from lamina.functional.recurrent import gru_step, lstm_step, rnn_step
-from lamina.layers.cells import GRUCell, LSTMCell, RNNCell, check_cell_options
+from lamina.layers.cells import GRUCell, LSTMCell, RNNCell, _check_cell_options
 
 
 def normal(generator, *shape):
@@ -129,12 +129,12 @@ def test_wrong_arguments_get_a_sentence():
 
 def test_options_that_a_cell_does_not_have_get_a_sentence():
     with pytest.raises(ArgumentError, match="`cell` must be one of 'rnn', 'gru', 'lstm', got 'mgu'"):
-        check_cell_options("mgu", ())
+        _check_cell_options("mgu", ())
     with pytest.raises(
         ArgumentError, match="`memory_bias` is not an option of the cell 'rnn': only 'gru' and 'lstm' have"
     ):
-        check_cell_options("rnn", ("memory_bias",))
+        _check_cell_options("rnn", ("memory_bias",))
     with pytest.raises(ArgumentError, match="`activation` is not an option of the cell 'gru': only 'rnn' has it"):
-        check_cell_options("gru", ("reset", "activation"))
+        _check_cell_options("gru", ("reset", "activation"))
     with pytest.raises(ArgumentError, match="`peephole` is not an option of the cell 'lstm': no cell has it"):
-        check_cell_options("lstm", ("scale", "initialization", "peephole"))
+        _check_cell_options("lstm", ("scale", "initialization", "peephole"))

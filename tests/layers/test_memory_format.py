@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import lamina
-from lamina.layers.memory_format import prefers_channels_last, to_channels_last
+from lamina.layers.memory_format import _prefers_channels_last, to_channels_last
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,6 @@ def test_ordinary_inputs_come_out_channels_last(generator):
 
 def test_where_it_does_not_win_nothing_changes():
     double = nn.Conv2d(3, 8, 3).double()
-    assert not prefers_channels_last(double)
+    assert not _prefers_channels_last(double)
     assert to_channels_last(double).weight.is_contiguous()
-    assert not prefers_channels_last(lamina.build("fnn", inputs=4, outputs=2))
+    assert not _prefers_channels_last(lamina.build("fnn", inputs=4, outputs=2))

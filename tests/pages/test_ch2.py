@@ -9,7 +9,7 @@ import torch
 
 from lamina._catalogue import items
 from lamina._errors import DataError
-from lamina.architectures.python_code import folded
+from lamina.architectures.python_code import _folded
 from lamina.drawing.scene import Picture, Text
 from lamina.experiments.trained import EAGER, train
 from lamina.functional.losses import binary_cross_entropy
@@ -141,7 +141,7 @@ def test_the_exported_program_gives_the_surface(setup):
     exec(compile(code, "network.py", "exec"), space)
     mine = space["predict"](given.grid(ch2_playground.SIDE).tolist())
     assert torch.allclose(mine.double().T.reshape(shares.shape), shares, atol=1e-5)
-    assert [tuple(W.shape) for W, _ in folded(network)] == [tuple(W.shape) for W in network.weights]
+    assert [tuple(W.shape) for W, _ in _folded(network)] == [tuple(W.shape) for W in network.weights]
 
 
 def test_the_comments_of_the_program_make_the_same_network_and_data():

@@ -51,7 +51,6 @@ class AlexNetConfig:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check every option."""
         check_options(self.inputs, self.outputs, self.initialization, self.scale, self.width)
         choice("form", self.form, FORMS)
         between("dropout", self.dropout, 0, 1, open_high=True)

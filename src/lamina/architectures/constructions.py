@@ -57,7 +57,7 @@ def approximate(
     above("gain", gain, 0)
     sigma, g = get_activation(activation), as_generator(seed)
     if len(inputs) != len(targets):
-        raise ShapeError(f"`targets` must have one row an input ({len(inputs)}), got {len(targets)}.")
+        raise ShapeError(f"`targets` must have one row per input ({len(inputs)}), got {len(targets)}.")
     u, s = inputs.cpu(), targets.cpu()  # the solver for problems without full rank exists on the CPU only
     low, high = u.min(0).values, u.max(0).values
     slopes = torch.randn(u.shape[1], width, generator=g, dtype=u.dtype) * gain
@@ -88,9 +88,6 @@ def approximation_errors(
         gain: how steep the hidden units are.
         points: how many equally spaced points are fitted and compared.
         seed: the hidden layer of every width starts from this number.
-
-    Returns:
-        The largest absolute error for each width.
 
     >>> small, large = approximation_errors(torch.sin, [2, 32])
     >>> large < 1e-6 < small
@@ -225,9 +222,6 @@ def shallow_tent_map(layers: int) -> FNN:
     Args:
         layers: the number k of iterations.
 
-    Returns:
-        The network with one hidden layer.
-
     >>> shallow_tent_map(3).config.widths
     (1, 8, 1)
     """
@@ -255,9 +249,6 @@ def linear_pieces(network: FNN, low: float = 0.0, high: float = 1.0) -> int:
         network: a network with activations relu and identity.
         low: the left end of the interval.
         high: the right end.
-
-    Returns:
-        The number of maximal intervals on which the network is affine.
 
     >>> linear_pieces(tent_map(5)), linear_pieces(shallow_tent_map(5))
     (32, 32)

@@ -1,7 +1,7 @@
 r"""Ways to write a sequence with a network that gives the probabilities of the next word.
 
 A writer is a function: it takes the words written last and a state, and returns the logits of the next words and the
-new state. `EncoderDecoder.writer` gives one, and so does a language model. All sequences of a batch are written
+new state. `EncoderDecoder.write` is one, and so is that of a language model. All sequences of a batch are written
 together; one that has ended is filled with the end word.
 """
 
@@ -21,7 +21,6 @@ Writer = Callable[[Tensor, State], tuple[Tensor, State]]
 _SAMPLING = 0x53414D50  # the stream of random numbers that sampling uses
 
 
-@torch.no_grad()
 def greedy(
     write: Writer, state: State, start: Int[Tensor, " batch"], end: int, max_steps: int, never: Sequence[int] = ()
 ) -> Int[Tensor, "batch time"]:
@@ -45,17 +44,7 @@ def greedy(
     >>> greedy(count, torch.zeros(1, 1, 1), torch.tensor([1]), end=4, max_steps=9).tolist()
     [[2, 3, 4]]
     """
-    at_least("max_steps", max_steps, 1)
-    words, written = start, []
-    ended = torch.zeros_like(start, dtype=torch.bool)
-    for _ in range(max_steps):
-        logits, state = write(words, state)
-        words = torch.where(ended, end, _without(logits, never).argmax(-1))
-        ended = ended | (words == end)
-        written.append(words)
-        if bool(ended.all()):
-            break
-    return torch.stack(written, 1)
+    return sample(write, state, start, end, max_steps, temperature=0.0, never=never)
 
 
 @torch.no_grad()

@@ -177,9 +177,6 @@ def fnn_from_weights(
         activation: a name for all hidden layers, or one name a hidden layer.
         last_activation: the activation of the last layer.
 
-    Returns:
-        The network, in the precision of the weights.
-
     >>> network = fnn_from_weights([torch.tensor([[2.0]])], [torch.tensor([1.0])], "relu")
     >>> network(torch.tensor([3.0])).tolist()
     [7.0]

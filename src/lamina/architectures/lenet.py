@@ -50,7 +50,6 @@ class LeNet5Config:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check every option."""
         check_options(self.inputs, self.outputs, self.initialization, self.scale)
         default_initialization(self.activation)
         choice("pooling", self.pooling, ("average", "max"))
@@ -159,7 +158,6 @@ class LeNet5OriginalConfig:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check every option."""
         check_options(self.inputs, self.outputs, self.initialization, self.scale)
         if self.inputs not in ((1, 32, 32), (1, 28, 28)):
             raise ArgumentError(

@@ -1,7 +1,6 @@
 """Logical functions as networks (§1.6, §2 of the notes): OR and AND as perceptrons, XOR with one hidden layer."""
 
 from dataclasses import dataclass
-from itertools import product
 
 import torch
 from torch import nn
@@ -11,7 +10,7 @@ from lamina._types import Float, Seed, Tensor
 from lamina.architectures.fnn import FNN, fnn_from_weights
 from lamina.architectures.perceptron import Perceptron, PerceptronConfig
 from lamina.functional.activations import ACTIVATIONS, heaviside
-from lamina.functional.dense import affine, forward_propagation
+from lamina.functional.dense import forward_propagation
 
 TRUTH_INPUTS = ((0, 0), (1, 0), (0, 1), (1, 1))
 """The rows of a truth table in the notes' order; true is 1, false is 0."""
@@ -53,9 +52,6 @@ def logic_gate(gate: str, robust: bool = False, activation: str = "heaviside", g
         activation: "heaviside", or a smooth one that approximates it for a large `gain`.
         gain: a factor on all weights and biases; it sharpens a smooth activation.
 
-    Returns:
-        A perceptron, for XOR a network with one hidden layer of two nodes.
-
     >>> gate = logic_gate("xor")
     >>> gate(torch.tensor(TRUTH_INPUTS, dtype=torch.float32)).flatten().tolist()
     [0.0, 1.0, 1.0, 0.0]
@@ -86,7 +82,7 @@ def pre_activations(gate: str, robust: bool = False) -> Float[Tensor, "4 node"]:
         robust: whether to use the biases with a margin.
 
     Returns:
-        One column a node, hidden nodes first.
+        One column per node, hidden nodes first.
 
     >>> pre_activations("or").flatten().tolist(), pre_activations("or", robust=True).abs().min().item()
     ([-1.0, 0.0, 0.0, 1.0], 0.5)
@@ -95,34 +91,6 @@ def pre_activations(gate: str, robust: bool = False) -> Float[Tensor, "4 node"]:
     u = torch.tensor(TRUTH_INPUTS, dtype=torch.float32)
     _, z = forward_propagation(u, weights, biases, [heaviside] * len(weights))
     return torch.cat(z, dim=-1)
-
-
-def perceptron_truth_tables(bound: float = 2.0, step: float = 0.25) -> set[tuple[int, ...]]:
-    """List the truth tables of two inputs that some perceptron computes, by trying weights and biases on a grid.
-
-    XOR and its negation are missing for every grid: $b < 0$, $W_1 + b >= 0$, $W_2 + b >= 0$ add up to
-    $W_1 + W_2 + b >= -b > 0$, so that a perceptron which is right in three rows is wrong in the fourth.
-
-    Notes: N1.78 (§1.6).
-
-    Args:
-        bound: the largest absolute value of a weight or bias.
-        step: the distance of neighbors on the grid.
-
-    Returns:
-        Outputs in the order of `TRUTH_INPUTS`.
-
-    >>> found = perceptron_truth_tables()
-    >>> len(found), TRUTH_TABLES["xor"] in found
-    (14, False)
-    """
-    above("step", step, 0)
-    above("bound", bound, 0)
-    grid = torch.arange(-bound, bound + step / 2, step)
-    W1, W2, b = torch.tensor(list(product(grid.tolist(), repeat=3))).T
-    u = torch.tensor(TRUTH_INPUTS, dtype=torch.float32)
-    outputs = heaviside(affine(u, torch.stack([W1, W2], dim=1), b))
-    return {tuple(row) for row in outputs.T.unique(dim=0).int().tolist()}
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,11 @@ _LAYERS = {"sigmoid": "nn.Sigmoid()", "tanh": "nn.Tanh()", "relu": "nn.ReLU()", 
 _WIDE = 64
 
 
-def folded(network: FNN) -> list[tuple[Float[Tensor, "out feature"], Float[Tensor, " out"]]]:
+def _folded(network: FNN) -> list[tuple[Float[Tensor, "out feature"], Float[Tensor, " out"]]]:
     r"""Give weight and bias of each layer as the network uses them after training.
 
     A layer with batch normalization is one affine map then: $\gamma (W y - \mu) / \sqrt{\sigma^2 + \epsilon} + \beta$
     with the running averages.
-
-    Args:
-        network: any feedforward network.
-
-    >>> from lamina.architectures.fnn import FNNConfig
-    >>> network = FNN(FNNConfig(2, 1, hidden=(3,)))
-    >>> [tuple(W.shape) for W, _ in folded(network)]
-    [(3, 2), (1, 3)]
     """
     found = []
     for layer, W, b in zip(network.layers, network.weights, network.biases, strict=True):
@@ -80,7 +72,7 @@ def python_code(
     for (n_in, n_out), name in zip(pairwise(widths), config.activations, strict=True):
         layers.append(f"nn.Linear({n_in}, {n_out})" + ("" if name == "identity" else f", {_LAYERS[name]}"))
     names = tuple(features) or tuple(f"u{place + 1}" for place in range(inputs))
-    values = [part for pair in folded(network) for part in pair]
+    values = [part for pair in _folded(network) for part in pair]
     parts = [_HEAD.format(name="-".join(map(str, widths)), inputs=" ".join(f"<{name}>" for name in names))]
     parts += [f"# {line}" for line in made.strip().splitlines()]
     parts += [f"MEAN = {tuple(map(float, mean))!r}", f"STD = {tuple(map(float, std))!r}"]
@@ -108,7 +100,7 @@ _TAIL = """with torch.no_grad():
 
 @torch.no_grad()
 def predict(points):
-    '''Return the probabilities of the classes, or the predicted numbers, one row a point.'''
+    '''Return the probabilities of the classes, or the predicted numbers, one row per point.'''
     u, mean, std = (torch.tensor(numbers, dtype=torch.float64) for numbers in (points, MEAN, STD))
     y = network(((u - mean) / std).float())
     if not CLASSES:

@@ -43,7 +43,6 @@ class _Config:
     recompute: int = 0
 
     def __post_init__(self) -> None:
-        """Check every option."""
         check_options(self.inputs, self.outputs, self.initialization, self.scale, self.width)
         choice("block", self.block, BLOCKS)
         at_least("recompute", self.recompute, 0)
@@ -87,7 +86,6 @@ class ResNetConfig(_Config):
     stem: str = "imagenet"
 
     def __post_init__(self) -> None:
-        """Check every option."""
         super().__post_init__()
         choice("depth", self.depth, _COUNTS)
         choice("stem", self.stem, ("imagenet", "cifar"))
@@ -120,7 +118,6 @@ class CifarResNetConfig(_Config):
     shortcut: str | None = None
 
     def __post_init__(self) -> None:
-        """Check every option."""
         super().__post_init__()
         if self.shortcut is not None:
             choice("shortcut", self.shortcut, SHORTCUTS)

@@ -8,8 +8,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
 from lamina._types import Float, Int, Num, Seed, Tensor
-from lamina.architectures.decoding import greedy
-from lamina.architectures.recurrent import (
+from lamina.architectures._sequences import (
     POOLING,
     Lengths,
     RecurrentConfig,
@@ -21,6 +20,7 @@ from lamina.architectures.recurrent import (
     make_recurrent,
     pool_states,
 )
+from lamina.architectures.decoding import greedy
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
 from lamina.layers.initialized import linear
@@ -282,7 +282,7 @@ class Bridge(nn.Module):
         self.cell_maps = nn.ModuleList(linear(2 * hidden, hidden, seed=g) for _ in range(layers if cell_state else 0))
 
     def forward(self, state: State) -> State:
-        """Return one state a layer from the states of both directions, ordered as `Recurrent` returns them."""
+        """Return one state per layer from the states of both directions, ordered as `Recurrent` returns them."""
         if isinstance(state, Tensor):
             return torch.tanh(_merge(self.hidden_maps, state))
         return torch.tanh(_merge(self.hidden_maps, state[0])), _merge(self.cell_maps, state[1])
@@ -307,9 +307,6 @@ def teacher_inputs(targets: Num[Tensor, "batch time *feature"], start: float) ->
     Args:
         targets: the words or vectors to be written.
         start: what is read at the first step.
-
-    Returns:
-        A tensor like `targets`.
 
     >>> teacher_inputs(torch.tensor([[5, 6, 7]]), start=0).tolist()
     [[0, 5, 6]]

@@ -29,115 +29,85 @@ class Entry:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def _entry(name: str, title: str, place: str, home: str, parameters: int, **options: Any) -> Entry:
+_SMALL = {"stem": "cifar", "inputs": (3, 32, 32), "outputs": 10}
+_Row = tuple[str, str, int, dict[str, Any]]
+
+
+def _entries(home: str, place: str, *rows: _Row) -> list[Entry]:
+    """Make the rows of one class: name, title, number of parameters, and what the name sets."""
     module, network = home.split(":")
-    return Entry(name, title, place, f"lamina.architectures.{module}", f"{network}Config", network, parameters, options)
+    names = f"lamina.architectures.{module}", f"{network}Config", network
+    return [Entry(name, title, place, *names, parameters, options) for name, title, parameters, options in rows]
 
 
 TABLE: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        _entry("perceptron", "perceptron, eq. (1)", "§1, N1.02", "perceptron:Perceptron", 4, inputs=3),
-        _entry("logic-gate", "OR, AND and XOR with given weights", "§2, N2.09", "logic:LogicGate", 9),
-        _entry("fnn", "feedforward network, eq. (2)", "§2, N2.04", "fnn:FNN", 109386, inputs=784, outputs=10),
-        _entry("lenet5", "LeNet-5 as in the notes", "§3, N3.07", "lenet:LeNet5", 61706),
-        _entry("lenet5-1998", "LeNet-5 as published in 1998", "§3, N3.07", "lenet:LeNet5Original", 60000),
-        _entry("alexnet", "AlexNet in one column", "§3.5, N3.50", "alexnet:AlexNet", 62378344, form="one-column"),
-        _entry(
-            "alexnet-2012",
-            "AlexNet of 2012 in two groups",
-            "§3.5, N3.50",
-            "alexnet:AlexNet",
-            60965224,
-            form="two-group",
+        *_entries("perceptron:Perceptron", "§1, N1.02", ("perceptron", "perceptron, eq. (1)", 4, {"inputs": 3})),
+        *_entries("logic:LogicGate", "§2, N2.09", ("logic-gate", "OR, AND and XOR with given weights", 9, {})),
+        *_entries(
+            "fnn:FNN",
+            "§2, N2.04",
+            ("fnn", "feedforward network, eq. (2)", 109386, {"inputs": 784, "outputs": 10}),
         ),
-        _entry(
-            "alexnet-torchvision",
-            "AlexNet in torchvision's layout",
-            "§3.5, N3.50",
+        *_entries("lenet:LeNet5", "§3, N3.07", ("lenet5", "LeNet-5 as in the notes", 61706, {})),
+        *_entries("lenet:LeNet5Original", "§3, N3.07", ("lenet5-1998", "LeNet-5 as published in 1998", 60000, {})),
+        *_entries(
             "alexnet:AlexNet",
-            61100840,
-            form="torchvision",
-            inputs=(3, 224, 224),
+            "§3.5, N3.50",
+            ("alexnet", "AlexNet in one column", 62378344, {"form": "one-column"}),
+            ("alexnet-2012", "AlexNet of 2012 in two groups", 60965224, {"form": "two-group"}),
+            (
+                "alexnet-torchvision",
+                "AlexNet in torchvision's layout",
+                61100840,
+                {"form": "torchvision", "inputs": (3, 224, 224)},
+            ),
         ),
-        _entry(
-            "dense-resnet",
-            "simplified ResNet, eq. (9)",
-            "§4, N4.04",
+        *_entries(
             "dense_resnet:DenseResNet",
-            7618,
-            inputs=2,
-            outputs=2,
+            "§4, N4.04",
+            ("dense-resnet", "simplified ResNet, eq. (9)", 7618, {"inputs": 2, "outputs": 2}),
         ),
-        _entry(
-            "neural-ode", "Neural ODE with Euler or RK4 steps", "§4, N4.16", "ode:NeuralODE", 12, inputs=2, outputs=2
+        *_entries(
+            "ode:NeuralODE",
+            "§4, N4.16",
+            ("neural-ode", "Neural ODE with Euler or RK4 steps", 12, {"inputs": 2, "outputs": 2}),
         ),
-        _entry("resnet18", "ResNet18", "§4.2, N4.33", "resnet:ResNet", 11689512, depth=18),
-        _entry("resnet34", "ResNet34", "§4.2, N4.33", "resnet:ResNet", 21797672, depth=34),
-        _entry("resnet50", "ResNet50", "§4.2, N4.33", "resnet:ResNet", 25557032, depth=50),
-        _entry(
-            "resnet18-cifar",
-            "ResNet18 with a stem for 32x32 images",
-            "§4.2, N4.33",
+        *_entries(
             "resnet:ResNet",
-            11173962,
-            depth=18,
-            stem="cifar",
-            inputs=(3, 32, 32),
-            outputs=10,
+            "§4.2, N4.33",
+            ("resnet18", "ResNet18", 11689512, {"depth": 18}),
+            ("resnet34", "ResNet34", 21797672, {"depth": 34}),
+            ("resnet50", "ResNet50", 25557032, {"depth": 50}),
+            ("resnet18-cifar", "ResNet18 with a stem for 32x32 images", 11173962, {"depth": 18, **_SMALL}),
         ),
-        _entry(
-            "cifar-resnet",
-            "CIFAR ResNet of depth 6n+2 or 9n+2",
-            "§4.1, N4.28",
+        *_entries(
             "resnet:CifarResNet",
-            269722,
-        ),
-        _entry(
-            "resnet164",
-            "pre-activation ResNet-164",
             "§4.1, N4.28",
-            "resnet:CifarResNet",
-            1703258,
-            depth=164,
-            block="preactivation",
+            ("cifar-resnet", "CIFAR ResNet of depth 6n+2 or 9n+2", 269722, {}),
+            ("resnet164", "pre-activation ResNet-164", 1703258, {"depth": 164, "block": "preactivation"}),
+            ("resnet1001", "pre-activation ResNet-1001", 10327706, {"depth": 1001, "block": "preactivation"}),
         ),
-        _entry(
-            "resnet1001",
-            "pre-activation ResNet-1001",
-            "§4.1, N4.28",
-            "resnet:CifarResNet",
-            10327706,
-            depth=1001,
-            block="preactivation",
-        ),
-        _entry(
-            "one-to-many",
-            "recurrent, one input, many outputs",
-            "§5, N5.09",
+        *_entries(
             "recurrent:OneToMany",
-            14528,
-            inputs=8,
-            outputs=8,
+            "§5, N5.09",
+            ("one-to-many", "recurrent, one input, many outputs", 14528, {"inputs": 8, "outputs": 8}),
         ),
-        _entry(
-            "many-to-one",
-            "recurrent, many inputs, one output",
-            "§5, N5.10",
+        *_entries(
             "recurrent:ManyToOne",
-            14144,
-            inputs=8,
-            outputs=2,
+            "§5, N5.10",
+            ("many-to-one", "recurrent, many inputs, one output", 14144, {"inputs": 8, "outputs": 2}),
         ),
-        _entry(
-            "many-to-many",
-            "recurrent, one output for each input",
-            "§5, N5.12",
+        *_entries(
             "recurrent:ManyToMany",
-            14528,
-            inputs=8,
-            outputs=8,
+            "§5, N5.12",
+            ("many-to-many", "recurrent, one output for each input", 14528, {"inputs": 8, "outputs": 8}),
         ),
-        _entry("seq2seq", "encoder and decoder", "§5, N5.11", "seq2seq:EncoderDecoder", 41344, inputs=32, outputs=32),
+        *_entries(
+            "seq2seq:EncoderDecoder",
+            "§5, N5.11",
+            ("seq2seq", "encoder and decoder", 41344, {"inputs": 32, "outputs": 32}),
+        ),
     )
 }

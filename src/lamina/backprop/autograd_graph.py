@@ -65,9 +65,6 @@ def autograd_graph(output: Tensor, named: Mapping[str, Tensor]) -> AutogradGraph
         output: the tensor to start from, usually a loss.
         named: names for the leaves, for example `dict(model.named_parameters())`; others are named by their shape.
 
-    Returns:
-        The graph.
-
     >>> import torch
     >>> w = torch.tensor([2.0], requires_grad=True)
     >>> print(autograd_graph((w * w).sum(), {"w": w}).text())

@@ -34,7 +34,7 @@ class ForwardPass:
     Notes: N2.70 (§2.5).
 
     Args:
-        features: the feature vectors $y^{[0]}, \dots, y^{[L]}$, one row a sample.
+        features: the feature vectors $y^{[0]}, \dots, y^{[L]}$, one row per sample.
         pre_activations: the vectors $z^{[1]}, \dots, z^{[L]}$.
     """
 
@@ -86,10 +86,7 @@ def forward(
         weights: the L matrices W, first layer first, each (n_out, n_in).
         biases: the L vectors b.
         activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one a row.
-
-    Returns:
-        All features and pre-activations.
+        inputs: the samples u, one per row.
 
     >>> forward([torch.tensor([[1.0, 1.0]])], [torch.tensor([-1.0])], ["relu"], torch.tensor([[2.0, 3.0]])).outputs
     tensor([[4.]])
@@ -123,12 +120,9 @@ def backpropagate(
         weights: the L matrices W, first layer first, each (n_out, n_in).
         biases: the L vectors b.
         activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one a row.
+        inputs: the samples u, one per row.
         targets: their supervision: numbers in the shape of the outputs for "mse" and "bce", class numbers for "nll".
         loss: one of `LOSSES`.
-
-    Returns:
-        The loss and its gradients.
 
     >>> u, S = torch.tensor([[3.0]]), torch.tensor([[5.0]])
     >>> backpropagate([torch.tensor([[2.0]])], [torch.zeros(1)], ["identity"], u, S)
@@ -169,7 +163,7 @@ def output_gradient(
         loss: one of `LOSSES`; it depends on the last layer only.
 
     Returns:
-        The loss and the gradient, one row a sample.
+        The loss and the gradient, one row per sample.
 
     >>> cache = forward([torch.zeros(1, 1)], [torch.zeros(1)], ["sigmoid"], torch.ones(1, 1))
     >>> value, z_bar = output_gradient(cache, "sigmoid", torch.ones(1, 1), "bce")
@@ -210,12 +204,9 @@ def pull_through_activation(
 
     Args:
         activation: the name of sigma.
-        pre_activations: z, one row a sample.
+        pre_activations: z, one row per sample.
         features: y, which softmax needs.
         cotangent: the gradient with respect to y.
-
-    Returns:
-        The gradient with respect to z.
 
     >>> z = torch.tensor([[-1.0, 1.0]])
     >>> pull_through_activation("relu", z, z.relu(), torch.tensor([[5.0, 5.0]])).tolist()
@@ -238,16 +229,7 @@ def backpropagate_by_sample(
 
     Notes: N2.79 (§2.5, Remark 2.5 (ii)).
 
-    Args:
-        weights: the L matrices W, first layer first, each (n_out, n_in).
-        biases: the L vectors b.
-        activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one a row.
-        targets: their supervision.
-        loss: one of `LOSSES`.
-
-    Returns:
-        The loss and its gradients.
+    The arguments are those of `backpropagate`.
 
     >>> u, S = torch.tensor([[3.0], [1.0]]), torch.tensor([[5.0], [2.0]])
     >>> backpropagate_by_sample([torch.tensor([[2.0]])], [torch.zeros(1)], ["identity"], u, S).biases
@@ -292,9 +274,6 @@ def unflatten(
         vector: theta.
         widths: the widths n_0, ..., n_L of the layers.
 
-    Returns:
-        The weights and the biases.
-
     >>> weights, biases = unflatten(torch.tensor([1.0, 2.0, 3.0]), [2, 1])
     >>> weights[0].tolist(), biases[0].tolist()
     ([[1.0, 2.0]], [3.0])
@@ -326,7 +305,7 @@ def objective(
 
     Args:
         activations: the names of the activations.
-        inputs: the samples u, one a row.
+        inputs: the samples u, one per row.
         targets: their supervision.
         loss: one of `LOSSES`.
 
@@ -363,7 +342,7 @@ def _in_range(targets: Tensor, high: int) -> None:
 def _check(weights: Sequence[Tensor], biases: Sequence[Tensor], activations: Sequence[str], inputs: Tensor) -> None:
     if not len(weights) == len(biases) == len(activations) or not weights:
         raise ArgumentError(
-            "`weights`, `biases` and `activations` must have one entry a layer, at least one, "
+            "`weights`, `biases` and `activations` must have one entry per layer, at least one, "
             f"got {len(weights)}, {len(biases)} and {len(activations)}."
         )
     if inputs.ndim != 2 or len(inputs) == 0:

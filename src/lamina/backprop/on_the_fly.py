@@ -37,7 +37,7 @@ def train_on_the_fly(
         weights: the L matrices W, first layer first, each (n_out, n_in).
         biases: the L vectors b.
         activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one a row.
+        inputs: the samples u, one per row.
         targets: their supervision.
         loss: one of `backpropagation.LOSSES`.
         optimizer: a row of `OPTIMIZERS`.

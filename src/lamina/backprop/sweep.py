@@ -23,7 +23,7 @@ class Line:
         name: "z", "y", "loss", "z_bar", "W_bar", "b_bar" or "y_bar"; W_bar and b_bar are those of $W^{[l-1]}$ and
             $b^{[l-1]}$, y_bar is that of $y^{[l-1]}$.
         formula: what is computed, in LaTeX.
-        value: the result; one row a sample for z, y and their gradients.
+        value: the result; one row per sample for z, y and their gradients.
     """
 
     phase: str
@@ -46,13 +46,7 @@ def sweep(
     Notes: N2.77, N2.80 (§2.5, Alg. 6).
     Corrects: E36, the gradient of the input is not formed.
 
-    Args:
-        weights: the L matrices W, first layer first, each (n_out, n_in).
-        biases: the L vectors b.
-        activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one a row.
-        targets: their supervision.
-        loss: one of `backpropagation.LOSSES`.
+    The arguments are those of `backpropagation.backpropagate`.
 
     Returns:
         2L lines forward, one for the loss, 4L - 1 backward.

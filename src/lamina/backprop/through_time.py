@@ -78,9 +78,6 @@ def backpropagate_through_time(
         state: the state before the first step; zeros when None.
         activation: the name of sigma.
 
-    Returns:
-        The loss and the gradients.
-
     >>> u, S = torch.tensor([[[1.0], [1.0]]]), torch.tensor([[[0.0], [1.0]]])
     >>> W_in, b, W_out = torch.tensor([[1.0, 1.0]]), torch.zeros(1), torch.tensor([[1.0]])
     >>> result = backpropagate_through_time(u, S, W_in, b, W_out, activation="identity")

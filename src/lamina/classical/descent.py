@@ -12,7 +12,7 @@ import torch
 
 from lamina._errors import above, at_least
 from lamina._types import Float, Tensor
-from lamina.functional.optimizers import GradientDescent, Params, gradient_descent, gradient_descent_init
+from lamina.functional.optimizers import GradientDescent, Params, gradient_descent, start
 
 Objective = Callable[[Params], tuple[Tensor, Params]]
 """Parameters to (loss, gradient)."""
@@ -49,9 +49,6 @@ def learning_problem(
         loss: a function of outputs and targets that gives one number.
         inputs: all samples.
         targets: their supervision.
-
-    Returns:
-        A function that gives the loss and its gradient at given parameters.
 
     >>> half = lambda y, s: 0.5 * (y - s).square().mean()
     >>> problem = learning_problem(lambda p, u: p["w"] * u, half, torch.tensor([2.0]), torch.tensor([4.0]))
@@ -93,7 +90,7 @@ def descend(objective: Objective, params: Params, learning_rate: float, steps: i
     """
     above("learning_rate", learning_rate, 0)
     at_least("steps", steps, 0)
-    state, hyper = gradient_descent_init(params), GradientDescent(learning_rate)
+    state, hyper = start(params), GradientDescent(learning_rate)
     losses = []
     for _ in range(steps):
         loss, gradient = objective(params)

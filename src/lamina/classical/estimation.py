@@ -51,9 +51,6 @@ def sample_estimates(
         draws: the number of data sets.
         seed: an integer or a generator.
 
-    Returns:
-        The estimates, one a row.
-
     >>> mean = lambda u, s: s.mean()
     >>> noise = lambda g: (torch.zeros(4), torch.randn(4, generator=g))
     >>> sample_estimates(mean, noise, draws=3).shape
@@ -118,9 +115,6 @@ def decompose(estimates: Float[Tensor, " draw *shape"], truth: Float[Tensor, "*s
         estimates: the estimates, one a row.
         truth: what they estimate.
 
-    Returns:
-        The three numbers.
-
     >>> decompose(torch.tensor([1.0, 3.0]), torch.tensor(1.0))
     Decomposition(total=2.0, squared_bias=1.0, variance=1.0)
     """
@@ -141,7 +135,7 @@ def decompose_predictions(predictions: Float[Tensor, "draw point"], truth: Float
     Corrects: E19, bias and variance are measured on predictions.
 
     Args:
-        predictions: the predictions at all points, one fitted model a row.
+        predictions: the predictions at all points, one fitted model per row.
         truth: the true values without noise.
 
     Returns:

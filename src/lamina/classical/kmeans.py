@@ -107,13 +107,10 @@ def update(
     Corrects: E13, the mean of an empty cluster is 0/0.
 
     Args:
-        points: one point a row.
+        points: one point per row.
         labels: the cluster of each point.
         centroids: the centroids before the step; an empty cluster may keep its own.
         empty: one of `EMPTY`; with "farthest" the m-th empty cluster gets the m-th farthest point from its centroid.
-
-    Returns:
-        The centroids after the step.
 
     >>> points, labels = torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([0, 0, 0])
     >>> update(points, labels, torch.tensor([[0.0], [9.0]])).tolist()
@@ -164,14 +161,11 @@ def first_centroids(
     Notes: N1.31, N1.34 (§1.2, Alg. 1, Fig. 4).
 
     Args:
-        points: one point a row.
+        points: one point per row.
         clusters: the number k of centroids.
         start: one of `STARTS`.
         restarts: the number of runs.
         seed: an integer or a generator; numbers are drawn on the CPU.
-
-    Returns:
-        The centroids of each run.
 
     >>> first_centroids(torch.tensor([[1.0], [1.0]]), 2, restarts=3).squeeze(-1).tolist()
     [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
@@ -198,7 +192,7 @@ def half_steps(
     Notes: N1.31, N1.34 (§1.2, Alg. 1, Fig. 4).
 
     Args:
-        points: one point a row.
+        points: one point per row.
         centroids: the first centroids.
         empty: one of `EMPTY`.
 

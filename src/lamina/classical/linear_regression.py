@@ -57,12 +57,9 @@ def squared_error(
 
     Args:
         weight: the d weights, or d weights for each of several outputs.
-        inputs: one example a row.
+        inputs: one example per row.
         targets: the supervision of each example.
         scaling: one of `SCALINGS`.
-
-    Returns:
-        The loss, a number that is not negative and convex in W.
 
     >>> U, S = torch.tensor([[1.0], [2.0]]), torch.tensor([1.0, 3.0])
     >>> squared_error(torch.tensor([1.0]), U, S).item(), squared_error(torch.tensor([1.0]), U, S, "sum").item()
@@ -124,11 +121,8 @@ def normal_equations(
     Corrects: E12, the formula needs rank U = d.
 
     Args:
-        inputs: one example a row, with linearly independent columns.
+        inputs: one example per row, with linearly independent columns.
         targets: the supervision of each example.
-
-    Returns:
-        The minimizer.
 
     >>> normal_equations(torch.tensor([[1.0], [1.0]]), torch.tensor([1.0, 3.0])).tolist()
     [2.0]
@@ -154,7 +148,7 @@ def fit(inputs: Float[Tensor, "batch feature"], targets: Float[Tensor, " batch *
     Differs: torch.linalg.lstsq gives the solution of least norm on the CPU only.
 
     Args:
-        inputs: one example a row.
+        inputs: one example per row.
         targets: the supervision of each example, one number or several.
 
     Returns:

@@ -54,9 +54,6 @@ def fit(points: Float[Tensor, "batch feature"], components: int | None = None) -
         points: N points, one a row.
         components: how many directions to keep; all min(N, d) when None.
 
-    Returns:
-        The directions and their variances.
-
     >>> result = fit(torch.tensor([[0.0, 0.0], [2.0, 2.0], [4.0, 4.0]], dtype=torch.float64), components=1)
     >>> result.components.round(decimals=4).tolist(), round(result.explained_variance.item(), 6)
     ([[0.7071, 0.7071]], 5.333333)

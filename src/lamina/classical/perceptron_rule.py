@@ -68,9 +68,6 @@ def learn(
         weight: the first weights; zeros when None.
         bias: the first bias.
 
-    Returns:
-        The neuron and the number of its errors over time.
-
     >>> fit = learn(torch.tensor(TRUTH_TABLE_INPUTS), torch.tensor([0.0, 1.0, 1.0, 1.0]))
     >>> fit.predict(torch.tensor(TRUTH_TABLE_INPUTS)).tolist()
     [0.0, 1.0, 1.0, 1.0]

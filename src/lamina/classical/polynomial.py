@@ -64,7 +64,7 @@ class DegreeSearch:
 
 
 def vandermonde(points: Float[Tensor, " batch"], degree: int) -> Float[Tensor, "batch coefficient"]:
-    r"""Give the powers of each point, one point a row.
+    r"""Give the powers of each point, one point per row.
 
     $$U_{ij} = (u^{(i)})^j, \qquad i = 1, \dots, N, \quad j = 0, \dots, r$$
 
@@ -174,9 +174,6 @@ def choose_degree(
         validation_points: other places, used for the comparison only.
         validation_targets: the values there.
         degrees: the degrees to try; each costs one fit.
-
-    Returns:
-        The best fit and the errors of all.
 
     >>> u, v = torch.linspace(0, 1, 9, dtype=torch.float64), torch.linspace(0.05, 0.95, 5, dtype=torch.float64)
     >>> choose_degree(u, u**2, v, v**2, degrees=(0, 1, 2)).best.degree

@@ -29,7 +29,7 @@ def from_arrays(
     """Make a dataset of arrays, tensors or nested lists.
 
     Args:
-        inputs: one example a row. Three axes are gray pictures, four are pictures with the channels (1 or 3) second or
+        inputs: one example per row. Three axes are gray pictures, four pictures with the channels (1 or 3) second or
             last; bytes stay bytes. Everything else is vectors.
         targets: whole numbers, truth values or text are classes; floats [N] or [N, outputs] are real targets; floats
             or bytes with more axes (pictures) are structured targets.

@@ -55,9 +55,6 @@ def augment(
         seed: which experiment.
         step: which update; together with the place in the batch it decides all random numbers.
 
-    Returns:
-        A batch of the same shape and type.
-
     >>> images = torch.tensor([1, 2, 3], dtype=torch.uint8).repeat(4, 1, 1, 1)
     >>> augment(images, Augment(flip=True), seed=0, step=0)[:, 0, 0].tolist()
     [[1, 2, 3], [3, 2, 1], [3, 2, 1], [1, 2, 3]]

@@ -94,7 +94,8 @@ class Spec:
 
     def as_dict(self) -> dict[str, Any]:
         """Give plain JSON values; `from_dict` takes them back."""
-        return {name: _as_list(value) for name, value in asdict(self).items()}
+        plain: dict[str, Any] = _as_list(asdict(self))
+        return plain
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Spec":
@@ -104,11 +105,7 @@ class Spec:
         >>> Spec.from_dict(spec.as_dict()) == spec
         True
         """
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise DataError(
-                f"a description of data has the unknown fields {unknown}: a newer Lamina may have written it."
-            )
+        _check_fields(cls, values, "description of data")
         return cls(**{name: _as_tuple(value) for name, value in values.items()})
 
 
@@ -172,7 +169,7 @@ class ArrayDataset(BaseDataset):
     """Examples that lie in memory.
 
     Args:
-        inputs: one example a row: bytes or floats for pictures, float64 for a table, floats for vectors.
+        inputs: one example per row: bytes or floats for pictures, float64 for a table, floats for vectors.
         targets: int64 labels, real targets, or tensors.
         spec: what they are.
         groups: a number for each row; rows of one number stay in one part of a split.
@@ -304,8 +301,17 @@ def _hash_rows(rows: Tensor) -> Tensor:
     return torch.from_numpy((mixed @ (factors | np.uint64(1))).view(np.int64))
 
 
+def _check_fields(kind: type[Any], values: Mapping[str, Any], what: str) -> None:
+    """Refuse stored values that a record has no fields for."""
+    unknown = sorted(set(values) - {field.name for field in fields(kind)})
+    if unknown:
+        raise DataError(f"a {what} has the unknown fields {unknown}: a newer Lamina may have written it.")
+
+
 def _as_list(value: Any) -> Any:
-    return [_as_list(part) for part in value] if isinstance(value, tuple) else value
+    if isinstance(value, dict):
+        return {name: _as_list(part) for name, part in value.items()}
+    return [_as_list(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def _as_tuple(value: Any) -> Any:

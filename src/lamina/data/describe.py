@@ -108,7 +108,7 @@ def _examples(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
 
 
 def example_lines(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
-    """Write texts or tokens and what belongs to them, one example a line.
+    """Write texts or tokens and what belongs to them, one example per line.
 
     >>> spec = Spec("tokens", "classification", (2,), 2, ("no", "yes"), symbols=("a", "b"))
     >>> example_lines(spec, torch.tensor([[1, 0]]), torch.tensor([1]))

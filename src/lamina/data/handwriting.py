@@ -21,9 +21,6 @@ def as_mnist(strokes: Float[Tensor, "row column"], *, box: int = BOX, side: int 
         box: the longer side of the character.
         side: the side of the picture.
 
-    Returns:
-        A picture with values in [0, 1].
-
     Raises:
         DataError: there is no ink.
 

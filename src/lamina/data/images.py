@@ -1,4 +1,4 @@
-"""A folder of pictures as a dataset: one folder a class, or one folder and a table of labels.
+"""A folder of pictures as a dataset: one folder per class, or one folder and a table of labels.
 
 Every picture becomes bytes of one common shape (channels, height, width), see `lamina.data.pictures`. They are gray
 when all are gray, else RGB. Their size is the common one when all have one and no side is longer than 256; else it is

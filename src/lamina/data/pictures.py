@@ -133,9 +133,6 @@ def read_image(
         inputs: (channels, height, width) as in the `spec` of the training data; None keeps what the file has.
         resize: "crop", "fit" or "stretch".
 
-    Returns:
-        Bytes of the shape `inputs`.
-
     >>> from PIL import Image
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

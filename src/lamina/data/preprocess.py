@@ -10,7 +10,7 @@ are prepared by `tokens.TextPreprocess`.
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ import torch
 from lamina._errors import DataError, DataWarning, choice
 from lamina._types import Float, Num, Tensor
 from lamina.data.augment import Augment
-from lamina.data.dataset import Dataset, Spec, Subset, all_targets
+from lamina.data.dataset import Dataset, Spec, Subset, _as_list, _as_tuple, _check_fields, all_targets
 from lamina.data.source import Source
 
 RESIZE = ("fit", "crop", "stretch")
@@ -241,7 +241,7 @@ class Preprocess:
 
     def as_dict(self) -> dict[str, Any]:
         """Give plain JSON values; `from_dict` takes them back, every number exactly."""
-        return {**_plain(asdict(self)), "spec": self.spec.as_dict()}
+        return {**_as_list(asdict(self)), "spec": self.spec.as_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Preprocess":
@@ -252,10 +252,8 @@ class Preprocess:
         >>> Preprocess.from_dict(prepare.as_dict()) == prepare
         True
         """
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise DataError(f"a preprocessing has the unknown fields {unknown}: a newer Lamina may have written it.")
-        rest = {name: _tuples(value) for name, value in values.items() if name != "spec"}
+        _check_fields(cls, values, "preprocessing")
+        rest = {name: _as_tuple(value) for name, value in values.items() if name != "spec"}
         return cls(Spec.from_dict(values["spec"]), **rest)
 
 
@@ -427,13 +425,3 @@ def _constant(numbers: tuple[float, ...], device: torch.device) -> Tensor:
 
 def _numbers(values: Tensor) -> tuple[float, ...]:
     return tuple(values.double().flatten().tolist())
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value

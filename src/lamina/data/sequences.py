@@ -1,10 +1,12 @@
 r"""Made-up sequences that show what a recurrent network can and cannot do (§5 of the notes), each from a seed.
 
 Tokens are int64 [count, time] and mean the words of `spec.symbols`; series are float [count, time, feature]. Labels
-are one a sequence ("classification") or one a step ("tagging", IGNORE where no answer is asked for).
+are one per sequence ("classification") or one per step ("tagging", IGNORE where no answer is asked for).
 """
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -42,10 +44,7 @@ def agreement(count: int = 3000, gap: int = 10, seed: Seed = 0) -> ArrayDataset:
     words = torch.randint(3, 3 + len(FILLERS), (count, gap), generator=g)
     inputs = torch.cat([torch.zeros(count, 1, dtype=torch.int64), 1 + labels[:, None], words], 1)
     symbols = ("the", "cat", "cats", *FILLERS)
-    spec = Spec(
-        "tokens", "classification", (gap + 2,), 2, ("was", "were"), target="verb", source="agreement", symbols=symbols
-    )
-    return _dataset(inputs, labels, spec)
+    return _dataset(inputs, labels, "agreement", ("was", "were"), symbols, target="verb")
 
 
 def adding(count: int = 6000, length: int = 50, seed: Seed = 0) -> ArrayDataset:
@@ -108,18 +107,7 @@ def copying(count: int = 6000, delay: int = 20, memory: int = 5, symbols: int = 
     inputs = torch.cat([kept, blanks[:, : delay - 1], sign, blanks[:, delay - 1 :]], 1)
     targets = torch.cat([torch.zeros(count, delay + memory, dtype=torch.int64), kept], 1)
     names = ("_", *_letters(symbols))
-    time = delay + 2 * memory
-    spec = Spec(
-        "tokens",
-        "tagging",
-        (time,),
-        symbols + 1,
-        names,
-        source="copy",
-        target_shape=(time,),
-        symbols=(*names, ">"),
-    )
-    return _dataset(inputs, targets, spec)
+    return _dataset(inputs, targets, "copy", names, (*names, ">"))
 
 
 def order_only(count: int = 3000, length: int = 10, symbols: int = 8, seed: Seed = 0) -> ArrayDataset:
@@ -150,16 +138,8 @@ def order_only(count: int = 3000, length: int = 10, symbols: int = 8, seed: Seed
     inputs = torch.stack([one, other], 1).flatten(0, 1)[:count]
     labels = ((inputs == 0).long().argmax(1) > (inputs == 1).long().argmax(1)).long()
     groups = _fingerprints(one.clamp(min=1)).unique(return_inverse=True)[1]  # partners are equal when A is B
-    spec = Spec(
-        "tokens",
-        "classification",
-        (length,),
-        2,
-        ("A before B", "B before A"),
-        source="order",
-        symbols=("A", "B", *_letters(symbols)),
-    )
-    return ArrayDataset(inputs, labels, spec, groups.repeat_interleave(2)[:count])
+    data = _dataset(inputs, labels, "order", ("A before B", "B before A"), ("A", "B", *_letters(symbols)))
+    return replace(data, groups=groups.repeat_interleave(2)[:count])
 
 
 def next_input(count: int = 3000, length: int = 12, symbols: int = 4, seed: Seed = 0) -> ArrayDataset:
@@ -185,18 +165,7 @@ def next_input(count: int = 3000, length: int = 12, symbols: int = 4, seed: Seed
     at_least("symbols", symbols, 2)
     inputs = torch.randint(symbols, (count, length), generator=as_generator(seed))
     targets = torch.nn.functional.pad(inputs[:, 1:], (0, 1), value=IGNORE)
-    names = tuple(_letters(symbols))
-    spec = Spec(
-        "tokens",
-        "tagging",
-        (length,),
-        symbols,
-        names,
-        source="next-input",
-        target_shape=(length,),
-        symbols=names,
-    )
-    return _dataset(inputs, targets, spec)
+    return _dataset(inputs, targets, "next-input", _letters(symbols), _letters(symbols))
 
 
 def wave(
@@ -241,7 +210,12 @@ def _letters(count: int) -> tuple[str, ...]:
     return tuple(chr(ord("a") + i) if i < 26 else f"s{i}" for i in range(count))
 
 
-def _dataset(inputs: Tensor, targets: Tensor, spec: Spec) -> ArrayDataset:
-    """Make a dataset in which equal sequences stay together in a split."""
+def _dataset(
+    inputs: Tensor, targets: Tensor, source: str, classes: tuple[str, ...], symbols: tuple[str, ...], target: str = ""
+) -> ArrayDataset:
+    """Make a dataset of tokens with one label per sequence or per step; equal sequences stay together in a split."""
+    task, shape = "classification" if targets.ndim == 1 else "tagging", tuple(targets.shape[1:])
+    about: dict[str, Any] = {"target": target, "source": source, "target_shape": shape, "symbols": symbols}
+    spec = Spec("tokens", task, tuple(inputs.shape[1:]), len(classes), classes, **about)
     different, groups = _fingerprints(inputs).unique(return_inverse=True)
     return ArrayDataset(inputs, targets, spec, groups if len(different) < len(inputs) else None)

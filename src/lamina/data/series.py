@@ -15,9 +15,9 @@ import torch
 
 from lamina._errors import DataError, at_least
 from lamina._types import Float, Int, Seed, Tensor
+from lamina.data._columns import check_column, read_column
 from lamina.data.cells import Format, read_cells, shown
 from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset
-from lamina.data.tables import check_column, read_column
 
 _TIMES = ("date", "time", "datetime", "timestamp", "month", "day", "year", "week", "hour")
 
@@ -27,7 +27,7 @@ class SeriesDataset(BaseDataset):
     """Windows of a series.
 
     Args:
-        values: the measurements, one moment a row.
+        values: the measurements, one moment per row.
         wanted: which columns are to be predicted.
         window: how many moments are read.
         horizon: how many are predicted, or with `each_step` how far ahead every step looks.

@@ -181,9 +181,6 @@ def k_fold(
         seed: which division.
         groups: a number for each example; those of `dataset` when not given.
 
-    Returns:
-        k pairs of a training and a validation part.
-
     >>> from lamina.data.synthetic import blobs
     >>> [(len(train), len(validation)) for train, validation in k_fold(blobs(10), 3)]
     [(6, 4), (7, 3), (7, 3)]

@@ -112,10 +112,6 @@ class Stream:
         """The bytes of the batches that are decoded or in work and not yet handed out; `peak` is the most ever held."""
         return sum(batch.inputs.nbytes for batch in self._pending)
 
-    def expects(self, indices: Int[Tensor, " _"]) -> bool:
-        """Say whether the next batch is the one with these indices."""
-        return bool(self._pending) and self._pending[0].indices.equal(indices.cpu())
-
     def _refill(self) -> None:
         for indices in islice(self._rest, self._ahead - len(self._pending)):
             out = torch.empty((len(indices), *self._shape), dtype=self._dtype)

@@ -1,283 +1,138 @@
 """Every equation of the notes, once, as a pure function of tensors; the formula and its place are in the docstring."""
 
-from lamina.functional.activations import (
-    ACTIVATIONS,
-    Activation,
-    default_initialization,
-    get_activation,
-    heaviside,
-    heaviside_derivative,
-    identity,
-    identity_derivative,
-    leaky_relu,
-    leaky_relu_derivative,
-    probabilities,
-    relu,
-    relu_derivative,
-    sigmoid,
-    sigmoid_derivative,
-    softmax,
-    softmax_jacobian,
-    softmax_vjp,
-    tanh,
-    tanh_derivative,
-)
-from lamina.functional.chain_rule import (
-    activation_pullback,
-    affine_pullback,
-    chain_gradients,
-    chain_product,
-    hadamard,
-    layer_jacobian,
-)
-from lamina.functional.clipping import (
-    CLIPPERS,
-    clip,
-    clip_by_global_norm,
-    clip_by_tensor_norm,
-    clip_by_value,
-    global_norm,
-)
-from lamina.functional.convolution import (
-    convolution,
-    convolve1d,
-    convolve2d,
-    convolve_functions,
-    convolve_indexed,
-    convolve_on_integers,
-    correlate2d,
-    correlation,
-    dice_sum_distribution,
-    filter_parameter_count,
-    flatten,
-    output_size,
-    pad,
-    receptive_field,
-    windows,
-)
-from lamina.functional.dense import (
-    affine,
-    collapse_affine,
-    depth,
-    feedforward,
-    forward_propagation,
-    is_deep,
-    layer,
-    neuron,
-    parameter_count,
-)
-from lamina.functional.encoding import embedding, one_hot
-from lamina.functional.initialization import (
-    INITIALIZATIONS,
-    constant,
-    draw,
-    fans,
-    gaussian,
-    glorot,
-    he,
-    memory_bias,
-    xavier,
-)
-from lamina.functional.losses import (
-    bernoulli_likelihood,
-    binary_cross_entropy,
-    cross_entropy_cases,
-    mse_half,
-    negative_log_likelihood,
-    penalty,
-    squared_error,
-    sum_over_time,
-)
-from lamina.functional.metrics import (
-    Calibration,
-    ForecastErrors,
-    accuracy,
-    auc,
-    calibration,
-    confusion,
-    f1_scores,
-    forecast_errors,
-    naive_forecast,
-    perplexity,
-    r2,
-    sequence_accuracy,
-    token_accuracy,
-)
-from lamina.functional.normalization import (
-    batch_norm,
-    batch_norm_statistics,
-    check_response_constants,
-    local_response_norm,
-    local_response_norm_within,
-    normalize,
-    update_running_statistics,
-)
-from lamina.functional.ode import STEPS, euler_step, integrate, interpolate, layer_dynamics, rk4_step, trajectory
-from lamina.functional.optimizers import (
-    OPTIMIZERS,
-    Adam,
-    GradientDescent,
-    Momentum,
-    Optimizer,
-    ProximalGradient,
-    State,
-    adam,
-    adam_init,
-    epoch_batches,
-    gradient_descent,
-    gradient_descent_init,
-    iterate,
-    momentum,
-    momentum_init,
-    per_member,
-    proximal_gradient,
-    proximal_threshold,
-    sample_indices,
-    soft_threshold,
-)
-from lamina.functional.pooling import average_pool, max_pool
-from lamina.functional.random import as_generator, dropout, hash_bits, uniform
-from lamina.functional.recurrent import gru_step, hidden, lstm_step, output_step, rnn_step, unroll, valid_steps
-from lamina.functional.residual import product_bounds, residual_branch, residual_step, zero_pad_projection
-
-__all__ = [
-    "ACTIVATIONS",
-    "CLIPPERS",
-    "INITIALIZATIONS",
-    "OPTIMIZERS",
-    "STEPS",
-    "Activation",
-    "Adam",
-    "Calibration",
-    "ForecastErrors",
-    "GradientDescent",
-    "Momentum",
-    "Optimizer",
-    "ProximalGradient",
-    "State",
-    "accuracy",
-    "activation_pullback",
-    "adam",
-    "adam_init",
-    "affine",
-    "affine_pullback",
-    "as_generator",
-    "auc",
-    "average_pool",
-    "batch_norm",
-    "batch_norm_statistics",
-    "bernoulli_likelihood",
-    "binary_cross_entropy",
-    "calibration",
-    "chain_gradients",
-    "chain_product",
-    "check_response_constants",
-    "clip",
-    "clip_by_global_norm",
-    "clip_by_tensor_norm",
-    "clip_by_value",
-    "collapse_affine",
-    "confusion",
-    "constant",
-    "convolution",
-    "convolve1d",
-    "convolve2d",
-    "convolve_functions",
-    "convolve_indexed",
-    "convolve_on_integers",
-    "correlate2d",
-    "correlation",
-    "cross_entropy_cases",
-    "default_initialization",
-    "depth",
-    "dice_sum_distribution",
-    "draw",
-    "dropout",
-    "embedding",
-    "epoch_batches",
-    "euler_step",
-    "f1_scores",
-    "fans",
-    "feedforward",
-    "filter_parameter_count",
-    "flatten",
-    "forecast_errors",
-    "forward_propagation",
-    "gaussian",
-    "get_activation",
-    "global_norm",
-    "glorot",
-    "gradient_descent",
-    "gradient_descent_init",
-    "gru_step",
-    "hadamard",
-    "hash_bits",
-    "he",
-    "heaviside",
-    "heaviside_derivative",
-    "hidden",
-    "identity",
-    "identity_derivative",
-    "integrate",
-    "interpolate",
-    "is_deep",
-    "iterate",
-    "layer",
-    "layer_dynamics",
-    "layer_jacobian",
-    "leaky_relu",
-    "leaky_relu_derivative",
-    "local_response_norm",
-    "local_response_norm_within",
-    "lstm_step",
-    "max_pool",
-    "memory_bias",
-    "momentum",
-    "momentum_init",
-    "mse_half",
-    "naive_forecast",
-    "negative_log_likelihood",
-    "neuron",
-    "normalize",
-    "one_hot",
-    "output_size",
-    "output_step",
-    "pad",
-    "parameter_count",
-    "penalty",
-    "per_member",
-    "perplexity",
-    "probabilities",
-    "product_bounds",
-    "proximal_gradient",
-    "proximal_threshold",
-    "r2",
-    "receptive_field",
-    "relu",
-    "relu_derivative",
-    "residual_branch",
-    "residual_step",
-    "rk4_step",
-    "rnn_step",
-    "sample_indices",
-    "sequence_accuracy",
-    "sigmoid",
-    "sigmoid_derivative",
-    "soft_threshold",
-    "softmax",
-    "softmax_jacobian",
-    "softmax_vjp",
-    "squared_error",
-    "sum_over_time",
-    "tanh",
-    "tanh_derivative",
-    "token_accuracy",
-    "trajectory",
-    "uniform",
-    "unroll",
-    "update_running_statistics",
-    "valid_steps",
-    "windows",
-    "xavier",
-    "zero_pad_projection",
-]
+from lamina.functional.activations import ACTIVATIONS as ACTIVATIONS
+from lamina.functional.activations import Activation as Activation
+from lamina.functional.activations import default_initialization as default_initialization
+from lamina.functional.activations import get_activation as get_activation
+from lamina.functional.activations import heaviside as heaviside
+from lamina.functional.activations import heaviside_derivative as heaviside_derivative
+from lamina.functional.activations import identity as identity
+from lamina.functional.activations import identity_derivative as identity_derivative
+from lamina.functional.activations import leaky_relu as leaky_relu
+from lamina.functional.activations import leaky_relu_derivative as leaky_relu_derivative
+from lamina.functional.activations import probabilities as probabilities
+from lamina.functional.activations import relu as relu
+from lamina.functional.activations import relu_derivative as relu_derivative
+from lamina.functional.activations import sigmoid as sigmoid
+from lamina.functional.activations import sigmoid_derivative as sigmoid_derivative
+from lamina.functional.activations import softmax as softmax
+from lamina.functional.activations import softmax_jacobian as softmax_jacobian
+from lamina.functional.activations import softmax_vjp as softmax_vjp
+from lamina.functional.activations import tanh as tanh
+from lamina.functional.activations import tanh_derivative as tanh_derivative
+from lamina.functional.chain_rule import activation_pullback as activation_pullback
+from lamina.functional.chain_rule import affine_pullback as affine_pullback
+from lamina.functional.chain_rule import chain_gradients as chain_gradients
+from lamina.functional.chain_rule import chain_product as chain_product
+from lamina.functional.chain_rule import hadamard as hadamard
+from lamina.functional.chain_rule import layer_jacobian as layer_jacobian
+from lamina.functional.clipping import CLIPPERS as CLIPPERS
+from lamina.functional.clipping import clip as clip
+from lamina.functional.clipping import clip_by_global_norm as clip_by_global_norm
+from lamina.functional.clipping import clip_by_tensor_norm as clip_by_tensor_norm
+from lamina.functional.clipping import clip_by_value as clip_by_value
+from lamina.functional.clipping import global_norm as global_norm
+from lamina.functional.convolution import convolution as convolution
+from lamina.functional.convolution import convolve1d as convolve1d
+from lamina.functional.convolution import convolve2d as convolve2d
+from lamina.functional.convolution import convolve_functions as convolve_functions
+from lamina.functional.convolution import convolve_indexed as convolve_indexed
+from lamina.functional.convolution import convolve_on_integers as convolve_on_integers
+from lamina.functional.convolution import correlate2d as correlate2d
+from lamina.functional.convolution import correlation as correlation
+from lamina.functional.convolution import dice_sum_distribution as dice_sum_distribution
+from lamina.functional.convolution import filter_parameter_count as filter_parameter_count
+from lamina.functional.convolution import flatten as flatten
+from lamina.functional.convolution import output_size as output_size
+from lamina.functional.convolution import pad as pad
+from lamina.functional.convolution import receptive_field as receptive_field
+from lamina.functional.convolution import windows as windows
+from lamina.functional.dense import affine as affine
+from lamina.functional.dense import collapse_affine as collapse_affine
+from lamina.functional.dense import depth as depth
+from lamina.functional.dense import feedforward as feedforward
+from lamina.functional.dense import forward_propagation as forward_propagation
+from lamina.functional.dense import is_deep as is_deep
+from lamina.functional.dense import layer as layer
+from lamina.functional.dense import neuron as neuron
+from lamina.functional.dense import parameter_count as parameter_count
+from lamina.functional.encoding import embedding as embedding
+from lamina.functional.encoding import one_hot as one_hot
+from lamina.functional.initialization import INITIALIZATIONS as INITIALIZATIONS
+from lamina.functional.initialization import constant as constant
+from lamina.functional.initialization import draw as draw
+from lamina.functional.initialization import fans as fans
+from lamina.functional.initialization import gaussian as gaussian
+from lamina.functional.initialization import glorot as glorot
+from lamina.functional.initialization import he as he
+from lamina.functional.initialization import memory_bias as memory_bias
+from lamina.functional.initialization import xavier as xavier
+from lamina.functional.losses import bernoulli_likelihood as bernoulli_likelihood
+from lamina.functional.losses import binary_cross_entropy as binary_cross_entropy
+from lamina.functional.losses import cross_entropy_cases as cross_entropy_cases
+from lamina.functional.losses import mse_half as mse_half
+from lamina.functional.losses import negative_log_likelihood as negative_log_likelihood
+from lamina.functional.losses import penalty as penalty
+from lamina.functional.losses import squared_error as squared_error
+from lamina.functional.losses import sum_over_time as sum_over_time
+from lamina.functional.metrics import Calibration as Calibration
+from lamina.functional.metrics import ForecastErrors as ForecastErrors
+from lamina.functional.metrics import accuracy as accuracy
+from lamina.functional.metrics import auc as auc
+from lamina.functional.metrics import calibration as calibration
+from lamina.functional.metrics import confusion as confusion
+from lamina.functional.metrics import f1_scores as f1_scores
+from lamina.functional.metrics import forecast_errors as forecast_errors
+from lamina.functional.metrics import naive_forecast as naive_forecast
+from lamina.functional.metrics import perplexity as perplexity
+from lamina.functional.metrics import r2 as r2
+from lamina.functional.metrics import sequence_accuracy as sequence_accuracy
+from lamina.functional.metrics import token_accuracy as token_accuracy
+from lamina.functional.normalization import batch_norm as batch_norm
+from lamina.functional.normalization import batch_norm_statistics as batch_norm_statistics
+from lamina.functional.normalization import check_response_constants as check_response_constants
+from lamina.functional.normalization import local_response_norm as local_response_norm
+from lamina.functional.normalization import local_response_norm_within as local_response_norm_within
+from lamina.functional.normalization import normalize as normalize
+from lamina.functional.normalization import update_running_statistics as update_running_statistics
+from lamina.functional.ode import STEPS as STEPS
+from lamina.functional.ode import euler_step as euler_step
+from lamina.functional.ode import integrate as integrate
+from lamina.functional.ode import interpolate as interpolate
+from lamina.functional.ode import layer_dynamics as layer_dynamics
+from lamina.functional.ode import rk4_step as rk4_step
+from lamina.functional.ode import trajectory as trajectory
+from lamina.functional.optimizers import OPTIMIZERS as OPTIMIZERS
+from lamina.functional.optimizers import Adam as Adam
+from lamina.functional.optimizers import GradientDescent as GradientDescent
+from lamina.functional.optimizers import Momentum as Momentum
+from lamina.functional.optimizers import Optimizer as Optimizer
+from lamina.functional.optimizers import ProximalGradient as ProximalGradient
+from lamina.functional.optimizers import State as State
+from lamina.functional.optimizers import adam as adam
+from lamina.functional.optimizers import epoch_batches as epoch_batches
+from lamina.functional.optimizers import gradient_descent as gradient_descent
+from lamina.functional.optimizers import iterate as iterate
+from lamina.functional.optimizers import momentum as momentum
+from lamina.functional.optimizers import per_member as per_member
+from lamina.functional.optimizers import proximal_gradient as proximal_gradient
+from lamina.functional.optimizers import proximal_threshold as proximal_threshold
+from lamina.functional.optimizers import sample_indices as sample_indices
+from lamina.functional.optimizers import soft_threshold as soft_threshold
+from lamina.functional.optimizers import start as start
+from lamina.functional.pooling import average_pool as average_pool
+from lamina.functional.pooling import max_pool as max_pool
+from lamina.functional.random import as_generator as as_generator
+from lamina.functional.random import dropout as dropout
+from lamina.functional.random import uniform as uniform
+from lamina.functional.recurrent import gru_step as gru_step
+from lamina.functional.recurrent import hidden as hidden
+from lamina.functional.recurrent import lstm_step as lstm_step
+from lamina.functional.recurrent import output_step as output_step
+from lamina.functional.recurrent import rnn_step as rnn_step
+from lamina.functional.recurrent import unroll as unroll
+from lamina.functional.recurrent import valid_steps as valid_steps
+from lamina.functional.residual import product_bounds as product_bounds
+from lamina.functional.residual import residual_branch as residual_branch
+from lamina.functional.residual import residual_step as residual_step
+from lamina.functional.residual import zero_pad_projection as zero_pad_projection

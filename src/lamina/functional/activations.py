@@ -80,9 +80,6 @@ def leaky_relu(y: Float[Tensor, "..."], slope: float = 0.1) -> Float[Tensor, "..
         y: numbers of any shape.
         slope: the factor alpha on negative numbers.
 
-    Returns:
-        A tensor like `y`.
-
     >>> leaky_relu(torch.tensor([-2.0, 2.0]), 0.5).tolist()
     [-1.0, 2.0]
     """
@@ -170,9 +167,6 @@ def leaky_relu_derivative(z: Float[Tensor, "..."], slope: float = 0.1) -> Float[
         z: pre-activations of any shape.
         slope: the factor alpha on negative numbers.
 
-    Returns:
-        A tensor like `z`.
-
     >>> leaky_relu_derivative(torch.tensor([-1.0, 0.0, 2.0]), 0.5).tolist()
     [0.5, 0.5, 1.0]
     """
@@ -221,9 +215,6 @@ def softmax_vjp(
         probabilities: the output of softmax.
         cotangent: the derivative of a scalar with respect to that output.
 
-    Returns:
-        The derivative of the scalar with respect to the input of softmax.
-
     >>> softmax_vjp(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).tolist()
     [0.25, -0.25]
     """
@@ -242,9 +233,6 @@ def probabilities(logits: Float[Tensor, "*batch label"]) -> Float[Tensor, "*batc
 
     Args:
         logits: outputs before the last activation; the last axis has size 1 for two categories.
-
-    Returns:
-        Numbers in [0, 1] that sum to 1 along the last axis.
 
     >>> probabilities(torch.tensor([[0.0]])).tolist(), probabilities(torch.tensor([[2.0, 2.0]])).tolist()
     ([[0.5, 0.5]], [[0.5, 0.5]])

@@ -48,9 +48,6 @@ def activation_pullback(
         pre_activation: the point at which the activation was computed.
         derivative: sigma', for example the `derivative` of an `Activation`.
 
-    Returns:
-        The gradient of f with respect to z.
-
     >>> from lamina.functional.activations import relu_derivative
     >>> activation_pullback(torch.tensor([5.0, 5.0]), torch.tensor([-1.0, 1.0]), relu_derivative).tolist()
     [0.0, 5.0]
@@ -75,12 +72,12 @@ def affine_pullback(
     Corrects: E32, in the layout of gradients the transposes stand as here.
 
     Args:
-        cotangent: the gradient of a scalar f with respect to z, one vector an input.
+        cotangent: the gradient of a scalar f with respect to z, one vector per input.
         inputs: the vectors y.
         weight: the matrix W.
 
     Returns:
-        The gradients with respect to y (one vector an input), W and b.
+        The gradients with respect to y (one vector per input), W and b.
 
     >>> y_bar, W_bar, b_bar = affine_pullback(torch.tensor([1.0]), torch.tensor([2.0, 3.0]), torch.tensor([[4.0, 5.0]]))
     >>> y_bar.tolist(), W_bar.tolist(), b_bar.tolist()
@@ -111,9 +108,6 @@ def layer_jacobian(
         weight: the matrix W.
         derivative: sigma'.
         residual: whether the input is added to the activation, $y^{[j]} = y^{[j-1]} + a^{[j]}$.
-
-    Returns:
-        The Jacobian, one row an output.
 
     >>> from lamina.functional.activations import identity_derivative
     >>> layer_jacobian(torch.zeros(1), torch.tensor([[-0.75]]), identity_derivative, residual=True).tolist()
@@ -197,7 +191,7 @@ def chain_gradients(
     lengths = len(features) - 1, len(pre_activations), len(weights), len(derivatives)
     if len(set(lengths)) != 1:
         raise ArgumentError(
-            "`pre_activations`, `weights` and `derivatives` must have one entry a layer and `features` one more, "
+            "`pre_activations`, `weights` and `derivatives` must have one entry per layer and `features` one more, "
             f"got {lengths[1]}, {lengths[2]}, {lengths[3]} and {len(features)}: `features` starts with the input."
         )
     layers = list(zip(pre_activations, weights, derivatives, strict=True))

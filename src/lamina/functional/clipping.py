@@ -22,7 +22,7 @@ def global_norm(grads: Params, members: bool = False) -> Float[Tensor, "..."]:
         members: whether the first axis of each is a population.
 
     Returns:
-        A scalar, or one number a member.
+        A scalar, or one number per member.
 
     >>> global_norm({"W": torch.tensor([[3.0]]), "b": torch.tensor([4.0])}).item()
     5.0
@@ -63,10 +63,7 @@ def clip_by_global_norm(grads: Params, bound: Number) -> Params:
 
     Args:
         grads: gradients by name.
-        bound: C > 0, a number or one a member.
-
-    Returns:
-        The clipped gradients.
+        bound: C > 0, a number or one per member.
 
     >>> clipped = clip_by_global_norm({"W": torch.tensor([[3.0]]), "b": torch.tensor([4.0])}, 2.5)
     >>> clipped["W"].item(), clipped["b"].item()
@@ -86,10 +83,7 @@ def clip_by_tensor_norm(grads: Params, bound: Number) -> Params:
 
     Args:
         grads: gradients by name.
-        bound: C > 0, a number or one a member.
-
-    Returns:
-        The clipped gradients.
+        bound: C > 0, a number or one per member.
 
     >>> clipped = clip_by_tensor_norm({"W": torch.tensor([[3.0]]), "b": torch.tensor([4.0])}, 3.5)
     >>> clipped["W"].item(), clipped["b"].item()
@@ -109,10 +103,7 @@ def clip_by_value(grads: Params, bound: Number) -> Params:
 
     Args:
         grads: gradients by name.
-        bound: C > 0, a number or one a member.
-
-    Returns:
-        The clipped gradients.
+        bound: C > 0, a number or one per member.
 
     >>> clip_by_value({"W": torch.tensor([3.0, -0.5])}, 1.0)["W"].tolist()
     [1.0, -0.5]
@@ -140,11 +131,8 @@ def clip(grads: Params, bound: Number, by: str = "global") -> Params:
 
     Args:
         grads: gradients by name.
-        bound: C > 0, a number or one a member.
+        bound: C > 0, a number or one per member.
         by: "global" norm, "tensor" norm or "value".
-
-    Returns:
-        The clipped gradients.
 
     >>> clip({"W": torch.tensor([3.0, 4.0])}, 1.0, by="value")["W"].tolist()
     [1.0, 1.0]

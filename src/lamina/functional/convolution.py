@@ -39,16 +39,13 @@ def convolve_functions(
     Corrects: E48, for integrable f and g the integral exists for almost every t only.
 
     Args:
-        f: the input; a function of a tensor of places that returns one value a place.
+        f: the input; a function of a tensor of places that returns one value per place.
         g: the kernel, a function like `f`.
         t: places; for n = 1 a tensor of any shape, for n > 1 its last axis holds the n coordinates.
         lower: where the integration starts, the same on every axis.
         upper: where it ends.
         points: how many midpoints on each axis.
         dimension: the dimension n.
-
-    Returns:
-        The feature map f * g at each place, in float64.
 
     >>> box = lambda x: (x.abs() < 0.5).double()
     >>> convolve_functions(box, box, torch.tensor([0.0, 0.5, 1.0]), -1, 1).round(decimals=9).tolist()
@@ -104,9 +101,6 @@ def dice_sum_distribution(dice: int = 2, sides: int = 6) -> dict[int, Fraction]:
         dice: how many dice.
         sides: how many sides each has, numbered from 1.
 
-    Returns:
-        The probability of each possible sum.
-
     >>> dice_sum_distribution()[9]
     Fraction(1, 9)
     """
@@ -126,9 +120,6 @@ def convolve1d(f: Float[Tensor, " left"], g: Float[Tensor, " right"]) -> Float[T
     Args:
         f: the input.
         g: the kernel; the two may be exchanged.
-
-    Returns:
-        The values at the index sums 0, ..., left + right - 2.
 
     >>> convolve1d(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0])).tolist()
     [1.0, 12.0, 120.0, 200.0]
@@ -150,9 +141,6 @@ def convolve_indexed(
         f_start: the place of its first value.
         g: the values of the kernel at `g_start`, `g_start` + 1, ...
         g_start: the place of its first value.
-
-    Returns:
-        The place of the first value of f * g, and its values.
 
     >>> convolve_indexed(torch.ones(6), 1, torch.ones(6), 1)[0]
     2
@@ -178,9 +166,6 @@ def output_size(size: int, kernel_size: int, padding: int = 0, stride: int = 1) 
         kernel_size: the number of pixels that the kernel covers.
         padding: how many zeros are added at either end.
         stride: how far the kernel moves.
-
-    Returns:
-        The number of outputs along this axis.
 
     >>> output_size(28, 5, padding=2), output_size(7, 3, stride=2), output_size(28, 3, stride=2)
     (28, 3, 13)
@@ -228,9 +213,6 @@ def pad(inputs: Float[Tensor, "*batch height width"], padding: Pair) -> Float[Te
         inputs: one or more images.
         padding: how many zeros p on every side.
 
-    Returns:
-        The padded images.
-
     >>> pad(torch.ones(1, 2), 1).tolist()
     [[0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
@@ -258,12 +240,9 @@ def correlation(
     Args:
         inputs: the images Y.
         weight: the kernels; each spans all channels and does not move along them.
-        bias: one number a filter.
+        bias: one number per filter.
         stride: how far a kernel moves.
         padding: how many zeros surround an image.
-
-    Returns:
-        One feature map a filter.
 
     >>> correlation(torch.tensor([[[[1.0, 2.0, 3.0]]]]), torch.tensor([[[[1.0, 10.0]]]])).tolist()
     [[[[21.0, 32.0]]]]
@@ -287,15 +266,7 @@ def convolution(
     Notes: N3.11, N3.18, N3.20, N3.30, N3.33 (§3, §3.2, Def. 3.5).
     Differs: torch.nn.functional.conv2d does not flip; see `correlation`.
 
-    Args:
-        inputs: the images Y.
-        weight: the kernels; each spans all channels, and channels are not flipped.
-        bias: one number a filter.
-        stride: how far a kernel moves.
-        padding: how many zeros surround an image.
-
-    Returns:
-        One feature map a filter.
+    The arguments are those of `correlation`; channels are not flipped.
 
     >>> convolution(torch.tensor([[[[1.0, 2.0, 3.0]]]]), torch.tensor([[[[1.0, 10.0]]]])).tolist()
     [[[[12.0, 23.0]]]]
@@ -328,9 +299,6 @@ def correlate2d(
         padding: how many zeros surround Y.
         stride: how far the kernel moves.
 
-    Returns:
-        The feature map.
-
     >>> correlate2d(torch.arange(9.0).reshape(3, 3), torch.tensor([[1.0, 0.0], [0.0, -1.0]])).tolist()
     [[-4.0, -4.0], [-4.0, -4.0]]
     """
@@ -351,14 +319,7 @@ def convolve2d(
 
     Notes: N3.13, N3.18, N3.20, N3.21, N3.23 (§3.1, §3.2, Def. 3.5, Ex. 3.6).
 
-    Args:
-        inputs: the matrix Y.
-        kernel: the matrix K, with m_1 rows and m_2 columns.
-        padding: how many zeros surround Y.
-        stride: how far the kernel moves.
-
-    Returns:
-        The feature map.
+    The arguments are those of `correlate2d`.
 
     >>> convolve2d(torch.arange(9.0).reshape(3, 3), torch.tensor([[1.0, 0.0], [0.0, -1.0]])).tolist()
     [[4.0, 4.0], [4.0, 4.0]]
@@ -404,9 +365,6 @@ def filter_parameter_count(filters: int, kernel_size: int, channels: int = 1, *,
         kernel_size: the size m of each.
         channels: the number n_3 of input channels.
         bias: whether each filter adds a number.
-
-    Returns:
-        The number of variables.
 
     >>> filter_parameter_count(6, 5)
     156
@@ -455,9 +413,6 @@ def flatten(inputs: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch feature"
 
     Args:
         inputs: images, the first axis numbers them.
-
-    Returns:
-        One vector an image; `reshape` to the old shape undoes it.
 
     >>> flatten(torch.zeros(2, 28, 28)).shape
     torch.Size([2, 784])

@@ -32,9 +32,6 @@ def neuron(
         bias: a number.
         activation: sigma, for example from `get_activation`.
 
-    Returns:
-        One number for each input.
-
     >>> from lamina.functional.activations import heaviside
     >>> OR = torch.tensor([1.0, 1.0]), torch.tensor(-1.0)
     >>> neuron(torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), *OR, heaviside).tolist()
@@ -59,9 +56,6 @@ def affine(
         weight: the matrix W.
         bias: the vector b, or none.
 
-    Returns:
-        The vectors z.
-
     >>> affine(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 1.0], [0.0, 1.0]]), torch.tensor([0.0, 0.5])).tolist()
     [3.0, 2.5]
     """
@@ -85,9 +79,6 @@ def layer(
         weight: the matrix W.
         bias: the vector b, or none.
         activation: sigma of this layer.
-
-    Returns:
-        The feature vector of this layer.
 
     >>> layer(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, -1.0]]), torch.tensor([0.5]), torch.relu).tolist()
     [0.0]
@@ -122,8 +113,8 @@ def forward_propagation(
     """
     if not len(weights) == len(biases) == len(activations):
         raise ArgumentError(
-            f"`weights`, `biases` and `activations` must have one entry a layer, got {len(weights)}, {len(biases)} and "
-            f"{len(activations)}: use None for a layer without bias and `identity` for one without activation."
+            f"`weights`, `biases` and `activations` must have one entry per layer, got {len(weights)}, {len(biases)} "
+            f"and {len(activations)}: use None for a layer without bias and `identity` for one without activation."
         )
     y, z = [inputs], []
     for W, b, sigma in zip(weights, biases, activations, strict=True):
@@ -151,9 +142,6 @@ def feedforward(
         biases: the L vectors, or none in their place.
         activations: the L activations; the last one may be `identity`.
 
-    Returns:
-        The output of the last layer.
-
     >>> from lamina.functional.activations import heaviside
     >>> W = [torch.tensor([[1.0, 1.0], [-1.0, -1.0]]), torch.tensor([[1.0, 1.0]])]
     >>> b = [torch.tensor([-1.0, 1.0]), torch.tensor([-2.0])]
@@ -177,9 +165,6 @@ def collapse_affine(
     Args:
         weights: the matrices, first layer first.
         biases: the vectors, first layer first.
-
-    Returns:
-        The matrix W and the vector b.
 
     >>> one, two = torch.ones(1), 2 * torch.ones(1, 1)
     >>> [m.tolist() for m in collapse_affine([two, two], [one, one])]  # 2 (2 u + 1) + 1

@@ -39,7 +39,7 @@ def one_hot(
         dtype: the precision of the result.
 
     Returns:
-        One unit vector a word, along a new last axis.
+        One unit vector per word, along a new last axis.
 
     >>> one_hot(torch.tensor([2, 0]), 3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
@@ -63,14 +63,14 @@ def embedding(
     with W = `weight`.
 
     Notes: N5.44 (§5.3).
-    Differs: torch.nn.functional.embedding takes the transposed matrix, one row a word.
+    Differs: torch.nn.functional.embedding takes the transposed matrix, one row per word.
 
     Args:
         indices: the numbers of words, counted from 0.
-        weight: one column a word.
+        weight: one column per word.
 
     Returns:
-        One column a word, along a new last axis.
+        One column per word, along a new last axis.
 
     >>> embedding(torch.tensor([2, 0]), torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).tolist()
     [[3.0, 6.0], [1.0, 4.0]]

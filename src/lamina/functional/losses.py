@@ -52,11 +52,8 @@ def mse_half(outputs: Float[Tensor, "batch ..."], targets: Float[Tensor, "batch 
     Differs: torch.nn.MSELoss divides by all entries and not by 2; it is 2/n_L times this one for n_L outputs.
 
     Args:
-        outputs: one row a sample; a vector holds N scalar outputs.
+        outputs: one row per sample; a vector holds N scalar outputs.
         targets: a tensor of the same shape.
-
-    Returns:
-        The loss, a scalar.
 
     >>> mse_half(torch.tensor([[3.0, 4.0], [0.0, 1.0]]), torch.zeros(2, 2)).item()
     6.5
@@ -140,7 +137,7 @@ def negative_log_likelihood(
         would be applied twice. Labels count from 0.
 
     Args:
-        logits: the outputs before softmax, one entry a class along the last axis.
+        logits: the outputs before softmax, one entry per class along the last axis.
         labels: the numbers of the right classes, for example one a sample or one a sample and time step.
         reduction: "mean" over all labels, or "none" for the loss of each one.
 
@@ -154,7 +151,7 @@ def negative_log_likelihood(
     if logits.shape[:-1] != labels.shape:
         raise ShapeError(
             f"`labels` must have the shape of `logits` without its last axis, {tuple(logits.shape[:-1])}, "
-            f"got {tuple(labels.shape)}: give one class number a sample."
+            f"got {tuple(labels.shape)}: give one class number per sample."
         )
     flat = logits.reshape(-1, logits.shape[-1]), labels.reshape(-1).long()
     losses = torch.nn.functional.cross_entropy(*flat, reduction=reduction)
@@ -176,9 +173,6 @@ def penalty(params: Iterable[Tensor], strength: float | Tensor, norm: int = 2) -
         params: the tensors to penalize.
         strength: lambda, at least 0.
         norm: 2 for the squared Euclidean norm, 1 for the sum of absolute values.
-
-    Returns:
-        The term to add to the loss, a scalar.
 
     >>> theta = [torch.tensor([3.0, -4.0]), torch.tensor([[1.0]])]
     >>> penalty(theta, 0.5).item(), penalty(theta, 0.5, norm=1).item()
@@ -205,11 +199,8 @@ def sum_over_time(
     Differs: torch's cross entropy averages over time as well, a factor T for sequences of one length.
 
     Args:
-        losses: one number a sample and time step, as the losses here give with `reduction="none"`.
+        losses: one number per sample and time step, as the losses here give with `reduction="none"`.
         mask: true where a step counts, false where the sequence is padded.
-
-    Returns:
-        A scalar.
 
     >>> losses = torch.tensor([[1.0, 2.0, 4.0], [1.0, 2.0, 4.0]])
     >>> sum_over_time(losses).item(), sum_over_time(losses, losses < 3).item()
@@ -219,7 +210,7 @@ def sum_over_time(
         if mask.shape != losses.shape:
             raise ShapeError(
                 f"`mask` must have the shape of `losses`, {tuple(losses.shape)}, got {tuple(mask.shape)}: "
-                "give one truth value a sample and time step."
+                "give one truth value per sample and time step."
             )
         losses = torch.where(mask, losses, torch.zeros_like(losses))
     return losses.sum(-1).mean()

@@ -31,9 +31,6 @@ def batch_norm_statistics(
     Args:
         inputs: feature vectors [batch, feature] or images [batch, channel, height, width].
 
-    Returns:
-        The mean and the variance of each feature.
-
     >>> [values.tolist() for values in batch_norm_statistics(torch.tensor([[1.0, 0.0], [3.0, 10.0]]))]
     [[2.0, 5.0], [1.0, 25.0]]
     """
@@ -61,19 +58,16 @@ def normalize(
     with y = `inputs`, mu = `mean`, sigma^2 = `variance`, gamma = `weight`, beta = `bias`.
 
     Notes: N2.39, N2.40, N2.44 (§2.3).
-    Corrects: E05, the learned scale is one number a feature, not a full matrix; E06, in evaluation the statistics are
+    Corrects: E05, the learned scale is one number per feature, not a full matrix; E06, in evaluation the statistics are
         running averages.
 
     Args:
         inputs: feature vectors [batch, feature] or images [batch, channel, height, width].
-        mean: one number a feature; those of the batch, or running averages.
-        variance: one number a feature.
+        mean: one number per feature; those of the batch, or running averages.
+        variance: one number per feature.
         weight: the learned scale gamma; 1 when absent.
         bias: the learned shift beta; 0 when absent.
         eps: keeps the root away from zero.
-
-    Returns:
-        The normalized features, in the shape of `inputs`.
 
     >>> normalize(torch.tensor([[3.0]]), torch.tensor([1.0]), torch.tensor([4.0])).round(decimals=4).tolist()
     [[1.0]]
@@ -98,16 +92,13 @@ def batch_norm(
     a feature, such as the bias of the layer before, is cancelled. Scale and shift are learned: 2n variables.
 
     Notes: N2.37, N2.38, N2.39, N2.40, N2.41, N2.42, N2.45 (§2.3).
-    Corrects: E04, variances are per feature; E05, the learned scale is one number a feature, not a full matrix.
+    Corrects: E04, variances are per feature; E05, the learned scale is one number per feature, not a full matrix.
 
     Args:
         inputs: feature vectors [batch, feature] or images [batch, channel, height, width].
         weight: the learned scale gamma; 1 when absent.
         bias: the learned shift beta; 0 when absent.
         eps: keeps the root away from zero.
-
-    Returns:
-        The normalized features, in the shape of `inputs`.
 
     >>> batch_norm(torch.tensor([[1.0, 0.0], [3.0, 10.0]])).round(decimals=4).tolist()
     [[-1.0, -1.0], [1.0, 1.0]]
@@ -135,9 +126,6 @@ def update_running_statistics(
         running_mean: the average so far; starts at 0.
         running_variance: the average so far; starts at 1.
         momentum: the weight rho of the new batch.
-
-    Returns:
-        The new averages.
 
     >>> batch = torch.tensor([[1.0], [3.0]])
     >>> [values.item() for values in update_running_statistics(batch, torch.zeros(1), torch.ones(1), 0.5)]
@@ -200,9 +188,6 @@ def local_response_norm(
         gamma: the normalization constant, not divided by n.
         beta: the contrasting constant.
 
-    Returns:
-        The normalized images.
-
     >>> local_response_norm(torch.tensor([[[1.0]], [[2.0]], [[3.0]]]), 2, kappa=1, gamma=1, beta=1).flatten().tolist()
     [0.1666666716337204, 0.13333334028720856, 0.2142857164144516]
     """
@@ -232,9 +217,6 @@ def local_response_norm_within(
         kappa: avoids division by zero.
         gamma: the normalization constant, not divided by the number of pixels.
         beta: the contrasting constant.
-
-    Returns:
-        The normalized images.
 
     >>> local_response_norm_within(torch.tensor([[[1.0, 2.0, 3.0]]]), 2, kappa=1, gamma=1, beta=1).tolist()
     [[[0.1666666716337204, 0.13333334028720856, 0.2142857164144516]]]

@@ -34,9 +34,6 @@ def interpolate(knots: Float[Tensor, "knot ..."], time: Time, end: float = 1.0) 
         time: a moment in [0, T].
         end: the time T of the last knot.
 
-    Returns:
-        The value at `time`.
-
     >>> interpolate(torch.tensor([0.0, 10.0, 30.0]), 0.75).item()
     20.0
     """
@@ -67,9 +64,6 @@ def layer_dynamics(
         activation: the activation, applied to each component.
         end: the time of the last knot.
 
-    Returns:
-        The function f.
-
     >>> f = layer_dynamics(torch.eye(2)[None], torch.zeros(1, 2), torch.relu)
     >>> f(0.0, torch.tensor([1.0, -1.0])).tolist()
     [1.0, 0.0]
@@ -93,9 +87,6 @@ def euler_step(
         state: the state at t, of any shape.
         step_size: the length of the step.
 
-    Returns:
-        The state at t + `step_size`.
-
     >>> euler_step(lambda t, y: y, 0.0, torch.tensor(1.0), 0.5).item()
     1.5
     """
@@ -114,14 +105,7 @@ def rk4_step(
 
     Notes: N4.16 (§4), the reference for the residual network.
 
-    Args:
-        right_hand_side: the function f(t, y).
-        time: the moment t.
-        state: the state at t, of any shape.
-        step_size: the length of the step.
-
-    Returns:
-        The state at t + `step_size`.
+    The arguments are those of `euler_step`.
 
     >>> round(rk4_step(lambda t, y: y, 0.0, torch.tensor(1.0, dtype=torch.float64), 0.5).item(), 6)
     1.648438
@@ -195,16 +179,7 @@ def integrate(
     Notes: N4.15, N4.16 (§4).
     Corrects: E57, explicit Euler is of first order: half the step, half the error.
 
-    Args:
-        right_hand_side: the function f(t, y).
-        state: the state at `start`, of any shape.
-        steps: the number of steps L, the depth of the residual network.
-        start: the first moment.
-        end: the last moment; earlier than `start` solves backwards in time.
-        method: "euler" or "rk4".
-
-    Returns:
-        The state at `end`.
+    The arguments are those of `trajectory`.
 
     >>> round(integrate(lambda t, y: y, torch.tensor(1.0), steps=100, method="rk4").item(), 4)
     2.7183

@@ -11,6 +11,7 @@ SGD and mini batch gradient descent are gradient descent with the gradient of sa
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ Params = dict[str, Tensor]
 """Tensors by name: parameters, their gradients, or moments of these."""
 
 Number = float | Tensor
-"""A hyperparameter: one number, or a vector with one entry a member of the population."""
+"""A hyperparameter: one number, or a vector with one entry per member of the population."""
 
 
 class State(NamedTuple):
@@ -57,7 +58,7 @@ def per_member(value: Number, like: Tensor) -> Number:
     """Shape a hyperparameter so that it multiplies `like`, member by member.
 
     Args:
-        value: a number, which is returned as it is; a tensor without axes; or a vector with one entry a member.
+        value: a number, which is returned as it is; a tensor without axes; or a vector with one entry per member.
         like: a tensor whose first axis is the population if `value` is a vector.
 
     Returns:
@@ -92,7 +93,12 @@ def _descend(theta: Tensor, direction: Tensor, rate: Number) -> Tensor:
     return torch.add(theta, direction, alpha=-tau)
 
 
-def _started(params: Params, moments: int) -> State:
+def start(params: Params, moments: int = 0) -> State:
+    """Start an optimizer that keeps so many moments, all zero: none for gradient descent, 1 for momentum, 2 for Adam.
+
+    >>> start({"w": torch.ones(2)}, moments=1)
+    State(step=tensor(0), moments=({'w': tensor([0., 0.])},))
+    """
     if not params:
         raise ArgumentError("`params` must hold at least one tensor, got none.")
     device = next(iter(params.values())).device
@@ -115,15 +121,6 @@ class GradientDescent:
         _rate_checked(self.learning_rate)
 
 
-def gradient_descent_init(params: Params) -> State:
-    """Start gradient descent, which remembers nothing but the count.
-
-    >>> gradient_descent_init({"w": torch.ones(2)})
-    State(step=tensor(0), moments=())
-    """
-    return _started(params, moments=0)
-
-
 def gradient_descent(params: Params, grads: Params, state: State, hyper: GradientDescent) -> tuple[Params, State]:
     r"""Make one step of gradient descent.
 
@@ -137,14 +134,11 @@ def gradient_descent(params: Params, grads: Params, state: State, hyper: Gradien
     Args:
         params: theta, tensors by name.
         grads: their gradients.
-        state: from `gradient_descent_init` or the step before.
+        state: from `start` or the step before.
         hyper: the step size.
 
-    Returns:
-        The new parameters and the new state.
-
     >>> theta = {"w": torch.tensor([1.0, 2.0])}
-    >>> state = gradient_descent_init(theta)
+    >>> state = start(theta)
     >>> theta, state = gradient_descent(theta, {"w": torch.tensor([4.0, 0.0])}, state, GradientDescent(0.25))
     >>> theta["w"].tolist(), state.step.item()
     ([0.0, 2.0], 1)
@@ -167,15 +161,6 @@ class Momentum:
             between("momentum", self.momentum, 0, 1, open_high=True)
 
 
-def momentum_init(params: Params) -> State:
-    """Start momentum with velocity zero.
-
-    >>> momentum_init({"w": torch.ones(2)}).moments
-    ({'w': tensor([0., 0.])},)
-    """
-    return _started(params, moments=1)
-
-
 def momentum(params: Params, grads: Params, state: State, hyper: Momentum) -> tuple[Params, State]:
     r"""Make one step of gradient descent with momentum, in the form of `torch.optim.SGD(momentum=...)`.
 
@@ -184,14 +169,11 @@ def momentum(params: Params, grads: Params, state: State, hyper: Momentum) -> tu
     Args:
         params: theta, tensors by name.
         grads: the gradients g.
-        state: from `momentum_init` or the step before; its moment is v.
+        state: from `start` with one moment or the step before; its moment is v.
         hyper: tau and mu.
 
-    Returns:
-        The new parameters and the new state.
-
     >>> theta = {"w": torch.tensor([1.0])}
-    >>> state = momentum_init(theta)
+    >>> state = start(theta, moments=1)
     >>> for _ in range(2):
     ...     theta, state = momentum(theta, {"w": torch.ones(1)}, state, Momentum(0.25, momentum=0.5))
     >>> theta["w"].item()  # 1 - 0.25 * (1 + 1.5)
@@ -228,15 +210,6 @@ class Adam:
             above("eps", self.eps, 0)
 
 
-def adam_init(params: Params) -> State:
-    """Start Adam with both moments zero.
-
-    >>> len(adam_init({"w": torch.ones(2)}).moments)
-    2
-    """
-    return _started(params, moments=2)
-
-
 def _bias_correction(decay: Number, step: Tensor) -> Tensor:
     """Compute 1 - decay^step in double precision, whatever the parameters' precision."""
     base = decay.double() if isinstance(decay, Tensor) else decay
@@ -257,14 +230,11 @@ def adam(params: Params, grads: Params, state: State, hyper: Adam) -> tuple[Para
     Args:
         params: theta, tensors by name.
         grads: the gradients g.
-        state: from `adam_init` or the step before; its moments are m_1 and m_2.
+        state: from `start` with two moments or the step before; its moments are m_1 and m_2.
         hyper: tau, beta_1, beta_2 and epsilon.
 
-    Returns:
-        The new parameters and the new state.
-
     >>> theta = {"w": torch.tensor([1.0, 1.0])}
-    >>> theta, _ = adam(theta, {"w": torch.tensor([1e-3, -1e3])}, adam_init(theta), Adam(learning_rate=0.25))
+    >>> theta, _ = adam(theta, {"w": torch.tensor([1e-3, -1e3])}, start(theta, moments=2), Adam(learning_rate=0.25))
     >>> [round(w, 3) for w in theta["w"].tolist()]  # the first step is tau sign(g)
     [0.75, 1.25]
     """
@@ -310,10 +280,7 @@ def soft_threshold(values: Float[Tensor, "..."], threshold: Number) -> Float[Ten
 
     Args:
         values: numbers of any shape.
-        threshold: t, at least 0; a number or one a member.
-
-    Returns:
-        A tensor like `values`.
+        threshold: t, at least 0; a number or one per member.
 
     >>> soft_threshold(torch.tensor([-3.0, 0.5, 2.0]), 1.0).tolist()
     [-2.0, 0.0, 1.0]
@@ -341,9 +308,6 @@ def proximal_threshold(learning_rate: Number, strength: Number, momentum: Number
         strength: lambda.
         momentum: mu; 0 for plain gradient descent.
 
-    Returns:
-        What `soft_threshold` takes: a number or one per member.
-
     >>> proximal_threshold(0.5, 0.25), proximal_threshold(0.5, 0.25, momentum=0.75)
     (0.125, 0.5)
     """
@@ -362,15 +326,12 @@ def proximal_gradient(params: Params, grads: Params, state: State, hyper: Proxim
     Args:
         params: theta, tensors by name.
         grads: the gradients of the loss without the penalty.
-        state: from `gradient_descent_init` or the step before.
+        state: from `start` or the step before.
         hyper: tau and lambda.
-
-    Returns:
-        The new parameters and the new state.
 
     >>> theta = {"w": torch.tensor([1.0, 0.125])}
     >>> still = {"w": torch.zeros(2)}
-    >>> proximal_gradient(theta, still, gradient_descent_init(theta), ProximalGradient(0.5, strength=0.5))[0]
+    >>> proximal_gradient(theta, still, start(theta), ProximalGradient(0.5, strength=0.5))[0]
     {'w': tensor([0.7500, 0.0000])}
     """
     moved, state = gradient_descent(params, grads, state, GradientDescent(hyper.learning_rate))
@@ -379,10 +340,10 @@ def proximal_gradient(params: Params, grads: Params, state: State, hyper: Proxim
 
 
 OPTIMIZERS: dict[str, Optimizer] = {
-    "gd": Optimizer(gradient_descent_init, gradient_descent, GradientDescent),
-    "momentum": Optimizer(momentum_init, momentum, Momentum),
-    "adam": Optimizer(adam_init, adam, Adam),
-    "proximal": Optimizer(gradient_descent_init, proximal_gradient, ProximalGradient),
+    "gd": Optimizer(start, gradient_descent, GradientDescent),
+    "momentum": Optimizer(partial(start, moments=1), momentum, Momentum),
+    "adam": Optimizer(partial(start, moments=2), adam, Adam),
+    "proximal": Optimizer(start, proximal_gradient, ProximalGradient),
 }
 """All updates by name."""
 
@@ -401,9 +362,6 @@ def iterate(
         optimizer: a row of `OPTIMIZERS`.
         hyper: its numbers.
         steps: K.
-
-    Returns:
-        theta^K.
 
     >>> theta = iterate(lambda p: p, {"w": torch.ones(1)}, OPTIMIZERS["gd"], GradientDescent(0.5), steps=3)
     >>> theta["w"].item()

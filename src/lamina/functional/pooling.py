@@ -42,9 +42,6 @@ def max_pool(
         stride: how far it moves; the kernel size when absent.
         padding: how far it may reach over the border.
 
-    Returns:
-        The smaller images, with as many channels.
-
     >>> max_pool(torch.tensor([[[[1.0, 3.0, 0.0, -7.0], [-2.0, 4.0, 1.0, -1.0]]]])).tolist()
     [[[[4.0, 1.0]]]]
     """
@@ -76,9 +73,6 @@ def average_pool(
         padding: how many zeros surround an image.
         count_include_pad: divide by m^2 also where a window holds padded zeros, as the notes do; otherwise by the
             number of pixels in it.
-
-    Returns:
-        The smaller images, with as many channels.
 
     >>> average_pool(torch.tensor([[[[1.0, 3.0, 0.0, -7.0], [-2.0, 4.0, 1.0, -1.0]]]])).tolist()
     [[[[1.5, -1.75]]]]

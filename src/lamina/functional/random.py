@@ -39,25 +39,14 @@ def _int32(value: int | Tensor, device: torch.device) -> Tensor:
     return torch.full((), (value + 2**31) % 2**32 - 2**31, dtype=torch.int32, device=device)
 
 
-def hash_bits(
+def _hash_bits(
     shape: tuple[int, ...],
     seed: int | Tensor,
     stream: int | Tensor = 0,
     counter: int | Tensor = 0,
     device: torch.device | str = "cpu",
 ) -> Tensor:
-    """Give 32 random bits, as int32, for every index of `shape`.
-
-    Args:
-        shape: the shape of the result; its flat index is the fourth input of the hash.
-        seed: which experiment.
-        stream: which place, for example the number of a layer.
-        counter: which step.
-        device: where the result lives; tensors given as `seed`, `stream` or `counter` must live there too.
-
-    >>> hash_bits((2,), seed=0).equal(hash_bits((5,), seed=0)[:2])
-    True
-    """
+    """Give 32 random bits, as int32, for every index of `shape`."""
     place = torch.device(device)
     key = _int32(seed, place)
     for part in (stream, counter):
@@ -78,7 +67,7 @@ def uniform(
     >>> bool((uniform((1000,), seed=1).mean() - 0.5).abs() < 0.05)
     True
     """
-    bits = (hash_bits(shape, seed, stream, counter, device) >> 8) & 0xFFFFFF
+    bits = (_hash_bits(shape, seed, stream, counter, device) >> 8) & 0xFFFFFF
     return bits.to(torch.float32) * 2.0**-24
 
 
@@ -103,9 +92,6 @@ def dropout(
         seed: which experiment.
         stream: which place, so that two layers drop independently.
         counter: which step.
-
-    Returns:
-        A tensor like `inputs` that holds 0 and the inputs divided by 1 - `rate`.
 
     >>> sorted(set(dropout(torch.ones(100), 0.5, seed=0).tolist()))
     [0.0, 2.0]

@@ -42,9 +42,6 @@ def rnn_step(
         bias: one number for each component of the state.
         activation: applied to each component, the same at all times.
 
-    Returns:
-        The state after this step.
-
     >>> u, h = torch.tensor([1.0]), torch.tensor([0.0])
     >>> rnn_step(u, h, weight=torch.tensor([[5.0, 1.0]]), bias=torch.tensor([-1.0])).tolist()
     [0.0]
@@ -72,9 +69,6 @@ def output_step(
         weight: one row for each output.
         bias: none in the notes.
         softmax: return probabilities instead of logits.
-
-    Returns:
-        One vector of outputs for each state.
 
     >>> output_step(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 1.0], [2.0, 0.5]])).tolist()
     [3.0, 3.0]
@@ -115,9 +109,6 @@ def gru_step(
         bias: three biases, stacked.
         reset: "before" the recurrent product, as in the notes, or "after" it.
         hidden_bias: a bias on the recurrent product; for `reset="after"` only.
-
-    Returns:
-        The state after this step.
 
     >>> u, h = torch.tensor([0.0]), torch.tensor([0.5])
     >>> closed = torch.tensor([0.0, -1000.0, 0.0])  # update gate 0: the state is kept

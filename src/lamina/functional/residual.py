@@ -32,9 +32,6 @@ def residual_branch(
         activation: the activation, applied to each component.
         outer_weight: a weight outside the activation, or None.
 
-    Returns:
-        The branch for each feature vector.
-
     >>> residual_branch(torch.ones(2), torch.eye(2), torch.tensor([0.0, -3.0]), torch.relu).tolist()
     [1.0, 0.0]
     """
@@ -71,9 +68,6 @@ def residual_step(
         projection: the matrix on the skip connection, needed where the width changes.
         outer_weight: a weight outside the activation, or None.
 
-    Returns:
-        The feature vectors of this layer.
-
     >>> y = torch.tensor([1.0, -2.0])
     >>> residual_step(y, torch.zeros(2, 2), torch.zeros(2), torch.tanh).tolist()
     [1.0, -2.0]
@@ -100,9 +94,6 @@ def zero_pad_projection(in_features: int, out_features: int) -> Float[Tensor, "o
         in_features: the width before.
         out_features: the width after.
 
-    Returns:
-        A matrix of shape (out_features, in_features) with ones on its diagonal.
-
     >>> zero_pad_projection(2, 3).tolist()
     [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
     """
@@ -125,9 +116,6 @@ def product_bounds(factors: Float[Tensor, "layer feature feature"]) -> tuple[Flo
 
     Args:
         factors: the Jacobians of the layers, square and of one size.
-
-    Returns:
-        The lower and the upper bound.
 
     >>> low, high = product_bounds(torch.tensor([[[0.5]], [[-2.0]]]))
     >>> low.item(), high.item()

@@ -5,7 +5,7 @@ tensor operations. A cell advances one time step; `layers.recurrent.Recurrent` r
 """
 
 from collections.abc import Callable
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch import nn
@@ -15,7 +15,7 @@ from lamina._types import Float, Seed, Tensor
 from lamina.functional.activations import get_activation
 from lamina.functional.initialization import draw
 from lamina.functional.initialization import memory_bias as open_memory
-from lamina.functional.recurrent import State, gru_step, lstm_step, rnn_step
+from lamina.functional.recurrent import gru_step, lstm_step, rnn_step
 
 
 class CellOptions(TypedDict, total=False):
@@ -28,7 +28,47 @@ class CellOptions(TypedDict, total=False):
     scale: float
 
 
-class RNNCell(nn.Module):
+class _Cell(nn.Module):
+    """What the cells share: one weight on [h; u] with a block of rows for each gate, and the state zero."""
+
+    def __init__(
+        self, blocks: int, input_size: int, hidden_size: int, initialization: str, scale: float, seed: Seed
+    ) -> None:
+        super().__init__()
+        at_least("input_size", input_size, 1)
+        at_least("hidden_size", hidden_size, 1)
+        self.input_size, self.hidden_size = input_size, hidden_size
+        shape = (blocks * hidden_size, hidden_size + input_size)
+        self.weight = nn.Parameter(draw(initialization, shape, seed, scale))
+
+    def initial_state(self, inputs: Float[Tensor, "*batch feature"]) -> Any:
+        """Return the state before the first step, zeros, for inputs of this batch shape."""
+        return inputs.new_zeros((*inputs.shape[:-1], self.hidden_size))
+
+    def _start(self, inputs: Tensor, state: Any) -> Any:
+        """Return the state that a step starts from; raise unless the shapes fit."""
+        if inputs.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"`inputs` must have {self.input_size} features on the last axis, as the cell was made for, got shape "
+                f"{tuple(inputs.shape)}: make the cell with input_size={inputs.shape[-1]} or change the inputs."
+            )
+        if state is None:
+            return self.initial_state(inputs)
+        expected = (*inputs.shape[:-1], self.hidden_size)
+        for part in (state,) if isinstance(state, Tensor) else state:
+            if tuple(part.shape) != expected:
+                raise ShapeError(
+                    f"`state` must have the shape {expected} for inputs of shape {tuple(inputs.shape)}, got "
+                    f"{tuple(part.shape)}: give what an earlier step returned, or None for zeros."
+                )
+        return state
+
+    def extra_repr(self) -> str:
+        """Show the sizes."""
+        return f"{self.input_size}, {self.hidden_size}"
+
+
+class RNNCell(_Cell):
     r"""Advance the plain recurrent cell, $h' = \tanh(W [h; u] + b)$, with its own weight and bias.
 
     Notes: N5.05, N5.07, N5.15 (§5, eq. (11)).
@@ -57,30 +97,22 @@ class RNNCell(nn.Module):
         scale: float = 1.0,
         seed: Seed = 0,
     ) -> None:
-        super().__init__()
-        self.input_size, self.hidden_size = _sizes(input_size, hidden_size)
+        super().__init__(1, input_size, hidden_size, initialization, scale, seed)
         self.activation = get_activation(activation)
-        self.weight = nn.Parameter(draw(initialization, (hidden_size, hidden_size + input_size), seed, scale))
         self.bias = nn.Parameter(torch.zeros(hidden_size))
-
-    def initial_state(self, inputs: Float[Tensor, "*batch feature"]) -> Float[Tensor, "*batch hidden"]:
-        """Return the state before the first step, zeros, for inputs of this batch shape."""
-        return inputs.new_zeros((*inputs.shape[:-1], self.hidden_size))
 
     def forward(
         self, inputs: Float[Tensor, "*batch feature"], state: Float[Tensor, "..."] | None = None
     ) -> Float[Tensor, "*batch hidden"]:
         """Return the state after one more step; `state` is zero when it is not given."""
-        _check(inputs, self.input_size, state, self.hidden_size)
-        h = self.initial_state(inputs) if state is None else state
-        return rnn_step(inputs, h, self.weight, self.bias, self.activation.function)
+        return rnn_step(inputs, self._start(inputs, state), self.weight, self.bias, self.activation.function)
 
     def extra_repr(self) -> str:
         """Show the sizes and the activation."""
-        return f"{self.input_size}, {self.hidden_size}, activation={self.activation.name!r}"
+        return f"{super().extra_repr()}, activation={self.activation.name!r}"
 
 
-class GRUCell(nn.Module):
+class GRUCell(_Cell):
     r"""Advance the gated recurrent unit of the notes, which resets the state before the product.
 
     The rows of `weight` and `bias` are the reset gate, the update gate and the candidate. With `reset="after"` a
@@ -113,32 +145,24 @@ class GRUCell(nn.Module):
         scale: float = 1.0,
         seed: Seed = 0,
     ) -> None:
-        super().__init__()
         choice("reset", reset, ("before", "after"))
-        self.input_size, self.hidden_size = _sizes(input_size, hidden_size)
+        super().__init__(3, input_size, hidden_size, initialization, scale, seed)
         self.reset = reset
-        self.weight = nn.Parameter(draw(initialization, (3 * hidden_size, hidden_size + input_size), seed, scale))
         self.bias = nn.Parameter(open_memory("gru", hidden_size, memory_bias or 0.0))
         self.hidden_bias = nn.Parameter(torch.zeros(hidden_size)) if reset == "after" else None
-
-    def initial_state(self, inputs: Float[Tensor, "*batch feature"]) -> Float[Tensor, "*batch hidden"]:
-        """Return the state before the first step, zeros, for inputs of this batch shape."""
-        return inputs.new_zeros((*inputs.shape[:-1], self.hidden_size))
 
     def forward(
         self, inputs: Float[Tensor, "*batch feature"], state: Float[Tensor, "..."] | None = None
     ) -> Float[Tensor, "*batch hidden"]:
         """Return the state after one more step; `state` is zero when it is not given."""
-        _check(inputs, self.input_size, state, self.hidden_size)
-        h = self.initial_state(inputs) if state is None else state
-        return gru_step(inputs, h, self.weight, self.bias, self.reset, self.hidden_bias)
+        return gru_step(inputs, self._start(inputs, state), self.weight, self.bias, self.reset, self.hidden_bias)
 
     def extra_repr(self) -> str:
         """Show the sizes and the place of the reset."""
-        return f"{self.input_size}, {self.hidden_size}, reset={self.reset!r}"
+        return f"{super().extra_repr()}, reset={self.reset!r}"
 
 
-class LSTMCell(nn.Module):
+class LSTMCell(_Cell):
     r"""Advance the long short-term memory cell, whose state is the pair (h, c).
 
     The rows of `weight` and `bias` are the forget, input and output gate and the candidate.
@@ -169,9 +193,7 @@ class LSTMCell(nn.Module):
         scale: float = 1.0,
         seed: Seed = 0,
     ) -> None:
-        super().__init__()
-        self.input_size, self.hidden_size = _sizes(input_size, hidden_size)
-        self.weight = nn.Parameter(draw(initialization, (4 * hidden_size, hidden_size + input_size), seed, scale))
+        super().__init__(4, input_size, hidden_size, initialization, scale, seed)
         self.bias = nn.Parameter(open_memory("lstm", hidden_size, memory_bias or 0.0))
 
     def initial_state(
@@ -187,12 +209,7 @@ class LSTMCell(nn.Module):
         state: tuple[Float[Tensor, "..."], Float[Tensor, "..."]] | None = None,
     ) -> tuple[Float[Tensor, "*batch hidden"], Float[Tensor, "*batch hidden"]]:
         """Return the states h and c after one more step; both are zero when they are not given."""
-        _check(inputs, self.input_size, state, self.hidden_size)
-        return lstm_step(inputs, self.initial_state(inputs) if state is None else state, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """Show the sizes."""
-        return f"{self.input_size}, {self.hidden_size}"
+        return lstm_step(inputs, self._start(inputs, state), self.weight, self.bias)
 
 
 Cell = RNNCell | GRUCell | LSTMCell
@@ -202,37 +219,11 @@ CELLS: dict[str, Callable[..., Cell]] = {"rnn": RNNCell, "gru": GRUCell, "lstm":
 _OWN = {"rnn": ("activation",), "gru": ("reset", "memory_bias"), "lstm": ("memory_bias",)}
 
 
-def check_cell_options(cell: str, names: tuple[str, ...]) -> None:
-    """Raise unless `cell` is a known name and every option belongs to it.
-
-    >>> check_cell_options("lstm", ("reset",))
-    Traceback (most recent call last):
-    lamina._errors.ArgumentError: `reset` is not an option of the cell 'lstm': only 'gru' has it.
-    """
+def _check_cell_options(cell: str, names: tuple[str, ...]) -> None:
+    """Raise unless `cell` is a known name and every option belongs to it."""
     choice("cell", cell, CELLS)
     for name in names:
         if name not in (*_OWN[cell], "initialization", "scale"):
             owners = " and ".join(repr(other) for other, own in _OWN.items() if name in own)
             way_out = f"only {owners} {'have' if ' and ' in owners else 'has'} it" if owners else "no cell has it"
             raise ArgumentError(f"`{name}` is not an option of the cell {cell!r}: {way_out}.")
-
-
-def _sizes(input_size: int, hidden_size: int) -> tuple[int, int]:
-    at_least("input_size", input_size, 1)
-    at_least("hidden_size", hidden_size, 1)
-    return input_size, hidden_size
-
-
-def _check(inputs: Tensor, input_size: int, state: State | None, hidden_size: int) -> None:
-    if inputs.shape[-1] != input_size:
-        raise ShapeError(
-            f"`inputs` must have {input_size} features on the last axis, as the cell was made for, got shape "
-            f"{tuple(inputs.shape)}: make the cell with input_size={inputs.shape[-1]} or change the inputs."
-        )
-    expected = (*inputs.shape[:-1], hidden_size)
-    for part in () if state is None else (state,) if isinstance(state, Tensor) else state:
-        if tuple(part.shape) != expected:
-            raise ShapeError(
-                f"`state` must have the shape {expected} for inputs of shape {tuple(inputs.shape)}, got "
-                f"{tuple(part.shape)}: give what an earlier step returned, or None for zeros."
-            )

@@ -59,7 +59,7 @@ class TrueConv2d(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "batch channel height width"]
     ) -> Float[Tensor, "batch filters rows columns"]:
-        """Return one feature map a filter."""
+        """Return one feature map per filter."""
         return convolution(inputs, self.weight, self.bias, self.stride, self.padding)
 
     def extra_repr(self) -> str:

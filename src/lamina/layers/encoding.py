@@ -33,7 +33,7 @@ class OneHot(nn.Module):
         self.register_buffer("precision", torch.empty(0), persistent=False)
 
     def forward(self, indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch vocab"]:
-        """Return one unit vector a word."""
+        """Return one unit vector per word."""
         return one_hot(indices, self.size, self.precision.dtype)
 
     def extra_repr(self) -> str:
@@ -44,8 +44,8 @@ class OneHot(nn.Module):
 class Embedding(nn.Module):
     r"""Give each word a learned vector: the column $W e_k$ of a matrix W.
 
-    `weight` holds the transpose of W, one row a word, since a row lies in one piece in memory and so that a table made
-    for `nn.Embedding` fits.
+    `weight` holds the transpose of W, one row per word, since a row lies in one piece in memory and a table made for
+    `nn.Embedding` fits.
 
     Notes: N5.44 (§5.3).
     Differs: torch.nn.Embedding draws from the global generator.
@@ -70,7 +70,7 @@ class Embedding(nn.Module):
     def forward(
         self, inputs: Int[Tensor, "*batch"] | Float[Tensor, "*batch feature"], *, reverse: bool = False
     ) -> Float[Tensor, "*batch _"]:
-        """Return one vector a word; with `reverse` read vectors v and return $W^T v$, one number a word."""
+        """Return one vector per word; with `reverse` read vectors v and return $W^T v$, one number per word."""
         return inputs @ self.weight.T if reverse else embedding(inputs, self.weight.T)
 
     def extra_repr(self) -> str:

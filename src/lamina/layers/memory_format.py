@@ -6,15 +6,12 @@ from torch import nn
 _SHORT = (torch.float32, torch.bfloat16, torch.float16)
 
 
-def prefers_channels_last(model: nn.Module) -> bool:
+def _prefers_channels_last(model: nn.Module) -> bool:
     """Say whether a network trains faster with the channels of a pixel side by side.
 
     True for networks with two-dimensional convolutions in float32 or shorter numbers: on CUDA the tensor cores read
     this layout and the fused normalizations need it; on the CPU it is a little faster for LeNet-5 and ResNets. The
     libraries have no such convolutions for float64.
-
-    >>> prefers_channels_last(nn.Conv2d(1, 6, 5)), prefers_channels_last(nn.Linear(2, 2))
-    (True, False)
     """
     kernels = [module.weight for module in model.modules() if isinstance(module, nn.Conv2d)]
     return bool(kernels) and all(kernel.dtype in _SHORT for kernel in kernels)
@@ -29,12 +26,9 @@ def to_channels_last(model: nn.Module) -> nn.Module:
     Args:
         model: any network; one without convolutions, or in float64, stays as it is.
 
-    Returns:
-        The same network.
-
     >>> to_channels_last(nn.Conv2d(3, 8, 3)).weight.is_contiguous(memory_format=torch.channels_last)
     True
     """
-    if prefers_channels_last(model):
+    if _prefers_channels_last(model):
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return model

@@ -14,7 +14,20 @@ from lamina.layers.fused import served_by
 from lamina.layers.initialized import linear
 
 
-class LocalResponseNorm(nn.Module):
+class _ResponseNorm(nn.Module):
+    """What both forms share: the constants."""
+
+    def __init__(self, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75) -> None:
+        super().__init__()
+        check_response_constants(size, kappa)
+        self.size, self.kappa, self.gamma, self.beta = size, kappa, gamma, beta
+
+    def extra_repr(self) -> str:
+        """Show the constants."""
+        return f"{self.size}, kappa={self.kappa}, gamma={self.gamma}, beta={self.beta}"
+
+
+class LocalResponseNorm(_ResponseNorm):
     r"""Divide every activity by a power of the squared activities at the same place in neighboring channels.
 
     $$\hat Y_{ijk} = Y_{ijk} \left(\kappa + \gamma \sum\nolimits_m Y_{ijm}^2\right)^{-\beta}, \qquad |m-k| \le n/2$$
@@ -36,23 +49,14 @@ class LocalResponseNorm(nn.Module):
 
     stackable = True
 
-    def __init__(self, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75) -> None:
-        super().__init__()
-        check_response_constants(size, kappa)
-        self.size, self.kappa, self.gamma, self.beta = size, kappa, gamma, beta
-
     def forward(
         self, inputs: Float[Tensor, "*batch channel height width"]
     ) -> Float[Tensor, "*batch channel height width"]:
         """Return the normalized images."""
         return local_response_norm(inputs, self.size, self.kappa, self.gamma, self.beta)
 
-    def extra_repr(self) -> str:
-        """Show the constants."""
-        return f"{self.size}, kappa={self.kappa}, gamma={self.gamma}, beta={self.beta}"
 
-
-class LocalResponseNormWithin(nn.Module):
+class LocalResponseNormWithin(_ResponseNorm):
     r"""Divide every activity by a power of the squared activities around it in its own channel.
 
     $$\hat Y_{ijk} = Y_{ijk} \left(\kappa + \gamma \sum\nolimits_{p,q} Y_{pqk}^2\right)^{-\beta},
@@ -75,20 +79,11 @@ class LocalResponseNormWithin(nn.Module):
 
     stackable = True
 
-    def __init__(self, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75) -> None:
-        super().__init__()
-        check_response_constants(size, kappa)
-        self.size, self.kappa, self.gamma, self.beta = size, kappa, gamma, beta
-
     def forward(
         self, inputs: Float[Tensor, "*batch channel height width"]
     ) -> Float[Tensor, "*batch channel height width"]:
         """Return the normalized images."""
         return local_response_norm_within(inputs, self.size, self.kappa, self.gamma, self.beta)
-
-    def extra_repr(self) -> str:
-        """Show the constants."""
-        return f"{self.size}, kappa={self.kappa}, gamma={self.gamma}, beta={self.beta}"
 
 
 class FullAffineBatchNorm(nn.Module):
@@ -99,7 +94,7 @@ class FullAffineBatchNorm(nn.Module):
     where batch norm has 2n.
 
     Notes: N2.40 (§2.3), as printed.
-    Differs: torch.nn.BatchNorm1d learns one scale and one shift a feature.
+    Differs: torch.nn.BatchNorm1d learns one scale and one shift per feature.
 
     Args:
         features: the number n_l of features.

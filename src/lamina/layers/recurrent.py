@@ -10,7 +10,7 @@ from lamina._errors import ArgumentError, ShapeError, at_least, between
 from lamina._types import Float, Int, Seed, Tensor
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden, unroll, valid_steps
-from lamina.layers.cells import CELLS, Cell, CellOptions, check_cell_options
+from lamina.layers.cells import CELLS, Cell, CellOptions, _check_cell_options
 from lamina.layers.dropout import Dropout
 from lamina.layers.fused import recurrent_layer, served_by
 
@@ -195,7 +195,7 @@ def check_stack(cell: str, layers: int, dropout: float, options: tuple[str, ...]
     Traceback (most recent call last):
     lamina._errors.ArgumentError: `dropout` must be 0 with layers=1, got 0.5: it acts between layers, so add one.
     """
-    check_cell_options(cell, options)
+    _check_cell_options(cell, options)
     at_least("layers", layers, 1)
     between("dropout", dropout, 0, 1, open_high=True)
     if dropout > 0 and layers == 1:

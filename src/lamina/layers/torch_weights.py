@@ -32,9 +32,6 @@ def from_torch(module: nn.RNNBase, *, seed: Seed = 0) -> Recurrent:
         module: an `nn.RNN`, `nn.GRU` or `nn.LSTM` with any number of layers and directions.
         seed: of the dropout masks.
 
-    Returns:
-        A new module with copies of the weights.
-
     >>> theirs = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True)
     >>> inputs = torch.linspace(-1, 1, 30).reshape(2, 5, 3)
     >>> torch.allclose(from_torch(theirs)(inputs)[0], theirs(inputs)[0], atol=1e-6)
@@ -125,9 +122,6 @@ def load_torch_weights_(recurrent: Recurrent, module: nn.RNNBase) -> Recurrent:
     Args:
         recurrent: what to fill; a "gru" must have `reset="after"`.
         module: where the weights come from.
-
-    Returns:
-        `recurrent` itself.
 
     >>> ours, theirs = Recurrent("rnn", 3, 4), nn.RNN(3, 4)
     >>> torch.equal(load_torch_weights_(ours, theirs).cells[0].weight[:, 4:], theirs.weight_ih_l0)

@@ -1,21 +1,18 @@
 """The dictionary: numbers by hand, the law of encoding and decoding on any text, files that come back."""
 
 import json
-import sys
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina._errors import ArgumentError, DataError, MissingExtraError
-from lamina.data.text import _subwords, words
+from data.text.strategies import texts
+from lamina._errors import ArgumentError, DataError
 from lamina.data.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary, Wording
-from lamina.data.text.words import _clean, _is_punctuation, _join_words, split_words
+from lamina.data.text.words import _join_words
 
 ENGLISH, GERMAN = "The sun is shining today", "Heute scheint die Sonne"
-any_text = st.text(max_size=60)
-texts = st.one_of(any_text, st.text(alphabet="aB ,.'-3:\"(„“😀👩\u200d🏽é\u0301ßİΣ中שي_$\t\n", max_size=40))
 WORDINGS = [
     Wording(),
     Wording(fold=False),
@@ -24,70 +21,6 @@ WORDINGS = [
     Wording("character"),
     Wording("character", fold=True),
 ]
-
-# Splitting and joining
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The sun, the moon!", ["The", "sun", ",", "the", "moon", "!"]),
-        ("Don't pay 10,000.50 at 10:30", ["Don't", "pay", "10,000.50", "at", "10:30"]),
-        ("T-shirt - it's rock'n'roll", ["T-shirt", "-", "it's", "rock'n'roll"]),
-        ("3 .5, 3.", ["3", ".", "5", ",", "3", "."]),
-        ("a_b c/d", ["a_b", "c", "/", "d"]),
-        ("wait...", ["wait", ".", ".", "."]),
-        ("  ", []),
-        ("", []),
-        ("हिन्दी भाषा।", ["हिन्दी", "भाषा", "।"]),
-        ("שלום, עולם", ["שלום", ",", "עולם"]),
-        ("hello שלום world", ["hello", "שלום", "world"]),
-        ("世界。", ["世界", "。"]),
-        ("👩‍👩‍👧👍🏽🇩🇪🇫🇷", ["👩‍👩‍👧", "👍🏽", "🇩🇪", "🇫🇷"]),
-        ("1️⃣ ❤️!", ["1️⃣", "❤️", "!"]),
-        ("zero\u200bwidth soft\u00adhyphen \u202eright\u202c", ["zerowidth", "softhyphen", "right"]),
-        ("cafe\u0301", ["café"]),
-        ("half \ud83d", ["half", "\ufffd"]),
-        ("a\x00b\x1fc", ["a", "b", "c"]),
-    ],
-)
-def test_words_of_a_text(text, expected):
-    assert split_words(text) == expected
-    assert split_words(_join_words(expected)) == expected
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Hello, world!",
-        'He said "yes, sir" and left (in a hurry).',
-        "Er sagte „ja“, sie “no” und »vielleicht«.",
-        "It costs $5, that is 10% of what #2 wants; isn't it?",
-        "¿Qué? ¡Sí!",
-    ],
-)
-def test_joining_puts_marks_where_they_were(text):
-    assert _join_words(split_words(text)) == text
-
-
-@given(texts)
-@settings(max_examples=300, deadline=None)
-def test_splitting_a_joined_text_gives_the_same_words(text):
-    found = split_words(text)
-    assert split_words(_join_words(found)) == found
-    assert "".join(found).split() == ["".join(found)] * bool(found)  # no spaces within words
-
-
-@given(st.text(alphabet=st.characters(max_codepoint=0x2AF), max_size=50))
-@settings(max_examples=200, deadline=None)
-def test_the_fast_way_splits_as_the_slow_one(text):
-    text = _clean(text)
-    if words._PLAIN.fullmatch(text):
-        assert words._FAST.findall(text) == words._split_any(text)
-
-
-def test_punctuation_is_not_an_emoji():
-    assert [_is_punctuation(mark) for mark in (",", "—", "।", "$", "😀", "_", "a")] == [True] * 3 + [False] * 4
 
 
 # The dictionary of the notes
@@ -267,43 +200,3 @@ def test_messages():
         Vocabulary.from_dict(vocabulary.as_dict() | {"sound": 1})
     with pytest.raises(DataError, match="`words` must differ, got 'a' twice"):
         Vocabulary(Wording(), ("a", "a"), {})
-
-
-# Subwords
-
-
-def test_subwords_need_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(MissingExtraError, match=r"a dictionary of subwords needs .*'lamina\[language\]'"):
-        Vocabulary.fit(["a"], Wording("subword", size=300))
-
-
-@pytest.fixture(scope="module")
-def pieces():
-    lines = ["low lower lowest", "new newer newest", "wide wider widest", "Ein kleines Mädchen schläft 😀"] * 5
-    return Vocabulary.fit(lines, Wording("subword", size=300))
-
-
-def test_subwords_join_frequent_neighbors_and_know_every_byte(pieces):
-    assert len(pieces.words) == 300 == len(set(pieces.words)) and len(pieces.merges) == 300 - _subwords.BYTES
-    assert list(pieces.words) == sorted(pieces.words)
-    assert pieces.split("lowest")[-1].endswith("est") and len(pieces.split("lower")) < 5
-    again = Vocabulary.fit(
-        ["low lower lowest", "new newer newest", "wide wider widest", "Ein kleines Mädchen schläft 😀"] * 5,
-        pieces.wording,
-    )
-    assert again == pieces
-    restored = Vocabulary.from_dict(json.loads(json.dumps(pieces.as_dict())))
-    assert restored == pieces and restored.encode("newest low").equal(pieces.encode("newest low"))
-    assert pieces.decode([UNKNOWN, *pieces.encode("low").tolist(), END, 5]) == "<unk>low"
-
-
-def test_subwords_give_every_text_back_exactly(pieces):
-    @given(texts)
-    @settings(max_examples=200, deadline=None)
-    def law(text):
-        tokens = pieces.encode(text, start=True, end=True)
-        assert UNKNOWN not in tokens and pieces.decode(tokens) == pieces.normalize(text)
-        assert pieces.normalize(text) == words._nfc(text)
-
-    law()

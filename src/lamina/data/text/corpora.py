@@ -5,7 +5,6 @@ none, a split is seeded, keeps equal sentences together, and of a running text h
 """
 
 import csv
-import gzip
 import io
 import zipfile
 import zlib
@@ -16,6 +15,7 @@ import torch
 
 from lamina._errors import DataError, choice
 from lamina.data.dataset import Spec
+from lamina.data.named import _inflated
 from lamina.data.store import _require
 from lamina.data.text.files import _as_pairs, _read_pairs
 from lamina.data.text.texts import PairDataset, RunningText, TextDataset, _equal_texts
@@ -139,10 +139,3 @@ def _utf8(data: bytes, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"`{name}` is not UTF-8 (byte {error.start}): get it again.") from error
-
-
-def _inflated(data: bytes, name: str) -> bytes:
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"`{name}` is damaged ({error}): get it again.") from error

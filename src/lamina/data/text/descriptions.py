@@ -19,11 +19,10 @@ import torch
 
 from lamina._errors import DataError, DataWarning, choice
 from lamina._types import Int, Num, Tensor
-from lamina.data.cells import Format, read_cells, shown
+from lamina.data._columns import open_table, read_features, read_groups
 from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec
 from lamina.data.preprocess import Preprocess
 from lamina.data.ragged import Ragged
-from lamina.data.tables import check_column, read_features, read_groups
 from lamina.data.text.texts import _codes_of, answers_of, text_of
 from lamina.data.text.vocabulary import END, Vocabulary, Wording
 
@@ -184,12 +183,7 @@ def load_descriptions(
     """
     import polars as pl
 
-    frame, file = read_cells(path, Format(**form)), shown(path)
-    if frame.height < 2:
-        raise DataError(f"{file} has too few rows ({frame.height}): at least 2 are needed to load and 6 to split.")
-    for name, argument in ((target, "target"), (group, "group"), *((name, "drop") for name in drop)):
-        if name is not None:
-            check_column(name, frame.columns, file, argument)
+    frame, file = open_table(path, form, [(target, "target"), (group, "group"), *((name, "drop") for name in drop)])
     names = [name for name in frame.columns if name != group and name not in drop]
     if target is None:
         texts = (frame[name] for name in names if frame[name].dtype == pl.String)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import DataError, at_least, choice
-from lamina.data.cells import DELIMITERS, Format, decoded, read_bytes, read_cells, shown
-from lamina.data.tables import check_column, find_target, read_groups, read_target
+from lamina.data._columns import find_target, open_table, read_groups, read_target
+from lamina.data.cells import DELIMITERS, decoded, read_bytes, shown
 from lamina.data.text.texts import PairDataset, RunningText, TextDataset, _equal_texts
 from lamina.data.text.words import _is_punctuation, split_words
 
@@ -49,12 +49,7 @@ def load_text(
     import polars as pl
 
     choice("task", task, (None, "classification", "regression"))
-    frame, file = read_cells(path, Format(**form)), shown(path)
-    if frame.height < 2:
-        raise DataError(f"{file} has too few rows ({frame.height}): at least 2 are needed to load and 6 to split.")
-    for name, argument in ((text, "text"), (group, "group")):
-        if name is not None:
-            check_column(name, frame.columns, file, argument)
+    frame, file = open_table(path, form, [(text, "text"), (group, "group")])
     names = [name for name in frame.columns if name != group]
     if target is None and text is not None:
         names = [name for name in names if name != text] or names
@@ -87,7 +82,7 @@ def load_text(
 def load_pairs(
     path: str | Path, *, reverse: bool = False, longest: int | None = None, encoding: str = "utf-8"
 ) -> PairDataset:
-    r"""Read pairs of texts: one pair a line, a tab between them; what follows a second tab is not read.
+    r"""Read pairs of texts: one pair per line, a tab between them; what follows a second tab is not read.
 
     Args:
         path: a .tsv or .txt file.

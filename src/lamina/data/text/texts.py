@@ -3,7 +3,7 @@ r"""Texts as data: labeled texts, pairs of texts, one running text; and what the
 A text is stored as its Unicode code points (int32, -1 after its end), so that `Subset`, `split`, `Sealed` and
 fingerprints work on texts as on pictures, and nothing about words is decided before the training part is known:
 
-    data = load("reviews.csv")           # text_files: a table with a column of text, pairs in a TSV file, plain text;
+    data = load("reviews.csv")           # files: a table with a column of text, pairs in a TSV file, plain text;
                                          # corpora: the published sets; phrasebook, sequences: made ones
     split = data.split()                 # official parts where there are any, grouped, or in order
     prepare = TextPreprocess.fit(split.train)        # tokens: dictionaries of the training part, saved with a run
@@ -22,6 +22,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import torch
@@ -91,8 +92,37 @@ def _equal_texts(texts: Iterable[str]) -> Int[Tensor, " batch"]:
     return torch.tensor([numbers.setdefault(text, len(numbers)) for text in texts], dtype=torch.int64)
 
 
+class _Texts(BaseDataset):
+    """What labeled texts and pairs share: `texts`, of which equal ones are found, and parts that were published."""
+
+    texts: Ragged
+    official_validation: Dataset | None
+
+    def _check(self, *names: str) -> None:
+        for name in names:
+            others = getattr(self, name)
+            if others is not None and len(others) != len(self):
+                raise DataError(f"`{name}` must have one entry for each of the {len(self)} texts, got {len(others)}.")
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def fingerprints(self) -> Int[Tensor, " batch"]:
+        """Give a 64-bit number for each text that is read, equal for equal ones."""
+        rows = (self.texts.row(i).numpy().tobytes() for i in range(len(self)))
+        marks = b"".join(hashlib.blake2b(row, digest_size=8).digest() for row in rows)
+        return torch.from_numpy(np.frombuffer(marks, "<i8").astype(np.int64))
+
+    def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> Divided | None:
+        """Keep the published parts, if all three were published."""
+        if self.official_validation is None or self.official_test is None:
+            return None
+        whole = Subset(cast(Dataset, self), torch.arange(len(self)))
+        return whole, self.official_validation, self.official_test, "as published"
+
+
 @dataclass(frozen=True, eq=False)
-class TextDataset(BaseDataset):
+class TextDataset(_Texts):
     """Texts with a label or a number each.
 
     Args:
@@ -116,9 +146,7 @@ class TextDataset(BaseDataset):
     official_test: Dataset | None = None
 
     def __post_init__(self) -> None:
-        _one_each(self.targets, len(self.texts), "targets")
-        if self.groups is not None:
-            _one_each(self.groups, len(self.texts), "groups")
+        self._check("targets", "groups")
 
     @classmethod
     def of(
@@ -146,24 +174,13 @@ class TextDataset(BaseDataset):
         )
         return cls(rows, targets, spec, groups)
 
-    def __len__(self) -> int:
-        return len(self.texts)
-
     def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
         """Give the code points of texts, padded with -1, and the targets."""
         return self.texts.padded(indices), self.targets[indices]
 
-    def fingerprints(self) -> Int[Tensor, " batch"]:
-        """Give a 64-bit number for each text, equal for equal texts."""
-        return _hashes(self.texts)
-
-    def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> Divided | None:
-        """Keep the published parts, if all three were published."""
-        return _published(self, self.official_validation, self.official_test)
-
 
 @dataclass(frozen=True, eq=False)
-class PairDataset(BaseDataset):
+class PairDataset(_Texts):
     """Pairs of texts, the second of which is to be written when the first was read.
 
     Notes: N5.03 (§5, Ex. 5.1).
@@ -191,9 +208,7 @@ class PairDataset(BaseDataset):
     division: "Callable[[PairDataset, Seed, tuple[int, int, int]], Divided] | None" = None
 
     def __post_init__(self) -> None:
-        _one_each(self.answers, len(self.texts), "answers")
-        if self.groups is not None:
-            _one_each(self.groups, len(self.texts), "groups")
+        self._check("answers", "groups")
 
     @classmethod
     def of(
@@ -220,22 +235,15 @@ class PairDataset(BaseDataset):
         """All second texts as one padded tensor."""
         return self.answers.padded(torch.arange(len(self)))
 
-    def __len__(self) -> int:
-        return len(self.texts)
-
     def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
         """Give the code points of both texts, padded with -1."""
         return self.texts.padded(indices), self.answers.padded(indices)
-
-    def fingerprints(self) -> Int[Tensor, " batch"]:
-        """Give a 64-bit number for each first text, equal for equal ones."""
-        return _hashes(self.texts)
 
     def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> Divided | None:
         """Keep the published parts, if all three were published; else follow `division`, if there is one."""
         if self.division is not None:
             return self.division(self, seed, ratios)
-        return _published(self, self.official_validation, self.official_test)
+        return super().divide(seed, ratios)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,20 +329,3 @@ def _decoded(codes: Tensor) -> list[str]:
 
 def _parts(dataset: Dataset) -> Sequence[Tensor]:
     return torch.arange(len(dataset)).split(_PART) if len(dataset) else ()
-
-
-def _hashes(texts: Ragged) -> Tensor:
-    rows = (texts.row(i).numpy().tobytes() for i in range(len(texts)))
-    marks = b"".join(hashlib.blake2b(row, digest_size=8).digest() for row in rows)
-    return torch.from_numpy(np.frombuffer(marks, "<i8").astype(np.int64))
-
-
-def _one_each(others: "Tensor | Ragged", count: int, name: str) -> None:
-    if len(others) != count:
-        raise DataError(f"`{name}` must have one entry for each of the {count} texts, got {len(others)}.")
-
-
-def _published(train: Dataset, validation: Dataset | None, test: Dataset | None) -> Divided | None:
-    if validation is None or test is None:
-        return None
-    return Subset(train, torch.arange(len(train))), validation, test, "as published"

@@ -6,14 +6,14 @@ never a token of a text: `ragged.lengths_of(tokens)` are the lengths that a netw
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from lamina._errors import DataError, at_least
 from lamina._types import Float, Int, Num, Tensor
-from lamina.data.dataset import BaseDataset, Dataset, Spec
+from lamina.data.dataset import BaseDataset, Dataset, Spec, _check_fields
 from lamina.data.ragged import Ragged
 from lamina.data.source import Key, Source
 from lamina.data.text.batching import _bucketed_order, sorted_order
@@ -165,9 +165,7 @@ class TextPreprocess:
         >>> TextPreprocess.from_dict(prepare.as_dict()) == prepare
         True
         """
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise DataError(f"a preparation has the unknown fields {unknown}: a newer Lamina may have written it.")
+        _check_fields(cls, values, "preparation")
         parts = dict(values) | {"spec": Spec.from_dict(values["spec"])}
         for name in ("vocabulary", "answer_vocabulary"):
             if parts.get(name) is not None:
@@ -184,17 +182,7 @@ class TextPreprocess:
         return Ragged.of(short, rows.fill)
 
     def _spec(self, inputs: Ragged) -> Spec:
-        spec = self.spec
-        return Spec(
-            "tokens",
-            spec.task,
-            (inputs.longest,),
-            self.output_size,
-            spec.classes,
-            target=spec.target,
-            source=spec.source,
-            notes=spec.notes,
-        )
+        return replace(self.spec, kind="tokens", inputs=(inputs.longest,), outputs=self.output_size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ that spells a special token, such as "<end>", is never taken for one. A dictiona
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
@@ -21,6 +21,7 @@ import torch
 
 from lamina._errors import ArgumentError, DataError, at_least, choice
 from lamina._types import Float, Int, Tensor
+from lamina.data.dataset import _check_fields
 from lamina.data.ragged import Ragged
 from lamina.data.text._subwords import Pieces, learn
 from lamina.data.text.words import ENDS, _clean, _is_punctuation, _join_words, _nfc, split_words
@@ -274,9 +275,7 @@ class Vocabulary:
         >>> Vocabulary.from_dict(vocabulary.as_dict()) == vocabulary
         True
         """
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise DataError(f"a dictionary has the unknown fields {unknown}: a newer Lamina may have written it.")
+        _check_fields(cls, values, "dictionary")
         merges = tuple((first, second) for first, second in values.get("merges", ()))
         wording, words = Wording(**values["wording"]), tuple(values["words"])
         return cls(wording, words, dict(values["forms"]), values["capital"], merges)
