@@ -5,7 +5,6 @@ Both kinds put the stride into the 3x3 convolution, as torchvision does; the fir
 
 from collections.abc import Callable
 
-import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
