@@ -16,9 +16,9 @@ from lamina.experiments.trained import parts
 from lamina.report import commands
 from lamina.report.record import read
 from lamina.training.plan import plan
-from lamina.training.tasks.fits import FITTING, check_fit
 from lamina.training.tasks.kinds import _row, task_of
 from lamina.training.tasks.pairs import Pairs
+from lamina.training.tasks.recommended import FITTING, check_fit
 from lamina.training.tasks.running import RunningText as Running
 from lamina.training.tasks.tokens import Texts
 
@@ -180,7 +180,7 @@ def recommended(name, spec, examples, characters=0):
 
 
 def test_every_kind_has_a_recipe_and_a_network():
-    for (kind, task), name in FITTING.items():
+    for (kind, task), (name, _) in FITTING.items():
         shape = {"series": (4, 1), "image": (1, 2, 2)}.get(kind, (4,))
         extra = {"target_shape": (4, 1)} if task == "structured" else {}
         spec = Spec(kind, task, shape, 4 if task == "structured" else 2, **extra)

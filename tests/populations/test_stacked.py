@@ -21,7 +21,7 @@ from lamina.populations.losses import Losses
 from lamina.populations.stack import Stack, StackFeed
 from lamina.populations.stacked import METHODS, TABLE, Mapped, has_rule, notes, select_members, stack_modules
 from lamina.training.learner import Learner
-from lamina.training.loop import Progress, loop
+from lamina.training.loop import Progress, drain, observed
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays
@@ -242,7 +242,9 @@ def assert_twenty_updates(case, device, tolerance, recording=None):
     assert step.step == 20 and step.first_bad_step() == [None] * K
     for k, network in enumerate(networks):
         at = Progress()
-        loop(Learner(network, Feed(here.train, recipes[k]), here.validation, objective, recipes[k]), 4, at=at)
+        drain(
+            observed(Learner(network, Feed(here.train, recipes[k]), here.validation, objective, recipes[k]), 4, at=at)
+        )
         assert_same_history(rows[k], [{name: row[name] for name in rows[k][0]} for row in at.rows], tolerance)
     return step
 

@@ -18,7 +18,7 @@ from lamina.training.executors.eager import Eager
 from lamina.training.executors.tuning import timed, tuned
 from lamina.training.fit import fit
 from lamina.training.learner import Learner
-from lamina.training.look import look, threads_for
+from lamina.training.look import look
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, Adam, Recipe, Stopping
 from lamina.training.runtime import Runtime
@@ -49,9 +49,12 @@ def test_a_network_in_training_mode_stays_so_when_it_refuses_an_example():
     assert net.training and not net._forward_hooks
 
 
-def test_one_thread_for_every_twenty_million_operations():
-    assert [threads_for(work, 4) for work in (0, 1e6, 20e6, 21e6, 78e6, 1e12)] == [1, 1, 1, 2, 4, 4]
-    assert threads_for(1e12, 1) == 1
+def test_one_thread_for_every_twenty_million_operations(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    threads = [Runtime().with_threads(work).threads for work in (0, 1e6, 20e6, 21e6, 78e6, 1e12)]
+    assert threads == [1, 1, 1, 2, 4, 4]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    assert Runtime().with_threads(1e12).threads == 1
 
 
 def test_threads_are_chosen_unless_they_are_given(moons, net, monkeypatch):
@@ -136,7 +139,6 @@ def test_steps_are_timed_in_turns_and_left_as_they_were():
 )
 def test_a_long_run_takes_the_faster_kind(monkeypatch, source, net, eager, compiled, epochs, kind, reason):
     monkeypatch.setattr(tuning, "timed", lambda steps: [eager, compiled][: len(steps)])
-    monkeypatch.setattr(tuning, "SHORT", 0.0)
 
     def make(*parts):
         step = Learner(*parts)
@@ -145,19 +147,17 @@ def test_a_long_run_takes_the_faster_kind(monkeypatch, source, net, eager, compi
 
     monkeypatch.setattr(tuning, "compiled", make)
     recipe = Recipe(Adam(), epochs=epochs, batch_size=16)  # 5 batches
-    step = tuned(net(), Feed(source, recipe), None, Objective("nll"), recipe)
+    step = tuned(net(), Feed(source, recipe), None, Objective("nll"), recipe, 5 * epochs)
     assert (step.kind, step.reason) == (kind, reason)
 
 
 def test_a_short_run_measures_nothing(monkeypatch, source, moons, net):
     monkeypatch.setattr(tuning, "timed", None)
-    short = Recipe(epochs=1000)
-    assert tuned(net(), Feed(source, short), None, Objective("nll"), short, 100.0).reason == ""
-    many = Recipe(epochs=400_000, stopping=Stopping(max_steps=100))
-    assert learner(net(), Arrays(Preprocess.fit(moons.train, 2), moons), many, Runtime()).reason == ""
+    for short in (Recipe(epochs=1000), Recipe(epochs=400_000, stopping=Stopping(max_steps=100))):
+        assert learner(net(), Arrays(Preprocess.fit(moons.train, 2), moons), short, Runtime()).reason == ""
     loop = lamina.build("neural-ode", inputs=2, outputs=2)
     long = Recipe(epochs=400_000)
-    step = tuned(loop, Feed(source, long), None, Objective("nll"), long)
+    step = tuned(loop, Feed(source, long), None, Objective("nll"), long, 10**6)
     assert step.kind == "eager" and "over time" in step.reason
 
 

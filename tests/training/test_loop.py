@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 
-from lamina.training.loop import Diverged, Event, Progress, every, keep_best, loop, stop_on_signal
+from lamina.training.loop import Diverged, Event, Progress, drain, every, keep_best, observed, stop_on_signal
 from lamina.training.stopping import StopReason
 
 
@@ -36,6 +36,10 @@ class Counting:
 
     def state(self):
         return {"model/w": self.weight}
+
+
+def loop(*arguments, **named):
+    return drain(observed(*arguments, **named))
 
 
 def test_epochs_batches_checks_in_order():

@@ -19,12 +19,12 @@ from lamina.functional.clipping import clip
 from lamina.training.executors import recording
 from lamina.training.executors.captured import capture
 from lamina.training.executors.choose import learner
-from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.streams import StreamSource
 from lamina.training.tasks import batches
 from lamina.training.tasks.batches import WindowFeed, scheduled_inputs, true_words
+from lamina.training.tasks.feed import epoch_order
 from lamina.training.tasks.kinds import task_of
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -13,9 +13,8 @@ from lamina.functional.clipping import clip
 from lamina.functional.optimizers import OPTIMIZERS, soft_threshold
 from lamina.training.change import make_optimizer
 from lamina.training.fused import FusedAdam
-from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
-from lamina.training.tasks.feed import batch_size, steps_per_epoch
+from lamina.training.tasks.feed import batch_size, epoch_order, steps_per_epoch
 
 PURE = {
     "gd": (GD(0.3), "gd", {"learning_rate": 0.3}),

@@ -26,9 +26,8 @@ from lamina.populations.update import MOMENTS, Numbers, numbers_of
 from lamina.training.change import measured
 from lamina.training.executors.recording import Graphs, Recording
 from lamina.training.learner import shown
-from lamina.training.order import epoch_order
 from lamina.training.recipe import Recipe
-from lamina.training.tasks.feed import CHECK_BATCH, Feed
+from lamina.training.tasks.feed import CHECK_BATCH, Feed, epoch_order
 from lamina.training.update import Grads, Update
 
 

@@ -14,8 +14,7 @@ from lamina._types import Bool, Float, Int, Tensor
 from lamina.functional import optimizers
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import Params, State, per_member, proximal_threshold, soft_threshold
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
-from lamina.training.schedules import rates
+from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe, rates
 
 
 @dataclass(frozen=True)

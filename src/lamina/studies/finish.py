@@ -17,11 +17,10 @@ from lamina.populations.members import Member, training_data
 from lamina.studies.keeping import Kept
 from lamina.studies.problem import Problem
 from lamina.studies.study import Study
-from lamina.training.evaluate import Evaluation
 from lamina.training.fit import adopt, fit, resume
 from lamina.training.folder import RunFolder
 from lamina.training.loop import Observer, Progress
-from lamina.training.run import Run
+from lamina.training.run import Evaluation, Run
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import StopReason
 

@@ -19,7 +19,7 @@ from lamina.training import recipe as recipes
 from lamina.training.plan import load_for, understood
 from lamina.training.rebuild import fingerprint, reload
 from lamina.training.recipe import OPTIMIZERS, Recipe, option_names, with_options
-from lamina.training.tasks.fits import check_fit
+from lamina.training.tasks.recommended import check_fit
 from lamina.training.tasks.task import Task
 
 DIRECTIONS = {"accuracy": "maximize", "token_accuracy": "maximize", "loss": "minimize", "mse": "minimize"}

@@ -14,7 +14,6 @@ from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
-from lamina.training.diagnosis import remembered
 from lamina.training.executors.choose import learner
 from lamina.training.folder import RunFolder, slug
 from lamina.training.learner import Learner
@@ -211,14 +210,15 @@ def _train(
     watchers = [observer for observer in observers if isinstance(observer, Watcher)]
     for watcher in watchers:
         step.watch(watcher)
-    watched = WatchedRows(home, watchers, step.step)
+    watched = [WatchedRows(home, watcher, step.step) for watcher in watchers]
     save = partial(_save, home, step, watched)
-    seen: list[Observer] = [_Recorder(home), *observers, *([watched] if watchers else [])]
+    seen: list[Observer] = [_Recorder(home), *observers, *watched]
     home.write_json("status", {"state": "running"})
-    run = remembered(step, recipe, progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
+    run = step.trained(progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
     reason = yield from released(run, used, recipe.precision, every)
     if reason.name == "diverged":
-        watched.flush()
+        for rows in watched:
+            rows.flush()
     else:
         save(progress)
     return _ended(home, model, task, step.objective, progress, reason)
@@ -247,11 +247,12 @@ def ready(
     return task, task.threads(runtime, model, recipe)
 
 
-def _save(home: RunFolder, step: Learner, watched: WatchedRows, at: Progress) -> None:
+def _save(home: RunFolder, step: Learner, watched: Sequence[WatchedRows], at: Progress) -> None:
     """Write a checkpoint of everything that a resume needs."""
     tensors = {**step.state(), **{f"best/{name}": t for name, t in at.best.items()}}
     plain = {"epoch": at.epoch, "batch": at.batch, "step": step.step, "rows": at.rows, "best_row": at.best_row}
-    watched.flush()
+    for rows in watched:
+        rows.flush()
     checkpoint.save(home.checkpoints, step.step, tensors, plain)
 
 

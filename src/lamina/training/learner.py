@@ -1,6 +1,6 @@
 """A network on its way: what the loop drives. It brings update, feed, checks and the way of execution together."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,10 +11,12 @@ from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.layers.dropout import mask_state
 from lamina.training.change import Moving
+from lamina.training.diagnosis import diagnose
 from lamina.training.executors.eager import Eager
+from lamina.training.loop import Diverged, Event, Observer, Progress, observed
 from lamina.training.objective import Objective
-from lamina.training.recipe import Recipe
-from lamina.training.schedules import rates
+from lamina.training.recipe import Recipe, rates
+from lamina.training.stopping import StopReason, rules
 from lamina.training.tasks.feed import Feed
 from lamina.training.update import Update
 from lamina.training.watching import Watcher
@@ -111,6 +113,41 @@ class Learner:
             if watcher.due(self.step - 1):
                 watcher.keep(self.step)
 
+    def trained(
+        self,
+        at: Progress,
+        observers: Sequence[Observer] = (),
+        save: Callable[[Progress], None] = lambda progress: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Generator[Event, None, StopReason]:
+        """Train as the recipe says; a loss that is no longer finite is explained from the last good check.
+
+        Args:
+            at: knows the reason in the end; all arguments are those of `loop.observed`.
+            observers: see there.
+            save: see there.
+            stop: see there.
+        """
+        good, recipe, stopping = self._moment(at), self.recipe, self.recipe.stopping
+
+        def remember(event: Event) -> None:
+            nonlocal good
+            good = good if event.row is None else self._moment(at)
+
+        run = observed(self, recipe.epochs, rules(stopping), (remember, *observers), at, recipe.check_every,
+                       stopping.max_steps, save, stop)  # fmt: skip
+        try:
+            at.reason = yield from run
+        except Diverged as error:
+            at.reason = diagnose(self, good, error.step)
+        finally:
+            self.feed.source.close()
+        return at.reason
+
+    def _moment(self, at: Progress) -> tuple[dict[str, Tensor], int, int, int]:
+        """Copy the present state, from which a divergence can be replayed."""
+        return {name: t.detach().clone() for name, t in self.state().items()}, self.step, at.epoch, at.batch
+
     def rate(self, step: int) -> float:
         """Give the learning rate of update number `step`."""
         rate: float = self.rates[min(step, len(self.rates) - 1)]
@@ -185,10 +222,6 @@ class Learner:
                 missing.setdefault(int(index), {})[key] = value.clone()
         self.change.adopt(missing)
         self.step = step
-
-    def close(self) -> None:
-        """Stop reading ahead."""
-        self.feed.source.close()
 
 
 def shown(named: Sequence[tuple[str, Tensor]]) -> list[tuple[str, Tensor]]:

@@ -202,11 +202,6 @@ def observed(
         yield event
 
 
-def loop(*arguments: Any, **named: Any) -> StopReason:
-    """Train to the end; the arguments are those of `observed`."""
-    return drain(observed(*arguments, **named))
-
-
 def drain(
     run: Generator[Event, Answer | None, Result], answer: Callable[[Event], Answer | None] = lambda event: None
 ) -> Result:

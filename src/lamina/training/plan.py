@@ -15,8 +15,8 @@ from lamina.data.splits import Split
 from lamina.data.text.files import form_of
 from lamina.training.folder import slug
 from lamina.training.recipe import Recipe, option_names, with_options
-from lamina.training.tasks.fits import SEQUENCES, check_fit
 from lamina.training.tasks.kinds import task_of, wording_of
+from lamina.training.tasks.recommended import SEQUENCES, check_fit
 from lamina.training.tasks.task import Task
 from lamina.training.tasks.tokens import WORDING
 

@@ -8,7 +8,6 @@ from torch import nn
 from lamina._errors import at_least
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
-from lamina.training.diagnosis import remembered
 from lamina.training.executors.choose import learner
 from lamina.training.fit import ready
 from lamina.training.loop import Event, Progress, released
@@ -65,4 +64,4 @@ def train(
         step = learner(model, task, recipe, replace(used, step=executor or used.step))
     at = at or Progress()
     at.totals, at.kind = step.totals, step.kind
-    return (yield from released(remembered(step, recipe, at), runtime, recipe.precision, every))
+    return (yield from released(step.trained(at), runtime, recipe.precision, every))

@@ -1,7 +1,6 @@
-"""How an update runs on the CPU when nothing is said: eager or compiled.
+"""How an update runs on the CPU when nothing is said and a run will last for minutes: eager or compiled.
 
-Fixed rules decide wherever they can, so that short runs depend on nothing that was measured. Only a run that will last
-for minutes looks at the clock: it times both kinds of step, keeps the faster and records what it found; a resume takes
+Such a run looks at the clock: it times both kinds of update, keeps the faster and records what it found; a resume takes
 what was recorded.
 """
 
@@ -18,12 +17,6 @@ from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.feed import Feed
 
-OVERHEAD, SPEED = 1e-4, 2e10
-"""Of the fixed estimate: seconds an update takes at least, and operations a second beyond that."""
-
-SHORT = 30.0
-"""Estimated seconds up to which a run is eager without any measurement."""
-
 REPAID = 60.0
 """Measured seconds of eager training from which on compiling is tried, as it takes 5 to 20 seconds itself."""
 
@@ -34,7 +27,7 @@ def tuned(
     validation: Source | None,
     objective: Objective,
     recipe: Recipe,
-    operations: float = math.inf,
+    updates: int,
 ) -> Learner:
     """Choose between the eager and the compiled update on the CPU.
 
@@ -44,17 +37,13 @@ def tuned(
         validation: the validation examples, or None.
         objective: what is minimized.
         recipe: how.
-        operations: of an update with one example, as `look` counts them.
+        updates: how many the run will make.
 
     Returns:
-        The learner; its `reason` says what was decided if the run was long enough to ask.
+        The learner; its `reason` says what was decided.
     """
     parts = model, feed, validation, objective, recipe
     eager = Learner(*parts)
-    updates = recipe.epochs * eager.batches
-    updates = min(updates, recipe.stopping.max_steps or updates)
-    if not feed.gathers or updates * (OVERHEAD + operations * feed.batch_size / SPEED) < SHORT:
-        return eager
     eager.reason = why_not(model, feed, recipe)
     if eager.reason:
         return eager

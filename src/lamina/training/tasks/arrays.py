@@ -27,15 +27,12 @@ from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.data.tables import read_rows
 from lamina.functional.activations import probabilities
-from lamina.training.look import with_threads
 from lamina.training.objective import Objective, choose
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.answers import judge_classes, judge_numbers
-from lamina.training.tasks.batches import as_read
-from lamina.training.tasks.feed import batch_size
-from lamina.training.tasks.fits import SEQUENCES
-from lamina.training.tasks.recommended import network_options, recommend, recommend_series, series_options
+from lamina.training.tasks.feed import as_read, batch_size
+from lamina.training.tasks.recommended import SEQUENCES, network_options, recommend, recommend_series, series_options
 from lamina.training.tasks.task import Choice, Predictions, Task, on_device
 
 if TYPE_CHECKING:
@@ -106,7 +103,7 @@ class Arrays(Task):
             work = self.look(model).operations * batch_size(recipe, len(self.split.train))
         except Exception:  # the objective that is chosen next says what does not fit
             return runtime
-        return with_threads(runtime, work)
+        return runtime.with_threads(work)
 
     def example(self, model: nn.Module) -> tuple[Tensor, ...]:
         """Give one prepared example."""

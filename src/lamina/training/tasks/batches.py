@@ -15,10 +15,9 @@ from lamina.data.text.vocabulary import START
 from lamina.functional.random import uniform
 from lamina.functional.recurrent import State
 from lamina.training.objective import Objective
-from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Recipe
 from lamina.training.streams import StreamSource
-from lamina.training.tasks.feed import Feed
+from lamina.training.tasks.feed import Feed, epoch_order
 
 CHECK_BATCH = 200
 _MIXING = 0x54454143  # the stream of random numbers that chooses between true and own words
@@ -44,10 +43,6 @@ class SequenceFeed(Feed):
         self.cursor += 1
         self.seen += len(indices)
         return self.source.batch(indices, (self.recipe.seed, step))
-
-    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Call a network with a batch."""
-        return cast(Tensor, model(as_read(inputs, self.recipe.dtype)))
 
     @torch.no_grad()
     def check(self, model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
@@ -198,11 +193,6 @@ def true_words(
     True
     """
     return uniform(tuple(shape), seed, _MIXING, step, device) < share
-
-
-def as_read(inputs: Tensor, dtype: torch.dtype) -> Tensor:
-    """Give real inputs the type of the network; words stay whole numbers."""
-    return inputs.to(dtype) if inputs.is_floating_point() else inputs
 
 
 def no_state(model: nn.Module, rows: int) -> list[Tensor]:

@@ -18,15 +18,13 @@ from lamina.data.text.texts import IGNORE, text_of
 from lamina.data.text.tokens import TextPreprocess, TokenSource
 from lamina.data.text.vocabulary import PAD, Wording
 from lamina.functional.metrics import sequence_accuracy
-from lamina.training.look import with_threads
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays, reads_sequences
 from lamina.training.tasks.batches import SequenceFeed
 from lamina.training.tasks.feed import Feed
-from lamina.training.tasks.fits import check_fit
-from lamina.training.tasks.recommended import clipped, recommend_series
+from lamina.training.tasks.recommended import check_fit, clipped, recommend_series
 from lamina.training.tasks.task import SHOWN, Choice, Predictions, on_device
 from lamina.training.tasks.word_objective import sequence_objective
 from lamina.training.texts import text_outputs, texts_from
@@ -87,7 +85,7 @@ class Tokens(Arrays):
         Time steps come one after the other, so threads meet after every product: the largest one decides.
         """
         sizes = [p.numel() for name, p in model.named_parameters() if p.ndim > 1 and name not in _TABLES]
-        return with_threads(runtime, 2 * max(sizes, default=0) * min(recipe.batch_size, len(self.split.train)))
+        return runtime.with_threads(2 * max(sizes, default=0) * min(recipe.batch_size, len(self.split.train)))
 
     def example(self, model: nn.Module) -> tuple[Tensor, ...]:
         """Give one row of a few words."""
