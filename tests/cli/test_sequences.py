@@ -16,10 +16,10 @@ from lamina.experiments.trained import parts
 from lamina.report import commands
 from lamina.report.record import read
 from lamina.training.plan import plan
+from lamina.training.tasks._pairs import Pairs
+from lamina.training.tasks._running import RunningText as Running
 from lamina.training.tasks.kinds import _row, task_of
-from lamina.training.tasks.pairs import Pairs
 from lamina.training.tasks.recommended import FITTING, check_fit
-from lamina.training.tasks.running import RunningText as Running
 from lamina.training.tasks.tokens import Texts
 
 

@@ -4,8 +4,8 @@ from torch.func import vmap
 
 from lamina.functional.random import dropout
 from lamina.layers import Dropout
-from lamina.populations import masks
-from lamina.populations.masks import stacked_dropout
+from lamina.populations import _masks as masks
+from lamina.populations._masks import stacked_dropout
 from lamina.populations.stacked import stack_modules
 
 RATE = torch.tensor([0.0, 0.3, 0.9])

@@ -11,7 +11,7 @@ from lamina.architectures.build import configure
 from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
-from lamina.populations import forms as updates
+from lamina.populations import _forms as updates
 from lamina.populations.members import Member, noisy_labels, training_data
 from lamina.populations.native import compiler
 from lamina.populations.population import Population, train_population, train_together

@@ -16,9 +16,9 @@ from lamina.architectures.table import TABLE as NAMES
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
+from lamina.populations._losses import Losses
+from lamina.populations._stack import Stack, StackFeed
 from lamina.populations.chunks import Data, stacked_network
-from lamina.populations.losses import Losses
-from lamina.populations.stack import Stack, StackFeed
 from lamina.populations.stacked import METHODS, TABLE, Mapped, has_rule, notes, select_members, stack_modules
 from lamina.training.learner import Learner
 from lamina.training.loop import Progress, drain, observed

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from lamina.functional.optimizers import State
-from lamina.populations import forms as updates
-from lamina.populations.forms import make_update
+from lamina.populations import _forms as updates
+from lamina.populations._forms import make_update
 from lamina.populations.native import compiler
 from lamina.populations.update import MOMENTS, Update, numbers_of, reference
 from lamina.populations.update_native import NativeUpdate

@@ -20,7 +20,8 @@ from lamina._errors import ArgumentError, DataWarning, RunError
 from lamina.data.load import load
 from lamina.data.synthetic import moons
 from lamina.populations.population import train_population, train_together
-from lamina.studies.claims import Worker, this_machine, working
+from lamina.studies._claims import Worker, this_machine, working
+from lamina.studies._workers import run_workers
 from lamina.studies.finish import evaluate, refit
 from lamina.studies.folder import Part, StudyFolder
 from lamina.studies.halving import Halving
@@ -31,7 +32,6 @@ from lamina.studies.search import go_on, open_problem, plan, resume_search, sear
 from lamina.studies.space import Space
 from lamina.studies.study import Study
 from lamina.studies.tpe import TPE
-from lamina.studies.workers import run_workers
 from lamina.training.loop import Event, drain
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime

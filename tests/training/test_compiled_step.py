@@ -10,12 +10,12 @@ from torch import nn
 import lamina
 from lamina._errors import ArgumentError
 from lamina.data.preprocess import Preprocess
+from lamina.training.executors import _tuning as tuning
 from lamina.training.executors import compiled as compiling
-from lamina.training.executors import tuning
+from lamina.training.executors._eager import Eager
+from lamina.training.executors._tuning import timed, tuned
 from lamina.training.executors.choose import learner
 from lamina.training.executors.compiled import compiled, why_not
-from lamina.training.executors.eager import Eager
-from lamina.training.executors.tuning import timed, tuned
 from lamina.training.fit import fit
 from lamina.training.learner import Learner
 from lamina.training.look import look

@@ -21,7 +21,7 @@ from lamina.training.recipe import Adam, Recipe, Stopping
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.kinds import task_of
-from lamina.training.texts import copied, texts_from, unknown_words
+from lamina.training.tasks.texts import copied, texts_from, unknown_words
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 NOUNS = {"dogs": "Hunde", "cats": "Katzen", "birds": "Vögel", "cows": "Kühe", "bears": "Bären"}
@@ -102,7 +102,7 @@ def test_unknown_words_are_copied_in_order():
 
 
 def test_translations_copy_unknown_words_unless_told_not_to(translator, monkeypatch):
-    import lamina.training.texts as texts
+    import lamina.training.tasks.texts as texts
 
     def writes_unknown(write, state, start, end, steps, **options):
         return torch.tensor([[1, 5, 1, 3]]).expand(len(start), -1), torch.zeros(len(start))

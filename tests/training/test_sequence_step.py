@@ -21,9 +21,9 @@ from lamina.training.executors.captured import capture
 from lamina.training.executors.choose import learner
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.streams import StreamSource
-from lamina.training.tasks import batches
-from lamina.training.tasks.batches import WindowFeed, scheduled_inputs, true_words
+from lamina.training.tasks import _batches as batches
+from lamina.training.tasks._batches import WindowFeed, scheduled_inputs, true_words
+from lamina.training.tasks._streams import StreamSource
 from lamina.training.tasks.feed import epoch_order
 from lamina.training.tasks.kinds import task_of
 

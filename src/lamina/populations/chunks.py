@@ -14,9 +14,9 @@ from lamina.data.dataset import all_targets
 from lamina.data.preprocess import Preprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.populations.losses import Losses
+from lamina.populations._losses import Losses
+from lamina.populations._stack import Stack, StackFeed
 from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, build_networks, finite, training_data
-from lamina.populations.stack import Stack, StackFeed
 from lamina.populations.stacked import notes, stack_modules
 from lamina.training.executors.recording import Recording
 from lamina.training.loop import Event, Progress, events

@@ -13,8 +13,8 @@ from lamina._types import Tensor
 from lamina.functional.recurrent import State, hidden, unroll
 from lamina.layers import LSTMCell, Recurrent, RNNCell
 from lamina.layers.cells import Cell
+from lamina.populations._scan import can_scan, scan
 from lamina.populations.dense import stacked_affine
-from lamina.populations.scan import can_scan, scan
 
 
 def _step(cell: Cell, read: Tensor, state: State) -> State:

@@ -8,6 +8,8 @@ from typing import Any
 from lamina._errors import ArgumentError
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
+from lamina.studies._trainer import Trainer
+from lamina.studies._workers import run_workers
 from lamina.studies.finish import evaluate
 from lamina.studies.folder import Part
 from lamina.studies.halving import Halving
@@ -16,8 +18,6 @@ from lamina.studies.problem import Problem
 from lamina.studies.samplers import Grid, OneAtATime, Sampler
 from lamina.studies.space import Space
 from lamina.studies.study import Moment, Study, Watch, Widths
-from lamina.studies.trainer import Trainer
-from lamina.studies.workers import run_workers
 from lamina.training.folder import slug
 from lamina.training.loop import Event
 from lamina.training.recipe import Recipe

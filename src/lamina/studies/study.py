@@ -11,9 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from lamina._errors import ArgumentError, RunError, choice
 from lamina.populations.members import DIVERGED, FINISHED
-from lamina.studies.claims import Worker, working
+from lamina.studies._claims import Worker, working
+from lamina.studies._journal import Event, Journal
 from lamina.studies.folder import Part, StudyFolder
-from lamina.studies.journal import Event, Journal
 from lamina.studies.records import Outcome, Result, Trial
 from lamina.studies.samplers import Done, Grid, Sampler, describe_sampler, make_sampler
 from lamina.studies.space import Space, Values, untuple

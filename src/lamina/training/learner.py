@@ -10,9 +10,9 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.layers.dropout import mask_state
+from lamina.training._diagnosis import diagnose
 from lamina.training.change import Moving
-from lamina.training.diagnosis import diagnose
-from lamina.training.executors.eager import Eager
+from lamina.training.executors._eager import Eager
 from lamina.training.loop import Diverged, Event, Observer, Progress, observed
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe, rates

@@ -14,7 +14,7 @@ import torch
 from lamina import __version__
 from lamina._errors import ArgumentError, choice
 from lamina._processor import LIMIT, require_bfloat16
-from lamina.training.denormals import flushed
+from lamina.training._denormals import flushed
 
 THREAD_OPERATIONS = 20e6
 """Floating point operations of an update that occupy one thread; with fewer, waiting for each other costs more."""

@@ -20,7 +20,7 @@ from lamina.layers.dropout import load_run_state_, run_state
 from lamina.layers.half_weights import HalfWeights
 from lamina.training import kernels
 from lamina.training.change import Moving
-from lamina.training.executors.eager import Eager
+from lamina.training.executors._eager import Eager
 from lamina.training.executors.recording import Graphs
 from lamina.training.fused import FusedAdam, FusedSGD
 from lamina.training.kernels import Kernels

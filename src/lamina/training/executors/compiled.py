@@ -24,7 +24,7 @@ from lamina.functional import optimizers as pure
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import Params, State, proximal_threshold, soft_threshold
 from lamina.training.change import Moving, measured
-from lamina.training.executors.eager import Eager
+from lamina.training.executors._eager import Eager
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe

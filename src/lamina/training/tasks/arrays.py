@@ -30,7 +30,7 @@ from lamina.functional.activations import probabilities
 from lamina.training.objective import Objective, choose
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.tasks.answers import judge_classes, judge_numbers
+from lamina.training.tasks._answers import judge_classes, judge_numbers
 from lamina.training.tasks.feed import as_read, batch_size
 from lamina.training.tasks.recommended import SEQUENCES, network_options, recommend, recommend_series, series_options
 from lamina.training.tasks.task import Choice, Predictions, Task, on_device

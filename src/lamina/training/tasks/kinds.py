@@ -9,10 +9,10 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.tokens import TextPreprocess
+from lamina.training.tasks._descriptions import Descriptions
+from lamina.training.tasks._pairs import Pairs
+from lamina.training.tasks._running import RunningText
 from lamina.training.tasks.arrays import Arrays
-from lamina.training.tasks.descriptions import Descriptions
-from lamina.training.tasks.pairs import Pairs
-from lamina.training.tasks.running import RunningText
 from lamina.training.tasks.task import Task
 from lamina.training.tasks.tokens import Texts, Tokens
 

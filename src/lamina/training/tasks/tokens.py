@@ -21,13 +21,13 @@ from lamina.functional.metrics import sequence_accuracy
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
+from lamina.training.tasks._batches import SequenceFeed
 from lamina.training.tasks.arrays import Arrays, reads_sequences
-from lamina.training.tasks.batches import SequenceFeed
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import check_fit, clipped, recommend_series
 from lamina.training.tasks.task import SHOWN, Choice, Predictions, on_device
+from lamina.training.tasks.texts import text_outputs, texts_from
 from lamina.training.tasks.word_objective import sequence_objective
-from lamina.training.texts import text_outputs, texts_from
 
 if TYPE_CHECKING:
     from lamina.training.run import Run

@@ -12,13 +12,13 @@ from lamina.data.source import Source
 from lamina.data.text.texts import running_text_of
 from lamina.training.folder import RunFolder
 from lamina.training.recipe import Recipe
-from lamina.training.streams import StreamSource
-from lamina.training.tasks.batches import WindowFeed, readers, stream_loss_and_score
+from lamina.training.tasks._batches import WindowFeed, readers, stream_loss_and_score
+from lamina.training.tasks._streams import StreamSource
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import clipped
 from lamina.training.tasks.task import Choice, Predictions, Task
+from lamina.training.tasks.texts import continue_text
 from lamina.training.tasks.tokens import Texts, word_metrics
-from lamina.training.texts import continue_text
 
 if TYPE_CHECKING:
     from lamina.training.run import Run

@@ -18,9 +18,9 @@ from lamina.data.augment import augment
 from lamina.data.source import Source
 from lamina.functional.optimizers import State
 from lamina.layers.dropout import mask_state
-from lamina.populations.forms import make_update
+from lamina.populations._forms import make_update
+from lamina.populations._losses import Losses
 from lamina.populations.judge import Judge
-from lamina.populations.losses import Losses
 from lamina.populations.stacked import select_members
 from lamina.populations.update import MOMENTS, Numbers, numbers_of
 from lamina.training.change import measured

@@ -18,7 +18,7 @@ from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary
 from lamina.data.text.words import split_words
-from lamina.training.tasks.batches import as_state, no_state
+from lamina.training.tasks._batches import as_state, no_state
 
 BATCH = 100
 _MARK = SPECIAL[UNKNOWN]

@@ -19,8 +19,8 @@ from lamina.training.recipe import Recipe
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.recommended import clipped
 from lamina.training.tasks.task import SHOWN, Choice, Predictions, Task, wrong
+from lamina.training.tasks.texts import describe
 from lamina.training.tasks.tokens import Texts, judged_words, units
-from lamina.training.texts import describe
 
 if TYPE_CHECKING:
     from lamina.training.run import Run

@@ -16,7 +16,7 @@ from lamina.functional.random import uniform
 from lamina.functional.recurrent import State
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Recipe
-from lamina.training.streams import StreamSource
+from lamina.training.tasks._streams import StreamSource
 from lamina.training.tasks.feed import Feed, epoch_order
 
 CHECK_BATCH = 200

@@ -43,7 +43,7 @@ def run_workers(
     threads = runtime.threads or max(1, (os.cpu_count() or 1) // processes)
     how = {"processes": processes, "batch": batch, "release": release, "parent": os.getpid()}
     settings = json.dumps({"runtime": asdict(replace(runtime, threads=threads)), **how})
-    command = [sys.executable, "-m", "lamina.studies.workers", str(study.folder), settings]
+    command = [sys.executable, "-m", "lamina.studies._workers", str(study.folder), settings]
     with ExitStack() as stack:
         logs: list[IO[bytes]] = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
         workers = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log) for log in logs]

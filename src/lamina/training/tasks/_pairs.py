@@ -15,12 +15,12 @@ from lamina.data.text.tokens import TokenSource
 from lamina.data.text.vocabulary import PAD, START
 from lamina.functional.translation_metrics import bleu, chrf, exact_share
 from lamina.training.recipe import Recipe
-from lamina.training.tasks.batches import PairFeed
+from lamina.training.tasks._batches import PairFeed
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import clipped
 from lamina.training.tasks.task import SHOWN, Choice, Predictions, Task, wrong
+from lamina.training.tasks.texts import translate
 from lamina.training.tasks.tokens import Texts, units, word_metrics
-from lamina.training.texts import translate
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
