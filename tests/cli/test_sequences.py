@@ -20,7 +20,7 @@ from lamina.training.tasks._pairs import Pairs
 from lamina.training.tasks._running import RunningText as Running
 from lamina.training.tasks.kinds import _row, task_of
 from lamina.training.tasks.recommended import FITTING, check_fit
-from lamina.training.tasks.tokens import Texts
+from lamina.training.tasks.tokens import _Texts
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_many_texts_get_a_larger_network_or_more_dropout():
     assert "dropout" not in long.sizes("many-to-many", {"layers": 1})
     assert Running(text).sizes("many-to-many", {})["hidden"] == 256
     films = TextPreprocess.fit(TextDataset.of(["fine", "dull"], torch.tensor([1, 0]), ("bad", "good")))
-    drops = [Texts(replace(films, fitted_on=n)).sizes("many-to-one", {}) for n in (2, 6920)]
+    drops = [_Texts(replace(films, fitted_on=n)).sizes("many-to-one", {}) for n in (2, 6920)]
     assert ["word_dropout" in options for options in drops] == [False, True]
     assert all(options["embedding_std"] == 0.1 for options in drops)
 

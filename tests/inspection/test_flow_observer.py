@@ -219,7 +219,7 @@ def test_the_captured_step_keeps_a_watched_recording_beside_the_plain_one(data, 
     source = Preprocess.fit(data.train, 2).source(data.train)
     states, watch = [], GradientFlowObserver(every=3)
     for watcher in (None, watch):
-        step = captured.capture(network(), Feed(source, RECIPE), None, Objective("nll"), RECIPE)
+        step = captured._capture(network(), Feed(source, RECIPE), None, Objective("nll"), RECIPE)
         if watcher:
             step.watch(watcher)
         for epoch in range(2):

@@ -22,13 +22,13 @@ from lamina.data.synthetic import moons
 from lamina.populations.population import train_population, train_together
 from lamina.studies._claims import Worker, this_machine, working
 from lamina.studies._workers import run_workers
-from lamina.studies.finish import evaluate, refit
-from lamina.studies.folder import Part, StudyFolder
+from lamina.studies.finish import _refit, evaluate
+from lamina.studies.folder import Part, _StudyFolder
 from lamina.studies.halving import Halving
 from lamina.studies.problem import Problem
 from lamina.studies.records import Outcome
 from lamina.studies.samplers import Grid, OneAtATime, Random
-from lamina.studies.search import go_on, open_problem, plan, resume_search, search, work
+from lamina.studies.search import _resume_search, go_on, open_problem, plan, search, work
 from lamina.studies.space import Space
 from lamina.studies.study import Study
 from lamina.studies.tpe import TPE
@@ -419,7 +419,7 @@ def test_the_network_that_is_tested_is_bit_for_bit_the_one_that_was_compared(tmp
     kept.write_bytes(kept.read_bytes()[:-1] + b"x")
     shutil.rmtree(run.folder)
     with pytest.warns(DataWarning, match="trained again"):
-        again = refit(Study.open(study.folder), problem)
+        again = _refit(Study.open(study.folder), problem)
     assert again.rows[-1]["loss"] == pytest.approx(mine.rows[-1]["loss"], rel=1e-4)
 
 
@@ -436,7 +436,7 @@ def test_a_refit_that_was_killed_goes_on(tmp_path, split):
 
     forget(study)
     with pytest.raises(Killed), pytest.warns(DataWarning, match="configuration 0 were not kept: it is trained again"):
-        refit(study, problem, observers=(kill,))
+        _refit(study, problem, observers=(kill,))
     assert evaluate(Study.open(study.folder), problem).openings == 1
     assert [path.name for path in study.folder.iterdir() if path.is_dir()] == ["best"]
     assert Run.load(study.folder / "best").reason.name == "epochs"
@@ -446,7 +446,7 @@ def test_a_refit_that_was_killed_goes_on(tmp_path, split):
     work(second, problem)
     second.note(event="refit", trial=0, folder="best")
     (second.folder / "best").mkdir()
-    assert refit(second, problem).reason.sentence == "all 2 epochs were done in the search"
+    assert _refit(second, problem).reason.sentence == "all 2 epochs were done in the search"
     with pytest.raises(RunError, match="keeps no checkpoint to go on from, since its network was trained in a search"):
         lamina.resume(second.folder / "best", data=split, epochs=9)
 
@@ -461,11 +461,11 @@ def test_a_refit_is_interrupted_like_a_trial_and_fails_with_a_sentence(tmp_path,
 
     forget(study)
     with pytest.raises(KeyboardInterrupt), pytest.warns(DataWarning, match="trained again"):
-        refit(study, problem, observers=(interrupt,))
+        _refit(study, problem, observers=(interrupt,))
     status = study.folder / "best/status.json"
     status.write_text(status.read_text().replace("interrupted", "diverged", 1))
     with pytest.raises(RunError, match="the best configuration, trained again in .*best, failed: "):
-        refit(study, problem)
+        _refit(study, problem)
 
 
 def test_resuming_a_search_in_the_middle(tmp_path, found):
@@ -481,7 +481,7 @@ def test_resuming_a_search_in_the_middle(tmp_path, found):
         go_on(study, problem, watch=stop, runtime=Runtime(threads=1))
     assert len(study.state.results) == 4 and study.test is None
     assert [m.epoch for m in seen if m is not None] == [0, 1, 2, 3, 4] and seen[0].trials == 4
-    done = resume_search(study.folder, runtime=Runtime(threads=1))
+    done = _resume_search(study.folder, runtime=Runtime(threads=1))
     assert done.complete and recorded(done) == Counter(range(8))
     assert [r.outcome.value for r in done.results] == [r.outcome.value for r in found.results]
     assert done.best.number == found.best.number and done.test["metrics"] == found.test["metrics"]
@@ -519,7 +519,7 @@ def test_processes_need_data_that_can_be_loaded_again(tmp_path, split):
     with pytest.raises(ArgumentError, match="`part` is one process's share: start it without --processes"):
         go_on(study, problem, processes=2, part=Part(1, 2))
     with pytest.raises(RunError, match="were given in memory: give their split again as `data`"):
-        resume_search(study.folder)
+        _resume_search(study.folder)
 
 
 def test_a_study_of_a_function_is_not_a_search(tmp_path):
@@ -536,7 +536,7 @@ def test_parts_of_a_search_leave_the_test_to_the_last(tmp_path, found):
         problem, study = plan("fnn", data, RATES, options={"epochs": 4}, folder=tmp_path / "s", join=True)
         go_on(study, problem, part=Part(i, 2), runtime=Runtime(threads=1))
         assert study.test is None
-    done = resume_search(tmp_path / "s", runtime=Runtime(threads=1))
+    done = _resume_search(tmp_path / "s", runtime=Runtime(threads=1))
     assert done.complete and done.best.number == found.best.number and done.test["openings"] == 1
 
 
@@ -609,7 +609,7 @@ def test_a_problem_survives_its_file(tmp_path):
     values = {"dropout": 0.5}
     assert again.members(values) == problem.members(values) and again.seeds == (0, 1)
     assert replace(again, split=problem.split) == problem
-    assert StudyFolder(study.folder).is_study
+    assert _StudyFolder(study.folder).is_study
 
 
 def test_a_grid_of_impossible_pairs_is_refused_before_anything_is_made(tmp_path, split):

@@ -15,7 +15,7 @@ from lamina.training.executors import compiled as compiling
 from lamina.training.executors._eager import Eager
 from lamina.training.executors._tuning import timed, tuned
 from lamina.training.executors.choose import learner
-from lamina.training.executors.compiled import compiled, why_not
+from lamina.training.executors.compiled import _why_not, compiled
 from lamina.training.fit import fit
 from lamina.training.learner import Learner
 from lamina.training.look import look
@@ -80,17 +80,17 @@ def test_a_run_records_threads_and_kind(moons, net, tmp_path):
 def test_what_is_not_compiled_has_a_reason(source, moons, net, monkeypatch):
     streamed = Preprocess.fit(moons.train, 2).source(moons.train, budget=0)
     feed = Feed(source, Recipe())
-    assert why_not(net(), feed, Recipe()) == ""
-    assert "line search" in why_not(net(), feed, Recipe(GD(line_search=True)))
-    assert "not one of Lamina's" in why_not(net(), feed, Recipe(torch.optim.Adagrad))
-    assert "streamed" in why_not(net(), Feed(streamed, Recipe()), Recipe())
+    assert _why_not(net(), feed, Recipe()) == ""
+    assert "line search" in _why_not(net(), feed, Recipe(GD(line_search=True)))
+    assert "not one of Lamina's" in _why_not(net(), feed, Recipe(torch.optim.Adagrad))
+    assert "streamed" in _why_not(net(), Feed(streamed, Recipe()), Recipe())
     names = "many-to-one", "seq2seq", "neural-ode"
     for loop in (nn.Sequential(nn.GRU(2, 2)), *(lamina.build(name) for name in names)):
-        assert "over time" in why_not(loop, feed, Recipe())
+        assert "over time" in _why_not(loop, feed, Recipe())
     deep = nn.Sequential(*(nn.Linear(2, 2) for _ in range(151)))
-    assert "has 151 layers, more than 150" in why_not(deep, feed, Recipe())
+    assert "has 151 layers, more than 150" in _why_not(deep, feed, Recipe())
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "no compiler (g++)" in why_not(net(), feed, Recipe())
+    assert "no compiler (g++)" in _why_not(net(), feed, Recipe())
     step = compiled(net(), Feed(source, Recipe()), None, Objective("nll"), Recipe())
     assert step.kind == "eager" and "no compiler" in step.reason
 
@@ -169,7 +169,7 @@ def test_a_failure_of_the_compiler_is_a_reason(monkeypatch, source, net):
             super().__call__(step, watched)
             raise ValueError("no such instruction\nand more")
 
-    monkeypatch.setattr(compiling, "Compiled", Broken)
+    monkeypatch.setattr(compiling, "_Compiled", Broken)
     model = net()
     before = [p.detach().clone() for p in model.parameters()]
     step = compiled(model, Feed(source, Recipe()), None, Objective("nll"), Recipe())

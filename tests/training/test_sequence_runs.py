@@ -21,7 +21,7 @@ from lamina.training.recipe import Adam, Recipe, Stopping
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.kinds import task_of
-from lamina.training.tasks.texts import copied, texts_from, unknown_words
+from lamina.training.tasks.texts import _texts_from, copied, unknown_words
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 NOUNS = {"dogs": "Hunde", "cats": "Katzen", "birds": "Vögel", "cows": "Kühe", "bears": "Bären"}
@@ -163,22 +163,22 @@ def test_who_predicts_and_who_writes(poet, translator, critic):
 def test_texts_come_from_files_too(tmp_path):
     (tmp_path / "a.txt").write_text("first\n\nsecond\tzweite\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("id,review\nx,a long text here\ny,\n", encoding="utf-8")
-    assert texts_from([tmp_path / "a.txt", "third", str(tmp_path / "b.csv")]) == [
+    assert _texts_from([tmp_path / "a.txt", "third", str(tmp_path / "b.csv")]) == [
         "first",
         "second",
         "third",
         "a long text here",
         "",
     ]
-    assert texts_from("word " * 5000) == ["word " * 5000] and texts_from("a\0b") == ["a\0b"]
+    assert _texts_from("word " * 5000) == ["word " * 5000] and _texts_from("a\0b") == ["a\0b"]
     with pytest.raises(DataError, match="no.csv does not exist: check the name"):
-        texts_from("no.csv")
+        _texts_from("no.csv")
     with pytest.raises(DataError, match=r"empty.txt holds no text"):
         (tmp_path / "empty.txt").write_text("\n")
-        texts_from(tmp_path / "empty.txt")
+        _texts_from(tmp_path / "empty.txt")
     with pytest.raises(DataError, match="has no column of text"):
         (tmp_path / "numbers.csv").write_text("a,b\n1,2\n3,4\n")
-        texts_from(tmp_path / "numbers.csv")
+        _texts_from(tmp_path / "numbers.csv")
 
 
 class Killed(Exception):

@@ -21,8 +21,8 @@ from lamina.layers.dropout import mask_state
 from lamina.populations._forms import make_update
 from lamina.populations._losses import Losses
 from lamina.populations.judge import Judge
-from lamina.populations.stacked import select_members
-from lamina.populations.update import MOMENTS, Numbers, numbers_of
+from lamina.populations.stacked import _select_members
+from lamina.populations.update import MOMENTS, Numbers, _numbers_of
 from lamina.training.change import measured
 from lamina.training.executors.recording import Graphs, Recording
 from lamina.training.learner import shown
@@ -201,7 +201,7 @@ class Stack:
         self.model, self.feed, self.validation, self.losses = network, feed, validation, losses
         self.recipes, self.recipe, self.members, self.batches = list(recipes), recipes[0], len(recipes), feed.batches
         self.step, self.device = 0, feed.device
-        numbers = numbers_of(recipes, self.device, feed.batches)
+        numbers = _numbers_of(recipes, self.device, feed.batches)
         measures = any(recipe.stopping.measures for recipe in recipes)
         if before is not None and keep is not None:
             old: StackMoving = before.change
@@ -320,7 +320,7 @@ class Stack:
         stay = [k for k in range(self.members) if k not in gone]
         keep = torch.tensor(stay, dtype=torch.int64, device=self.device)
         saved = {name: t for name, t in self.state().items() if name.startswith(("optimizer/", "step/"))}
-        select_members(self.model, keep)
+        _select_members(self.model, keep)
         recipes = [self.recipes[k] for k in stay]
         labels = None if feed.labels is None else feed.labels[keep]
         fed = StackFeed(feed.source, recipes, feed.finish, labels, feed.shared)

@@ -40,12 +40,12 @@ def train_in_turn(
         One result per member.
     """
     runs = [_Run(place, member, task, every, runtime, note) for place, member in enumerate(members)]
-    yield from in_turn(runs, len(members))
+    yield from _in_turn(runs, len(members))
     return [result for run in runs for result in run.results().values()]
 
 
 @runtime_checkable
-class Turn(Protocol):
+class _Turn(Protocol):
     """A training of one or several members."""
 
     events: Generator[Event, None, StopReason] | None
@@ -56,7 +56,7 @@ class Turn(Protocol):
         ...
 
 
-def in_turn(runs: Sequence[Turn], members: int) -> Generator[Event, Sequence[int] | None, None]:
+def _in_turn(runs: Sequence[_Turn], members: int) -> Generator[Event, Sequence[int] | None, None]:
     """Let trainings go on from check to check, one after the other, until all have ended.
 
     Args:

@@ -62,7 +62,7 @@ class Numbers:
         return self.rate * self.share.index_select(0, step.clamp(max=len(self.share) - 1).reshape(1))[0]
 
 
-def numbers_of(recipes: Sequence[Recipe], device: torch.device | str, batches: int = 1) -> Numbers:
+def _numbers_of(recipes: Sequence[Recipe], device: torch.device | str, batches: int = 1) -> Numbers:
     """Collect the numbers of recipes that have the same kinds.
 
     Args:
@@ -114,7 +114,7 @@ MOMENTS = {"gd": 0, "momentum": 1, "nesterov": 1, "adam": 2}
 """How many averages of gradients an optimizer keeps."""
 
 
-def effective_gradients(params: Params, grads: Params, numbers: Numbers) -> Params:
+def _effective_gradients(params: Params, grads: Params, numbers: Numbers) -> Params:
     """Add the penalty's gradient and clip: what the optimizer sees and a history records."""
     if numbers.penalty is not None and not numbers.proximal:
         slopes = {name: p * 2 if numbers.norm == 2 else p.sign() for name, p in params.items()}
@@ -144,7 +144,7 @@ def moved(
 
 
 @torch.no_grad()
-def reference(
+def _reference(
     params: Params,
     grads: Params,
     state: State,
@@ -163,7 +163,7 @@ def reference(
     Returns:
         The gradients that the optimizer saw.
     """
-    grads = effective_gradients(params, grads, numbers)
+    grads = _effective_gradients(params, grads, numbers)
     new, after = moved(params, grads, state, numbers.now(state.step), numbers)
     for before, values in ((params, new), *zip(state.moments, after.moments, strict=True)):
         for name, tensor in before.items():
@@ -246,4 +246,4 @@ class Update:
         Returns:
             These gradients.
         """
-        return reference(self.params, grads, self.state, alive, self.numbers)
+        return _reference(self.params, grads, self.state, alive, self.numbers)

@@ -25,7 +25,9 @@ from lamina.training.runtime import Runtime
 from lamina.training.stopping import StopReason
 
 
-def refit(study: Study, problem: Problem, *, runtime: Runtime | None = None, observers: Sequence[Observer] = ()) -> Run:
+def _refit(
+    study: Study, problem: Problem, *, runtime: Runtime | None = None, observers: Sequence[Observer] = ()
+) -> Run:
     """Make a run of the best configuration in `best/`: of its kept weights, or trained again.
 
     Args:
@@ -104,7 +106,7 @@ def evaluate(
             f"the test split was opened for this study already, for configuration {before[-1]['trial']}: a second look "
             "would be a choice by the test split. Read the result in study.test, or force it with --again."
         )
-    run = refit(study, problem, runtime=runtime, observers=observers)
+    run = _refit(study, problem, runtime=runtime, observers=observers)
     result = run.evaluate(again=bool(before))
     study.note(
         event="test",

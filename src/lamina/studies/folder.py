@@ -19,7 +19,7 @@ VERSION = 1
 NAME = "study.toml"
 
 
-class StudyFolder:
+class _StudyFolder:
     """Find and make the files of one study.
 
     Args:
@@ -30,7 +30,7 @@ class StudyFolder:
         self.path = Path(path)
 
     @classmethod
-    def create(cls, path: str | Path, description: dict[str, Any], *, join: bool = False) -> "StudyFolder":
+    def create(cls, path: str | Path, description: dict[str, Any], *, join: bool = False) -> "_StudyFolder":
         """Make the folder of a study; another study of the same name gets the next number.
 
         Args:
@@ -56,7 +56,7 @@ class StudyFolder:
             return home
         raise RunError(f"there are too many studies named {base}: choose another name with --folder.")
 
-    def _join(self, content: bytes) -> "StudyFolder":
+    def _join(self, content: bytes) -> "_StudyFolder":
         """Enter a folder that another part has made, or is just making."""
         file = self.path / NAME
         if not file.is_file():
@@ -69,7 +69,7 @@ class StudyFolder:
         return self
 
     @classmethod
-    def open(cls, path: str | Path) -> "StudyFolder":
+    def open(cls, path: str | Path) -> "_StudyFolder":
         """Open the folder of an existing study."""
         home = cls(path)
         if not home.path.is_dir():

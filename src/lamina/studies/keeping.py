@@ -45,7 +45,7 @@ class Kept:
         return None
 
 
-class Keeper:
+class _Keeper:
     """Keeps the best trial of this process.
 
     Args:

@@ -13,11 +13,11 @@ from lamina.studies._workers import run_workers
 from lamina.studies.finish import evaluate
 from lamina.studies.folder import Part
 from lamina.studies.halving import Halving
-from lamina.studies.keeping import Keeper
+from lamina.studies.keeping import _Keeper
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Grid, OneAtATime, Sampler
 from lamina.studies.space import Space
-from lamina.studies.study import Moment, Study, Watch, Widths
+from lamina.studies.study import Moment, Study, Watch, _Widths
 from lamina.training.folder import slug
 from lamina.training.loop import Event
 from lamina.training.recipe import Recipe
@@ -134,7 +134,7 @@ def plan(
     return problem, study
 
 
-def resume_search(
+def _resume_search(
     folder: str | Path,
     *,
     data: Split | None = None,
@@ -232,6 +232,6 @@ def work(
     halving = Halving(**study.description["halving"]) if "halving" in study.description else None
     trainer = Trainer(
         problem, (study.metric, study.direction), halving=halving, runtime=runtime, batch=batch, tell=tell,
-        keep=Keeper(study.folder, study.direction), widths=Widths(study, part),
+        keep=_Keeper(study.folder, study.direction), widths=_Widths(study, part),
     )  # fmt: skip
     return study.run(trainer, part=part, processes=processes, release=release, watch=watch, **more)

@@ -26,10 +26,10 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 @dataclass(frozen=True)
-class Choices:
+class _Choices:
     """A list of values, in the order in which a grid goes through them.
 
-    >>> Choices((1, 2)).grid()
+    >>> _Choices((1, 2)).grid()
     (1, 2)
     """
 
@@ -130,11 +130,11 @@ class Range:
         return f"{spell(self.low)}..{spell(self.high)}{tail}"
 
 
-Domain = Choices | Range
+Domain = _Choices | Range
 
 
 @dataclass(frozen=True)
-class Condition:
+class _Condition:
     """Something holds only where another hyperparameter has one of some values."""
 
     name: str
@@ -154,7 +154,7 @@ class Hyperparameter:
 
     name: str
     domain: Domain
-    when: tuple[Condition, ...] = ()
+    when: tuple[_Condition, ...] = ()
 
     def active(self, values: Values) -> bool:
         """Say whether it has a value beside those chosen so far."""
@@ -270,7 +270,7 @@ def key(values: Values) -> str:
     return json.dumps(values, sort_keys=True)
 
 
-def untuple(values: Values) -> Values:
+def _untuple(values: Values) -> Values:
     """Read a configuration back from JSON, whose lists are our tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
@@ -348,14 +348,14 @@ def _name(name: str, word: str) -> str:
     return plain
 
 
-def _conditions(text: str) -> tuple[str, tuple[Condition, ...]]:
+def _conditions(text: str) -> tuple[str, tuple[_Condition, ...]]:
     name, _, tail = text.partition(" if ")
     found = []
     for part in re.split(r"\s+and\s+", tail.strip()) if tail.strip() else ():
         other, equals, values = part.partition("=")
         if not equals or not other.strip() or not values.strip():
             raise ArgumentError(f"a condition is written 'if name=value', got {part!r} for {name.strip()!r}.")
-        found.append(Condition(_name(other, text), tuple(read_value(v) for v in values.split(","))))
+        found.append(_Condition(_name(other, text), tuple(read_value(v) for v in values.split(","))))
     return name.strip(), tuple(found)
 
 
@@ -363,7 +363,7 @@ def _read_domain(name: str, text: str) -> Domain:
     try:
         if ".." in text:
             return _read_range(text)
-        return Choices(tuple(read_value(part) for part in text.split(",") if part.strip()))
+        return _Choices(tuple(read_value(part) for part in text.split(",") if part.strip()))
     except ArgumentError as error:
         raise ArgumentError(f"`{name}`: {error}") from None
 
@@ -382,19 +382,19 @@ def _read_range(text: str) -> Range:
 
 
 def _domain(name: str, values: Any) -> Domain:
-    if isinstance(values, Choices | Range):
+    if isinstance(values, _Choices | Range):
         return values
     if isinstance(values, str):
         return _read_domain(name, values)
     if not isinstance(values, Sequence):
         raise ArgumentError(f"`{name}` must have a list of values or a range, got {values!r}: write [{values!r}].")
     try:
-        return Choices(tuple(tuple(v) if isinstance(v, list) else v for v in values))
+        return _Choices(tuple(tuple(v) if isinstance(v, list) else v for v in values))
     except ArgumentError as error:
         raise ArgumentError(f"`{name}`: {error}") from None
 
 
-def _check_condition(name: str, condition: Condition, before: dict[str, Hyperparameter]) -> None:
+def _check_condition(name: str, condition: _Condition, before: dict[str, Hyperparameter]) -> None:
     if condition.name not in before:
         near = get_close_matches(condition.name, before, 1)
         hint = f"; did you mean {near[0]!r}?" if near else "."

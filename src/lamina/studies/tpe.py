@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from lamina._errors import MissingExtraError, at_least
 from lamina.studies.samplers import Done
-from lamina.studies.space import Choices, Space, Values
+from lamina.studies.space import Space, Values, _Choices
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class TPE:
         left = self.trials - len(done)
         if left <= 0:
             return []
-        optuna = load_optuna()
+        optuna = _load_optuna()
         count = min(left, max(self.startup, self.batch) if not done else self.batch)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the arguments used here are marked experimental
@@ -59,7 +59,7 @@ class TPE:
             return [_suggested(space, study.ask()) for _ in range(count)]
 
 
-def load_optuna() -> Any:
+def _load_optuna() -> Any:
     """Import Optuna quietly, or say how to install it."""
     try:
         import optuna
@@ -75,7 +75,7 @@ def _suggested(space: Space, trial: Any) -> Values:
         if not each.active(values):
             continue
         name, domain = each.name, each.domain
-        if isinstance(domain, Choices):
+        if isinstance(domain, _Choices):
             values[name] = domain.values[trial.suggest_categorical(name, list(range(len(domain.values))))]
         elif domain.whole:
             values[name] = trial.suggest_int(name, int(domain.low), int(domain.high), log=domain.log)
@@ -94,7 +94,7 @@ def _told(optuna: Any, space: Space, done: Done) -> Any:
         if each.name not in done.values:
             continue
         value, domain = done.values[each.name], each.domain
-        if isinstance(domain, Choices):
+        if isinstance(domain, _Choices):
             kinds[each.name] = d.CategoricalDistribution(list(range(len(domain.values))))
             value = domain.values.index(value)
         elif domain.whole:

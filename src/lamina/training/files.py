@@ -29,7 +29,7 @@ def write(path: Path, content: bytes) -> None:
         raise RunError(cannot_write(path, error)) from error
 
 
-def append_line(path: Path, line: str) -> None:
+def _append_line(path: Path, line: str) -> None:
     """Append one line and sync it."""
     try:
         with open(path, "a", encoding="utf-8", newline="\n") as file:
@@ -66,7 +66,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def write_json(path: Path, value: Any) -> None:
+def _write_json(path: Path, value: Any) -> None:
     """Write plain values as JSON, NaN and infinity as null; one line an entry, as Python indents slowly."""
     plain = finite(value)
     if isinstance(plain, dict):
@@ -77,7 +77,7 @@ def write_json(path: Path, value: Any) -> None:
     write(path, (text + "\n").encode())
 
 
-def read_json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     """Read JSON, or say which file is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from lamina.training import recipe as recipes
 from lamina.training.executors.choose import learner
 from lamina.training.folder import RunFolder, slug
 from lamina.training.learner import Learner
-from lamina.training.loop import Event, Observer, Progress, drain, released, stop_on_signal
+from lamina.training.loop import Event, Observer, Progress, _stop_on_signal, drain, released
 from lamina.training.loop import every as at_most_every
 from lamina.training.objective import Objective
 from lamina.training.rebuild import describe, fingerprint, rebuild, reload
@@ -27,7 +27,7 @@ from lamina.training.runtime import Runtime, environment
 from lamina.training.stopping import StopReason
 from lamina.training.tasks.kinds import read_task, task_of
 from lamina.training.tasks.task import Task
-from lamina.training.watching import WatchedRows, Watcher
+from lamina.training.watching import Watcher, _WatchedRows
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -64,7 +64,7 @@ def fit(
         The run, with the best weights in `run.model`.
     """
     options: dict[str, Any] = {"folder": folder, "observers": observers, "runtime": runtime, "start": start}
-    with stop_on_signal() as stop:
+    with _stop_on_signal() as stop:
         return drain(fitting(model, data, recipe, stop=stop, **options))
 
 
@@ -89,7 +89,7 @@ def fitting(
         The run; it ends before its time when `stop` says so.
     """
     recipe = recipe or Recipe()
-    task, runtime = ready(model, data, recipe, runtime)
+    task, runtime = _ready(model, data, recipe, runtime)
     home = _begun(model, task, recipe, folder, start)
     return (yield from _train(model, task, recipe, runtime, home, observers, Progress(), None, every, stop))
 
@@ -184,7 +184,7 @@ def resume(
     with runtime.applied(recipe.precision) as used:
         for difference in used.differences(recorded):
             print(f"note: {difference}: the result may differ in the last bits")
-    with stop_on_signal() as stop:
+    with _stop_on_signal() as stop:
         return drain(_train(model, task, recipe, runtime, home, observers, progress, saved, every=None, stop=stop))
 
 
@@ -196,7 +196,7 @@ def _train(
     home: RunFolder,
     observers: Sequence[Observer],
     progress: Progress,
-    saved: checkpoint.Checkpoint | None,
+    saved: checkpoint._Checkpoint | None,
     every: int | None,
     stop: Callable[[], bool],
 ) -> Generator[Event, None, Run]:
@@ -210,7 +210,7 @@ def _train(
     watchers = [observer for observer in observers if isinstance(observer, Watcher)]
     for watcher in watchers:
         step.watch(watcher)
-    watched = [WatchedRows(home, watcher, step.step) for watcher in watchers]
+    watched = [_WatchedRows(home, watcher, step.step) for watcher in watchers]
     save = partial(_save, home, step, watched)
     seen: list[Observer] = [_Recorder(home), *observers, *watched]
     home.write_json("status", {"state": "running"})
@@ -237,7 +237,7 @@ def _ended(
     return Run(home.path, model.eval(), task, objective, tuple(progress.rows), reason, task.split)
 
 
-def ready(
+def _ready(
     model: nn.Module, data: Dataset | Split | Task, recipe: Recipe, runtime: Runtime | None = None
 ) -> tuple[Task, Runtime]:
     """Divide the data, fit how they are prepared and choose the threads, as far as they are not given."""
@@ -247,7 +247,7 @@ def ready(
     return task, task.threads(runtime, model, recipe)
 
 
-def _save(home: RunFolder, step: Learner, watched: Sequence[WatchedRows], at: Progress) -> None:
+def _save(home: RunFolder, step: Learner, watched: Sequence[_WatchedRows], at: Progress) -> None:
     """Write a checkpoint of everything that a resume needs."""
     tensors = {**step.state(), **{f"best/{name}": t for name, t in at.best.items()}}
     plain = {"epoch": at.epoch, "batch": at.batch, "step": step.step, "rows": at.rows, "best_row": at.best_row}

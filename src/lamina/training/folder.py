@@ -22,7 +22,7 @@ from typing import Any
 from lamina._errors import RunError
 from lamina._types import Tensor
 from lamina.training import checkpoint
-from lamina.training.files import append_line, as_toml, digest, finite, read_json, write, write_json
+from lamina.training.files import _append_line, _read_json, _write_json, as_toml, digest, finite, write
 
 VERSION = 1
 
@@ -96,11 +96,11 @@ class RunFolder:
 
     def write_json(self, name: str, value: Any) -> None:
         """Write one of the JSON files."""
-        write_json(self.path / f"{name}.json", value)
+        _write_json(self.path / f"{name}.json", value)
 
     def json(self, name: str) -> Any:
         """Read one of the JSON files."""
-        return read_json(self.path / f"{name}.json")
+        return _read_json(self.path / f"{name}.json")
 
     def has(self, name: str) -> bool:
         """Say whether a file of this name is there."""
@@ -108,8 +108,8 @@ class RunFolder:
 
     def append_row(self, row: dict[str, Any], seconds: float) -> None:
         """Append a check to the history, and when it was to the timings."""
-        append_line(self.history, json.dumps(finite(row)))
-        append_line(
+        _append_line(self.history, json.dumps(finite(row)))
+        _append_line(
             self.timings, json.dumps({"step": row["step"], "seconds": round(seconds, 3), "at": round(time.time(), 3)})
         )
 

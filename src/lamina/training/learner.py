@@ -11,9 +11,9 @@ from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.layers.dropout import mask_state
 from lamina.training._diagnosis import diagnose
-from lamina.training.change import Moving
+from lamina.training.change import _Moving
 from lamina.training.executors._eager import Eager
-from lamina.training.loop import Diverged, Event, Observer, Progress, observed
+from lamina.training.loop import Event, Observer, Progress, _Diverged, observed
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe, rates
 from lamina.training.stopping import StopReason, rules
@@ -25,7 +25,7 @@ SHOWN_LAYERS = 64
 
 
 @runtime_checkable
-class Executor(Protocol):
+class _Executor(Protocol):
     """A way to run an update."""
 
     kind: str
@@ -65,17 +65,17 @@ class Learner:
         validation: Source | None,
         objective: Objective,
         recipe: Recipe,
-        executor: "Callable[[Learner], Executor] | None" = None,
-        change: Moving | None = None,
+        executor: "Callable[[Learner], _Executor] | None" = None,
+        change: _Moving | None = None,
     ) -> None:
         self.model, self.feed, self.validation, self.objective, self.recipe = model, feed, validation, objective, recipe
-        self.change = change or Moving([p for p in model.parameters() if p.requires_grad], recipe)
+        self.change = change or _Moving([p for p in model.parameters() if p.requires_grad], recipe)
         self.update = Update(model, feed, objective, recipe, self.change)
         self.batches, self.step = feed.batches, 0
         base = self.change.rate
         self.rates = rates(recipe.schedule, float(base), recipe.epochs * feed.batches, feed.batches).tolist()
         self.watchers: list[Watcher] = []
-        self.executor: Executor = (executor or Eager)(self)
+        self.executor: _Executor = (executor or Eager)(self)
 
     @property
     def kind(self) -> str:
@@ -138,7 +138,7 @@ class Learner:
                        stopping.max_steps, save, stop)  # fmt: skip
         try:
             at.reason = yield from run
-        except Diverged as error:
+        except _Diverged as error:
             at.reason = diagnose(self, good, error.step)
         finally:
             self.feed.source.close()

@@ -12,11 +12,11 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from lamina._types import Tensor
 from lamina.training.runtime import Runtime
-from lamina.training.stopping import Row, Rule, StopReason, epochs_done, interrupted
+from lamina.training.stopping import Row, Rule, StopReason, _epochs_done, _interrupted
 
 
 @runtime_checkable
-class Stepping(Protocol):
+class _Stepping(Protocol):
     """What the loop needs of a training between two checks."""
 
     batches: int
@@ -36,7 +36,7 @@ class Stepping(Protocol):
 
 
 @runtime_checkable
-class Step(Stepping, Protocol):
+class _Step(_Stepping, Protocol):
     """What the loop needs of a training, however its updates are executed."""
 
     def totals(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 
 
-class Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopReason
+class _Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopReason
     """The loss is no longer finite since this step."""
 
     def __init__(self, step: int) -> None:
@@ -97,7 +97,7 @@ class Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopRe
 
 
 def events(
-    step: Stepping,
+    step: _Stepping,
     epochs: int,
     rules: Sequence[Rule] = (),
     at: Progress | None = None,
@@ -140,24 +140,24 @@ def events(
         if whole:
             at.epoch, at.batch = epoch + 1, 0
         yield Event(at.epoch, 0, step.step, check(step, at, rules))
-    return at.reason or epochs_done(epochs)
+    return at.reason or _epochs_done(epochs)
 
 
-def checked(step: Step, at: Progress, rules: Sequence[Rule] = ()) -> Row:
+def checked(step: _Step, at: Progress, rules: Sequence[Rule] = ()) -> Row:
     """Judge a network on the validation examples, keep its weights if they are the best, and ask the rules."""
     row = {"epoch": at.epoch, "step": step.step, **step.totals()}
     bad = step.first_bad_step()
     if bad is not None:
-        raise Diverged(bad)
+        raise _Diverged(bad)
     row |= step.evaluate()
     at.rows.append(row)
-    keep_best(step, at)
+    _keep_best(step, at)
     at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
     return row
 
 
 def observed(
-    step: Step,
+    step: _Step,
     epochs: int,
     rules: Sequence[Rule] = (),
     observers: Sequence[Observer] = (),
@@ -198,7 +198,7 @@ def observed(
         if at.batch < step.batches:
             save(at)
             if at.epoch < epochs and at.reason is None and stop():
-                return interrupted(step.step)
+                return _interrupted(step.step)
         yield event
 
 
@@ -256,7 +256,7 @@ def released(
         run.close()
 
 
-def keep_best(step: Step, at: Progress) -> None:
+def _keep_best(step: _Step, at: Progress) -> None:
     """Copy the weights when the validation loss (or the training loss, without validation) is the smallest so far."""
 
     def value(row: Row) -> float:
@@ -270,7 +270,7 @@ def keep_best(step: Step, at: Progress) -> None:
 
 
 @contextmanager
-def stop_on_signal() -> Iterator[Callable[[], bool]]:
+def _stop_on_signal() -> Iterator[Callable[[], bool]]:
     """Turn the first SIGINT or SIGTERM into a request to stop after the present step; a second one ends at once."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():

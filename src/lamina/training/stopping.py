@@ -53,12 +53,12 @@ def rules(stopping: Stopping) -> tuple[Rule, ...]:
     return tuple(made)
 
 
-def epochs_done(epochs: int) -> StopReason:
+def _epochs_done(epochs: int) -> StopReason:
     """Give the reason of a run that went through all its epochs."""
     return StopReason("epochs", f"all {epochs} epochs were done")
 
 
-def interrupted(step: int) -> StopReason:
+def _interrupted(step: int) -> StopReason:
     """Give the reason of a run that a signal ended after `step` steps."""
     return StopReason("interrupted", f"interrupted after step {step}; everything up to there is saved")
 

@@ -52,7 +52,7 @@ class Feed(Protocol):
 
 
 @runtime_checkable
-class Change(Protocol):
+class _Change(Protocol):
     """Moves the parameters along their gradients."""
 
     def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
@@ -93,12 +93,12 @@ class Update:
         feed: Feed,
         objective: Loss,
         recipe: Recipe,
-        change: Change,
+        change: _Change,
         differentiate: "Differentiate | None" = None,
         members: int = 1,
     ) -> None:
         self.model, self.feed, self.objective, self.recipe, self.change = model, feed, objective, recipe, change
-        self.differentiate = differentiate or by_autograd
+        self.differentiate = differentiate or _by_autograd
         self.params = [p for p in model.parameters() if p.requires_grad]
         device = self.params[0].device if self.params else torch.device("cpu")
         self.loss_sum, self.score_sum, self.counted, self.ever = (
@@ -154,7 +154,7 @@ class Update:
 Differentiate = Callable[[Update, Tensor, Tensor], tuple[Tensor, Tensor | None, Grads]]
 
 
-def by_autograd(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Grads]:
+def _by_autograd(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Grads]:
     """Let torch differentiate; the gradients are left in the parameters, where observers look for them."""
     outputs, loss = update.forward(update.model, inputs, targets)
     total = loss + update.penalty(update.params) if update.penalized else loss

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
-from lamina.training.files import append_line, finite, write
+from lamina.training.files import _append_line, finite, write
 from lamina.training.folder import RunFolder
 from lamina.training.loop import Event
 
@@ -51,7 +51,7 @@ class Watcher(Protocol):
         ...
 
 
-class WatchedRows:
+class _WatchedRows:
     """An observer that writes what a watcher found into the folder of the run.
 
     Args:
@@ -73,7 +73,7 @@ class WatchedRows:
         self._watcher.read()
         new = self._watcher.rows[self._written :]
         if new:
-            append_line(self._path, "\n".join(json.dumps(finite(row)) for row in new))
+            _append_line(self._path, "\n".join(json.dumps(finite(row)) for row in new))
         self._written = len(self._watcher.rows)
 
     def __call__(self, event: Event) -> None:

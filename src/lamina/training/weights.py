@@ -25,7 +25,7 @@ _KINDS = "the folder of a run, a .safetensors file, or a .pt or .pth file that h
 
 
 @dataclass(frozen=True)
-class Matched:
+class _Matched:
     """What became of the tensors of a file and of a network.
 
     Args:
@@ -58,7 +58,7 @@ class Matched:
         return "; ".join(parts)
 
 
-def load_weights(model: nn.Module, path: str | Path) -> Matched:
+def load_weights(model: nn.Module, path: str | Path) -> _Matched:
     """Copy trained weights into a network wherever name and shape agree, and say what agreed.
 
     A file is recognized by its content. torch's own files are read with `weights_only`, which executes nothing; names
@@ -96,7 +96,7 @@ def load_weights(model: nn.Module, path: str | Path) -> Matched:
     _check_architecture(model, path, fit)
     _check_finite(own, path, {name: tensors[name] for name in (*fit.whole, *fit.partly)})
     fill(model, tensors, fit)
-    return Matched(path.name, fit.whole, missing, fit.unexpected, fit.reshaped, fit.partly)
+    return _Matched(path.name, fit.whole, missing, fit.unexpected, fit.reshaped, fit.partly)
 
 
 def prepare_transfer(

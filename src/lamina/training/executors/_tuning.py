@@ -11,7 +11,7 @@ from collections.abc import Callable
 from torch import nn
 
 from lamina.data.source import Source
-from lamina.training.executors.compiled import compiled, why_not
+from lamina.training.executors.compiled import _why_not, compiled
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
@@ -44,7 +44,7 @@ def tuned(
     """
     parts = model, feed, validation, objective, recipe
     eager = Learner(*parts)
-    eager.reason = why_not(model, feed, recipe)
+    eager.reason = _why_not(model, feed, recipe)
     if eager.reason:
         return eager
     expected = updates * timed([eager])[0]

@@ -17,16 +17,16 @@ from lamina.functional.translation_metrics import exact_share
 from lamina.training.look import Look
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.arrays import Arrays
-from lamina.training.tasks.recommended import clipped
-from lamina.training.tasks.task import SHOWN, Choice, Predictions, Task, wrong
+from lamina.training.tasks.recommended import _clipped
+from lamina.training.tasks.task import SHOWN, Predictions, Task, _Choice, wrong
 from lamina.training.tasks.texts import describe
-from lamina.training.tasks.tokens import Texts, judged_words, units
+from lamina.training.tasks.tokens import _judged_words, _Texts, units
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
 
-class Descriptions(Texts):
+class Descriptions(_Texts):
     """Things with a text to write for each; they are read as arrays, and their texts written as tokens."""
 
     takes = ("one-to-many", "OneToMany")
@@ -61,11 +61,11 @@ class Descriptions(Texts):
         dropout = {"input_dropout": 0.2} if self.spec.kind == "image" else {}
         return {"steps": self.things.steps, "hidden": 64, **dropout}
 
-    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
         """Choose a recipe for an architecture of some sizes."""
         examples = len(self.split.train)
         batch = 64 if examples > 500 else 16
-        return clipped(0.005, max(30, min(100, 600 * batch // max(1, examples))), batch)
+        return _clipped(0.005, max(30, min(100, 600 * batch // max(1, examples))), batch)
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
         """Say how many words there are, and how long texts may be."""
@@ -104,7 +104,7 @@ class Descriptions(Texts):
         """Judge a trained network on data it has never seen."""
         inputs, answers = test.take(torch.arange(len(test)))[0], answers_of(test)
         outputs = self.outputs(run.model, inputs)
-        metrics = judged_words(run.objective, outputs, self.things.targets(all_targets(test)))
+        metrics = _judged_words(run.objective, outputs, self.things.targets(all_targets(test)))
         written, sure = describe(self.things, outputs)
         metrics["exact"] = exact_share(written, answers)
         worst = [

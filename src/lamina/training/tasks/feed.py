@@ -21,7 +21,7 @@ def batch_size(recipe: Recipe, examples: int) -> int:
     return 1 if isinstance(recipe.optimizer, SGD) else min(recipe.batch_size, examples)
 
 
-def steps_per_epoch(recipe: Recipe, examples: int) -> int:
+def _steps_per_epoch(recipe: Recipe, examples: int) -> int:
     """Return how many updates make an epoch; the last batch of a shuffled epoch may be shorter."""
     size = batch_size(recipe, examples)
     return -(-examples // size) if recipe.sampling == "epoch" else max(1, examples // size)
@@ -68,7 +68,7 @@ class Feed:
 
     def __init__(self, source: Source, recipe: Recipe) -> None:
         self.source, self.recipe = source, recipe
-        self.batch_size, self.batches = batch_size(recipe, len(source)), steps_per_epoch(recipe, len(source))
+        self.batch_size, self.batches = batch_size(recipe, len(source)), _steps_per_epoch(recipe, len(source))
         # Alg. 3 draws every example independently.
         independent = isinstance(recipe.optimizer, SGD) and recipe.sampling == "epoch"
         self.sampling = "with-replacement" if independent else recipe.sampling

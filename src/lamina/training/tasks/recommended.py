@@ -12,7 +12,7 @@ from lamina.architectures.table import Entry
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
-from lamina.training.tasks.task import Choice
+from lamina.training.tasks.task import _Choice
 
 SEQUENCES = ("one-to-many", "many-to-one", "many-to-many", "seq2seq")
 """The architectures that read or write sequences."""
@@ -105,7 +105,7 @@ def _picture(entry: Entry, spec: Spec, default: tuple[int, ...]) -> dict[str, An
     return {"inputs": (channels, height, width)}
 
 
-def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> Choice:
+def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> _Choice:
     """Choose a recipe for an architecture and data of some size.
 
     >>> recommend("fnn", Spec("table", "classification", (4,), 3), 100, {}).recipe.optimizer
@@ -144,21 +144,21 @@ def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> 
     changes = (
         f", pictures shifted by up to {shift} pixels" if shift else ", pictures flipped and cropped" if augment else ""
     )
-    return Choice(recipe, f"{how}; {recipe.epochs} epochs of batches of {batch_size}{changes}")
+    return _Choice(recipe, f"{how}; {recipe.epochs} epochs of batches of {batch_size}{changes}")
 
 
 def _takes_pictures(entry: Entry) -> bool:
     return entry.network in ("LeNet5", "LeNet5Original", "AlexNet", "ResNet", "CifarResNet")
 
 
-def series_options(name: str, spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
+def _series_options(name: str, spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
     """Choose the sizes of a recurrent network for a series, unless they are given."""
     check_fit(name, spec)
     outputs = spec.target_shape[-1] if spec.task == "structured" else spec.outputs
     return {"inputs": spec.inputs[-1], "outputs": outputs, "hidden": 32, "output_bias": True, **given}
 
 
-def clipped(
+def _clipped(
     rate: float,
     epochs: int,
     batch: int,
@@ -167,7 +167,7 @@ def clipped(
     penalty: float = 0.0,
     warmup: float = 0.0,
     window: int = 100,
-) -> Choice:
+) -> _Choice:
     """Choose Adam along a cosine with clipped gradients, as recurrent networks want it, and say so."""
     cosine = Schedule("cosine", warmup=warmup)
     recipe = Recipe(Adam(rate), epochs, batch, cosine, Penalty(penalty), Clip(1.0), label_smoothing=smoothing,
@@ -175,10 +175,10 @@ def clipped(
     more = f", labels smoothed by {smoothing:g}" if smoothing else ""
     more += f", penalty {penalty:g}" if penalty else ""
     words = f"Adam, rate {rate:g} falling along a cosine, gradients clipped at 1{more}"
-    return Choice(recipe, f"{words}; {epochs} epochs, {how or f'batches of {batch}'}")
+    return _Choice(recipe, f"{words}; {epochs} epochs, {how or f'batches of {batch}'}")
 
 
-def recommend_series(examples: int) -> Choice:
+def _recommend_series(examples: int) -> _Choice:
     """Choose a recipe for a recurrent network that reads a series or tokens."""
     batch = 64 if examples > 500 else 16
-    return clipped(0.005, max(10, min(100, 1500 * batch // max(1, examples))), batch)
+    return _clipped(0.005, max(10, min(100, 1500 * batch // max(1, examples))), batch)

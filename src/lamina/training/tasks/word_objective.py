@@ -76,10 +76,10 @@ class TokenObjective(Objective):
 
 
 @dataclass(frozen=True)
-class LabelObjective(Objective):
+class _LabelObjective(Objective):
     """The cross entropy of one label a text, with smoothed targets.
 
-    >>> LabelObjective("nll", smoothing=0.1).loss(torch.zeros(2, 3), torch.tensor([0, 2])).exp().item()
+    >>> _LabelObjective("nll", smoothing=0.1).loss(torch.zeros(2, 3), torch.tensor([0, 2])).exp().item()
     3.0
     """
 
@@ -92,12 +92,12 @@ class LabelObjective(Objective):
         return total / len(targets)
 
     @property
-    def plain(self) -> "LabelObjective":
+    def plain(self) -> "_LabelObjective":
         """The objective by which checks are judged: without smoothed targets."""
         return replace(self, smoothing=0.0)
 
 
-def sequence_objective(
+def _sequence_objective(
     task: str,
     outputs: Tensor,
     wanted: int,
@@ -148,4 +148,4 @@ def sequence_objective(
             f"`label_smoothing` needs at least 2 outputs that are classes, got {smoothing} with the loss "
             f"{chosen.kind!r}: leave it out."
         )
-    return LabelObjective("nll", chosen.weights, smoothing)
+    return _LabelObjective("nll", chosen.weights, smoothing)
