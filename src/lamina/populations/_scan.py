@@ -42,13 +42,7 @@ def _kernels(device: int, double: int) -> Any:
 
 
 class _Calls:
-    """The compiled steps for K cells of one size.
-
-    Args:
-        like: a state [member, hidden, batch].
-        mask: which steps belong to a sequence, [time, members or 1, batch], or None.
-        activation: of a plain cell.
-    """
+    """The compiled steps for K cells of one size."""
 
     def __init__(self, like: Tensor, mask: Tensor | None, activation: str) -> None:
         self._shape, self._mask, self._cuda = tuple(like.shape), mask, like.is_cuda
@@ -191,20 +185,7 @@ def scan(
     activation: str = "tanh",
     reverse: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Run K cells along a sequence.
-
-    Args:
-        read: what the inputs and the bias contribute, [member, row, time, batch].
-        weight: the recurrent part of the weight, [member, row, hidden].
-        state: h, or h and c, each [member, hidden, batch].
-        mask: which steps belong to a sequence, [batch, members or 1, time]; all without it.
-        cell: "rnn", "gru" or "lstm".
-        activation: of a plain cell.
-        reverse: run from the last step to the first.
-
-    Returns:
-        The states at all times, [member, hidden, time, batch], and the last c of an LSTM.
-    """
+    """Run K cells along a sequence."""
     if mask is not None:
         mask = mask.permute(2, 1, 0).contiguous()
     h, c = (*state, None)[:2]

@@ -126,14 +126,7 @@ class StackFeed(Feed):
 
 
 class StackMoving:
-    """Moves the parameters of all members that live, each by its own numbers; see `populations.update`.
-
-    Args:
-        network: the stacked network.
-        numbers: of all members.
-        measures: whether a stopping rule asks for norms.
-        left: how many updates there will be.
-    """
+    """Moves the parameters of all members that live, each by its own numbers; see `populations.update`."""
 
     def __init__(self, network: nn.Module, numbers: Numbers, measures: bool, left: int) -> None:
         self.named: dict[str, Tensor] = {name: p for name, p in network.named_parameters() if p.requires_grad}
@@ -253,12 +246,7 @@ class Stack:
         self.step += 1
 
     def body(self, size: int, measured: bool) -> None:
-        """Make one update: nothing but tensors on the device, where the data lie there.
-
-        Args:
-            size: how many examples the batch has.
-            measured: whether gradients and norms are wanted afterwards.
-        """
+        """Make one update: nothing but tensors on the device, where the data lie there."""
         self.change.measured = measured
         self.update(*(self.feed.gather(size) if self.feed.gathers else self.feed.next(self.step)))
         self.feed.place.add_(size)
@@ -311,11 +299,7 @@ class Stack:
 
     @torch.no_grad()
     def retired(self, members: Sequence[int]) -> "tuple[Stack, list[int]]":
-        """Give the stack without some members, at a check; the others go on as if nothing had happened.
-
-        Returns:
-            The stack, and the numbers, before, of those that stay.
-        """
+        """Give the stack without some members, at a check; the others go on as if nothing had happened."""
         gone, feed = set(members), self.feed
         stay = [k for k in range(self.members) if k not in gone]
         keep = torch.tensor(stay, dtype=torch.int64, device=self.device)

@@ -181,11 +181,7 @@ class _Chunk:
         self.stack()
 
     def _check(self, at: Progress, _: Sequence[Rule]) -> Row:
-        """Look at all members: record a row of each that runs, keep its best weights, ask its rules.
-
-        Returns:
-            In "members" the new rows by place in the whole population.
-        """
+        """Look at all members: record a row of each that runs, keep its best weights, ask its rules."""
         values, bad = self.stack.totals(), self.stack.first_bad_step()
         values |= self.stack.evaluate()
         found: dict[int, Row] = {}

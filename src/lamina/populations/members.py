@@ -166,12 +166,6 @@ def _noisy_labels(labels: Int[Tensor, " batch"], classes: int, noise: float, see
 
     A pure function of the seed and the place of the label.
 
-    Args:
-        labels: class numbers.
-        classes: how many classes there are.
-        noise: the probability.
-        seed: which experiment.
-
     >>> labels = torch.zeros(1000, dtype=torch.int64)
     >>> noisy = _noisy_labels(labels, 3, 0.3, seed=0)
     >>> round((noisy != labels).float().mean().item(), 1), sorted(set(noisy.tolist()))
@@ -215,12 +209,7 @@ def _with_all_dropouts(member: Member, wanted: dict[str, float]) -> nn.Module:
 
 
 class _Relabeled:
-    """A dataset with other labels: the training data of a member with label noise.
-
-    Args:
-        dataset: what to relabel.
-        labels: the label of every example.
-    """
+    """A dataset with other labels: the training data of a member with label noise."""
 
     def __init__(self, dataset: Dataset, labels: Int[Tensor, " batch"]) -> None:
         self._dataset, self.targets, self.spec = dataset, labels, dataset.spec

@@ -45,12 +45,7 @@ def _kept_bytes(network: nn.Module, inputs: Tensor) -> int:
 
 
 def _member_bytes(member: Member, train: Source) -> tuple[int, int]:
-    """Estimate what one member needs: for parameters and their like, and for the activations of a batch.
-
-    Args:
-        member: any member of the population.
-        train: the training examples.
-    """
+    """Estimate what one member needs: for parameters and their like, and for the activations of a batch."""
     network = member.build().to(member.recipe.dtype)
     examples = min(2, len(train))
     inputs = train.batch(torch.arange(examples))[0].cpu().to(member.recipe.dtype)
@@ -79,16 +74,6 @@ def _free_bytes(device: torch.device) -> int:
 
 def _chunk_size(members: int, fixed: int, activations: int, budget: int, most: int | None = None) -> int:
     """Cut a population into chunks of nearly equal size that fit: all keep their parameters, one its activations.
-
-    Args:
-        members: how many there are.
-        fixed: bytes for the parameters and their like of one member.
-        activations: bytes for the activations of one member; its gradients need as much again.
-        budget: bytes that may be used.
-        most: the largest number of members at once, for another reason.
-
-    Returns:
-        How many members make a chunk.
 
     >>> _chunk_size(100, fixed=1, activations=5, budget=400)
     25

@@ -57,15 +57,7 @@ class _Turn(Protocol):
 
 
 def _in_turn(runs: Sequence[_Turn], members: int) -> Generator[Event, Sequence[int] | None, None]:
-    """Let trainings go on from check to check, one after the other, until all have ended.
-
-    Args:
-        runs: the row of their checks has in "members" the rows by place.
-        members: how many places there are.
-
-    Yields:
-        Events of updates, and after each round one with the rows of all members.
-    """
+    """Let trainings go on from check to check, one after the other, until all have ended."""
     while any(run.events is not None for run in runs):
         rows: list[Row | None] = [None] * members
         for run in runs:

@@ -89,13 +89,6 @@ def _has_rule(module: nn.Module) -> bool:
 def _stack_modules(modules: Sequence[nn.Module], index: Tensor | None = None) -> nn.Module:
     """Make one module tree of K of the same form, with the members along the first axis of every tensor.
 
-    Args:
-        modules: the networks; they are not changed.
-        index: which of them each member is; all in their order by default.
-
-    Returns:
-        A tree with the same names, which computes all members at once.
-
     >>> nets = [layers.linear(3, 2, seed=seed) for seed in range(4)]
     >>> stacked = _stack_modules(nets)
     >>> stacked.weight.shape, torch.allclose(stacked(torch.ones(5, 1, 3))[:, 2], nets[2](torch.ones(5, 3)))
@@ -191,12 +184,7 @@ class _Stacking:
 
 
 class _Mapped(nn.Module):
-    """A part of a population that has no rule: `vmap` of the part, or one member after the other where that fails.
-
-    Args:
-        template: the part in one network.
-        shell: the same with stacked tensors.
-    """
+    """A part of a population that has no rule: `vmap` of the part, or one member after the other where that fails."""
 
     def __init__(self, template: nn.Module, shell: nn.Module) -> None:
         super().__init__()

@@ -63,13 +63,7 @@ class Numbers:
 
 
 def _numbers_of(recipes: Sequence[Recipe], device: torch.device | str, batches: int = 1) -> Numbers:
-    """Collect the numbers of recipes that have the same kinds.
-
-    Args:
-        recipes: one a member.
-        device: where the numbers are wanted.
-        batches: how many updates make an epoch.
-    """
+    """Collect the numbers of recipes that have the same kinds."""
 
     def vector(values: Sequence[float]) -> Tensor:
         return torch.tensor(list(values), dtype=torch.float64, device=device)
@@ -151,18 +145,7 @@ def _reference(
     alive: Bool[Tensor, " members"],
     numbers: Numbers,
 ) -> Params:
-    """Update the parameters and the state of the living members in place.
-
-    Args:
-        params: stacked parameters by name.
-        grads: gradients of the loss alone.
-        state: count and moments.
-        alive: whose parameters are changed.
-        numbers: the numbers of the optimizer, the penalty and the clipping.
-
-    Returns:
-        The gradients that the optimizer saw.
-    """
+    """Update the parameters and the state of the living members in place."""
     grads = _effective_gradients(params, grads, numbers)
     new, after = moved(params, grads, state, numbers.now(state.step), numbers)
     for before, values in ((params, new), *zip(state.moments, after.moments, strict=True)):

@@ -29,14 +29,6 @@ def run_workers(
     """Start workers, watch the journal, and return when they have ended.
 
     A worker that dies leaves its work to the others. Only when all have ended and something is left, that is an error.
-
-    Args:
-        study: the study; its data must be loadable again.
-        processes: how many workers.
-        runtime: device, threads and flags of each; without a number they share the cores.
-        batch: how many networks each trains at once, at most.
-        release: take over what workers on other machines have claimed.
-        watch: told whenever the journal was looked at.
     """
     if not study.description["problem"]["data"].get("reload", False):
         raise RunError("the data of this study were given in memory, which other processes cannot see: use 1 process.")

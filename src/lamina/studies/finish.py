@@ -28,14 +28,7 @@ from lamina.training.stopping import StopReason
 def _refit(
     study: Study, problem: Problem, *, runtime: Runtime | None = None, observers: Sequence[Observer] = ()
 ) -> Run:
-    """Make a run of the best configuration in `best/`: of its kept weights, or trained again.
-
-    Args:
-        study: where everything was tried.
-        problem: what it was tried on.
-        runtime: device, threads and flags.
-        observers: called after each step and each check.
-    """
+    """Make a run of the best configuration in `best/`: of its kept weights, or trained again."""
     best = study.best
     begun = [event for event in study.state.refits if event["trial"] == best.number]
     member = problem.members(best.values)[0]

@@ -20,24 +20,14 @@ NAME = "study.toml"
 
 
 class _StudyFolder:
-    """Find and make the files of one study.
-
-    Args:
-        path: the folder.
-    """
+    """Find and make the files of one study."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     @classmethod
     def create(cls, path: str | Path, description: dict[str, Any], *, join: bool = False) -> "_StudyFolder":
-        """Make the folder of a study; another study of the same name gets the next number.
-
-        Args:
-            path: the folder wanted.
-            description: what `study.toml` says.
-            join: take part in the study of exactly this name, which must have the same description.
-        """
+        """Make the folder of a study; another study of the same name gets the next number."""
         base = Path(path)
         content = (as_toml({"version": VERSION, **description}) + "\n").encode()
         for number in range(1, 100_000):

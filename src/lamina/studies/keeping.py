@@ -46,12 +46,7 @@ class Kept:
 
 
 class _Keeper:
-    """Keeps the best trial of this process.
-
-    Args:
-        folder: of the study.
-        direction: of the metric.
-    """
+    """Keeps the best trial of this process."""
 
     def __init__(self, folder: Path, direction: str) -> None:
         self._folder, self._direction = folder, direction

@@ -143,16 +143,7 @@ def _resume_search(
     watch: Watch = lambda study, moment: None,
     **how: Any,
 ) -> Study:
-    """Go on with a study that was killed, or finish one whose parts are done.
-
-    Args:
-        folder: the folder of the study.
-        data: the split, if it was made in memory.
-        processes: how many processes on this machine share the work.
-        runtime: device, threads and flags.
-        watch: told about every result and every epoch.
-        **how: as for `go_on`.
-    """
+    """Go on with a study that was killed, or finish one whose parts are done."""
     study = Study.open(folder)
     return go_on(study, open_problem(study, data), processes=processes, runtime=runtime, watch=watch, **how)
 

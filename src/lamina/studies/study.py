@@ -347,11 +347,7 @@ class _Widths(UserDict[str, int]):
 
 
 class _OneByOne:
-    """Try one configuration after another with a function; many quick ones are claimed at once.
-
-    Args:
-        function: from a configuration to its value, or to an `Outcome`.
-    """
+    """Try one configuration after another with a function; many quick ones are claimed at once."""
 
     def __init__(self, function: Callable[[Values], float | Outcome]) -> None:
         self.function, self.size = function, 1

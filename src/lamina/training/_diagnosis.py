@@ -12,13 +12,7 @@ if TYPE_CHECKING:
 
 
 def diagnose(step: "Learner", good: tuple[dict[str, Tensor], int, int, int], bad: int) -> StopReason:
-    """Replay from a good moment up to the first bad step and name the layer; the state of the step is overwritten.
-
-    Args:
-        step: makes one update when called.
-        good: the tensors of that moment, and its step, epoch and batch.
-        bad: the number of the first step whose loss was not finite.
-    """
+    """Replay from a good moment up to the first bad step and name the layer; the state of the step is overwritten."""
     tensors, number, epoch, batch = good
     step.by_hand()
     step.restore(tensors, number)

@@ -17,13 +17,7 @@ from lamina.training.update import Grads
 
 
 class _Moving:
-    """Clips, lets an optimizer make its step, and thresholds where the penalty asks for it.
-
-    Args:
-        params: what to change.
-        recipe: how.
-        optimizer: that of the recipe by default.
-    """
+    """Clips, lets an optimizer make its step, and thresholds where the penalty asks for it."""
 
     def __init__(
         self, params: list[nn.Parameter], recipe: Recipe, optimizer: Fused | torch.optim.Optimizer | None = None

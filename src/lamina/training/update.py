@@ -56,13 +56,7 @@ class _Change(Protocol):
     """Moves the parameters along their gradients."""
 
     def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
-        """Change the parameters in place.
-
-        Args:
-            grads: the gradients.
-            loss: the loss of the batch without a penalty, where it is known.
-            again: computes it once more, at the present parameters.
-        """
+        """Change the parameters in place."""
         ...
 
     def forget(self) -> None:

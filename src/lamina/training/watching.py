@@ -52,13 +52,7 @@ class Watcher(Protocol):
 
 
 class _WatchedRows:
-    """An observer that writes what a watcher found into the folder of the run.
-
-    Args:
-        home: the folder.
-        watcher: whose rows.
-        step: where the run begins; later rows, which a killed run left, are taken away.
-    """
+    """An observer that writes what a watcher found into the folder of the run."""
 
     def __init__(self, home: RunFolder, watcher: Watcher, step: int) -> None:
         self._watcher, self._path, self._written = watcher, home.path / watcher.file, len(watcher.rows)

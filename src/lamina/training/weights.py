@@ -26,16 +26,7 @@ _KINDS = "the folder of a run, a .safetensors file, or a .pt or .pth file that h
 
 @dataclass(frozen=True)
 class _Matched:
-    """What became of the tensors of a file and of a network.
-
-    Args:
-        source: where the tensors came from.
-        loaded: name and shape agreed.
-        missing: in the network, not in the file; they start anew.
-        unexpected: in the file, not in the network; they were not used.
-        reshaped: of a layer that has another size in the file; the layer starts anew as a whole.
-        partly: weights of recurrent cells for inputs of another size; their columns on the state were loaded.
-    """
+    """What became of the tensors of a file and of a network."""
 
     source: str
     loaded: tuple[str, ...]

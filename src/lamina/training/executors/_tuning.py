@@ -29,19 +29,7 @@ def tuned(
     recipe: Recipe,
     updates: int,
 ) -> Learner:
-    """Choose between the eager and the compiled update on the CPU.
-
-    Args:
-        model: the network.
-        feed: the training examples.
-        validation: the validation examples, or None.
-        objective: what is minimized.
-        recipe: how.
-        updates: how many the run will make.
-
-    Returns:
-        The learner; its `reason` says what was decided.
-    """
+    """Choose between the eager and the compiled update on the CPU."""
     parts = model, feed, validation, objective, recipe
     eager = Learner(*parts)
     eager.reason = _why_not(model, feed, recipe)
@@ -63,14 +51,7 @@ def tuned(
 def timed(
     steps: list[Learner], seconds: float = 0.5, rounds: int = 3, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Measure seconds an update of several steps of one network, taking turns; all are left as they were.
-
-    Args:
-        steps: which.
-        seconds: how long each may run in a round.
-        rounds: how often; the best one counts.
-        clock: gives seconds.
-    """
+    """Measure seconds an update of several steps of one network, taking turns; all are left as they were."""
     best = [math.inf] * len(steps)
     for _ in range(rounds):
         for number, step in enumerate(steps):

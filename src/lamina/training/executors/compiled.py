@@ -114,14 +114,7 @@ def _functionally(
 
 
 class _PureMoving:
-    """Moves parameters by the pure updates of `functional.optimizers`, in the tensors of another change.
-
-    Args:
-        change: whose moments are used and whose recipe is followed.
-        params: what to change, by name.
-        step: counts the updates.
-        table: the learning rate of each.
-    """
+    """Moves parameters by the pure updates of `functional.optimizers`, in the tensors of another change."""
 
     def __init__(self, change: _Moving, params: Params, step: Tensor, table: Tensor) -> None:
         self.recipe, self.params, self._count, self._table, self._norms = (

@@ -85,11 +85,6 @@ class WindowFeed(SequenceFeed):
 
     The gradient stops at the beginning of a window. The state is part of `state`, so that a resume in the middle of an
     epoch goes on with it, and is zero at the beginning of an epoch.
-
-    Args:
-        source: the training text.
-        recipe: `batch_size` readers at once, `window` steps each.
-        model: a network with `read(inputs, state)`, as `ManyToMany`.
     """
 
     def __init__(self, source: StreamSource, recipe: Recipe, model: nn.Module) -> None:
@@ -168,13 +163,6 @@ def scheduled_inputs(
     """Give what a decoder reads when it hears only some true words, and of the others what it would have said.
 
     Both are moved on by one step, and START comes first. Which words are true is a pure function of seed and step.
-
-    Args:
-        targets: the true words.
-        own: what the network says at each step after hearing the true words before.
-        share: how many true words, from 0 to 1.
-        seed: which experiment.
-        step: which update.
 
     >>> targets, own = torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9, 4]])
     >>> scheduled_inputs(targets, own, 1.0, 0, 0).tolist(), scheduled_inputs(targets, own, 0.0, 0, 0).tolist()

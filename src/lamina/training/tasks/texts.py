@@ -27,10 +27,6 @@ _MARK = SPECIAL[UNKNOWN]
 def _texts_from(what: Any) -> list[str]:
     """Give the texts that are meant: a text, the texts of a file, or a list of both.
 
-    Args:
-        what: a text; a file, of which every line is a text (of a table with tabs its first column, of a .csv or
-            .parquet file the column with most words); or a list of these.
-
     >>> _texts_from(["The sun is shining today", ""])
     ['The sun is shining today', '']
     """

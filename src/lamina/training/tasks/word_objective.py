@@ -107,17 +107,7 @@ def _sequence_objective(
     smoothing: float = 0.0,
     labels: Tensor | None = None,
 ) -> Objective:
-    """Choose the objective of a task on texts or tokens, and check that the network fits it.
-
-    Args:
-        task: of the data.
-        outputs: what the network gives for one example.
-        wanted: how many outputs are needed: classes, labels or words.
-        loss: the name asked for, or None.
-        class_weights: None or "balanced".
-        smoothing: of labels or words.
-        labels: the training targets, for the weights.
-    """
+    """Choose the objective of a task on texts or tokens, and check that the network fits it."""
     axes = 3 if task in _STEPS else 2
     if outputs.ndim != axes:
         fits = "many-to-one" if axes == 2 else _FITS.get(task, "many-to-many")
