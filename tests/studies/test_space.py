@@ -11,7 +11,7 @@ from lamina.data.load import load
 from lamina.data.synthetic import curve, moons
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import _uniform
-from lamina.studies.space import Range, Space, _Choices, _untuple, key, read_value, spell, spell_all
+from lamina.studies.space import Range, Space, Choices, _untuple, key, read_value, spell, spell_all
 from lamina.training.recipe import GD, Adam, MiniBatch, Recipe
 
 
@@ -104,7 +104,7 @@ def test_samples_are_even_in_the_number_or_its_logarithm():
     assert sum(logs) / 1000 == pytest.approx(-3, abs=1e-9)
     whole = [Range(1, 4).at(share) for share in shares]
     assert [whole.count(k) for k in (1, 2, 3, 4)] == [250] * 4
-    assert [_Choices(("a", "b")).at(share) for share in (0.0, 0.49, 0.5, 0.999)] == ["a", "a", "b", "b"]
+    assert [Choices(("a", "b")).at(share) for share in (0.0, 0.49, 0.5, 0.999)] == ["a", "a", "b", "b"]
     drawn = Space.read(["a=0..1.0"]).sample(lambda name: _uniform(0, 3, name))["a"]
     assert drawn == _uniform(0, 3, "a")
 

@@ -28,7 +28,7 @@ from lamina.studies.halving import Halving
 from lamina.studies.problem import Problem
 from lamina.studies.records import Outcome
 from lamina.studies.samplers import Grid, OneAtATime, Random
-from lamina.studies.search import _resume_search, go_on, open_problem, plan, search, work
+from lamina.studies.search import go_on, open_problem, plan, resume_search, search, work
 from lamina.studies.space import Space
 from lamina.studies.study import Study
 from lamina.studies.tpe import TPE
@@ -481,7 +481,7 @@ def test_resuming_a_search_in_the_middle(tmp_path, found):
         go_on(study, problem, watch=stop, runtime=Runtime(threads=1))
     assert len(study.state.results) == 4 and study.test is None
     assert [m.epoch for m in seen if m is not None] == [0, 1, 2, 3, 4] and seen[0].trials == 4
-    done = _resume_search(study.folder, runtime=Runtime(threads=1))
+    done = resume_search(study.folder, runtime=Runtime(threads=1))
     assert done.complete and recorded(done) == Counter(range(8))
     assert [r.outcome.value for r in done.results] == [r.outcome.value for r in found.results]
     assert done.best.number == found.best.number and done.test["metrics"] == found.test["metrics"]
@@ -519,7 +519,7 @@ def test_processes_need_data_that_can_be_loaded_again(tmp_path, split):
     with pytest.raises(ArgumentError, match="`part` is one process's share: start it without --processes"):
         go_on(study, problem, processes=2, part=Part(1, 2))
     with pytest.raises(RunError, match="were given in memory: give their split again as `data`"):
-        _resume_search(study.folder)
+        resume_search(study.folder)
 
 
 def test_a_study_of_a_function_is_not_a_search(tmp_path):
@@ -536,7 +536,7 @@ def test_parts_of_a_search_leave_the_test_to_the_last(tmp_path, found):
         problem, study = plan("fnn", data, RATES, options={"epochs": 4}, folder=tmp_path / "s", join=True)
         go_on(study, problem, part=Part(i, 2), runtime=Runtime(threads=1))
         assert study.test is None
-    done = _resume_search(tmp_path / "s", runtime=Runtime(threads=1))
+    done = resume_search(tmp_path / "s", runtime=Runtime(threads=1))
     assert done.complete and done.best.number == found.best.number and done.test["openings"] == 1
 
 

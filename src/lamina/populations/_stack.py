@@ -78,7 +78,6 @@ class StackFeed(Feed):
 
     @property
     def size(self) -> int:
-        """How many examples the next batch has."""
         return min(self.batch_size, self.order.shape[-1] - self.cursor)
 
     def gather(self, size: int) -> tuple[Tensor, Tensor]:

@@ -16,10 +16,10 @@ from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.populations._losses import Losses
 from lamina.populations._stack import Stack, StackFeed
-from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, _build_networks, finite, training_data
+from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, _build_networks, training_data
 from lamina.populations.stacked import _stack_modules, notes
 from lamina.training.executors.recording import Recording
-from lamina.training.loop import Event, Progress, events
+from lamina.training.loop import Event, Progress, events, is_best
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.runtime import Runtime
@@ -195,7 +195,7 @@ class _Chunk:
             row = {"epoch": at.epoch, "step": self.step, **self._row(k, position, values)}
             self.rows[k].append(row)
             found[self.places[k]] = row
-            if self._is_best(k):
+            if is_best(self.rows[k], self._best_row[k]):
                 self._best_row[k] = len(self.rows[k]) - 1
                 improved.append(position)
             reason = next((r for rule in self._rules[k] if (r := rule(self.rows[k])) is not None), None)
@@ -220,13 +220,6 @@ class _Chunk:
             elif measured or name not in ("gradient_norm", "relative_step"):
                 row[name] = value[position]
         return row
-
-    def _is_best(self, k: int) -> bool:
-        def value(row: Row) -> float:
-            return finite(row.get("validation_loss", row["loss"]))
-
-        best = self._best_row[k]
-        return best < 0 or value(self.rows[k][-1]) < value(self.rows[k][best])
 
     @torch.no_grad()
     def _keep(self, positions: list[int]) -> None:

@@ -53,7 +53,6 @@ class _Turn(Protocol):
 
     def drop(self, places: Sequence[int]) -> None:
         """End some members."""
-        ...
 
 
 def _in_turn(runs: Sequence[_Turn], members: int) -> Generator[Event, Sequence[int] | None, None]:

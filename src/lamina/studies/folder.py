@@ -8,12 +8,11 @@ report.html
 """
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from lamina._errors import ArgumentError, RunError
-from lamina.training.files import as_toml, write
+from lamina.training.files import as_toml, read_toml, write
 
 VERSION = 1
 NAME = "study.toml"
@@ -75,16 +74,7 @@ class _StudyFolder:
 
     def description(self) -> dict[str, Any]:
         """Read what the study is."""
-        path = self.path / NAME
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read ({error}): restore it from a copy.") from error
-        if values.get("version", 0) > VERSION:
-            raise RunError(
-                f"{path} was written by a newer Lamina (version {values['version']}, known is {VERSION}): update it."
-            )
-        return values
+        return read_toml(self.path / NAME, VERSION, "restore it from a copy")
 
     def journal(self, part: "Part | None" = None) -> Path:
         """Name the journal of the whole study, or of a part."""

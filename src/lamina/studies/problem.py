@@ -14,7 +14,7 @@ from lamina.data.augment import Augment
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.populations.members import Member
-from lamina.studies.space import Range, Space, Values, _Choices, read_value, spell
+from lamina.studies.space import Range, Space, Values, Choices, read_value, spell
 from lamina.training import recipe as recipes
 from lamina.training.plan import load_for, understood
 from lamina.training.rebuild import fingerprint, reload
@@ -149,7 +149,7 @@ class Problem:
             found.append(replace(each, domain=_typed(each.name, each.domain, self._hints[each.name])))
         space = Space(tuple(found))
         for each in space.hyperparameters:
-            ends = each.domain.values if isinstance(each.domain, _Choices) else (each.domain.low, each.domain.high)
+            ends = each.domain.values if isinstance(each.domain, Choices) else (each.domain.low, each.domain.high)
             for value in ends:
                 self._try(space, each.name, value)
         return space
@@ -184,7 +184,7 @@ class Problem:
         found: Values = {}
         for each in space.hyperparameters:
             present = flat.get(each.name)
-            if each.name in flat and isinstance(each.domain, _Choices) and each.domain.has(present):
+            if each.name in flat and isinstance(each.domain, Choices) and each.domain.has(present):
                 found[each.name] = present
         return found
 
@@ -274,13 +274,13 @@ def _flat(member: Member) -> Values:
     return flat
 
 
-def _first(domain: _Choices | Range) -> Any:
-    return domain.values[0] if isinstance(domain, _Choices) else domain.low
+def _first(domain: Choices | Range) -> Any:
+    return domain.values[0] if isinstance(domain, Choices) else domain.low
 
 
-def _typed(name: str, domain: _Choices | Range, hint: Any) -> _Choices | Range:
+def _typed(name: str, domain: Choices | Range, hint: Any) -> Choices | Range:
     """Bring a domain to the type of its option: whole ends of a real number are real ends."""
-    if isinstance(domain, _Choices):
+    if isinstance(domain, Choices):
         for value in domain.values:
             if not _fits(value, hint):
                 raise ArgumentError(f"`{name}` must be {_words(hint)}, got {spell(value)}.")

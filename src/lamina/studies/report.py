@@ -8,7 +8,7 @@ from lamina.report.commands import flat_recipe
 from lamina.report.formatting import plain, scrub
 from lamina.report.study import study_page
 from lamina.report.study_record import Axis, StudyRecord, Tried
-from lamina.studies.space import Domain, Hyperparameter, _Choices, spell
+from lamina.studies.space import Domain, Hyperparameter, Choices, spell
 from lamina.studies.study import Study
 from lamina.training.files import write
 
@@ -83,7 +83,7 @@ def _how(study: Study) -> str:
 
 def _axis(each: Hyperparameter) -> Axis:
     domain: Domain = each.domain
-    if isinstance(domain, _Choices) or domain.points is not None:
+    if isinstance(domain, Choices) or domain.points is not None:
         return Axis(each.name, tuple(_say(value) for value in domain.grid()))
     return Axis(each.name, ends=(float(domain.low), float(domain.high)), log=domain.log)
 

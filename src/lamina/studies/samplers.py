@@ -29,11 +29,9 @@ class Sampler(Protocol):
 
     def total(self, space: Space) -> int | None:
         """Say how many configurations there will be, if that is known."""
-        ...
 
     def propose(self, space: Space, done: Sequence[Done]) -> list[Values]:
         """Give the next configurations after those that are done; none when the search is over."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ class OneAtATime:
 def _uniform(seed: int, number: int, name: str) -> float:
     """Give a number in [0, 1) that depends on seed, trial number and name alone.
 
-    >>> _uniform(0, 0, "a") == uniform(0, 0, "a"), uniform(0, 0, "a") == uniform(0, 1, "a")
+    >>> _uniform(0, 0, "a") == _uniform(0, 0, "a"), _uniform(0, 0, "a") == _uniform(0, 1, "a")
     (True, False)
     """
     digest = hashlib.blake2b(f"{seed}/{number}/{name}".encode(), digest_size=8).digest()

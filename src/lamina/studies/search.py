@@ -134,7 +134,7 @@ def plan(
     return problem, study
 
 
-def _resume_search(
+def resume_search(
     folder: str | Path,
     *,
     data: Split | None = None,

@@ -26,10 +26,10 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 @dataclass(frozen=True)
-class _Choices:
+class Choices:
     """A list of values, in the order in which a grid goes through them.
 
-    >>> _Choices((1, 2)).grid()
+    >>> Choices((1, 2)).grid()
     (1, 2)
     """
 
@@ -130,7 +130,7 @@ class Range:
         return f"{spell(self.low)}..{spell(self.high)}{tail}"
 
 
-Domain = _Choices | Range
+Domain = Choices | Range
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,7 @@ def _read_domain(name: str, text: str) -> Domain:
     try:
         if ".." in text:
             return _read_range(text)
-        return _Choices(tuple(read_value(part) for part in text.split(",") if part.strip()))
+        return Choices(tuple(read_value(part) for part in text.split(",") if part.strip()))
     except ArgumentError as error:
         raise ArgumentError(f"`{name}`: {error}") from None
 
@@ -382,14 +382,14 @@ def _read_range(text: str) -> Range:
 
 
 def _domain(name: str, values: Any) -> Domain:
-    if isinstance(values, _Choices | Range):
+    if isinstance(values, Choices | Range):
         return values
     if isinstance(values, str):
         return _read_domain(name, values)
     if not isinstance(values, Sequence):
         raise ArgumentError(f"`{name}` must have a list of values or a range, got {values!r}: write [{values!r}].")
     try:
-        return _Choices(tuple(tuple(v) if isinstance(v, list) else v for v in values))
+        return Choices(tuple(tuple(v) if isinstance(v, list) else v for v in values))
     except ArgumentError as error:
         raise ArgumentError(f"`{name}`: {error}") from None
 

@@ -30,11 +30,9 @@ class _Evaluator(Protocol):
 
     def pick(self, free: Sequence[Trial], share: int) -> list[Trial]:
         """Choose what to claim, at most `share` trials."""
-        ...
 
     def __call__(self, trials: list[Trial]) -> Recorded:
         """Try them and give outcomes as they are known."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from lamina._errors import MissingExtraError, at_least
 from lamina.studies.samplers import Done
-from lamina.studies.space import Space, Values, _Choices
+from lamina.studies.space import Space, Values, Choices
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _suggested(space: Space, trial: Any) -> Values:
         if not each.active(values):
             continue
         name, domain = each.name, each.domain
-        if isinstance(domain, _Choices):
+        if isinstance(domain, Choices):
             values[name] = domain.values[trial.suggest_categorical(name, list(range(len(domain.values))))]
         elif domain.whole:
             values[name] = trial.suggest_int(name, int(domain.low), int(domain.high), log=domain.log)
@@ -94,7 +94,7 @@ def _told(optuna: Any, space: Space, done: Done) -> Any:
         if each.name not in done.values:
             continue
         value, domain = done.values[each.name], each.domain
-        if isinstance(domain, _Choices):
+        if isinstance(domain, Choices):
             kinds[each.name] = d.CategoricalDistribution(list(range(len(domain.values))))
             value = domain.values.index(value)
         elif domain.whole:

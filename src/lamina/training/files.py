@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,19 @@ def _read_json(path: Path) -> Any:
         raise RunError(f"{path} is missing: is {path.parent} the folder of a run?") from None
     except (OSError, ValueError) as error:
         raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
+
+
+def read_toml(path: Path, version: int, way_out: str) -> dict[str, Any]:
+    """Read TOML of a known version, or say which file is damaged or too new."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read ({error}): {way_out}.") from error
+    if values.get("version", 0) > version:
+        raise RunError(
+            f"{path} was written by a newer Lamina (version {values['version']}, known is {version}): update it."
+        )
+    return values
 
 
 def finite(value: Any) -> Any:

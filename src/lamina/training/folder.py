@@ -15,14 +15,13 @@ report.html
 import json
 import re
 import time
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from lamina._errors import RunError
 from lamina._types import Tensor
 from lamina.training import checkpoint
-from lamina.training.files import _append_line, _read_json, _write_json, as_toml, digest, finite, write
+from lamina.training.files import _append_line, _read_json, _write_json, as_toml, digest, finite, read_toml, write
 
 VERSION = 1
 
@@ -83,16 +82,7 @@ class RunFolder:
 
     def config(self) -> dict[str, Any]:
         """Read what `write_config` wrote."""
-        path = self.path / "config.toml"
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
-        if values.get("version", 0) > VERSION:
-            raise RunError(
-                f"{path} was written by a newer Lamina (version {values['version']}, known is {VERSION}): update it."
-            )
-        return values
+        return read_toml(self.path / "config.toml", VERSION, "restore it from a copy, or train again")
 
     def write_json(self, name: str, value: Any) -> None:
         """Write one of the JSON files."""

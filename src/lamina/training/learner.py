@@ -34,15 +34,12 @@ class _Executor(Protocol):
 
     def begin(self, step: int) -> None:
         """Hear that an epoch begins, or goes on, with update number `step`."""
-        ...
 
     def __call__(self, step: int, watched: bool) -> None:
         """Make update number `step` with the next batch, perhaps with watchers looking."""
-        ...
 
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
-        ...
 
 
 class Learner:

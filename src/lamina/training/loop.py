@@ -24,15 +24,12 @@ class _Stepping(Protocol):
     @property
     def step(self) -> int:
         """How many updates were made."""
-        ...
 
     def begin(self, epoch: int, batch: int = 0) -> None:
         """Lay out the order of an epoch, from a batch on."""
-        ...
 
     def __call__(self) -> None:
         """Make one update."""
-        ...
 
 
 @runtime_checkable
@@ -41,19 +38,15 @@ class _Step(_Stepping, Protocol):
 
     def totals(self) -> dict[str, Any]:
         """Give loss and score over the epoch so far."""
-        ...
 
     def evaluate(self) -> dict[str, Any]:
         """Give loss and score on the validation examples."""
-        ...
 
     def first_bad_step(self) -> int | None:
         """Give the first step whose loss was not finite."""
-        ...
 
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
-        ...
 
 
 @dataclass
@@ -256,14 +249,19 @@ def released(
         run.close()
 
 
-def _keep_best(step: _Step, at: Progress) -> None:
-    """Copy the weights when the validation loss (or the training loss, without validation) is the smallest so far."""
+def is_best(rows: Sequence[Row], best_row: int) -> bool:
+    """Say whether the last row has a smaller validation loss (training loss, without validation) than the best one."""
 
     def value(row: Row) -> float:
         loss = row.get("validation_loss", row["loss"])
         return math.inf if loss is None or loss != loss else float(loss)
 
-    if at.best_row < 0 or value(at.rows[-1]) < value(at.rows[at.best_row]):
+    return best_row < 0 or value(rows[-1]) < value(rows[best_row])
+
+
+def _keep_best(step: _Step, at: Progress) -> None:
+    """Copy the weights when the last row is the best so far."""
+    if is_best(at.rows, at.best_row):
         at.best_row = len(at.rows) - 1
         weights = {name.removeprefix("model/"): t for name, t in step.state().items() if name.startswith("model/")}
         at.best = {name: t.detach().clone() for name, t in weights.items()}

@@ -16,6 +16,7 @@ from lamina._errors import ArgumentError
 from lamina._types import Tensor
 from lamina.functional.losses import penalty
 from lamina.training.recipe import Recipe
+from lamina.training.tasks.feed import Feed
 
 Grads = Sequence[Tensor | None]
 """The gradients of the parameters in their order; None for one that the loss does not depend on."""
@@ -27,28 +28,12 @@ class Loss(Protocol):
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the mean loss of a batch, or one a member."""
-        ...
 
     def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the sum of the scores of a batch, or one a member."""
-        ...
 
     def count(self, targets: Tensor) -> int | Tensor:
         """Return over how many things the loss is a mean; a tensor where only the device knows."""
-        ...
-
-
-@runtime_checkable
-class Feed(Protocol):
-    """What an update asks of a feed; see `tasks.feed.Feed`."""
-
-    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Call a network with a batch."""
-        ...
-
-    def carry(self) -> None:
-        """Keep what the next update needs of this one."""
-        ...
 
 
 @runtime_checkable
@@ -57,15 +42,12 @@ class _Change(Protocol):
 
     def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
         """Change the parameters in place."""
-        ...
 
     def forget(self) -> None:
         """Forget the gradients of the update before."""
-        ...
 
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
-        ...
 
 
 class Update:

@@ -28,27 +28,21 @@ class Watcher(Protocol):
 
     def __call__(self, event: Event) -> None:
         """Hear about a step or a check, as all observers do."""
-        ...
 
     def attach(self, model: nn.Module) -> None:
         """Get to know the network."""
-        ...
 
     def due(self, step: int) -> bool:
         """Say whether to look at the update that follows after `step` updates."""
-        ...
 
     def looking(self) -> AbstractContextManager[None]:
         """Measure the update that is made inside, without a question to the host, into tensors that stay."""
-        ...
 
     def keep(self, step: int) -> None:
         """Keep what was measured in update number `step`, without a question to the host."""
-        ...
 
     def read(self) -> None:
         """Bring what was kept to the host."""
-        ...
 
 
 class _WatchedRows:

@@ -38,7 +38,6 @@ class SequenceFeed(Feed):
         self.cursor, self.seen = batch, sum(map(len, self._batches[:batch]))
 
     def next(self, step: int) -> tuple[Tensor, Tensor]:
-        """Give the next batch, for update number `step`."""
         indices = self._batches[self.cursor]
         self.cursor += 1
         self.seen += len(indices)
@@ -117,7 +116,6 @@ class WindowFeed(SequenceFeed):
             part.copy_(value)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the live tensors, by name, that a resume must bring back."""
         return {f"step/carried{number}": part for number, part in enumerate(self.carried)}
 
     @torch.no_grad()

@@ -36,7 +36,6 @@ class Descriptions(_Texts):
 
     @classmethod
     def headline_of(cls, spec: Spec) -> str:
-        """Name the metric of the test split to look at first."""
         return "exact"
 
     @property
@@ -62,7 +61,6 @@ class Descriptions(_Texts):
         return {"steps": self.things.steps, "hidden": 64, **dropout}
 
     def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
-        """Choose a recipe for an architecture of some sizes."""
         examples = len(self.split.train)
         batch = 64 if examples > 500 else 16
         return _clipped(0.005, max(30, min(100, 600 * batch // max(1, examples))), batch)
@@ -93,7 +91,6 @@ class Descriptions(_Texts):
         """Need nothing: the network reads numbers."""
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
-        """Give the prepared examples of a part of the data."""
         return self.things.source(part, device)
 
     def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
@@ -101,7 +98,6 @@ class Descriptions(_Texts):
         return Arrays.outputs(self, model, inputs, batch_size)
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen."""
         inputs, answers = test.take(torch.arange(len(test)))[0], answers_of(test)
         outputs = self.outputs(run.model, inputs)
         metrics = _judged_words(run.objective, outputs, self.things.targets(all_targets(test)))
@@ -119,7 +115,6 @@ class Descriptions(_Texts):
         return self.told(names, self.outputs(run.model, inputs))
 
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
-        """Make predictions of outputs."""
         written, worth = describe(self.things, outputs)
         return Predictions(names, (), worth[:, None], tuple(written))
 

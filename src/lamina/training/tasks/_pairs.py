@@ -36,7 +36,6 @@ class Pairs(_Texts):
 
     @classmethod
     def headline_of(cls, spec: Spec) -> str:
-        """Name the metric of the test split to look at first."""
         return "exact"
 
     def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +46,6 @@ class Pairs(_Texts):
         return sizes | {"embedding_std": 0.1, "bidirectional": True, "context": "mean", "tied": learned}
 
     def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
-        """Choose a recipe for an architecture of some sizes."""
         examples = len(self.split.train)
         few = examples <= self.many
         batch, rate, smoothing = (32, 0.003, 0.0) if few else (64, 0.002, 0.1)
@@ -55,7 +53,6 @@ class Pairs(_Texts):
         return _clipped(rate, epochs, batch, smoothing=smoothing)
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
-        """Say how many words there are."""
         read, written = self.dictionary.vocabulary, self.dictionary.answer_vocabulary or self.dictionary.vocabulary
         words = units(read.wording.level)
         return (f"dictionaries: {len(read.words):,} {words} to read, {len(written.words):,} to write",)
@@ -66,7 +63,6 @@ class Pairs(_Texts):
         return words, teacher_inputs(words, START)
 
     def feed(self, source: Source, model: nn.Module, recipe: Recipe) -> Feed:
-        """Give the batches of the training part in their order."""
         return PairFeed(source, recipe)
 
     def truth(self, target: Tensor) -> str:
@@ -74,7 +70,6 @@ class Pairs(_Texts):
         return text_of(target)
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen."""
         source = TokenSource(self.dictionary.encode(test), next(run.model.parameters()).device)
         metrics = _word_metrics(*PairFeed(source, Recipe()).check(run.model, source, run.objective))
         texts, answers = texts_of(test), answers_of(test)

@@ -34,7 +34,6 @@ class RunningText(_Texts):
 
     @classmethod
     def headline_of(cls, spec: Spec) -> str:
-        """Name the metric of the test split to look at first."""
         return "perplexity"
 
     def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,7 +44,6 @@ class RunningText(_Texts):
         return sizes | between | {"output_dropout": 0.5}
 
     def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
-        """Choose a recipe for an architecture of some sizes."""
         characters = len(running_text_of(self.split.train))
         window = 100 if characters > 100_000 else 50
         rows = max(1, min(64, characters // (4 * window)))
@@ -55,7 +53,6 @@ class RunningText(_Texts):
         return _clipped(0.003, epochs, rows, how, warmup=0.02, window=window)
 
     def updates(self, recipe: Recipe) -> int:
-        """Return how many updates make an epoch."""
         return StreamSource(self.dictionary.stream(self.split.train), readers(recipe), recipe.window).windows
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
@@ -69,7 +66,6 @@ class RunningText(_Texts):
         return WindowFeed(source, recipe, model)
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen."""
         recipe = RunFolder(run.folder).config()["recipe"]
         tokens = self.dictionary.stream(test)
         rows, window = int(recipe.get("batch_size", 64)), int(recipe.get("window", 100))

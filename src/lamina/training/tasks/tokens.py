@@ -61,7 +61,6 @@ class _Tokens(Arrays):
         return self.spec.outputs
 
     def sizes(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Choose the sizes of an architecture, unless they are given."""
         check_fit(name, self.spec)
         options = {"inputs": self.input_size, "outputs": self.output_size, **self._usual(given), "output_bias": True}
         if given.get("cell") == "rnn":
@@ -72,7 +71,6 @@ class _Tokens(Arrays):
         return {"hidden": 64, "embedding": 16, "memory_bias": 3.0}  # E67: gates that start open remember
 
     def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
-        """Choose a recipe for an architecture of some sizes."""
         return _recommend_series(len(self.split.train))
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
@@ -94,7 +92,6 @@ class _Tokens(Arrays):
         return (torch.ones((1, 3), dtype=torch.int64, device=next(model.parameters()).device),)
 
     def objective(self, model: nn.Module, recipe: Recipe) -> Objective:
-        """Choose the loss by what the network gives for one example, and check that it fits."""
         self.check_dictionary(model)
         chosen = _sequence_objective(
             self.spec.task,
@@ -108,7 +105,6 @@ class _Tokens(Arrays):
         return _on_device(chosen, model, recipe)
 
     def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
-        """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
         outputs = self.look(model).outputs
         return _sequence_objective(self.spec.task, outputs, outputs.shape[-1], loss=loss)
 
@@ -126,20 +122,16 @@ class _Tokens(Arrays):
             )
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
-        """Give the prepared examples of a part of the data."""
         return self.preprocess.source(part, device)
 
     def feed(self, source: Source, model: nn.Module, recipe: Recipe) -> Feed:
-        """Give the batches of the training part in their order."""
         return SequenceFeed(source, recipe)
 
     @classmethod
     def score_of(cls, spec: Spec) -> str:
-        """Name the score of a check."""
         return "token_accuracy" if spec.task == "tagging" else super().score_of(spec)
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen."""
         if self.spec.task != "tagging":
             return super().judge(run, test)
         inputs, targets = test.take(torch.arange(len(test)))
@@ -149,7 +141,6 @@ class _Tokens(Arrays):
         return {"examples": len(test), "metrics": metrics}
 
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
-        """Make predictions of outputs."""
         if self.spec.task != "tagging":
             return super().told(names, outputs)
         sure, labels = outputs.softmax(-1).max(-1)
@@ -157,7 +148,6 @@ class _Tokens(Arrays):
         return Predictions(names, (), sure.mean(1, keepdim=True), tags)
 
     def truth(self, target: Tensor) -> str:
-        """Say what is right for an example, in words."""
         if self.spec.task != "tagging":
             return super().truth(target)
         return " ".join("-" if i == IGNORE else self.spec.classes[i] for i in target.tolist())
@@ -221,7 +211,6 @@ class _Texts(_Tokens):
 
     @property
     def output_size(self) -> int:
-        """How many outputs a network needs."""
         size: int = self.dictionary.output_size
         return size
 
@@ -235,7 +224,6 @@ class _Texts(_Tokens):
         return int(self.dictionary.fitted_on) > self.many
 
     def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
-        """Choose a recipe for an architecture of some sizes."""
         batch, epochs, penalty = (64, 8, 1e-5) if len(self.split.train) > self.many else (16, 30, 0.0)
         return _clipped(0.002, epochs, batch, penalty=penalty)
 
@@ -245,7 +233,6 @@ class _Texts(_Tokens):
         return (f"dictionary: {len(words.words):,} {units(words.wording.level)} of the training texts",)
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
-        """Give the prepared examples of a part of the data."""
         return TokenSource(self.dictionary.encode(part), device, WIDTHS if torch.device(device).type == "cuda" else 1)
 
     def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
@@ -261,7 +248,6 @@ class _Texts(_Tokens):
         return self.told(tuple(texts), _text_outputs(run.model, self.dictionary, texts))
 
     def answers(self, run: "Run", inputs: Tensor) -> Predictions:
-        """Predict stored examples."""
         return self.say(run, [text_of(row) for row in inputs])
 
     def shown(self, example: Tensor) -> dict[str, Any]:

@@ -86,14 +86,12 @@ class _LabelObjective(Objective):
     smoothing: float = 0.0
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss of a batch."""
         weights = None if self.weights is None else self.weights.to(outputs)
         total = cross_entropy(outputs, targets, weights, reduction="sum", label_smoothing=self.smoothing)
         return total / len(targets)
 
     @property
     def plain(self) -> "_LabelObjective":
-        """The objective by which checks are judged: without smoothed targets."""
         return replace(self, smoothing=0.0)
 
 
