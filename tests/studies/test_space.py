@@ -11,7 +11,7 @@ from lamina.data.load import load
 from lamina.data.synthetic import curve, moons
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import _uniform
-from lamina.studies.space import Range, Space, Choices, _untuple, key, read_value, spell, spell_all
+from lamina.studies.space import Choices, Range, Space, _untuple, key, read_value, spell, spell_all
 from lamina.training.recipe import GD, Adam, MiniBatch, Recipe
 
 

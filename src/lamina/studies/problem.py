@@ -14,7 +14,7 @@ from lamina.data.augment import Augment
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.populations.members import Member
-from lamina.studies.space import Range, Space, Values, Choices, read_value, spell
+from lamina.studies.space import Choices, Range, Space, Values, read_value, spell
 from lamina.training import recipe as recipes
 from lamina.training.plan import load_for, understood
 from lamina.training.rebuild import fingerprint, reload

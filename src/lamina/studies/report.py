@@ -8,7 +8,7 @@ from lamina.report.commands import flat_recipe
 from lamina.report.formatting import plain, scrub
 from lamina.report.study import study_page
 from lamina.report.study_record import Axis, StudyRecord, Tried
-from lamina.studies.space import Domain, Hyperparameter, Choices, spell
+from lamina.studies.space import Choices, Domain, Hyperparameter, spell
 from lamina.studies.study import Study
 from lamina.training.files import write
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from lamina._errors import MissingExtraError, at_least
 from lamina.studies.samplers import Done
-from lamina.studies.space import Space, Values, Choices
+from lamina.studies.space import Choices, Space, Values
 
 
 @dataclass(frozen=True)
