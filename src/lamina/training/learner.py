@@ -119,11 +119,7 @@ class Learner:
     ) -> Generator[Event, None, StopReason]:
         """Train as the recipe says; a loss that is no longer finite is explained from the last good check.
 
-        Args:
-            at: knows the reason in the end; all arguments are those of `loop.observed`.
-            observers: see there.
-            save: see there.
-            stop: see there.
+        The arguments are those of `loop.observed`; `at` knows the reason in the end.
         """
         good, recipe, stopping = self._moment(at), self.recipe, self.recipe.stopping
 

@@ -162,22 +162,9 @@ def observed(
 ) -> Generator[Event, None, StopReason]:
     """Train to the end, tell observers, save, and stop when asked to.
 
-    Args:
-        step: makes one update when called.
-        epochs: how many epochs at most.
-        rules: see `events`.
-        observers: told about each step (`row` is None) and each check.
-        at: see `events`.
-        check_every: see `events`.
-        max_steps: see `events`.
-        save: called with the progress wherever a resume could begin; decides by itself whether to write.
-        stop: says whether the run is to end here.
-
-    Yields:
-        The events, after observers were told.
-
-    Returns:
-        Why the run ended.
+    The arguments of `events`; and `observers` are told about each step (`row` is None) and each check, `save` is called
+    with the progress wherever a resume could begin and decides by itself whether to write, and `stop` says whether the
+    run is to end here. The events are passed on after observers were told.
     """
     at = at or Progress()
     run = events(step, epochs, rules, at, check_every, max_steps)

@@ -300,15 +300,7 @@ def _why_not(feed: Feed, recipe: Recipe) -> str:
 
 
 def captured(model: nn.Module, feed: Feed, validation: Source | None, objective: Objective, recipe: Recipe) -> Learner:
-    """Record the update of a network; where that fails, run it eagerly, with the reason.
-
-    Args:
-        model: the network, on a CUDA device.
-        feed: the training examples.
-        validation: the validation examples, or None.
-        objective: what is minimized.
-        recipe: how.
-    """
+    """Record the update of a network; where that fails, run it eagerly, with the reason."""
     if feed.device.type != "cuda":
         raise ArgumentError(
             f"a captured step needs device='cuda', got {feed.device.type!r}: use step='auto' or 'eager'."

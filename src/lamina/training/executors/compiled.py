@@ -213,15 +213,7 @@ def _why_not(model: nn.Module, feed: Feed, recipe: Recipe) -> str:
 
 
 def compiled(model: nn.Module, feed: Feed, validation: Source | None, objective: Objective, recipe: Recipe) -> Learner:
-    """Compile the update of a network by making one; where that fails, run it eagerly, with the reason.
-
-    Args:
-        model: the network, on the CPU.
-        feed: the training examples.
-        validation: the validation examples, or None.
-        objective: what is minimized.
-        recipe: how.
-    """
+    """Compile the update of a network by making one; where that fails, run it eagerly, with the reason."""
     if feed.device.type != "cpu":
         raise ArgumentError(
             f"a compiled step needs device='cpu', got {feed.device.type!r}: use step='auto' or 'captured'."

@@ -31,8 +31,8 @@ class TokenObjective(Objective):
     Args:
         kind: "nll".
         weights: not used here.
-        ignore: the target of steps that do not count: PAD for texts, IGNORE for labels.
         smoothing: how much of a target all words share.
+        ignore: the target of steps that do not count: PAD for texts, IGNORE for labels.
 
     >>> objective = TokenObjective("nll", ignore=0)
     >>> outputs, targets = torch.zeros(1, 3, 4), torch.tensor([[2, 3, 0]])
@@ -41,7 +41,6 @@ class TokenObjective(Objective):
     """
 
     ignore: int = PAD
-    smoothing: float = 0.0
 
     counts_words = True
 
@@ -65,34 +64,9 @@ class TokenObjective(Objective):
         return (targets != self.ignore).sum()
 
     @property
-    def plain(self) -> "TokenObjective":
-        """The objective by which checks are judged: without smoothed targets."""
-        return replace(self, smoothing=0.0)
-
-    @property
     def metric(self) -> str:
         """Name the score: the share of right words."""
         return "token_accuracy"
-
-
-@dataclass(frozen=True)
-class _LabelObjective(Objective):
-    """The cross entropy of one label a text, with smoothed targets.
-
-    >>> _LabelObjective("nll", smoothing=0.1).loss(torch.zeros(2, 3), torch.tensor([0, 2])).exp().item()
-    3.0
-    """
-
-    smoothing: float = 0.0
-
-    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        weights = None if self.weights is None else self.weights.to(outputs)
-        total = cross_entropy(outputs, targets, weights, reduction="sum", label_smoothing=self.smoothing)
-        return total / len(targets)
-
-    @property
-    def plain(self) -> "_LabelObjective":
-        return replace(self, smoothing=0.0)
 
 
 def _sequence_objective(
@@ -127,7 +101,7 @@ def _sequence_objective(
         if class_weights is not None:
             raise ArgumentError(f"`class_weights` are for classification, but the task is {task}: leave them out.")
         ignore = IGNORE if task == "tagging" else PAD
-        return TokenObjective("nll", None, ignore, smoothing)
+        return TokenObjective("nll", None, smoothing, ignore)
     chosen = choose(task, given, loss, class_weights, torch.zeros(0, dtype=torch.int64) if labels is None else labels)
     if not smoothing:
         return chosen
@@ -136,4 +110,4 @@ def _sequence_objective(
             f"`label_smoothing` needs at least 2 outputs that are classes, got {smoothing} with the loss "
             f"{chosen.kind!r}: leave it out."
         )
-    return _LabelObjective("nll", chosen.weights, smoothing)
+    return replace(chosen, smoothing=smoothing)
