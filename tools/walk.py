@@ -3,7 +3,7 @@
     python tools/walk.py train lenet5 --epochs 1
 
 Counted are functions of `src/lamina` that are called after everything is imported (the command runs once before, in a
-folder of its own, so that late imports do not count); the report and what it calls are left out.
+folder of its own, so that late imports do not count); reports of runs and studies, and what they call, are left out.
 """
 
 import json
@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 HOME = Path(__file__).resolve().parent.parent / "src" / "lamina"
-LEFT_OUT = f"{HOME}/report/"
+LEFT_OUT = (f"{HOME}/report/", f"{HOME}/studies/report.py")
 
 
 class Walk:
@@ -42,10 +42,10 @@ class Walk:
         self._here = name
 
 
-def _below(frame: FrameType | None, folder: str) -> bool:
-    """Say whether a call, or one that led to it, is in a folder."""
+def _below(frame: FrameType | None, places: tuple[str, ...]) -> bool:
+    """Say whether a call, or one that led to it, is in one of these places."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith(folder):
+        if frame.f_code.co_filename.startswith(places):
             return True
         frame = frame.f_back
     return False

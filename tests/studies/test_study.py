@@ -81,7 +81,9 @@ def test_what_is_not_finite_has_diverged(tmp_path):
     assert [r.outcome.state for r in study.results] == ["diverged"] * 2 and study.complete
     with pytest.raises(RunError, match="every configuration of .*s diverged: try smaller learning rates"):
         study.best  # noqa: B018
-    with pytest.raises(RunError, match=r"has no finished configuration yet: go on with  lamina search --resume .*t$"):
+    with pytest.raises(
+        RunError, match=r"has no finished configuration yet: continue it with  lamina search --resume .*t$"
+    ):
         Study.create(tmp_path / "t", {"x": [0, 1]}).best  # noqa: B018
 
 

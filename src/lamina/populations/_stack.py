@@ -36,7 +36,7 @@ class StackFeed(Feed):
 
     Args:
         source: the training examples.
-        recipes: one a member.
+        recipes: one per member.
         finish: makes of kept examples what the network takes, as `Preprocess.finisher` gives it.
         labels: training targets [members, examples] where members have their own (label noise).
         shared: whether all take the batches of the first recipe's seed, or each those of its own.

@@ -269,7 +269,7 @@ class _Chunk:
     def results(self) -> dict[int, MemberResult]:
         """Give what became of each member, by place."""
         at = {k: position for position, k in enumerate(self._stack)}
-        # One transfer a tensor, not one a member.
+        # One transfer per tensor, not one per member.
         self._best = {name: t.cpu() for name, t in self._best.items()}
         said = (*((self.stack.reason,) if self.stack.reason else ()), *notes(self.stack.model))
         found = {}

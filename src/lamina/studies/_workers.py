@@ -51,7 +51,7 @@ def run_workers(
         if not study.refresh().complete:
             raise RunError(
                 f"all {processes} workers have ended, but not everything was tried ({_last_words(logs)}): "
-                f"go on with  {study.resume_command}"
+                f"continue it with  {study.resume_command}"
             )
     return study
 

@@ -113,7 +113,7 @@ def evaluate(
 
 
 def _continued(folder: Path, split: Split, observers: Sequence[Observer]) -> Run | None:
-    """Go on with a run, or load it if it ended; None if it had not really begun."""
+    """Continue a run, or load it if it ended; None if it had not really begun."""
     home = RunFolder.open(folder)
     state = home.json("status")["state"] if home.has("status.json") else None
     if state is None or not home.has("environment.json"):

@@ -1,7 +1,7 @@
 """The folder of a study: what lies where.
 
 study.toml            space, sampler, network, data, recipe: everything needed to go on
-journal.jsonl         one line an event; with parts journal-2-of-4.jsonl, and so on
+journal.jsonl         one line per event; with parts journal-2-of-4.jsonl, and so on
 kept/                 the weights of the best configuration of each process so far
 best/                 the best configuration: an ordinary run folder
 report.html

@@ -42,7 +42,7 @@ def search(
 ) -> Study:
     """Train a network with many configurations, choose the best one by validation, and test it once.
 
-    Configurations of one shape are trained as one. The study is kept in a folder; what is killed goes on with
+    Configurations of one shape are trained as one. The study is kept in a folder; continue a killed one with
     `resume_search`, or `lamina search --resume FOLDER`.
 
     Notes: N1.66, N1.67, N1.71 (§1.5).
@@ -143,7 +143,7 @@ def resume_search(
     watch: Watch = lambda study, moment: None,
     **how: Any,
 ) -> Study:
-    """Go on with a study that was killed, or finish one whose parts are done."""
+    """Continue a study that was killed, or finish one whose parts are done."""
     study = Study.open(folder)
     return go_on(study, open_problem(study, data), processes=processes, runtime=runtime, watch=watch, **how)
 

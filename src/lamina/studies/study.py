@@ -195,7 +195,7 @@ class Study:
         if not first or not math.isfinite(first[0].error(self.direction)):
             if self.complete:
                 raise RunError(f"every configuration of {self.folder} diverged: try smaller learning rates.")
-            raise RunError(f"{self.folder} has no finished configuration yet: go on with  {self.resume_command}")
+            raise RunError(f"{self.folder} has no finished configuration yet: continue it with  {self.resume_command}")
         return first[0]
 
     @property
@@ -205,7 +205,7 @@ class Study:
 
     @property
     def resume_command(self) -> str:
-        """The command that goes on with it."""
+        """The command that continues it."""
         return f"lamina search --resume {self.folder}"
 
     @property

@@ -68,7 +68,7 @@ def digest(content: bytes) -> str:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    """Write plain values as JSON, NaN and infinity as null; one line an entry, as Python indents slowly."""
+    """Write plain values as JSON, NaN and infinity as null; one line per entry, as Python indents slowly."""
     plain = finite(value)
     if isinstance(plain, dict):
         entries = [f" {json.dumps(key)}: {json.dumps(entry, ensure_ascii=False)}" for key, entry in plain.items()]

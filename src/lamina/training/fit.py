@@ -1,4 +1,4 @@
-"""Train a network: `fit` starts a run, `resume` goes on with one, both through the same few lines."""
+"""Train a network: `fit` starts a run, `resume` continues one, both through the same few lines."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -46,7 +46,7 @@ def fit(
 
     The data are split 4:1:1 unless they come as a `Split`; preprocessing is fitted on the training part; after every
     epoch the validation part is looked at and the best weights are kept; the test part stays sealed until
-    `Run.evaluate`. A killed run goes on with `lamina resume`.
+    `Run.evaluate`. Continue a killed run with `lamina resume`.
 
     Notes: N1.19, N2.11 (§1, §2).
 
@@ -147,7 +147,7 @@ def resume(
     observers: Sequence[Observer] = (),
     epochs: int | None = None,
 ) -> Run:
-    """Go on with a run that was killed or interrupted, bit for bit as if nothing had happened.
+    """Continue a run that was killed or interrupted, bit for bit as if nothing had happened.
 
     Args:
         folder: the folder of the run.

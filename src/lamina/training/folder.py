@@ -3,7 +3,7 @@
 config.toml         architecture, data, recipe: everything needed to do it again
 preprocess.json     what was fitted on the training data
 environment.json    versions, device, threads, flags
-history.jsonl       one row a check
+history.jsonl       one row per check
 timings.jsonl       how long things took; never compared
 checkpoints/        the newest two
 weights.safetensors the best weights
@@ -144,7 +144,7 @@ class RunFolder:
         if saved is None:
             raise RunError(
                 f"{self.path} has no weights yet: it stopped before its first checkpoint. "
-                f"Go on with  lamina resume {self.path}"
+                f"Continue it with  lamina resume {self.path}"
             )
         best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
         return best or {

@@ -35,7 +35,7 @@ class GD:
 
 @dataclass(frozen=True)
 class SGD:
-    """Stochastic gradient descent: one example a step, drawn at random.
+    """Stochastic gradient descent: one example per step, drawn at random.
 
     Notes: N1.42 (§1.3, Alg. 3).
     """
@@ -88,7 +88,7 @@ class Adam:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the learning rate changes: `rates` turns it into one number a step.
+    """How the learning rate changes: `rates` turns it into one number per step.
 
     Notes: N1.40 (§1.3).
 

@@ -61,7 +61,7 @@ class Run:
         model: the network with its best weights, in evaluation mode.
         task: what was learned, and how inputs are prepared.
         objective: what was minimized.
-        rows: the history, one row a check.
+        rows: the history, one row per check.
         reason: why it ended.
         split: the data; None after `Run.load` until they are needed.
     """

@@ -27,10 +27,10 @@ class Loss(Protocol):
     """What an update asks of an objective."""
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss of a batch, or one a member."""
+        """Return the mean loss of a batch, or one per member."""
 
     def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum of the scores of a batch, or one a member."""
+        """Return the sum of the scores of a batch, or one per member."""
 
     def count(self, targets: Tensor) -> int | Tensor:
         """Return over how many things the loss is a mean; a tensor where only the device knows."""

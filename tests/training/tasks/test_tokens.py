@@ -146,7 +146,7 @@ def test_a_language_model_writes_on(poet):
 
 
 def test_who_predicts_and_who_writes(poet, translator, critic):
-    with pytest.raises(ArgumentError, match="is a language model, which goes on with a text: use `write`"):
+    with pytest.raises(ArgumentError, match="is a language model, which continues a text: use `write`"):
         poet.predict("ab")
     with pytest.raises(ArgumentError, match="was trained for translation: use `predict`"):
         translator.write("ab")
@@ -293,7 +293,7 @@ def test_networks_that_do_not_fit_are_refused_with_a_way_out(tmp_path):
         with pytest.raises(ShapeError, match=match):
             fit(lamina.build(name, **options), data, folder=tmp_path / "run")
     tokens = load("order", count=60)
-    with pytest.raises(ShapeError, match="a classification task asks for one answer a text.*use many-to-one"):
+    with pytest.raises(ShapeError, match="a classification task asks for one answer per text.*use many-to-one"):
         fit(lamina.build("many-to-many", inputs=10, outputs=2, embedding=4), tokens, folder=tmp_path / "run")
     with pytest.raises(ShapeError, match="a classification task does not fit EncoderDecoder"):
         fit(lamina.build("seq2seq", inputs=10, outputs=2), tokens, folder=tmp_path / "run")

@@ -78,9 +78,9 @@ def test_labels_of_texts_are_those_of_any_classification():
 
 def test_what_does_not_fit_is_said():
     many, one = torch.zeros(1, 3, 9), torch.zeros(1, 9)
-    with pytest.raises(ShapeError, match=r"task asks for one answer a text.*\[1, 3, 9\].*use many-to-one"):
+    with pytest.raises(ShapeError, match=r"task asks for one answer per text.*\[1, 3, 9\].*use many-to-one"):
         _sequence_objective("classification", many, 9)
-    with pytest.raises(ShapeError, match="a tagging task asks for one answer a step.*use many-to-many"):
+    with pytest.raises(ShapeError, match="a tagging task asks for one answer per step.*use many-to-many"):
         _sequence_objective("tagging", one, 9)
     with pytest.raises(ShapeError, match="gives 9 outputs, but the data have 12 words: build it with outputs=12"):
         _sequence_objective("language", many, 12)

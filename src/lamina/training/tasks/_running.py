@@ -75,7 +75,7 @@ class RunningText(_Texts):
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Refuse: a language model writes."""
-        raise ArgumentError("the run is a language model, which goes on with a text: use `write`.")
+        raise ArgumentError("the run is a language model, which continues a text: use `write`.")
 
     def write(self, run: "Run", prompt: str, steps: int, **options: Any) -> str:
         """Write on after a prompt."""

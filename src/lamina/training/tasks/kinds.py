@@ -1,4 +1,4 @@
-"""What is learned from data of a kind, one file a kind; a new kind is a file, a row in `KINDS` and a test."""
+"""What is learned from data of a kind, one file per kind; a new kind is a file, a row in `KINDS` and a test."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -92,7 +92,7 @@ class Task:
     """Whether what is to be predicted is a text."""
 
     writes: ClassVar[bool] = False
-    """Whether a trained network goes on with a text instead of predicting."""
+    """Whether a trained network continues a text instead of predicting."""
 
     _looked: "tuple[weakref.ref[nn.Module], Look] | None" = None
 
@@ -161,7 +161,7 @@ class Task:
         if self._looked is None or self._looked[0]() is not model:
             found = look(model, *self.example(model))
             if not isinstance(found.outputs, Tensor) or len(found.outputs) != 1:
-                raise ShapeError("the network must return one tensor with one row an example.")
+                raise ShapeError("the network must return one tensor with one row per example.")
             self._looked = weakref.ref(model), found
         return self._looked[1]
 

@@ -83,7 +83,7 @@ def _sequence_objective(
     axes = 3 if task in _STEPS else 2
     if outputs.ndim != axes:
         fits = "many-to-one" if axes == 2 else _FITS.get(task, "many-to-many")
-        what = "one answer a step" if axes == 3 else "one answer a text"
+        what = "one answer per step" if axes == 3 else "one answer per text"
         raise ShapeError(
             f"a {task} task asks for {what}, but the network gives outputs of shape {list(outputs.shape)} for one "
             f"example: use {fits}."
