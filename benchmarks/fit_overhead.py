@@ -22,7 +22,7 @@ import lamina
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.training.executors.choose import learner
-from lamina.training.loop import loop
+from lamina.training.loop import drain, observed
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays
 
@@ -70,7 +70,7 @@ def ours(kind: str, x: torch.Tensor, y: torch.Tensor):
     )
     recipe = lamina.Recipe(lamina.Adam(), epochs=1000, batch_size=BATCH)
     step = learner(network(kind), Arrays(Preprocess.fit(dataset, (1, 28, 28)), split), recipe, Runtime())
-    return lambda: loop(step, 1)
+    return lambda: drain(observed(step, 1))
 
 
 def skorch(kind: str, x: torch.Tensor, y: torch.Tensor):

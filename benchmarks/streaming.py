@@ -18,7 +18,7 @@ import lamina
 from lamina.data import streaming
 from lamina.data.preprocess import Preprocess
 from lamina.training.executors.choose import learner
-from lamina.training.loop import loop
+from lamina.training.loop import drain, observed
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays
 
@@ -77,11 +77,11 @@ def main(rounds: int = 5) -> None:
                 streamed.train.batch(indices, None)
 
         found: dict[str, list[float]] = {"decoding alone": [], "computing alone": [], "together": []}
-        loop(resident, 1), loop(streamed, 1)
+        drain(observed(resident, 1)), drain(observed(streamed, 1))
         for _ in range(rounds):
             found["decoding alone"].append(rate(decode, images))
-            found["computing alone"].append(rate(lambda: loop(resident, 1), images))
-            found["together"].append(rate(lambda: loop(streamed, 1), images))
+            found["computing alone"].append(rate(lambda: drain(observed(resident, 1)), images))
+            found["together"].append(rate(lambda: drain(observed(streamed, 1)), images))
         ratios = [c / min(a, b) for a, b, c in zip(*found.values(), strict=True)]
         rows = [
             {"what": key, "images_per_second": statistics.median(v), "spread": statistics.stdev(v), "n": rounds}
@@ -96,11 +96,11 @@ def main(rounds: int = 5) -> None:
             }
         )
         little, _ = step_for(small, 0)
-        loop(little, 1)
+        drain(observed(little, 1))
         before = anonymous()
-        loop(little, 1)
+        drain(observed(little, 1))
         middle = anonymous()
-        loop(streamed, 1)
+        drain(observed(streamed, 1))
         rows.append(
             {
                 "what": "growth of anonymous memory, MiB",

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import torch
 
-from lamina.training.denormals import flushes
+from lamina.training._denormals import flushes
 
 REASONS = (
     "needs a GPU",

@@ -71,7 +71,7 @@ OPERATORS = [
 """Of cosmic-ray's 200 operators those whose mutants a person could have written, not `+` to `<<`, which raises."""
 TESTS = [
     *(f"tests/{name}" for name in ("functional", "layers", "classical", "backprop", "architectures", "conformance")),
-    *("tests/data/test_splits.py", "tests/training/test_fit.py", "tests/training/test_step.py"),
+    *("tests/data/test_splits.py", "tests/training/test_fit.py", "tests/training/test_update.py"),
 ]
 """Beside the doctests of the files and the tests that mirror them."""
 SIGNATURES = "tests/conformance/test_defaults.py"

@@ -3,7 +3,7 @@
     python tools/walk.py train lenet5 --epochs 1
 
 Counted are functions of `src/lamina` that are called after everything is imported (the command runs once before, in a
-folder of its own, so that late imports do not count); the report is left out.
+folder of its own, so that late imports do not count); reports of runs and studies, and what they call, are left out.
 """
 
 import json
@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 HOME = Path(__file__).resolve().parent.parent / "src" / "lamina"
-LEFT_OUT = ("report/",)
+LEFT_OUT = (f"{HOME}/report/", f"{HOME}/studies/report.py")
 
 
 class Walk:
@@ -34,12 +34,21 @@ class Walk:
         name = frame.f_code.co_filename
         if not name.startswith(f"{HOME}/"):
             return
-        name = name.removeprefix(f"{HOME}/")
-        if name.startswith(LEFT_OUT):
+        if _below(frame, LEFT_OUT):
             return
+        name = name.removeprefix(f"{HOME}/")
         self.files[name] = self.files.get(name, 0) + 1
         self.hops += name != self._here
         self._here = name
+
+
+def _below(frame: FrameType | None, places: tuple[str, ...]) -> bool:
+    """Say whether a call, or one that led to it, is in one of these places."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(places):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def walk(arguments: list[str]) -> Walk:

@@ -142,7 +142,7 @@ def test_a_search_in_which_everything_diverges_exits_with_1(typed):
 def test_ctrl_c_leaves_a_study_that_goes_on(typed, tmp_path):
     words = ["search", "fnn", "learning_rate=1e-3,1e-2,3e-2,1e-1", "width=4,8", *QUICK, "--folder", "s"]
     # The second stack never ends by itself.
-    slow = "import time, lamina.studies.trainer as t\nold, calls = t.train_together, []\n"
+    slow = "import time, lamina.studies._trainer as t\nold, calls = t.train_together, []\n"
     slow += "def late(*a, **k):\n    calls.append(1)\n    return old(*a, **k) if len(calls) == 1 else time.sleep(600)\n"
     slow += "t.train_together = late\n"
     code = slow + f"import sys; sys.argv = ['lamina', *{words!r}]\nfrom lamina.cli import main; main()"

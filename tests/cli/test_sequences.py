@@ -16,11 +16,11 @@ from lamina.experiments.trained import parts
 from lamina.report import commands
 from lamina.report.record import read
 from lamina.training.plan import plan
-from lamina.training.tasks.fits import FITTING, check_fit
+from lamina.training.tasks._pairs import Pairs
+from lamina.training.tasks._running import RunningText as Running
 from lamina.training.tasks.kinds import _row, task_of
-from lamina.training.tasks.pairs import Pairs
-from lamina.training.tasks.running import RunningText as Running
-from lamina.training.tasks.tokens import Texts
+from lamina.training.tasks.recommended import FITTING, check_fit
+from lamina.training.tasks.tokens import _Texts
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def recommended(name, spec, examples, characters=0):
 
 
 def test_every_kind_has_a_recipe_and_a_network():
-    for (kind, task), name in FITTING.items():
+    for (kind, task), (name, _) in FITTING.items():
         shape = {"series": (4, 1), "image": (1, 2, 2)}.get(kind, (4,))
         extra = {"target_shape": (4, 1)} if task == "structured" else {}
         spec = Spec(kind, task, shape, 4 if task == "structured" else 2, **extra)
@@ -213,7 +213,7 @@ def test_many_texts_get_a_larger_network_or_more_dropout():
     assert "dropout" not in long.sizes("many-to-many", {"layers": 1})
     assert Running(text).sizes("many-to-many", {})["hidden"] == 256
     films = TextPreprocess.fit(TextDataset.of(["fine", "dull"], torch.tensor([1, 0]), ("bad", "good")))
-    drops = [Texts(replace(films, fitted_on=n)).sizes("many-to-one", {}) for n in (2, 6920)]
+    drops = [_Texts(replace(films, fitted_on=n)).sizes("many-to-one", {}) for n in (2, 6920)]
     assert ["word_dropout" in options for options in drops] == [False, True]
     assert all(options["embedding_std"] == 0.1 for options in drops)
 

@@ -11,7 +11,7 @@ from lamina.data.augment import Augment
 from lamina.data.dataset import Subset
 from lamina.data.preprocess import Preprocess
 from lamina.experiments.trained import parts
-from lamina.training.executors.compiled import Compiled, compiled
+from lamina.training.executors.compiled import _Compiled, compiled
 from lamina.training.fit import fit, resume
 from lamina.training.learner import Learner
 from lamina.training.loop import Event
@@ -68,7 +68,7 @@ def history(kind, network, recipe):
 
 
 def equal(network, recipe):
-    (expected, eager), (found, step) = (history(kind, network, recipe) for kind in (None, Compiled))
+    (expected, eager), (found, step) = (history(kind, network, recipe) for kind in (None, _Compiled))
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
     theirs = eager.state()
     for name, value in step.state().items():
@@ -79,7 +79,7 @@ def equal(network, recipe):
 
 @pytest.fixture
 def traced(monkeypatch):
-    monkeypatch.setattr(Compiled, "backend", "aot_eager")
+    monkeypatch.setattr(_Compiled, "backend", "aot_eager")
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -115,7 +115,7 @@ def test_every_recipe_compiled_by_inductor_equals_eager(name):
 @pytest.mark.slow
 def test_many_updates_can_be_compiled_in_one_process(traced):
     for _ in range(10):  # torch allows 8 for one code
-        _, step = history(Compiled, NETWORKS["plain"], RECIPES["momentum"])
+        _, step = history(_Compiled, NETWORKS["plain"], RECIPES["momentum"])
         assert step.step == 21
 
 

@@ -6,7 +6,7 @@ import torch
 import lamina
 from lamina.data.synthetic import moons
 from lamina.inspection.flow_observer import GradientFlowObserver
-from lamina.training.executors.compiled import Compiled
+from lamina.training.executors.compiled import _Compiled
 from lamina.training.fit import fit
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.runtime import Runtime
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inducto
 @pytest.mark.slow
 def test_a_compiled_run_with_an_observer_equals_one_without(tmp_path, monkeypatch):
     torch._dynamo.reset()
-    monkeypatch.setattr(Compiled, "backend", "aot_eager")
+    monkeypatch.setattr(_Compiled, "backend", "aot_eager")
     recipe = Recipe(Adam(0.01), epochs=3, batch_size=24, precision="float64")
     runs, watch = [], GradientFlowObserver(every=3)
     for observers in ([], [watch]):

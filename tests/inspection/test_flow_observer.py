@@ -63,7 +63,7 @@ def test_the_first_row_is_the_first_update_by_hand(tmp_path, data):
     before = {name: p.detach().clone() for name, p in net.named_parameters()}
     recipe = Recipe(MiniBatch(0.5), epochs=1, batch_size=24, clip=Clip(1e-3))
     run = fit(net, data, recipe, folder=tmp_path / "run", runtime=Runtime(threads=1), observers=[remember, watch])
-    from lamina.training.order import epoch_order
+    from lamina.training.tasks.feed import epoch_order
 
     chosen = epoch_order(len(data.train), 24, "epoch", recipe.seed, 0)[:24]
     u, s = data.train.take(chosen)
@@ -219,7 +219,7 @@ def test_the_captured_step_keeps_a_watched_recording_beside_the_plain_one(data, 
     source = Preprocess.fit(data.train, 2).source(data.train)
     states, watch = [], GradientFlowObserver(every=3)
     for watcher in (None, watch):
-        step = captured.capture(network(), Feed(source, RECIPE), None, Objective("nll"), RECIPE)
+        step = captured._capture(network(), Feed(source, RECIPE), None, Objective("nll"), RECIPE)
         if watcher:
             step.watch(watcher)
         for epoch in range(2):

@@ -212,8 +212,8 @@ def test_a_captured_update_with_these_kernels_equals_the_eager_one(on_cpu, monke
     data = load("digits")
     part = Subset(data, torch.arange(18))  # the last batch is shorter
     rows = []
-    for kind in (Learner, captured.capture):
-        if name == "bfloat16" and kind is captured.capture:
+    for kind in (Learner, captured._capture):
+        if name == "bfloat16" and kind is captured._capture:
             recipe = replace(recipe, precision="bfloat16")  # small layers stay in float32
         if name == "dense":
             net = build("fnn", inputs=64, outputs=10, hidden=(20,), seed=1)
@@ -233,7 +233,7 @@ def test_a_captured_update_with_these_kernels_equals_the_eager_one(on_cpu, monke
             found.append([row["loss"], row["accuracy"], row["learning_rate"], *row["gradients"].values()])
         rows.append(torch.tensor(found))
         assert step.first_bad_step() is None and step.evaluate()["validation_loss"] > 0
-        if kind is captured.capture:
+        if kind is captured._capture:
             assert step.executor.takes and step.executor.judges == (name not in ("penalty", "balanced"))
             assert int(step.update.good) == step.step == int(step.executor.count) == 6
             steps = [t for key, t in step.state().items() if key.endswith("/step")]

@@ -21,7 +21,7 @@ from lamina.pages.translator import follow
 from lamina.pages.work.ch5_characters import text_of, thinned, write, writer
 from lamina.pages.work.ch5_long_term import cats
 from lamina.pages.work.ch5_translation import by_heart
-from lamina.training.texts import translate
+from lamina.training.tasks.texts import translate
 
 SENTENCES = (
     ("The sun is shining today", "Heute scheint die Sonne"),

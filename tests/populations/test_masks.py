@@ -5,8 +5,8 @@ from torch.func import vmap
 from lamina.functional.random import dropout
 from lamina.kernels import native
 from lamina.layers import Dropout
-from lamina.populations.masks import stacked_dropout
-from lamina.populations.stacked import stack_modules
+from lamina.populations._masks import stacked_dropout
+from lamina.populations.stacked import _stack_modules
 
 RATE = torch.tensor([0.0, 0.3, 0.9])
 SEED = torch.tensor([5, -7, 2**31 - 1], dtype=torch.int32)
@@ -61,7 +61,7 @@ def test_in_float64_members_scale_by_their_rate_in_float64(compiled, monkeypatch
     if not compiled:
         monkeypatch.setattr(native, "works", lambda: False)
     rates = (0.3, 0.7)
-    stacked = stack_modules([Dropout(rate, seed=k) for k, rate in enumerate(rates)]).double()
+    stacked = _stack_modules([Dropout(rate, seed=k) for k, rate in enumerate(rates)]).double()
     outputs = stacked(torch.ones(1, 2, 50, dtype=torch.float64))
     for k, rate in enumerate(rates):
         assert outputs[0, k].max().item() == pytest.approx(1 / (1 - rate), rel=1e-15)

@@ -7,9 +7,9 @@ from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.populations import memory
-from lamina.populations.chunks import check_rules
+from lamina.populations.chunks import _check_rules
 from lamina.populations.members import Member
-from lamina.populations.memory import chunk_size, free_bytes, kept_bytes, member_bytes, plan
+from lamina.populations.memory import _chunk_size, _free_bytes, _kept_bytes, _member_bytes, plan
 from lamina.populations.population import train_population
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 
@@ -19,22 +19,22 @@ def test_bytes_of_a_dense_network_are_those_counted_by_hand():
     source = Preprocess.fit(data, 2).source(data)
     config = configure("fnn", inputs=2, outputs=2, hidden=(8,))
     numbers = 2 * 8 + 8 + 8 * 2 + 2
-    fixed, activations = member_bytes(Member(Recipe(Adam(), batch_size=16), config), source)
+    fixed, activations = _member_bytes(Member(Recipe(Adam(), batch_size=16), config), source)
     assert fixed == 4 * numbers * 5  # parameters, gradients, best, two moments
     assert activations == 4 * 16 * (2 + 8)  # what the two products keep; relu keeps its output, which is one of them
-    assert member_bytes(Member(Recipe(MiniBatch(), precision="float64"), config), source)[0] == 8 * numbers * 3
+    assert _member_bytes(Member(Recipe(MiniBatch(), precision="float64"), config), source)[0] == 8 * numbers * 3
 
 
 def test_activations_are_counted_once():
     network = build("fnn", inputs=3, outputs=2, hidden=(5, 5), activation="tanh")
-    assert kept_bytes(network, torch.zeros(4, 3)) == 4 * 4 * (3 + 5 + 5)
+    assert _kept_bytes(network, torch.zeros(4, 3)) == 4 * 4 * (3 + 5 + 5)
 
 
 def test_chunks_are_nearly_equal_and_fit():
-    assert chunk_size(10, fixed=1, activations=1, budget=1000) == 10
-    assert chunk_size(10, fixed=1, activations=10, budget=10 + 8 * 20) == 5  # 8 would fit, 5 and 5 are equal
-    assert chunk_size(10, fixed=100, activations=10, budget=10) == 1  # nothing fits: one by one
-    assert chunk_size(9, fixed=0, activations=1, budget=10**9, most=4) == 3
+    assert _chunk_size(10, fixed=1, activations=1, budget=1000) == 10
+    assert _chunk_size(10, fixed=1, activations=10, budget=10 + 8 * 20) == 5  # 8 would fit, 5 and 5 are equal
+    assert _chunk_size(10, fixed=100, activations=10, budget=10) == 1  # nothing fits: one by one
+    assert _chunk_size(9, fixed=0, activations=1, budget=10**9, most=4) == 3
 
 
 def test_convolutions_on_a_cpu_stay_in_the_cache(monkeypatch):
@@ -42,7 +42,7 @@ def test_convolutions_on_a_cpu_stay_in_the_cache(monkeypatch):
     data = from_arrays(torch.randint(256, (30, 1, 28, 28), generator=g, dtype=torch.uint8), torch.arange(30) % 10)
     source = Preprocess.fit(data, (1, 28, 28)).source(data)
     members = [Member(Recipe(batch_size=16), configure("lenet5"), seed=k) for k in range(12)]
-    _, activations = member_bytes(members[0], source)
+    _, activations = _member_bytes(members[0], source)
     monkeypatch.setattr(memory, "CACHE", 3 * activations)
     for seconds, expected in ((1.0, 3), (2.9, 1)):  # of three as one, against one second for each by itself
         monkeypatch.setattr(memory, "_seconds", lambda net, x, s=seconds: 1.0 if x.ndim == 4 else s)
@@ -62,16 +62,16 @@ def test_little_memory_means_small_chunks_with_the_same_results(monkeypatch):
     config = configure("fnn", inputs=2, outputs=2, hidden=(8,))
     members = [Member(Recipe(Adam(10.0**-k), epochs=2, precision="float64"), config) for k in range(4)]
     whole = train_population(members, split)
-    fixed, activations = member_bytes(members[0], Preprocess.fit(split.train, 2).source(split.train))
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 2 * (4 * fixed + 4 * activations))
+    fixed, activations = _member_bytes(members[0], Preprocess.fit(split.train, 2).source(split.train))
+    monkeypatch.setattr(memory, "_free_bytes", lambda device: 2 * (4 * fixed + 4 * activations))
     for ours, theirs in zip(train_population(members, split), whole, strict=True):
         assert [row["loss"] for row in ours.rows] == pytest.approx([row["loss"] for row in theirs.rows], rel=1e-12)
 
 
 def test_free_memory_is_asked_of_the_system(monkeypatch):
-    assert 2**20 < free_bytes(torch.device("cpu")) < 2**50
+    assert 2**20 < _free_bytes(torch.device("cpu")) < 2**50
     monkeypatch.setattr(memory.Path, "read_text", lambda self: "nothing")
-    assert free_bytes(torch.device("cpu")) == 4 * 2**30
+    assert _free_bytes(torch.device("cpu")) == 4 * 2**30
 
 
 def test_a_rule_that_does_not_fit_is_noticed(monkeypatch):
@@ -80,8 +80,8 @@ def test_a_rule_that_does_not_fit_is_noticed(monkeypatch):
     split = synthetic.moons(120, seed=0)
     source = Preprocess.fit(split, 2).source(split)
     nets = [build("fnn", inputs=2, outputs=2, hidden=(8,), seed=k) for k in range(2)]
-    check_rules(nets, source, Recipe())
+    _check_rules(nets, source, Recipe())
     rule = stacked.TABLE[type(nets[0])]
     monkeypatch.setitem(stacked.TABLE, type(nets[0]), lambda net, inputs: 2 * rule(net, inputs))
     with pytest.raises(RunError, match="stacked form of FNN differs .* by 1.0e.00 of its output .*chunk=1"):
-        check_rules(nets, source, Recipe())
+        _check_rules(nets, source, Recipe())

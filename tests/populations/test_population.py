@@ -12,8 +12,8 @@ from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.kernels.native import compiler
-from lamina.populations import forms as updates
-from lamina.populations.members import Member, noisy_labels, training_data
+from lamina.populations import _forms as updates
+from lamina.populations.members import Member, _noisy_labels, training_data
 from lamina.populations.population import Population, train_population, train_together
 from lamina.training.loop import drain
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
@@ -290,11 +290,11 @@ def test_members_are_checked():
 
 def test_noise_exchanges_labels_for_other_classes():
     labels = torch.arange(3000) % 3
-    noisy = noisy_labels(labels, 3, 0.4, seed=1)
+    noisy = _noisy_labels(labels, 3, 0.4, seed=1)
     changed = noisy != labels
     assert abs(changed.float().mean() - 0.4) < 0.03
     shifts = ((noisy - labels) % 3)[changed]
     assert abs((shifts == 1).float().mean() - 0.5) < 0.05
-    assert torch.equal(noisy, noisy_labels(labels, 3, 0.4, seed=1))
-    assert not torch.equal(noisy, noisy_labels(labels, 3, 0.4, seed=2))
-    assert noisy_labels(labels, 3, 0.0, seed=1) is labels
+    assert torch.equal(noisy, _noisy_labels(labels, 3, 0.4, seed=1))
+    assert not torch.equal(noisy, _noisy_labels(labels, 3, 0.4, seed=2))
+    assert _noisy_labels(labels, 3, 0.0, seed=1) is labels

@@ -16,12 +16,12 @@ from lamina.architectures.table import TABLE as NAMES
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
-from lamina.populations.chunks import Data, stacked_network
-from lamina.populations.losses import Losses
-from lamina.populations.stack import Stack, StackFeed
-from lamina.populations.stacked import METHODS, TABLE, Mapped, has_rule, notes, select_members, stack_modules
+from lamina.populations._losses import Losses
+from lamina.populations._stack import Stack, StackFeed
+from lamina.populations.chunks import Data, _stacked_network
+from lamina.populations.stacked import METHODS, TABLE, _has_rule, _Mapped, _select_members, _stack_modules, notes
 from lamina.training.learner import Learner
-from lamina.training.loop import Progress, loop
+from lamina.training.loop import Progress, drain, observed
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays
@@ -43,7 +43,7 @@ def of_member(outputs, k, batch):
 
 def assert_equals_separate(modules, inputs, own=False, trains=True):
     """Outputs, gradients and buffers of the stack are those of separate modules."""
-    stacked, batch = stack_modules(modules), inputs[0].shape[0]
+    stacked, batch = _stack_modules(modules), inputs[0].shape[0]
     outputs = stacked(*(inputs if own else [x.unsqueeze(1) for x in inputs]))
     separate = [module(*([x[:, k] for x in inputs] if own else inputs)) for k, module in enumerate(modules)]
     if trains:
@@ -137,8 +137,8 @@ def assert_equals_vmap(kind, own):
     make, inputs = RULES[kind]
     modules = [make(seed).double() for seed in range(K)]
     inputs = torch.stack([inputs.roll(k, 0) for k in range(K)], 1) if own else inputs
-    stacked = stack_modules(modules)
-    assert has_rule(modules[0]) and type(stacked) is kind
+    stacked = _stack_modules(modules)
+    assert _has_rule(modules[0]) and type(stacked) is kind
     outputs = stacked(inputs if own else inputs.unsqueeze(1))
     mapped, tensors = by_vmap(modules, inputs, 1 if own else None)
     ours = [of_member(outputs, k, len(inputs)) for k in range(K)]
@@ -176,7 +176,7 @@ def test_one_network_refuses_an_axis_of_members_and_a_stack_wants_it(name):
     ):
         net(pictures.unsqueeze(1))
     with pytest.raises(ShapeError, match=r"bring the data to \(batch, members, channels, height, width\)"):
-        stack_modules([net])(pictures)
+        _stack_modules([net])(pictures)
 
 
 def test_one_recurrent_network_refuses_an_axis_of_members_and_a_stack_wants_it():
@@ -186,11 +186,11 @@ def test_one_recurrent_network_refuses_an_axis_of_members_and_a_stack_wants_it()
     with pytest.raises(
         ShapeError, match=r"float of shape \[batch, members, time, 3\], got float32 of shape \[4, 5, 3\]"
     ):
-        stack_modules([net])(rows)
+        _stack_modules([net])(rows)
     with pytest.raises(ShapeError, match=r"must have the shape \[batch, time, 3\] with time at least 1"):
         net.recurrent(rows.unsqueeze(1))
     with pytest.raises(ShapeError, match=r"must have the shape \[batch, members, time, 3\] with time at least 1"):
-        stack_modules([net.recurrent])(rows)
+        _stack_modules([net.recurrent])(rows)
     with pytest.raises(ShapeError, match=r"one number for each of the 4 sequences, got shape \(4, 1\)"):
         net.recurrent(rows, lengths=torch.ones(4, 1, dtype=torch.long))
     with pytest.raises(ShapeError, match=r"`state` must be one tensor h of shape \(1, 4, 64\)"):
@@ -227,7 +227,7 @@ def assert_twenty_updates(case, device, tolerance, recording=None):
     there, here = (Data.of(Arrays(Preprocess.fit(data), split), recipes[0], Runtime(name)) for name in (device, "cpu"))
     objective = Arrays(here.preprocess, split).objective(networks[0], recipes[0])
     feed = StackFeed(there.train, recipes, there.preprocess.finisher(device))
-    step = Stack(stacked_network(networks).to(device), feed, there.validation, Losses(objective.kind), recipes,
+    step = Stack(_stacked_network(networks).to(device), feed, there.validation, Losses(objective.kind), recipes,
                  recording)  # fmt: skip
     rows = [[] for _ in range(K)]
     for epoch in range(4):
@@ -242,7 +242,9 @@ def assert_twenty_updates(case, device, tolerance, recording=None):
     assert step.step == 20 and step.first_bad_step() == [None] * K
     for k, network in enumerate(networks):
         at = Progress()
-        loop(Learner(network, Feed(here.train, recipes[k]), here.validation, objective, recipes[k]), 4, at=at)
+        drain(
+            observed(Learner(network, Feed(here.train, recipes[k]), here.validation, objective, recipes[k]), 4, at=at)
+        )
         assert_same_history(rows[k], [{name: row[name] for name in rows[k][0]} for row in at.rows], tolerance)
     return step
 
@@ -269,7 +271,7 @@ def test_twenty_captured_updates_of_every_architecture_equal_separate_runs(case)
 def test_twenty_updates_of_sequence_to_sequence_equal_separate_runs():
     case = next(case for case in ARCHITECTURES if case.name == "seq2seq")
     networks, inputs = [case.module(seed) for seed in range(K)], case.arguments()
-    stacked = stack_modules(networks)
+    stacked = _stack_modules(networks)
     together = torch.optim.Adam(stacked.parameters(), 1e-2)
     alone = [torch.optim.Adam(network.parameters(), 1e-2) for network in networks]
     for _ in range(20):
@@ -334,7 +336,7 @@ def test_one_to_many_with_and_without_feedback(feedback):
 def test_lengths_and_resets_of_gated_units(reset):
     modules = [layers.gru(3, 4, bidirectional=True, reset=reset, seed=k).double() for k in range(K)]
     inputs = torch.randn(4, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    stacked = stack_modules(modules)
+    stacked = _stack_modules(modules)
     lengths = [6, 2, 4, 1]
     outputs, state = stacked(inputs.unsqueeze(1), lengths=lengths)
     for k, module in enumerate(modules):
@@ -351,7 +353,7 @@ def test_without_a_compiled_step_cells_advance_one_by_one(cell, monkeypatch):
     inputs, lengths = normal(4, 6, 3), torch.tensor([6, 2, 4, 1])
     results = []
     for compiled in (True, False):
-        stacked = stack_modules(modules)
+        stacked = _stack_modules(modules)
         with monkeypatch.context() as patch:
             if not compiled:
                 patch.setattr("lamina.populations.sequences.can_scan", lambda *_: False)
@@ -420,8 +422,8 @@ def test_other_modules_are_mapped_and_tied_weights_stay_tied(vectors):
     modules = [nn.Sequential(layers.linear(4, 4, seed=k), Odd(k)).double() for k in range(K)]
     stacked = assert_equals_separate(modules, (vectors,))
     assert notes(stacked) == ("1 (Odd) is computed by vmap",)
-    assert isinstance(stacked[1], Mapped) and stacked[1].first.weight is stacked[1].second.weight
-    select_members(stacked, torch.tensor([2]))
+    assert isinstance(stacked[1], _Mapped) and stacked[1].first.weight is stacked[1].second.weight
+    _select_members(stacked, torch.tensor([2]))
     assert stacked[1].first.weight is stacked[1].second.weight
     torch.testing.assert_close(stacked(vectors.unsqueeze(1))[:, 0], modules[2](vectors))
 
@@ -443,7 +445,7 @@ def test_a_module_can_declare_itself_stackable(vectors):
 
 def test_rules_hold_under_conditions_only(vectors):
     average = [nn.BatchNorm1d(4, momentum=None).double() for _ in range(K)]
-    assert not has_rule(average[0])
+    assert not _has_rule(average[0])
     assert "one by one" in notes(assert_equals_separate(average, (vectors,)))[0]
     mirrored = [nn.Conv2d(1, 2, 3, padding=1, padding_mode="reflect").double() for _ in range(K)]
     assert "vmap" in notes(assert_equals_separate(mirrored, (vectors.reshape(6, 1, 2, 2),)))[0]
@@ -453,7 +455,7 @@ def test_frozen_parts_stay_frozen():
     from lamina.training.freezing import freeze
 
     nets = [freeze(build("fnn", inputs=4, outputs=2, hidden=(5, 5), batch_norm=True, seed=k), 1) for k in range(K)]
-    stacked = stack_modules(nets).train()
+    stacked = _stack_modules(nets).train()
     assert not stacked.layers[0].norm.training and stacked.layers[1].norm.training
     assert [p.requires_grad for p in stacked.parameters()] == [p.requires_grad for p in nets[0].parameters()]
 
@@ -461,7 +463,7 @@ def test_frozen_parts_stay_frozen():
 def test_stacking_copies(vectors):
     modules = [layers.linear(4, 2, seed=k).double() for k in range(K)]
     before = copy.deepcopy(modules[0].state_dict())
-    stacked = stack_modules(modules)
+    stacked = _stack_modules(modules)
     with torch.no_grad():
         stacked.weight.zero_()
     assert torch.equal(modules[0].weight, before["weight"])

@@ -5,9 +5,9 @@ import torch
 
 from lamina.functional.optimizers import State
 from lamina.kernels.native import compiler
-from lamina.populations import forms as updates
-from lamina.populations.forms import CompiledUpdate, make_update
-from lamina.populations.update import MOMENTS, Update, numbers_of, reference
+from lamina.populations import _forms as updates
+from lamina.populations._forms import CompiledUpdate, make_update
+from lamina.populations.update import MOMENTS, Update, _numbers_of, _reference
 from lamina.training.recipe import SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
 
 K = 5
@@ -42,7 +42,7 @@ def made(kind, penalty, clip, dtype=torch.float64, device="cpu"):
         {name: torch.randn(shape, generator=g, dtype=torch.float64).to(device, dtype) for name, shape in shapes.items()}
         for _ in range(4)
     ]
-    numbers = numbers_of(recipes, device)
+    numbers = _numbers_of(recipes, device)
 
     def state():
         count = torch.zeros((), dtype=torch.int64, device=device)
@@ -59,7 +59,7 @@ def assert_equals_reference(form, kind, penalty, clip, dtype=torch.float64, devi
     for step, each in enumerate(grads):
         living = torch.ones_like(alive) if step == 0 else alive
         seen = update({name: g.clone() for name, g in each.items()}, living, True)
-        expected = reference(theirs, each, other, living, numbers)
+        expected = _reference(theirs, each, other, living, numbers)
         for name in ours:
             there = living if step else slice(None)
             torch.testing.assert_close(seen[name][there], expected[name][there], rtol=tolerance, atol=tolerance)

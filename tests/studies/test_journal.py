@@ -10,10 +10,10 @@ import time
 import pytest
 
 from lamina._errors import RunError
-from lamina.studies import claims
-from lamina.studies import journal as journals
-from lamina.studies.claims import Worker, birth, this_machine, working
-from lamina.studies.journal import Journal
+from lamina.studies import _claims as claims
+from lamina.studies import _journal as journals
+from lamina.studies._claims import Worker, birth, this_machine, working
+from lamina.studies._journal import Journal
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_quick_results_share_a_sync_and_slow_ones_do_not(path, monkeypatch):
 APPEND = """
 import sys
 from pathlib import Path
-from lamina.studies.journal import Journal
+from lamina.studies._journal import Journal
 journal = Journal(Path(sys.argv[1]))
 for i in range(200):
     with journal.locked():

@@ -8,7 +8,7 @@ import pytest
 
 from lamina._errors import ArgumentError, MissingExtraError
 from lamina.studies.halving import Halving
-from lamina.studies.samplers import Done, Grid, OneAtATime, Random, describe_sampler, make_sampler
+from lamina.studies.samplers import Done, Grid, OneAtATime, Random, _describe_sampler, _make_sampler
 from lamina.studies.space import Range, Space, key
 from lamina.studies.tpe import TPE
 from lamina.training.files import as_toml
@@ -130,11 +130,11 @@ def test_halving_counts_back_from_the_last_epoch():
 
 def test_samplers_survive_a_file():
     for sampler in (Grid(), Random(7, 3), OneAtATime((("hidden", (8, 8)), ("clip", None)), 2), TPE(30, batch=5)):
-        assert make_sampler(tomllib.loads(as_toml(describe_sampler(sampler)))) == sampler
+        assert _make_sampler(tomllib.loads(as_toml(_describe_sampler(sampler)))) == sampler
     with pytest.raises(
         ArgumentError, match="`sampler` must be one of 'grid', 'random', 'one-at-a-time', 'tpe', got 'x'"
     ):
-        make_sampler({"name": "x"})
+        _make_sampler({"name": "x"})
 
 
 SPACE = Space.read(["x=-1.0..1.0", "rate=1e-4..1e-1:log", "k=1..8", "kind=a,b", "more=0,1 if kind=b"])

@@ -10,8 +10,8 @@ from lamina._errors import ArgumentError
 from lamina.data.load import load
 from lamina.data.synthetic import curve, moons
 from lamina.studies.problem import Problem
-from lamina.studies.samplers import uniform
-from lamina.studies.space import Choices, Range, Space, key, read_value, spell, spell_all, untuple
+from lamina.studies.samplers import _uniform
+from lamina.studies.space import Choices, Range, Space, _untuple, key, read_value, spell, spell_all
 from lamina.training.recipe import GD, Adam, MiniBatch, Recipe
 
 
@@ -86,7 +86,7 @@ def test_configurations_survive_json():
     import json
 
     values = {"hidden": (8, 8), "activation": "relu", "penalty": 1e-5}
-    assert untuple(json.loads(json.dumps(values))) == values
+    assert _untuple(json.loads(json.dumps(values))) == values
 
 
 def test_grids_of_ranges():
@@ -105,8 +105,8 @@ def test_samples_are_even_in_the_number_or_its_logarithm():
     whole = [Range(1, 4).at(share) for share in shares]
     assert [whole.count(k) for k in (1, 2, 3, 4)] == [250] * 4
     assert [Choices(("a", "b")).at(share) for share in (0.0, 0.49, 0.5, 0.999)] == ["a", "a", "b", "b"]
-    drawn = Space.read(["a=0..1.0"]).sample(lambda name: uniform(0, 3, name))["a"]
-    assert drawn == uniform(0, 3, "a")
+    drawn = Space.read(["a=0..1.0"]).sample(lambda name: _uniform(0, 3, name))["a"]
+    assert drawn == _uniform(0, 3, "a")
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,10 @@ from lamina._errors import ArgumentError, DataWarning, RunError
 from lamina.data.load import load
 from lamina.data.synthetic import moons
 from lamina.populations.population import train_population, train_together
-from lamina.studies.claims import Worker, this_machine, working
-from lamina.studies.finish import evaluate, refit
-from lamina.studies.folder import Part, StudyFolder
+from lamina.studies._claims import Worker, this_machine, working
+from lamina.studies._workers import run_workers
+from lamina.studies.finish import _refit, evaluate
+from lamina.studies.folder import Part, _StudyFolder
 from lamina.studies.halving import Halving
 from lamina.studies.problem import Problem
 from lamina.studies.records import Outcome
@@ -31,7 +32,6 @@ from lamina.studies.search import go_on, open_problem, plan, resume_search, sear
 from lamina.studies.space import Space
 from lamina.studies.study import Study
 from lamina.studies.tpe import TPE
-from lamina.studies.workers import run_workers
 from lamina.training.loop import Event, drain
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
@@ -81,7 +81,9 @@ def test_what_is_not_finite_has_diverged(tmp_path):
     assert [r.outcome.state for r in study.results] == ["diverged"] * 2 and study.complete
     with pytest.raises(RunError, match="every configuration of .*s diverged: try smaller learning rates"):
         study.best  # noqa: B018
-    with pytest.raises(RunError, match=r"has no finished configuration yet: go on with  lamina search --resume .*t$"):
+    with pytest.raises(
+        RunError, match=r"has no finished configuration yet: continue it with  lamina search --resume .*t$"
+    ):
         Study.create(tmp_path / "t", {"x": [0, 1]}).best  # noqa: B018
 
 
@@ -419,7 +421,7 @@ def test_the_network_that_is_tested_is_bit_for_bit_the_one_that_was_compared(tmp
     kept.write_bytes(kept.read_bytes()[:-1] + b"x")
     shutil.rmtree(run.folder)
     with pytest.warns(DataWarning, match="trained again"):
-        again = refit(Study.open(study.folder), problem)
+        again = _refit(Study.open(study.folder), problem)
     assert again.rows[-1]["loss"] == pytest.approx(mine.rows[-1]["loss"], rel=1e-4)
 
 
@@ -436,7 +438,7 @@ def test_a_refit_that_was_killed_goes_on(tmp_path, split):
 
     forget(study)
     with pytest.raises(Killed), pytest.warns(DataWarning, match="configuration 0 were not kept: it is trained again"):
-        refit(study, problem, observers=(kill,))
+        _refit(study, problem, observers=(kill,))
     assert evaluate(Study.open(study.folder), problem).openings == 1
     assert [path.name for path in study.folder.iterdir() if path.is_dir()] == ["best"]
     assert Run.load(study.folder / "best").reason.name == "epochs"
@@ -446,7 +448,7 @@ def test_a_refit_that_was_killed_goes_on(tmp_path, split):
     work(second, problem)
     second.note(event="refit", trial=0, folder="best")
     (second.folder / "best").mkdir()
-    assert refit(second, problem).reason.sentence == "all 2 epochs were done in the search"
+    assert _refit(second, problem).reason.sentence == "all 2 epochs were done in the search"
     with pytest.raises(RunError, match="keeps no checkpoint to go on from, since its network was trained in a search"):
         lamina.resume(second.folder / "best", data=split, epochs=9)
 
@@ -461,11 +463,11 @@ def test_a_refit_is_interrupted_like_a_trial_and_fails_with_a_sentence(tmp_path,
 
     forget(study)
     with pytest.raises(KeyboardInterrupt), pytest.warns(DataWarning, match="trained again"):
-        refit(study, problem, observers=(interrupt,))
+        _refit(study, problem, observers=(interrupt,))
     status = study.folder / "best/status.json"
     status.write_text(status.read_text().replace("interrupted", "diverged", 1))
     with pytest.raises(RunError, match="the best configuration, trained again in .*best, failed: "):
-        refit(study, problem)
+        _refit(study, problem)
 
 
 def test_resuming_a_search_in_the_middle(tmp_path, found):
@@ -609,7 +611,7 @@ def test_a_problem_survives_its_file(tmp_path):
     values = {"dropout": 0.5}
     assert again.members(values) == problem.members(values) and again.seeds == (0, 1)
     assert replace(again, split=problem.split) == problem
-    assert StudyFolder(study.folder).is_study
+    assert _StudyFolder(study.folder).is_study
 
 
 def test_a_grid_of_impossible_pairs_is_refused_before_anything_is_made(tmp_path, split):

@@ -38,7 +38,7 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatch, numbe
     with pytest.raises(RunError, match=f"cannot write .*a.json: {words}.*What was saved before is intact"):
         files.write(path, b"new")
     with pytest.raises(RunError, match=words):
-        files.append_line(tmp_path / "b.jsonl", "{}")
+        files._append_line(tmp_path / "b.jsonl", "{}")
     assert path.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["a.json", "b.jsonl"]
 
 
@@ -48,13 +48,13 @@ def test_a_folder_that_is_gone_is_said(tmp_path):
 
 
 def test_json_is_read_or_named(tmp_path):
-    files.write_json(tmp_path / "a.json", {"x": [1.5, float("nan"), float("inf")], "y": (1, 2)})
-    assert files.read_json(tmp_path / "a.json") == {"x": [1.5, None, None], "y": [1, 2]}
+    files._write_json(tmp_path / "a.json", {"x": [1.5, float("nan"), float("inf")], "y": (1, 2)})
+    assert files._read_json(tmp_path / "a.json") == {"x": [1.5, None, None], "y": [1, 2]}
     with pytest.raises(RunError, match="b.json is missing: is .* the folder of a run"):
-        files.read_json(tmp_path / "b.json")
+        files._read_json(tmp_path / "b.json")
     (tmp_path / "c.json").write_text("{")
     with pytest.raises(RunError, match="c.json cannot be read"):
-        files.read_json(tmp_path / "c.json")
+        files._read_json(tmp_path / "c.json")
 
 
 def test_toml_comes_back():

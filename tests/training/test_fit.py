@@ -266,7 +266,7 @@ def test_networks_that_do_not_fit_the_data_are_refused(tmp_path):
         ShapeError, match="the network gives 3 outputs, but the data have 10 classes: build it with outputs=10"
     ):
         fit(lamina.build("fnn", inputs=64, outputs=3), data, folder=tmp_path / "a")
-    with pytest.raises(ShapeError, match="must return one tensor with one row an example"):
+    with pytest.raises(ShapeError, match="must return one tensor with one row per example"):
         fit(Twice(), data, folder=tmp_path / "b")
     with pytest.raises(RunError, match="trained with the network 'Os', which a file cannot hold"):
         rebuild({"network": "Os"})

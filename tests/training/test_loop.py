@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 
-from lamina.training.loop import Diverged, Event, Progress, every, keep_best, loop, stop_on_signal
+from lamina.training.loop import Event, Progress, _Diverged, _keep_best, _stop_on_signal, drain, every, observed
 from lamina.training.stopping import StopReason
 
 
@@ -36,6 +36,10 @@ class Counting:
 
     def state(self):
         return {"model/w": self.weight}
+
+
+def loop(*arguments, **named):
+    return drain(observed(*arguments, **named))
 
 
 def test_epochs_batches_checks_in_order():
@@ -81,17 +85,17 @@ def test_the_best_weights_are_kept():
     at = Progress()
     loop(Counting([0.5, 0.2, 0.4, math.nan]), 4, at=at)
     assert at.best_row == 1 and at.best["w"].item() == 6.0
-    keep_best(Counting(), at)
+    _keep_best(Counting(), at)
     assert at.best_row == 1
     first = Progress(rows=[{"loss": 1.0}])
-    keep_best(Counting(), first)
+    _keep_best(Counting(), first)
     first.rows.append({"loss": 2.0})
-    keep_best(Counting(), first)
+    _keep_best(Counting(), first)
     assert first.best_row == 0  # a worse second check does not take the place of the first
 
 
 def test_a_loss_that_is_not_finite_is_raised_with_its_step():
-    with pytest.raises(Diverged, match="not finite since step 4") as error:
+    with pytest.raises(_Diverged, match="not finite since step 4") as error:
         loop(Counting(bad=4), 9)
     assert error.value.step == 4
 
@@ -113,7 +117,7 @@ def test_a_request_to_stop_is_obeyed_after_the_step():
 
 def test_signals_ask_to_stop_and_handlers_come_back():
     before = signal.getsignal(signal.SIGINT)
-    with stop_on_signal() as stop:
+    with _stop_on_signal() as stop:
         assert not stop()
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop()

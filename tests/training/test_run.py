@@ -13,7 +13,7 @@ from lamina._errors import DataError, RunError, ShapeError
 from lamina.training.fit import fit
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.run import Run
-from lamina.training.tasks.arrays import thumbnail
+from lamina.training.tasks.arrays import _thumbnail
 
 
 @pytest.fixture(scope="module")
@@ -199,5 +199,5 @@ def test_none_survives_the_config(tmp_path):
 
 
 def test_thumbnails_are_small_pngs():
-    assert thumbnail(torch.zeros(3, 500, 400, dtype=torch.uint8)).startswith("data:image/png;base64,")
-    assert json.dumps(thumbnail(torch.rand(1, 8, 8)))
+    assert _thumbnail(torch.zeros(3, 500, 400, dtype=torch.uint8)).startswith("data:image/png;base64,")
+    assert json.dumps(_thumbnail(torch.rand(1, 8, 8)))

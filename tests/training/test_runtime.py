@@ -9,9 +9,9 @@ import lamina
 from lamina._errors import ArgumentError
 from lamina._processor import LIMIT
 from lamina.data import synthetic
-from lamina.training import denormals
+from lamina.training import _denormals as denormals
+from lamina.training._denormals import flushed, flushes
 from lamina.training.cross_validation import cross_validate
-from lamina.training.denormals import flushed, flushes
 from lamina.training.runtime import Runtime, environment
 
 

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from lamina.training.recipe import Schedule
-from lamina.training.schedules import rates
+from lamina.training.recipe import Schedule, rates
 
 
 def of(kind, steps=10, per_epoch=2, **options):

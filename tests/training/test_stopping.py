@@ -3,7 +3,7 @@
 import pytest
 
 from lamina.training.recipe import Stopping
-from lamina.training.stopping import StopReason, epochs_done, interrupted, rules
+from lamina.training.stopping import StopReason, _epochs_done, _interrupted, rules
 
 
 def asked(stopping, *rows):
@@ -63,6 +63,6 @@ def test_rules_are_silent_while_there_is_no_reason(stopping, rows):
 
 
 def test_reasons_know_whether_a_run_failed():
-    assert not epochs_done(3).failed and str(epochs_done(3)) == "all 3 epochs were done"
-    assert interrupted(7).failed and "after step 7" in str(interrupted(7))
+    assert not _epochs_done(3).failed and str(_epochs_done(3)) == "all 3 epochs were done"
+    assert _interrupted(7).failed and "after step 7" in str(_interrupted(7))
     assert StopReason("diverged", "x").failed

@@ -24,7 +24,7 @@ from lamina.layers.initialized import linear
 from lamina.training.fit import fit
 from lamina.training.freezing import frozen
 from lamina.training.recipe import Adam, Recipe
-from lamina.training.weights import Matched, load_weights, prepare_transfer, read_tensors
+from lamina.training.weights import _Matched, load_weights, prepare_transfer, read_tensors
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "transfer.py"
 
@@ -56,7 +56,7 @@ def test_all_tensors_of_the_same_network_are_loaded(name, tmp_path):
     matched = load_weights(net, write(tmp_path / name, source.state_dict()))
     assert changed_tensors(source, net) == ()
     assert matched.loaded == tuple(source.state_dict()) and len(matched.loaded) == 122
-    assert matched == Matched(name, matched.loaded) and str(matched) == f"122 of 122 tensors come from {name}"
+    assert matched == _Matched(name, matched.loaded) and str(matched) == f"122 of 122 tensors come from {name}"
 
 
 def test_the_format_is_read_from_the_content_not_from_the_name(tmp_path):
@@ -172,7 +172,7 @@ def test_what_is_missing_unexpected_and_reshaped_is_reported(tmp_path):
 
 
 def test_a_long_list_is_cut():
-    matched = Matched("w.pt", ("a.weight",), missing=tuple(f"layer{i}.weight" for i in range(8)))
+    matched = _Matched("w.pt", ("a.weight",), missing=tuple(f"layer{i}.weight" for i in range(8)))
     assert str(matched) == (
         "1 of 9 tensors come from w.pt; not there, so new: layer0, layer1, layer2, layer3, layer4 and 3 more"
     )

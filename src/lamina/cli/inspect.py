@@ -95,7 +95,7 @@ def _flow(network: Any, run: Any, shape: Any, batch: int, seed: int) -> tuple[An
 
     from lamina.training.folder import RunFolder
     from lamina.training.rebuild import reload
-    from lamina.training.tasks.batches import as_read
+    from lamina.training.tasks.feed import as_read
 
     split = run.split or reload(RunFolder(run.folder).config()["data"])
     source = run.preprocess.source(split.train)

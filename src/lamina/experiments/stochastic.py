@@ -23,9 +23,8 @@ from lamina.functional.losses import negative_log_likelihood
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, iterates, sample_indices
 from lamina.functional.random import as_generator
 from lamina.training import recipe as recipes
-from lamina.training.order import epoch_order
-from lamina.training.recipe import GD, SGD, MiniBatch, Recipe, Schedule, Stopping
-from lamina.training.schedules import rates
+from lamina.training.recipe import GD, SGD, MiniBatch, Recipe, Schedule, Stopping, rates
+from lamina.training.tasks.feed import epoch_order
 from lamina.training.train import train as training
 
 F64 = torch.float64

@@ -10,7 +10,7 @@ from lamina.architectures.seq2seq import EncoderDecoder
 from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.vocabulary import END, PAD, START
 from lamina.functional.recurrent import hidden
-from lamina.training.texts import copied, unknown_words
+from lamina.training.tasks.texts import copied, unknown_words
 
 LONGEST = 40
 """Words of a sentence that a page follows."""

@@ -14,12 +14,12 @@ from lamina.data.dataset import all_targets
 from lamina.data.preprocess import Preprocess
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.populations.losses import Losses
-from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, build_networks, finite, training_data
-from lamina.populations.stack import Stack, StackFeed
-from lamina.populations.stacked import notes, stack_modules
+from lamina.populations._losses import Losses
+from lamina.populations._stack import Stack, StackFeed
+from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, _build_networks, training_data
+from lamina.populations.stacked import _stack_modules, notes
 from lamina.training.executors.recording import Recording
-from lamina.training.loop import Event, Progress, events
+from lamina.training.loop import Event, Progress, events, is_best
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.runtime import Runtime
@@ -60,7 +60,7 @@ class Data:
         return cls(split, preprocess, train, validation, runtime, recording)
 
 
-def can_stack(recipe: Recipe) -> bool:
+def _can_stack(recipe: Recipe) -> bool:
     """Say whether a recipe has an update for populations: line search and foreign optimizers do not."""
     record = recipe.optimizer
     return isinstance(record, SGD | MiniBatch | Adam) or (isinstance(record, GD) and not record.line_search)
@@ -75,24 +75,24 @@ def make_stack(members: Sequence[Member], data: Data, shared_order: bool = True,
         shared_order: whether all take the batches of the first one's seed.
         check: compare the stack with the networks by themselves on two examples.
     """
-    recipes, networks = [member.recipe for member in members], build_networks(members)
+    recipes, networks = [member.recipe for member in members], _build_networks(members)
     recipe, device = recipes[0], data.runtime.device
     if check:
-        check_rules([networks[0], networks[-1]], data.train, recipe)
+        _check_rules([networks[0], networks[-1]], data.train, recipe)
     objective = Arrays(data.preprocess, data.split).objective(networks[0], recipe)
     labels, weights = _labels(members, data, objective, networks[0])
-    network = stacked_network(networks).to(device, recipe.dtype)
+    network = _stacked_network(networks).to(device, recipe.dtype)
     losses = Losses(objective.kind, None if weights is None else weights.to(device))
     feed = StackFeed(data.train, recipes, data.preprocess.finisher(device), labels, shared_order)
     return Stack(network, feed, data.validation, losses, recipes, data.recording)
 
 
 @torch.no_grad()
-def check_rules(networks: Sequence[nn.Module], train: Source, recipe: Recipe) -> None:
+def _check_rules(networks: Sequence[nn.Module], train: Source, recipe: Recipe) -> None:
     """Raise unless a stack of these networks gives what each gives by itself, in evaluation, on a few examples."""
     alone = [copy.deepcopy(network).to(train.device, recipe.dtype).eval() for network in networks]
     inputs = train.batch(torch.arange(min(2, len(train))))[0].to(recipe.dtype)
-    outputs = stack_modules(alone).eval()(inputs.unsqueeze(1))
+    outputs = _stack_modules(alone).eval()(inputs.unsqueeze(1))
     rough = 1e-8 if recipe.precision == "float64" else 1e-3 if recipe.precision == "float32" else 5e-2
     for k, network in enumerate(alone):
         expected = network(inputs)
@@ -104,12 +104,12 @@ def check_rules(networks: Sequence[nn.Module], train: Source, recipe: Recipe) ->
             )
 
 
-def stacked_network(networks: Sequence[nn.Module]) -> nn.Module:
+def _stacked_network(networks: Sequence[nn.Module]) -> nn.Module:
     """Stack networks of one form, each object once."""
     different = list({id(network): network for network in networks}.values())
     places = {id(network): place for place, network in enumerate(different)}
     index = torch.tensor([places[id(network)] for network in networks])
-    return stack_modules(different, None if len(different) == len(networks) else index)
+    return _stack_modules(different, None if len(different) == len(networks) else index)
 
 
 def _labels(
@@ -129,7 +129,7 @@ def _labels(
     return labels, weights
 
 
-class Chunk:
+class _Chunk:
     """Some members of a population on their way as one stack: a step of `training.loop.events`.
 
     Args:
@@ -164,7 +164,7 @@ class Chunk:
         recipe = members[0].recipe
         self.events: Generator[Event, None, StopReason] | None = events(
             self, recipe.epochs, at=Progress(), check_every=recipe.check_every, max_steps=recipe.stopping.max_steps,
-            check=Chunk._check,
+            check=_Chunk._check,
         )  # fmt: skip
 
     @property
@@ -181,11 +181,7 @@ class Chunk:
         self.stack()
 
     def _check(self, at: Progress, _: Sequence[Rule]) -> Row:
-        """Look at all members: record a row of each that runs, keep its best weights, ask its rules.
-
-        Returns:
-            In "members" the new rows by place in the whole population.
-        """
+        """Look at all members: record a row of each that runs, keep its best weights, ask its rules."""
         values, bad = self.stack.totals(), self.stack.first_bad_step()
         values |= self.stack.evaluate()
         found: dict[int, Row] = {}
@@ -199,7 +195,7 @@ class Chunk:
             row = {"epoch": at.epoch, "step": self.step, **self._row(k, position, values)}
             self.rows[k].append(row)
             found[self.places[k]] = row
-            if self._is_best(k):
+            if is_best(self.rows[k], self._best_row[k]):
                 self._best_row[k] = len(self.rows[k]) - 1
                 improved.append(position)
             reason = next((r for rule in self._rules[k] if (r := rule(self.rows[k])) is not None), None)
@@ -224,13 +220,6 @@ class Chunk:
             elif measured or name not in ("gradient_norm", "relative_step"):
                 row[name] = value[position]
         return row
-
-    def _is_best(self, k: int) -> bool:
-        def value(row: Row) -> float:
-            return finite(row.get("validation_loss", row["loss"]))
-
-        best = self._best_row[k]
-        return best < 0 or value(self.rows[k][-1]) < value(self.rows[k][best])
 
     @torch.no_grad()
     def _keep(self, positions: list[int]) -> None:
@@ -280,7 +269,7 @@ class Chunk:
     def results(self) -> dict[int, MemberResult]:
         """Give what became of each member, by place."""
         at = {k: position for position, k in enumerate(self._stack)}
-        # One transfer a tensor, not one a member.
+        # One transfer per tensor, not one per member.
         self._best = {name: t.cpu() for name, t in self._best.items()}
         said = (*((self.stack.reason,) if self.stack.reason else ()), *notes(self.stack.model))
         found = {}
@@ -302,7 +291,7 @@ class Chunk:
         return found
 
 
-def with_shared_seed(members: Sequence[Member]) -> list[Member]:
+def _with_shared_seed(members: Sequence[Member]) -> list[Member]:
     """Give all members the order and the augmentation of the first."""
     seed = members[0].recipe.seed
     return [

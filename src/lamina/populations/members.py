@@ -130,7 +130,7 @@ def by_shape(members: Sequence[Member]) -> list[list[int]]:
     return list(groups.values())
 
 
-def check_same_shape(members: Sequence[Member]) -> None:
+def _check_same_shape(members: Sequence[Member]) -> None:
     """Raise unless all members can be trained as one; the sentence names the first thing that differs."""
     if not members:
         raise ArgumentError("`members` must hold at least one member, got none.")
@@ -161,19 +161,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def noisy_labels(labels: Int[Tensor, " batch"], classes: int, noise: float, seed: int) -> Int[Tensor, " batch"]:
+def _noisy_labels(labels: Int[Tensor, " batch"], classes: int, noise: float, seed: int) -> Int[Tensor, " batch"]:
     """Exchange each label with probability `noise` for one of the other classes, all equally likely.
 
     A pure function of the seed and the place of the label.
 
-    Args:
-        labels: class numbers.
-        classes: how many classes there are.
-        noise: the probability.
-        seed: which experiment.
-
     >>> labels = torch.zeros(1000, dtype=torch.int64)
-    >>> noisy = noisy_labels(labels, 3, 0.3, seed=0)
+    >>> noisy = _noisy_labels(labels, 3, 0.3, seed=0)
     >>> round((noisy != labels).float().mean().item(), 1), sorted(set(noisy.tolist()))
     (0.3, [0, 1, 2])
     """
@@ -185,7 +179,7 @@ def noisy_labels(labels: Int[Tensor, " batch"], classes: int, noise: float, seed
     return torch.where(uniform(shape, seed, _WHICH, 0, device) < noise, (labels + other) % classes, labels)
 
 
-def build_networks(members: Sequence[Member]) -> list[nn.Module]:
+def _build_networks(members: Sequence[Member]) -> list[nn.Module]:
     """Build the networks of all members in one form; members with equal configuration and seed share one object.
 
     A network without dropout gets the layers that the others have, at rate zero: weights do not depend on it, and the
@@ -214,13 +208,8 @@ def _with_all_dropouts(member: Member, wanted: dict[str, float]) -> nn.Module:
     return network
 
 
-class Relabeled:
-    """A dataset with other labels: the training data of a member with label noise.
-
-    Args:
-        dataset: what to relabel.
-        labels: the label of every example.
-    """
+class _Relabeled:
+    """A dataset with other labels: the training data of a member with label noise."""
 
     def __init__(self, dataset: Dataset, labels: Int[Tensor, " batch"]) -> None:
         self._dataset, self.targets, self.spec = dataset, labels, dataset.spec
@@ -244,7 +233,7 @@ def training_data(member: Member, train: Dataset) -> Dataset:
         raise ArgumentError(
             f"`label_noise` exchanges classes, got {member.label_noise} for a {train.spec.task} task: leave it out."
         )
-    return Relabeled(train, noisy_labels(all_targets(train), train.spec.outputs, member.label_noise, member.seed))
+    return _Relabeled(train, _noisy_labels(all_targets(train), train.spec.outputs, member.label_noise, member.seed))
 
 
 def finite(value: float | None) -> float:

@@ -11,8 +11,8 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.populations.members import Member
-from lamina.populations.stacked import stack_modules
-from lamina.populations.update import MOMENTS, numbers_of
+from lamina.populations.stacked import _stack_modules
+from lamina.populations.update import MOMENTS, _numbers_of
 from lamina.training.tasks.feed import batch_size
 
 CACHE = 32 * 2**20
@@ -22,11 +22,11 @@ _SHARE = {"cuda": 0.85, "cpu": 0.5}  # of the free memory
 _UNKNOWN = 4 * 2**30  # bytes, where the system does not say what is free
 
 
-def kept_bytes(network: nn.Module, inputs: Tensor) -> int:
+def _kept_bytes(network: nn.Module, inputs: Tensor) -> int:
     """Count the bytes that a forward pass keeps for the backward pass, parameters not counted.
 
     >>> from lamina.layers.initialized import linear
-    >>> kept_bytes(nn.Sequential(linear(3, 5), nn.Tanh()), torch.zeros(2, 3))  # the inputs and the outputs of tanh
+    >>> _kept_bytes(nn.Sequential(linear(3, 5), nn.Tanh()), torch.zeros(2, 3))  # the inputs and the outputs of tanh
     64
     """
     own = {t.untyped_storage().data_ptr() for t in (*network.parameters(), *network.buffers())}
@@ -44,28 +44,23 @@ def kept_bytes(network: nn.Module, inputs: Tensor) -> int:
     return sum(seen.values())
 
 
-def member_bytes(member: Member, train: Source) -> tuple[int, int]:
-    """Estimate what one member needs: for parameters and their like, and for the activations of a batch.
-
-    Args:
-        member: any member of the population.
-        train: the training examples.
-    """
+def _member_bytes(member: Member, train: Source) -> tuple[int, int]:
+    """Estimate what one member needs: for parameters and their like, and for the activations of a batch."""
     network = member.build().to(member.recipe.dtype)
     examples = min(2, len(train))
     inputs = train.batch(torch.arange(examples))[0].cpu().to(member.recipe.dtype)
     batch = batch_size(member.recipe, len(train))
-    activations = kept_bytes(network, inputs) * batch // examples
+    activations = _kept_bytes(network, inputs) * batch // examples
     parameters = sum(p.numel() * p.element_size() for p in network.parameters())
-    moments = MOMENTS[numbers_of([member.recipe], "cpu").optimizer]
+    moments = MOMENTS[_numbers_of([member.recipe], "cpu").optimizer]
     # Parameters, gradients, the best ones so far, and the moments.
     return parameters * (3 + moments), activations
 
 
-def free_bytes(device: torch.device) -> int:
+def _free_bytes(device: torch.device) -> int:
     """Say how much memory a device has left.
 
-    >>> free_bytes(torch.device("cpu")) > 2**20
+    >>> _free_bytes(torch.device("cpu")) > 2**20
     True
     """
     if device.type == "cuda":
@@ -77,20 +72,10 @@ def free_bytes(device: torch.device) -> int:
         return _UNKNOWN
 
 
-def chunk_size(members: int, fixed: int, activations: int, budget: int, most: int | None = None) -> int:
+def _chunk_size(members: int, fixed: int, activations: int, budget: int, most: int | None = None) -> int:
     """Cut a population into chunks of nearly equal size that fit: all keep their parameters, one its activations.
 
-    Args:
-        members: how many there are.
-        fixed: bytes for the parameters and their like of one member.
-        activations: bytes for the activations of one member; its gradients need as much again.
-        budget: bytes that may be used.
-        most: the largest number of members at once, for another reason.
-
-    Returns:
-        How many members make a chunk.
-
-    >>> chunk_size(100, fixed=1, activations=5, budget=400)
+    >>> _chunk_size(100, fixed=1, activations=5, budget=400)
     25
     """
     fit = (budget - members * fixed) // max(1, 2 * activations)
@@ -98,12 +83,12 @@ def chunk_size(members: int, fixed: int, activations: int, budget: int, most: in
     return math.ceil(members / math.ceil(members / size))
 
 
-def stacking_pays(members: Sequence[Member], train: Source) -> bool:
+def _stacking_pays(members: Sequence[Member], train: Source) -> bool:
     """Find out by a few passes whether computing these members as one is faster than one after the other."""
     batch = min(batch_size(members[0].recipe, len(train)), len(train))
     inputs = train.batch(torch.arange(batch))[0].to(members[0].recipe.dtype)
     networks = [member.build().to(inputs.dtype).train() for member in members]
-    stacked = stack_modules(networks).train()
+    stacked = _stack_modules(networks).train()
     together = _seconds(stacked, inputs.unsqueeze(1))
     return together < 0.95 * len(members) * _seconds(networks[0], inputs)
 
@@ -128,11 +113,11 @@ def plan(members: Sequence[Member], train: Source) -> int:
         members: all of them.
         train: the training examples, on their device.
     """
-    fixed, activations = member_bytes(members[0], train)
+    fixed, activations = _member_bytes(members[0], train)
     device = train.device
     most = None
     if device.type == "cpu" and any(isinstance(part, nn.Conv2d) for part in members[0].build().modules()):
         most = max(1, CACHE // max(1, activations))
-        if min(most, len(members)) > 1 and not stacking_pays(members[:most], train):
+        if min(most, len(members)) > 1 and not _stacking_pays(members[:most], train):
             most = 1
-    return chunk_size(len(members), fixed, activations, int(_SHARE[device.type] * free_bytes(device)), most)
+    return _chunk_size(len(members), fixed, activations, int(_SHARE[device.type] * _free_bytes(device)), most)

@@ -40,12 +40,12 @@ def train_in_turn(
         One result per member.
     """
     runs = [_Run(place, member, task, every, runtime, note) for place, member in enumerate(members)]
-    yield from in_turn(runs, len(members))
+    yield from _in_turn(runs, len(members))
     return [result for run in runs for result in run.results().values()]
 
 
 @runtime_checkable
-class Turn(Protocol):
+class _Turn(Protocol):
     """A training of one or several members."""
 
     events: Generator[Event, None, StopReason] | None
@@ -53,19 +53,10 @@ class Turn(Protocol):
 
     def drop(self, places: Sequence[int]) -> None:
         """End some members."""
-        ...
 
 
-def in_turn(runs: Sequence[Turn], members: int) -> Generator[Event, Sequence[int] | None, None]:
-    """Let trainings go on from check to check, one after the other, until all have ended.
-
-    Args:
-        runs: the row of their checks has in "members" the rows by place.
-        members: how many places there are.
-
-    Yields:
-        Events of updates, and after each round one with the rows of all members.
-    """
+def _in_turn(runs: Sequence[_Turn], members: int) -> Generator[Event, Sequence[int] | None, None]:
+    """Let trainings go on from check to check, one after the other, until all have ended."""
     while any(run.events is not None for run in runs):
         rows: list[Row | None] = [None] * members
         for run in runs:

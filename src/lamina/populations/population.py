@@ -15,10 +15,10 @@ from lamina._types import Tensor
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.layers.dropout import load_run_state_, run_state
-from lamina.populations.chunks import Chunk, Data, can_stack, stacked_network, with_shared_seed
-from lamina.populations.members import Events, Member, MemberResult, check_same_shape
+from lamina.populations.chunks import Data, _can_stack, _Chunk, _stacked_network, _with_shared_seed
+from lamina.populations.members import Events, Member, MemberResult, _check_same_shape
 from lamina.populations.memory import plan
-from lamina.populations.one_by_one import in_turn, train_in_turn
+from lamina.populations.one_by_one import _in_turn, train_in_turn
 from lamina.populations.stacked import notes
 from lamina.training.loop import drain, released
 from lamina.training.runtime import Runtime
@@ -43,7 +43,7 @@ class Population:
 
     def __init__(self, models: Sequence[nn.Module]) -> None:
         _check_same_form(models)
-        self.network = stacked_network(models)
+        self.network = _stacked_network(models)
         self.size = len(models)
         self._template = copy.deepcopy(models[0])
 
@@ -152,25 +152,27 @@ def train_together(
     Returns:
         One result per member.
     """
-    check_same_shape(members)
+    _check_same_shape(members)
     for name, value in (("chunk", chunk), ("every", every)):
         if value is not None:
             at_least(name, value, 1)
     recipe, runtime = members[0].recipe, runtime or Runtime()
-    members = with_shared_seed(members) if shared_order else list(members)
+    members = _with_shared_seed(members) if shared_order else list(members)
     with runtime.applied(recipe.precision) as used:
         task = Arrays(Preprocess.fit(split.train, _input_shape(members[0].config, split)), split)
         data = Data.of(task, recipe, used)
-        size = chunk or plan(members, data.train) if can_stack(recipe) else 1
+        size = chunk or plan(members, data.train) if _can_stack(recipe) else 1
         if size > 1:
             places = [range(start, min(start + size, len(members))) for start in range(0, len(members), size)]
             width = size if padded else None
-            chunks = [Chunk(part, [members[k] for k in part], data, shared_order, width) for part in places]
+            chunks = [_Chunk(part, [members[k] for k in part], data, shared_order, width) for part in places]
     if size == 1:
-        alone = "" if can_stack(recipe) else "the members run one by one: the recipe's optimizer has no update for them"
+        alone = (
+            "" if _can_stack(recipe) else "the members run one by one: no stack has an update by the recipe's optimizer"
+        )
         return (yield from train_in_turn(members, task, every=every, runtime=runtime, note=alone))
     try:
-        yield from released(in_turn(chunks, len(members)), runtime, recipe.precision, every)
+        yield from released(_in_turn(chunks, len(members)), runtime, recipe.precision, every)
     finally:
         data.train.close()
     found: dict[int, MemberResult] = {}

@@ -58,7 +58,7 @@ def cell(module: Cell, inputs: Tensor, state: State | None = None) -> State:
     return _advance(module, read, module.initial_state(inputs) if state is None else state)
 
 
-def run_layer(
+def _run_layer(
     module: Recurrent, cells: Sequence[Cell], inputs: Tensor, starts: Sequence[State], mask: Tensor | None
 ) -> tuple[Tensor, list[State]]:
     """Run K layers along sequences [batch, members, time, feature] in their directions."""

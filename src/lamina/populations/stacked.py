@@ -65,7 +65,7 @@ TABLE: dict[type[nn.Module], Rule] = {
 METHODS: dict[type[nn.Module], dict[str, Rule]] = {
     layers.Dropout: {"drop": units.drop},
     layers.WordDropout: {"drop": units.drop},
-    layers.Recurrent: {"run_layer": sequences.run_layer},
+    layers.Recurrent: {"run_layer": sequences._run_layer},
     NeuralODE: {"dynamics": units.dynamics},
 }
 """The method of a stackable module that multiplies by weights of its own, or draws."""
@@ -79,25 +79,18 @@ CONDITIONS: dict[type[nn.Module], Callable[[Any], bool]] = {
 """When a rule holds, where it does not always."""
 
 
-def has_rule(module: nn.Module) -> bool:
+def _has_rule(module: nn.Module) -> bool:
     """Say whether a module has a rule of its own, or says that its `forward` does not care about one more axis."""
     kind = type(module)
     known = kind in TABLE or vars(kind).get("stackable", False)  # a subclass has to say it again
     return known and CONDITIONS.get(kind, lambda _: True)(module) and not _has_hooks(module)
 
 
-def stack_modules(modules: Sequence[nn.Module], index: Tensor | None = None) -> nn.Module:
+def _stack_modules(modules: Sequence[nn.Module], index: Tensor | None = None) -> nn.Module:
     """Make one module tree of K of the same form, with the members along the first axis of every tensor.
 
-    Args:
-        modules: the networks; they are not changed.
-        index: which of them each member is; all in their order by default.
-
-    Returns:
-        A tree with the same names, which computes all members at once.
-
     >>> nets = [layers.linear(3, 2, seed=seed) for seed in range(4)]
-    >>> stacked = stack_modules(nets)
+    >>> stacked = _stack_modules(nets)
     >>> stacked.weight.shape, torch.allclose(stacked(torch.ones(5, 1, 3))[:, 2], nets[2](torch.ones(5, 3)))
     (torch.Size([4, 2, 3]), True)
     """
@@ -106,17 +99,17 @@ def stack_modules(modules: Sequence[nn.Module], index: Tensor | None = None) -> 
 
 def notes(stacked: nn.Module) -> tuple[str, ...]:
     """List what is not computed by a rule of the table, as sentences."""
-    found = ((name, part) for name, part in stacked.named_modules() if isinstance(part, Mapped))
+    found = ((name, part) for name, part in stacked.named_modules() if isinstance(part, _Mapped))
     return tuple(f"{name or 'the network'} ({part.what}) {part.how}" for name, part in found)
 
 
 @torch.no_grad()
-def select_members(stacked: nn.Module, keep: Tensor) -> None:
+def _select_members(stacked: nn.Module, keep: Tensor) -> None:
     """Keep some members of a stacked tree; its tensors are new ones."""
     done: dict[int, tuple[nn.Parameter, nn.Parameter]] = {}
     inside: set[int] = set()
     for module in stacked.modules():
-        if isinstance(module, Mapped):
+        if isinstance(module, _Mapped):
             inside |= {id(part) for part in module.modules()}
         for name, parameter in module._parameters.items():
             if parameter is not None:
@@ -141,7 +134,7 @@ class _Stacking:
         first = modules[0]
         if id(first) in self._done:
             return self._done[id(first)]
-        if has_rule(first):
+        if _has_rule(first):
             shell = self._shell(modules, self.tree, constants=True)
             kind: Any = type(first)
             for name, rule in {"forward": TABLE.get(kind, kind.forward), **METHODS.get(kind, {})}.items():
@@ -149,7 +142,7 @@ class _Stacking:
             if hasattr(first, "leading"):
                 shell.__dict__["leading"] = ("batch", "members")
         else:
-            shell = Mapped(first, self._shell(modules, self._plain, constants=False))
+            shell = _Mapped(first, self._shell(modules, self._plain, constants=False))
         self._done[id(first)] = shell
         return shell
 
@@ -190,13 +183,8 @@ class _Stacking:
         return self._done[first]
 
 
-class Mapped(nn.Module):
-    """A part of a population that has no rule: `vmap` of the part, or one member after the other where that fails.
-
-    Args:
-        template: the part in one network.
-        shell: the same with stacked tensors.
-    """
+class _Mapped(nn.Module):
+    """A part of a population that has no rule: `vmap` of the part, or one member after the other where that fails."""
 
     def __init__(self, template: nn.Module, shell: nn.Module) -> None:
         super().__init__()

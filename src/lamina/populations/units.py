@@ -16,8 +16,8 @@ from lamina.architectures.ode import NeuralODE
 from lamina.functional.ode import RightHandSide, interpolate
 from lamina.layers import Detector, Dropout, Embedding
 from lamina.populations import even
+from lamina.populations._masks import stacked_dropout
 from lamina.populations.dense import CHAINED, dense_chain, stacked_affine
-from lamina.populations.masks import stacked_dropout
 
 
 def spread(inputs: Tensor, members: int) -> Tensor:

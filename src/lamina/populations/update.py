@@ -14,8 +14,7 @@ from lamina._types import Bool, Float, Int, Tensor
 from lamina.functional import optimizers
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import Params, State, per_member, proximal_threshold, soft_threshold
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
-from lamina.training.schedules import rates
+from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe, rates
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,8 @@ class Numbers:
         return self.rate * self.share.index_select(0, step.clamp(max=len(self.share) - 1).reshape(1))[0]
 
 
-def numbers_of(recipes: Sequence[Recipe], device: torch.device | str, batches: int = 1) -> Numbers:
-    """Collect the numbers of recipes that have the same kinds.
-
-    Args:
-        recipes: one a member.
-        device: where the numbers are wanted.
-        batches: how many updates make an epoch.
-    """
+def _numbers_of(recipes: Sequence[Recipe], device: torch.device | str, batches: int = 1) -> Numbers:
+    """Collect the numbers of recipes that have the same kinds."""
 
     def vector(values: Sequence[float]) -> Tensor:
         return torch.tensor(list(values), dtype=torch.float64, device=device)
@@ -115,7 +108,7 @@ MOMENTS = {"gd": 0, "momentum": 1, "nesterov": 1, "adam": 2}
 """How many averages of gradients an optimizer keeps."""
 
 
-def effective_gradients(params: Params, grads: Params, numbers: Numbers) -> Params:
+def _effective_gradients(params: Params, grads: Params, numbers: Numbers) -> Params:
     """Add the penalty's gradient and clip: what the optimizer sees and a history records."""
     if numbers.penalty is not None and not numbers.proximal:
         slopes = {name: p * 2 if numbers.norm == 2 else p.sign() for name, p in params.items()}
@@ -145,26 +138,15 @@ def moved(
 
 
 @torch.no_grad()
-def reference(
+def _reference(
     params: Params,
     grads: Params,
     state: State,
     alive: Bool[Tensor, " members"],
     numbers: Numbers,
 ) -> Params:
-    """Update the parameters and the state of the living members in place.
-
-    Args:
-        params: stacked parameters by name.
-        grads: gradients of the loss alone.
-        state: count and moments.
-        alive: whose parameters are changed.
-        numbers: the numbers of the optimizer, the penalty and the clipping.
-
-    Returns:
-        The gradients that the optimizer saw.
-    """
-    grads = effective_gradients(params, grads, numbers)
+    """Update the parameters and the state of the living members in place."""
+    grads = _effective_gradients(params, grads, numbers)
     new, after = moved(params, grads, state, numbers.now(state.step), numbers)
     for before, values in ((params, new), *zip(state.moments, after.moments, strict=True)):
         for name, tensor in before.items():
@@ -247,4 +229,4 @@ class Update:
         Returns:
             These gradients.
         """
-        return reference(self.params, grads, self.state, alive, self.numbers)
+        return _reference(self.params, grads, self.state, alive, self.numbers)

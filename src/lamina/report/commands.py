@@ -12,9 +12,8 @@ from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
 from lamina.report.record import Record
 from lamina.training.recipe import OPTIMIZERS, Recipe, as_dict
-from lamina.training.tasks.fits import SEQUENCES
 from lamina.training.tasks.kinds import read_task
-from lamina.training.tasks.recommended import recommend
+from lamina.training.tasks.recommended import SEQUENCES, recommend
 
 _FLAT = {
     ("optimizer", "name"): "optimizer",

@@ -17,24 +17,18 @@ from lamina.populations.members import Member, training_data
 from lamina.studies.keeping import Kept
 from lamina.studies.problem import Problem
 from lamina.studies.study import Study
-from lamina.training.evaluate import Evaluation
 from lamina.training.fit import adopt, fit, resume
 from lamina.training.folder import RunFolder
 from lamina.training.loop import Observer, Progress
-from lamina.training.run import Run
+from lamina.training.run import Evaluation, Run
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import StopReason
 
 
-def refit(study: Study, problem: Problem, *, runtime: Runtime | None = None, observers: Sequence[Observer] = ()) -> Run:
-    """Make a run of the best configuration in `best/`: of its kept weights, or trained again.
-
-    Args:
-        study: where everything was tried.
-        problem: what it was tried on.
-        runtime: device, threads and flags.
-        observers: called after each step and each check.
-    """
+def _refit(
+    study: Study, problem: Problem, *, runtime: Runtime | None = None, observers: Sequence[Observer] = ()
+) -> Run:
+    """Make a run of the best configuration in `best/`: of its kept weights, or trained again."""
     best = study.best
     begun = [event for event in study.state.refits if event["trial"] == best.number]
     member = problem.members(best.values)[0]
@@ -105,7 +99,7 @@ def evaluate(
             f"the test split was opened for this study already, for configuration {before[-1]['trial']}: a second look "
             "would be a choice by the test split. Read the result in study.test, or force it with --again."
         )
-    run = refit(study, problem, runtime=runtime, observers=observers)
+    run = _refit(study, problem, runtime=runtime, observers=observers)
     result = run.evaluate(again=bool(before))
     study.note(
         event="test",
@@ -119,7 +113,7 @@ def evaluate(
 
 
 def _continued(folder: Path, split: Split, observers: Sequence[Observer]) -> Run | None:
-    """Go on with a run, or load it if it ended; None if it had not really begun."""
+    """Continue a run, or load it if it ended; None if it had not really begun."""
     home = RunFolder.open(folder)
     state = home.json("status")["state"] if home.has("status.json") else None
     if state is None or not home.has("environment.json"):

@@ -1,43 +1,32 @@
 """The folder of a study: what lies where.
 
 study.toml            space, sampler, network, data, recipe: everything needed to go on
-journal.jsonl         one line an event; with parts journal-2-of-4.jsonl, and so on
+journal.jsonl         one line per event; with parts journal-2-of-4.jsonl, and so on
 kept/                 the weights of the best configuration of each process so far
 best/                 the best configuration: an ordinary run folder
 report.html
 """
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from lamina._errors import ArgumentError, RunError
-from lamina.training.files import as_toml, write
+from lamina.training.files import as_toml, read_toml, write
 
 VERSION = 1
 NAME = "study.toml"
 
 
-class StudyFolder:
-    """Find and make the files of one study.
-
-    Args:
-        path: the folder.
-    """
+class _StudyFolder:
+    """Find and make the files of one study."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     @classmethod
-    def create(cls, path: str | Path, description: dict[str, Any], *, join: bool = False) -> "StudyFolder":
-        """Make the folder of a study; another study of the same name gets the next number.
-
-        Args:
-            path: the folder wanted.
-            description: what `study.toml` says.
-            join: take part in the study of exactly this name, which must have the same description.
-        """
+    def create(cls, path: str | Path, description: dict[str, Any], *, join: bool = False) -> "_StudyFolder":
+        """Make the folder of a study; another study of the same name gets the next number."""
         base = Path(path)
         content = (as_toml({"version": VERSION, **description}) + "\n").encode()
         for number in range(1, 100_000):
@@ -56,7 +45,7 @@ class StudyFolder:
             return home
         raise RunError(f"there are too many studies named {base}: choose another name with --folder.")
 
-    def _join(self, content: bytes) -> "StudyFolder":
+    def _join(self, content: bytes) -> "_StudyFolder":
         """Enter a folder that another part has made, or is just making."""
         file = self.path / NAME
         if not file.is_file():
@@ -69,7 +58,7 @@ class StudyFolder:
         return self
 
     @classmethod
-    def open(cls, path: str | Path) -> "StudyFolder":
+    def open(cls, path: str | Path) -> "_StudyFolder":
         """Open the folder of an existing study."""
         home = cls(path)
         if not home.path.is_dir():
@@ -85,16 +74,7 @@ class StudyFolder:
 
     def description(self) -> dict[str, Any]:
         """Read what the study is."""
-        path = self.path / NAME
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read ({error}): restore it from a copy.") from error
-        if values.get("version", 0) > VERSION:
-            raise RunError(
-                f"{path} was written by a newer Lamina (version {values['version']}, known is {VERSION}): update it."
-            )
-        return values
+        return read_toml(self.path / NAME, VERSION, "restore it from a copy")
 
     def journal(self, part: "Part | None" = None) -> Path:
         """Name the journal of the whole study, or of a part."""

@@ -45,13 +45,8 @@ class Kept:
         return None
 
 
-class Keeper:
-    """Keeps the best trial of this process.
-
-    Args:
-        folder: of the study.
-        direction: of the metric.
-    """
+class _Keeper:
+    """Keeps the best trial of this process."""
 
     def __init__(self, folder: Path, direction: str) -> None:
         self._folder, self._direction = folder, direction

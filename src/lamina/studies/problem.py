@@ -19,7 +19,7 @@ from lamina.training import recipe as recipes
 from lamina.training.plan import load_for, understood
 from lamina.training.rebuild import fingerprint, reload
 from lamina.training.recipe import OPTIMIZERS, Recipe, option_names, with_options
-from lamina.training.tasks.fits import check_fit
+from lamina.training.tasks.recommended import check_fit
 from lamina.training.tasks.task import Task
 
 DIRECTIONS = {"accuracy": "maximize", "token_accuracy": "maximize", "loss": "minimize", "mse": "minimize"}
@@ -168,7 +168,7 @@ class Problem:
             raise ArgumentError(f"{name}={spell(value)}: {error}") from error
 
     def members(self, values: Values) -> list[Member]:
-        """Make the networks of a trial, one a seed."""
+        """Make the networks of a trial, one per seed."""
         network = {name: value for name, value in values.items() if name not in option_names() and name != NOISE}
         changed = {name: value for name, value in values.items() if name in option_names()}
         given = _with_widths(self.architecture, self._understood[1], network)

@@ -29,11 +29,9 @@ class Sampler(Protocol):
 
     def total(self, space: Space) -> int | None:
         """Say how many configurations there will be, if that is known."""
-        ...
 
     def propose(self, space: Space, done: Sequence[Done]) -> list[Values]:
         """Give the next configurations after those that are done; none when the search is over."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Random:
         if done:
             return []
         return [
-            space.sample(lambda name, number=number: uniform(self.seed, number, name))  # type: ignore[misc]
+            space.sample(lambda name, number=number: _uniform(self.seed, number, name))  # type: ignore[misc]
             for number in range(self.trials)
         ]
 
@@ -165,17 +163,17 @@ class OneAtATime:
         return []
 
 
-def uniform(seed: int, number: int, name: str) -> float:
+def _uniform(seed: int, number: int, name: str) -> float:
     """Give a number in [0, 1) that depends on seed, trial number and name alone.
 
-    >>> uniform(0, 0, "a") == uniform(0, 0, "a"), uniform(0, 0, "a") == uniform(0, 1, "a")
+    >>> _uniform(0, 0, "a") == _uniform(0, 0, "a"), _uniform(0, 0, "a") == _uniform(0, 1, "a")
     (True, False)
     """
     digest = hashlib.blake2b(f"{seed}/{number}/{name}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest) >> 11) / 2**53
 
 
-def make_sampler(values: dict[str, Any]) -> Sampler:
+def _make_sampler(values: dict[str, Any]) -> Sampler:
     """Read a sampler back from plain values, as `describe_sampler` wrote them."""
     from lamina.studies.tpe import TPE
 
@@ -191,10 +189,10 @@ def make_sampler(values: dict[str, Any]) -> Sampler:
     return made
 
 
-def describe_sampler(sampler: Sampler) -> dict[str, Any]:
+def _describe_sampler(sampler: Sampler) -> dict[str, Any]:
     """Write a sampler as plain values for a file.
 
-    >>> describe_sampler(Random(5))
+    >>> _describe_sampler(Random(5))
     {'name': 'random', 'trials': 5, 'seed': 0}
     """
     values = dict(vars(sampler))

@@ -8,16 +8,16 @@ from typing import Any
 from lamina._errors import ArgumentError
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
+from lamina.studies._trainer import Trainer
+from lamina.studies._workers import run_workers
 from lamina.studies.finish import evaluate
 from lamina.studies.folder import Part
 from lamina.studies.halving import Halving
-from lamina.studies.keeping import Keeper
+from lamina.studies.keeping import _Keeper
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Grid, OneAtATime, Sampler
 from lamina.studies.space import Space
-from lamina.studies.study import Moment, Study, Watch, Widths
-from lamina.studies.trainer import Trainer
-from lamina.studies.workers import run_workers
+from lamina.studies.study import Moment, Study, Watch, _Widths
 from lamina.training.folder import slug
 from lamina.training.loop import Event
 from lamina.training.recipe import Recipe
@@ -42,7 +42,7 @@ def search(
 ) -> Study:
     """Train a network with many configurations, choose the best one by validation, and test it once.
 
-    Configurations of one shape are trained as one. The study is kept in a folder; what is killed goes on with
+    Configurations of one shape are trained as one. The study is kept in a folder; continue a killed one with
     `resume_search`, or `lamina search --resume FOLDER`.
 
     Notes: N1.66, N1.67, N1.71 (§1.5).
@@ -143,16 +143,7 @@ def resume_search(
     watch: Watch = lambda study, moment: None,
     **how: Any,
 ) -> Study:
-    """Go on with a study that was killed, or finish one whose parts are done.
-
-    Args:
-        folder: the folder of the study.
-        data: the split, if it was made in memory.
-        processes: how many processes on this machine share the work.
-        runtime: device, threads and flags.
-        watch: told about every result and every epoch.
-        **how: as for `go_on`.
-    """
+    """Continue a study that was killed, or finish one whose parts are done."""
     study = Study.open(folder)
     return go_on(study, open_problem(study, data), processes=processes, runtime=runtime, watch=watch, **how)
 
@@ -232,6 +223,6 @@ def work(
     halving = Halving(**study.description["halving"]) if "halving" in study.description else None
     trainer = Trainer(
         problem, (study.metric, study.direction), halving=halving, runtime=runtime, batch=batch, tell=tell,
-        keep=Keeper(study.folder, study.direction), widths=Widths(study, part),
+        keep=_Keeper(study.folder, study.direction), widths=_Widths(study, part),
     )  # fmt: skip
     return study.run(trainer, part=part, processes=processes, release=release, watch=watch, **more)

@@ -134,7 +134,7 @@ Domain = Choices | Range
 
 
 @dataclass(frozen=True)
-class Condition:
+class _Condition:
     """Something holds only where another hyperparameter has one of some values."""
 
     name: str
@@ -154,7 +154,7 @@ class Hyperparameter:
 
     name: str
     domain: Domain
-    when: tuple[Condition, ...] = ()
+    when: tuple[_Condition, ...] = ()
 
     def active(self, values: Values) -> bool:
         """Say whether it has a value beside those chosen so far."""
@@ -270,7 +270,7 @@ def key(values: Values) -> str:
     return json.dumps(values, sort_keys=True)
 
 
-def untuple(values: Values) -> Values:
+def _untuple(values: Values) -> Values:
     """Read a configuration back from JSON, whose lists are our tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
@@ -348,14 +348,14 @@ def _name(name: str, word: str) -> str:
     return plain
 
 
-def _conditions(text: str) -> tuple[str, tuple[Condition, ...]]:
+def _conditions(text: str) -> tuple[str, tuple[_Condition, ...]]:
     name, _, tail = text.partition(" if ")
     found = []
     for part in re.split(r"\s+and\s+", tail.strip()) if tail.strip() else ():
         other, equals, values = part.partition("=")
         if not equals or not other.strip() or not values.strip():
             raise ArgumentError(f"a condition is written 'if name=value', got {part!r} for {name.strip()!r}.")
-        found.append(Condition(_name(other, text), tuple(read_value(v) for v in values.split(","))))
+        found.append(_Condition(_name(other, text), tuple(read_value(v) for v in values.split(","))))
     return name.strip(), tuple(found)
 
 
@@ -394,7 +394,7 @@ def _domain(name: str, values: Any) -> Domain:
         raise ArgumentError(f"`{name}`: {error}") from None
 
 
-def _check_condition(name: str, condition: Condition, before: dict[str, Hyperparameter]) -> None:
+def _check_condition(name: str, condition: _Condition, before: dict[str, Hyperparameter]) -> None:
     if condition.name not in before:
         near = get_close_matches(condition.name, before, 1)
         hint = f"; did you mean {near[0]!r}?" if near else "."

@@ -11,12 +11,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from lamina._errors import ArgumentError, RunError, choice
 from lamina.populations.members import DIVERGED, FINISHED
-from lamina.studies.claims import Worker, working
-from lamina.studies.folder import Part, StudyFolder
-from lamina.studies.journal import Event, Journal
+from lamina.studies._claims import Worker, working
+from lamina.studies._journal import Event, Journal
+from lamina.studies.folder import Part, _StudyFolder
 from lamina.studies.records import Outcome, Result, Trial
-from lamina.studies.samplers import Done, Grid, Sampler, describe_sampler, make_sampler
-from lamina.studies.space import Space, Values, untuple
+from lamina.studies.samplers import Done, Grid, Sampler, _describe_sampler, _make_sampler
+from lamina.studies.space import Space, Values, _untuple
 
 LONGEST_WAIT = 0.5
 _QUICK, _SLOW, _MOST = 0.05, 0.2, 256
@@ -25,16 +25,14 @@ Recorded = Iterator[list[tuple[Trial, Outcome]]]
 
 
 @runtime_checkable
-class Evaluator(Protocol):
+class _Evaluator(Protocol):
     """How trials are tried: which of those that are free make a unit, and what comes of them."""
 
     def pick(self, free: Sequence[Trial], share: int) -> list[Trial]:
         """Choose what to claim, at most `share` trials."""
-        ...
 
     def __call__(self, trials: list[Trial]) -> Recorded:
         """Try them and give outcomes as they are known."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ Watch = Callable[["Study", Moment | None], None]
 
 
 @dataclass
-class State:
+class _State:
     """What the journals say."""
 
     results: dict[int, Result] = field(default_factory=dict)
@@ -68,12 +66,12 @@ class State:
             known |= {name: tuple(known[name]) for name in ("curve", "spread") if name in known}
             # Parts that were copied together may tell of a trial twice: the first line counts.
             number = event["trial"]
-            self.results.setdefault(number, Result(number, untuple(event["values"]), Outcome(**known)))
+            self.results.setdefault(number, Result(number, _untuple(event["values"]), Outcome(**known)))
         elif kind == "claim":
             worker = Worker(**event["worker"])
             self.claims |= dict.fromkeys(event["trials"], worker)
         elif kind == "stage":
-            self.proposed += [untuple(values) for values in event["configurations"]]
+            self.proposed += [_untuple(values) for values in event["configurations"]]
         elif kind == "stack":
             self.stacks.setdefault(event["shape"], event["size"])
         elif kind == "refit":
@@ -96,14 +94,14 @@ class Study:
     ({'x': 1}, 0.0)
     """
 
-    def __init__(self, home: StudyFolder) -> None:
+    def __init__(self, home: _StudyFolder) -> None:
         self.home = home
         self.description = home.description()
         self.space = Space.read(self.description["space"])
-        self.sampler: Sampler = make_sampler(self.description["sampler"])
+        self.sampler: Sampler = _make_sampler(self.description["sampler"])
         self.direction: str = self.description["direction"]
         self.metric: str = self.description["metric"]
-        self.state = State()
+        self.state = _State()
         self._journals: dict[Path, Journal] = {}
 
     @classmethod
@@ -136,15 +134,15 @@ class Study:
             "space": space.words(),
             "metric": metric,
             "direction": direction,
-            "sampler": describe_sampler(sampler),
+            "sampler": _describe_sampler(sampler),
             **more,
         }
-        return cls(StudyFolder.create(folder, description, join=join))
+        return cls(_StudyFolder.create(folder, description, join=join))
 
     @classmethod
     def open(cls, folder: str | Path) -> "Study":
         """Open a study, finished or not."""
-        return cls(StudyFolder.open(folder)).refresh()
+        return cls(_StudyFolder.open(folder)).refresh()
 
     @property
     def folder(self) -> Path:
@@ -197,7 +195,7 @@ class Study:
         if not first or not math.isfinite(first[0].error(self.direction)):
             if self.complete:
                 raise RunError(f"every configuration of {self.folder} diverged: try smaller learning rates.")
-            raise RunError(f"{self.folder} has no finished configuration yet: go on with  {self.resume_command}")
+            raise RunError(f"{self.folder} has no finished configuration yet: continue it with  {self.resume_command}")
         return first[0]
 
     @property
@@ -207,7 +205,7 @@ class Study:
 
     @property
     def resume_command(self) -> str:
-        """The command that goes on with it."""
+        """The command that continues it."""
         return f"lamina search --resume {self.folder}"
 
     @property
@@ -222,7 +220,7 @@ class Study:
 
     def run(
         self,
-        objective: "Callable[[Values], float | Outcome] | Evaluator",
+        objective: "Callable[[Values], float | Outcome] | _Evaluator",
         *,
         part: Part | None = None,
         processes: int = 1,
@@ -248,7 +246,7 @@ class Study:
                 f"`part` needs a search whose trials are known beforehand, but {self.sampler.name!r} decides by "
                 "results: use processes, or a grid or random search."
             )
-        evaluator = objective if isinstance(objective, Evaluator) else OneByOne(objective)
+        evaluator = objective if isinstance(objective, _Evaluator) else _OneByOne(objective)
         journal = self._journal(self.home.journal(part))
         wait = LONGEST_WAIT / 32
         try:
@@ -271,7 +269,7 @@ class Study:
         return self
 
     def _claim(
-        self, journal: Journal, worker: Worker, evaluator: Evaluator, part: Part | None, processes: int, release: bool
+        self, journal: Journal, worker: Worker, evaluator: _Evaluator, part: Part | None, processes: int, release: bool
     ) -> list[Trial] | None:
         """Claim some trials; none when others have claimed all that are left, None when all are done."""
         with journal.locked():
@@ -333,7 +331,7 @@ class Study:
         journal.close()
 
 
-class Widths(UserDict[str, int]):
+class _Widths(UserDict[str, int]):
     """How many networks a stack of each shape has, as the journal of a study knows it; what is set is written there."""
 
     def __init__(self, study: Study, part: Part | None = None) -> None:
@@ -346,12 +344,8 @@ class Widths(UserDict[str, int]):
             self._study.note(self._part, event="stack", shape=shape, size=size)
 
 
-class OneByOne:
-    """Try one configuration after another with a function; many quick ones are claimed at once.
-
-    Args:
-        function: from a configuration to its value, or to an `Outcome`.
-    """
+class _OneByOne:
+    """Try one configuration after another with a function; many quick ones are claimed at once."""
 
     def __init__(self, function: Callable[[Values], float | Outcome]) -> None:
         self.function, self.size = function, 1

@@ -46,7 +46,7 @@ class TPE:
         left = self.trials - len(done)
         if left <= 0:
             return []
-        optuna = load_optuna()
+        optuna = _load_optuna()
         count = min(left, max(self.startup, self.batch) if not done else self.batch)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the arguments used here are marked experimental
@@ -59,7 +59,7 @@ class TPE:
             return [_suggested(space, study.ask()) for _ in range(count)]
 
 
-def load_optuna() -> Any:
+def _load_optuna() -> Any:
     """Import Optuna quietly, or say how to install it."""
     try:
         import optuna

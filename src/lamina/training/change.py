@@ -16,20 +16,14 @@ from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.update import Grads
 
 
-class Moving:
-    """Clips, lets an optimizer make its step, and thresholds where the penalty asks for it.
-
-    Args:
-        params: what to change.
-        recipe: how.
-        optimizer: that of the recipe by default.
-    """
+class _Moving:
+    """Clips, lets an optimizer make its step, and thresholds where the penalty asks for it."""
 
     def __init__(
         self, params: list[nn.Parameter], recipe: Recipe, optimizer: Fused | torch.optim.Optimizer | None = None
     ) -> None:
         self.params, self.recipe = params, recipe
-        self.optimizer = make_optimizer(recipe, params) if optimizer is None else optimizer
+        self.optimizer = _make_optimizer(recipe, params) if optimizer is None else optimizer
         device = params[0].device if params else torch.device("cpu")
         self.trial = torch.tensor(float(self.rate), dtype=torch.float64)  # line search: the last accepted step size
         self.norms = torch.zeros(2, dtype=torch.float64, device=device)  # gradient, relative step
@@ -106,7 +100,7 @@ def _whole(params: Sequence[Tensor], grads: Grads) -> list[Tensor]:
     return [torch.zeros_like(p) if g is None else g for p, g in zip(params, grads, strict=True)]
 
 
-def make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> Fused | torch.optim.Optimizer:
+def _make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> Fused | torch.optim.Optimizer:
     """Make the optimizer of a recipe; tests bind it to `functional.optimizers` and to `torch.optim`."""
     record: Any = recipe.optimizer
     if isinstance(record, Adam):

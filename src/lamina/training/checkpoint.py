@@ -20,7 +20,7 @@ KEPT = 2
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class _Checkpoint:
     """A state read back: tensors by name, plain values, and what had to be passed over to find it."""
 
     tensors: dict[str, Tensor]
@@ -79,7 +79,7 @@ def _age(path: Path) -> tuple[int, int]:
     return int(path.name.split("-")[1]), written
 
 
-def load(folder: Path) -> Checkpoint | None:
+def load(folder: Path) -> _Checkpoint | None:
     """Read the newest whole checkpoint; None when there is none yet.
 
     Raises:
@@ -88,7 +88,7 @@ def load(folder: Path) -> Checkpoint | None:
     skipped: list[str] = []
     for path in found(folder):
         try:
-            return Checkpoint(*unpack(path), tuple(skipped))
+            return _Checkpoint(*unpack(path), tuple(skipped))
         except (OSError, ValueError, KeyError) as error:
             skipped.append(f"{path.name}: {error}")
         except Exception as error:  # safetensors raises its own type for a broken header

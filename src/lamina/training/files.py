@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def write(path: Path, content: bytes) -> None:
         raise RunError(cannot_write(path, error)) from error
 
 
-def append_line(path: Path, line: str) -> None:
+def _append_line(path: Path, line: str) -> None:
     """Append one line and sync it."""
     try:
         with open(path, "a", encoding="utf-8", newline="\n") as file:
@@ -66,8 +67,8 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write plain values as JSON, NaN and infinity as null; one line an entry, as Python indents slowly."""
+def _write_json(path: Path, value: Any) -> None:
+    """Write plain values as JSON, NaN and infinity as null; one line per entry, as Python indents slowly."""
     plain = finite(value)
     if isinstance(plain, dict):
         entries = [f" {json.dumps(key)}: {json.dumps(entry, ensure_ascii=False)}" for key, entry in plain.items()]
@@ -77,7 +78,7 @@ def write_json(path: Path, value: Any) -> None:
     write(path, (text + "\n").encode())
 
 
-def read_json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     """Read JSON, or say which file is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -85,6 +86,19 @@ def read_json(path: Path) -> Any:
         raise RunError(f"{path} is missing: is {path.parent} the folder of a run?") from None
     except (OSError, ValueError) as error:
         raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
+
+
+def read_toml(path: Path, version: int, way_out: str) -> dict[str, Any]:
+    """Read TOML of a known version, or say which file is damaged or too new."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read ({error}): {way_out}.") from error
+    if values.get("version", 0) > version:
+        raise RunError(
+            f"{path} was written by a newer Lamina (version {values['version']}, known is {version}): update it."
+        )
+    return values
 
 
 def finite(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Train a network: `fit` starts a run, `resume` goes on with one, both through the same few lines."""
+"""Train a network: `fit` starts a run, `resume` continues one, both through the same few lines."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -14,11 +14,10 @@ from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
-from lamina.training.diagnosis import remembered
 from lamina.training.executors.choose import learner
 from lamina.training.folder import RunFolder, slug
 from lamina.training.learner import Learner
-from lamina.training.loop import Event, Observer, Progress, drain, released, stop_on_signal
+from lamina.training.loop import Event, Observer, Progress, _stop_on_signal, drain, released
 from lamina.training.loop import every as at_most_every
 from lamina.training.objective import Objective
 from lamina.training.rebuild import describe, fingerprint, rebuild, reload
@@ -28,7 +27,7 @@ from lamina.training.runtime import Runtime, environment
 from lamina.training.stopping import StopReason
 from lamina.training.tasks.kinds import read_task, task_of
 from lamina.training.tasks.task import Task
-from lamina.training.watching import WatchedRows, Watcher
+from lamina.training.watching import Watcher, _WatchedRows
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -47,7 +46,7 @@ def fit(
 
     The data are split 4:1:1 unless they come as a `Split`; preprocessing is fitted on the training part; after every
     epoch the validation part is looked at and the best weights are kept; the test part stays sealed until
-    `Run.evaluate`. A killed run goes on with `lamina resume`.
+    `Run.evaluate`. Continue a killed run with `lamina resume`.
 
     Notes: N1.19, N2.11 (§1, §2).
 
@@ -65,7 +64,7 @@ def fit(
         The run, with the best weights in `run.model`.
     """
     options: dict[str, Any] = {"folder": folder, "observers": observers, "runtime": runtime, "start": start}
-    with stop_on_signal() as stop:
+    with _stop_on_signal() as stop:
         return drain(fitting(model, data, recipe, stop=stop, **options))
 
 
@@ -90,7 +89,7 @@ def fitting(
         The run; it ends before its time when `stop` says so.
     """
     recipe = recipe or Recipe()
-    task, runtime = ready(model, data, recipe, runtime)
+    task, runtime = _ready(model, data, recipe, runtime)
     home = _begun(model, task, recipe, folder, start)
     return (yield from _train(model, task, recipe, runtime, home, observers, Progress(), None, every, stop))
 
@@ -148,7 +147,7 @@ def resume(
     observers: Sequence[Observer] = (),
     epochs: int | None = None,
 ) -> Run:
-    """Go on with a run that was killed or interrupted, bit for bit as if nothing had happened.
+    """Continue a run that was killed or interrupted, bit for bit as if nothing had happened.
 
     Args:
         folder: the folder of the run.
@@ -185,7 +184,7 @@ def resume(
     with runtime.applied(recipe.precision) as used:
         for difference in used.differences(recorded):
             print(f"note: {difference}: the result may differ in the last bits")
-    with stop_on_signal() as stop:
+    with _stop_on_signal() as stop:
         return drain(_train(model, task, recipe, runtime, home, observers, progress, saved, every=None, stop=stop))
 
 
@@ -197,7 +196,7 @@ def _train(
     home: RunFolder,
     observers: Sequence[Observer],
     progress: Progress,
-    saved: checkpoint.Checkpoint | None,
+    saved: checkpoint._Checkpoint | None,
     every: int | None,
     stop: Callable[[], bool],
 ) -> Generator[Event, None, Run]:
@@ -211,14 +210,15 @@ def _train(
     watchers = [observer for observer in observers if isinstance(observer, Watcher)]
     for watcher in watchers:
         step.watch(watcher)
-    watched = WatchedRows(home, watchers, step.step)
+    watched = [_WatchedRows(home, watcher, step.step) for watcher in watchers]
     save = partial(_save, home, step, watched)
-    seen: list[Observer] = [_Recorder(home), *observers, *([watched] if watchers else [])]
+    seen: list[Observer] = [_Recorder(home), *observers, *watched]
     home.write_json("status", {"state": "running"})
-    run = remembered(step, recipe, progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
+    run = step.trained(progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
     reason = yield from released(run, used, recipe.precision, every)
     if reason.name == "diverged":
-        watched.flush()
+        for rows in watched:
+            rows.flush()
     else:
         save(progress)
     return _ended(home, model, task, step.objective, progress, reason)
@@ -237,7 +237,7 @@ def _ended(
     return Run(home.path, model.eval(), task, objective, tuple(progress.rows), reason, task.split)
 
 
-def ready(
+def _ready(
     model: nn.Module, data: Dataset | Split | Task, recipe: Recipe, runtime: Runtime | None = None
 ) -> tuple[Task, Runtime]:
     """Divide the data, fit how they are prepared and choose the threads, as far as they are not given."""
@@ -247,11 +247,12 @@ def ready(
     return task, task.threads(runtime, model, recipe)
 
 
-def _save(home: RunFolder, step: Learner, watched: WatchedRows, at: Progress) -> None:
+def _save(home: RunFolder, step: Learner, watched: Sequence[_WatchedRows], at: Progress) -> None:
     """Write a checkpoint of everything that a resume needs."""
     tensors = {**step.state(), **{f"best/{name}": t for name, t in at.best.items()}}
     plain = {"epoch": at.epoch, "batch": at.batch, "step": step.step, "rows": at.rows, "best_row": at.best_row}
-    watched.flush()
+    for rows in watched:
+        rows.flush()
     checkpoint.save(home.checkpoints, step.step, tensors, plain)
 
 

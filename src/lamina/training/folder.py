@@ -3,7 +3,7 @@
 config.toml         architecture, data, recipe: everything needed to do it again
 preprocess.json     what was fitted on the training data
 environment.json    versions, device, threads, flags
-history.jsonl       one row a check
+history.jsonl       one row per check
 timings.jsonl       how long things took; never compared
 checkpoints/        the newest two
 weights.safetensors the best weights
@@ -15,14 +15,13 @@ report.html
 import json
 import re
 import time
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from lamina._errors import RunError
 from lamina._types import Tensor
 from lamina.training import checkpoint
-from lamina.training.files import append_line, as_toml, digest, finite, read_json, write, write_json
+from lamina.training.files import _append_line, _read_json, _write_json, as_toml, digest, finite, read_toml, write
 
 VERSION = 1
 
@@ -83,24 +82,15 @@ class RunFolder:
 
     def config(self) -> dict[str, Any]:
         """Read what `write_config` wrote."""
-        path = self.path / "config.toml"
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
-        if values.get("version", 0) > VERSION:
-            raise RunError(
-                f"{path} was written by a newer Lamina (version {values['version']}, known is {VERSION}): update it."
-            )
-        return values
+        return read_toml(self.path / "config.toml", VERSION, "restore it from a copy, or train again")
 
     def write_json(self, name: str, value: Any) -> None:
         """Write one of the JSON files."""
-        write_json(self.path / f"{name}.json", value)
+        _write_json(self.path / f"{name}.json", value)
 
     def json(self, name: str) -> Any:
         """Read one of the JSON files."""
-        return read_json(self.path / f"{name}.json")
+        return _read_json(self.path / f"{name}.json")
 
     def has(self, name: str) -> bool:
         """Say whether a file of this name is there."""
@@ -108,8 +98,8 @@ class RunFolder:
 
     def append_row(self, row: dict[str, Any], seconds: float) -> None:
         """Append a check to the history, and when it was to the timings."""
-        append_line(self.history, json.dumps(finite(row)))
-        append_line(
+        _append_line(self.history, json.dumps(finite(row)))
+        _append_line(
             self.timings, json.dumps({"step": row["step"], "seconds": round(seconds, 3), "at": round(time.time(), 3)})
         )
 
@@ -154,7 +144,7 @@ class RunFolder:
         if saved is None:
             raise RunError(
                 f"{self.path} has no weights yet: it stopped before its first checkpoint. "
-                f"Go on with  lamina resume {self.path}"
+                f"Continue it with  lamina resume {self.path}"
             )
         best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
         return best or {

@@ -1,6 +1,6 @@
 """A network on its way: what the loop drives. It brings update, feed, checks and the way of execution together."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,11 +10,13 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.layers.dropout import mask_state
-from lamina.training.change import Moving
-from lamina.training.executors.eager import Eager
+from lamina.training._diagnosis import diagnose
+from lamina.training.change import _Moving
+from lamina.training.executors._eager import Eager
+from lamina.training.loop import Event, Observer, Progress, _Diverged, observed
 from lamina.training.objective import Objective
-from lamina.training.recipe import Recipe
-from lamina.training.schedules import rates
+from lamina.training.recipe import Recipe, rates
+from lamina.training.stopping import StopReason, rules
 from lamina.training.tasks.feed import Feed
 from lamina.training.update import Update
 from lamina.training.watching import Watcher
@@ -23,7 +25,7 @@ SHOWN_LAYERS = 64
 
 
 @runtime_checkable
-class Executor(Protocol):
+class _Executor(Protocol):
     """A way to run an update."""
 
     kind: str
@@ -32,15 +34,12 @@ class Executor(Protocol):
 
     def begin(self, step: int) -> None:
         """Hear that an epoch begins, or goes on, with update number `step`."""
-        ...
 
     def __call__(self, step: int, watched: bool) -> None:
         """Make update number `step` with the next batch, perhaps with watchers looking."""
-        ...
 
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
-        ...
 
 
 class Learner:
@@ -63,17 +62,17 @@ class Learner:
         validation: Source | None,
         objective: Objective,
         recipe: Recipe,
-        executor: "Callable[[Learner], Executor] | None" = None,
-        change: Moving | None = None,
+        executor: "Callable[[Learner], _Executor] | None" = None,
+        change: _Moving | None = None,
     ) -> None:
         self.model, self.feed, self.validation, self.objective, self.recipe = model, feed, validation, objective, recipe
-        self.change = change or Moving([p for p in model.parameters() if p.requires_grad], recipe)
+        self.change = change or _Moving([p for p in model.parameters() if p.requires_grad], recipe)
         self.update = Update(model, feed, objective, recipe, self.change)
         self.batches, self.step = feed.batches, 0
         base = self.change.rate
         self.rates = rates(recipe.schedule, float(base), recipe.epochs * feed.batches, feed.batches).tolist()
         self.watchers: list[Watcher] = []
-        self.executor: Executor = (executor or Eager)(self)
+        self.executor: _Executor = (executor or Eager)(self)
 
     @property
     def kind(self) -> str:
@@ -110,6 +109,37 @@ class Learner:
         for watcher in self.watchers if watched else ():
             if watcher.due(self.step - 1):
                 watcher.keep(self.step)
+
+    def trained(
+        self,
+        at: Progress,
+        observers: Sequence[Observer] = (),
+        save: Callable[[Progress], None] = lambda progress: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Generator[Event, None, StopReason]:
+        """Train as the recipe says; a loss that is no longer finite is explained from the last good check.
+
+        The arguments are those of `loop.observed`; `at` knows the reason in the end.
+        """
+        good, recipe, stopping = self._moment(at), self.recipe, self.recipe.stopping
+
+        def remember(event: Event) -> None:
+            nonlocal good
+            good = good if event.row is None else self._moment(at)
+
+        run = observed(self, recipe.epochs, rules(stopping), (remember, *observers), at, recipe.check_every,
+                       stopping.max_steps, save, stop)  # fmt: skip
+        try:
+            at.reason = yield from run
+        except _Diverged as error:
+            at.reason = diagnose(self, good, error.step)
+        finally:
+            self.feed.source.close()
+        return at.reason
+
+    def _moment(self, at: Progress) -> tuple[dict[str, Tensor], int, int, int]:
+        """Copy the present state, from which a divergence can be replayed."""
+        return {name: t.detach().clone() for name, t in self.state().items()}, self.step, at.epoch, at.batch
 
     def rate(self, step: int) -> float:
         """Give the learning rate of update number `step`."""
@@ -185,10 +215,6 @@ class Learner:
                 missing.setdefault(int(index), {})[key] = value.clone()
         self.change.adopt(missing)
         self.step = step
-
-    def close(self) -> None:
-        """Stop reading ahead."""
-        self.feed.source.close()
 
 
 def shown(named: Sequence[tuple[str, Tensor]]) -> list[tuple[str, Tensor]]:

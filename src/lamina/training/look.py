@@ -1,17 +1,12 @@
 """What one example tells about a network before it is trained: its outputs, and how much work an update is."""
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
 from lamina._types import Tensor
-from lamina.training.runtime import Runtime
-
-THREAD_OPERATIONS = 20e6
-"""Floating point operations of an update that occupy one thread; with fewer, waiting for each other costs more."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +53,3 @@ def look(model: nn.Module, *example: Tensor) -> Look:
         for hook in hooks:
             hook.remove()
     return Look(outputs, found)
-
-
-def threads_for(work: float, available: int) -> int:
-    """Say how many threads an update of so many operations can use.
-
-    >>> threads_for(1e6, 8), threads_for(78e6, 2), threads_for(78e6, 64)
-    (1, 2, 4)
-    """
-    return max(1, min(available, math.ceil(work / THREAD_OPERATIONS)))
-
-
-def with_threads(runtime: Runtime, work: float) -> Runtime:
-    """Fill in the number of threads on the CPU, unless it is given: by a fixed rule from the work of an update."""
-    if runtime.threads or runtime.device != "cpu":
-        return runtime
-    return replace(runtime, threads=threads_for(work, torch.get_num_threads()))

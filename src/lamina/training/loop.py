@@ -12,11 +12,11 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from lamina._types import Tensor
 from lamina.training.runtime import Runtime
-from lamina.training.stopping import Row, Rule, StopReason, epochs_done, interrupted
+from lamina.training.stopping import Row, Rule, StopReason, _epochs_done, _interrupted
 
 
 @runtime_checkable
-class Stepping(Protocol):
+class _Stepping(Protocol):
     """What the loop needs of a training between two checks."""
 
     batches: int
@@ -24,36 +24,29 @@ class Stepping(Protocol):
     @property
     def step(self) -> int:
         """How many updates were made."""
-        ...
 
     def begin(self, epoch: int, batch: int = 0) -> None:
         """Lay out the order of an epoch, from a batch on."""
-        ...
 
     def __call__(self) -> None:
         """Make one update."""
-        ...
 
 
 @runtime_checkable
-class Step(Stepping, Protocol):
+class _Step(_Stepping, Protocol):
     """What the loop needs of a training, however its updates are executed."""
 
     def totals(self) -> dict[str, Any]:
         """Give loss and score over the epoch so far."""
-        ...
 
     def evaluate(self) -> dict[str, Any]:
         """Give loss and score on the validation examples."""
-        ...
 
     def first_bad_step(self) -> int | None:
         """Give the first step whose loss was not finite."""
-        ...
 
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
-        ...
 
 
 @dataclass
@@ -88,7 +81,7 @@ Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 
 
-class Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopReason
+class _Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopReason
     """The loss is no longer finite since this step."""
 
     def __init__(self, step: int) -> None:
@@ -97,7 +90,7 @@ class Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopRe
 
 
 def events(
-    step: Stepping,
+    step: _Stepping,
     epochs: int,
     rules: Sequence[Rule] = (),
     at: Progress | None = None,
@@ -140,24 +133,24 @@ def events(
         if whole:
             at.epoch, at.batch = epoch + 1, 0
         yield Event(at.epoch, 0, step.step, check(step, at, rules))
-    return at.reason or epochs_done(epochs)
+    return at.reason or _epochs_done(epochs)
 
 
-def checked(step: Step, at: Progress, rules: Sequence[Rule] = ()) -> Row:
+def checked(step: _Step, at: Progress, rules: Sequence[Rule] = ()) -> Row:
     """Judge a network on the validation examples, keep its weights if they are the best, and ask the rules."""
     row = {"epoch": at.epoch, "step": step.step, **step.totals()}
     bad = step.first_bad_step()
     if bad is not None:
-        raise Diverged(bad)
+        raise _Diverged(bad)
     row |= step.evaluate()
     at.rows.append(row)
-    keep_best(step, at)
+    _keep_best(step, at)
     at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
     return row
 
 
 def observed(
-    step: Step,
+    step: _Step,
     epochs: int,
     rules: Sequence[Rule] = (),
     observers: Sequence[Observer] = (),
@@ -169,22 +162,9 @@ def observed(
 ) -> Generator[Event, None, StopReason]:
     """Train to the end, tell observers, save, and stop when asked to.
 
-    Args:
-        step: makes one update when called.
-        epochs: how many epochs at most.
-        rules: see `events`.
-        observers: told about each step (`row` is None) and each check.
-        at: see `events`.
-        check_every: see `events`.
-        max_steps: see `events`.
-        save: called with the progress wherever a resume could begin; decides by itself whether to write.
-        stop: says whether the run is to end here.
-
-    Yields:
-        The events, after observers were told.
-
-    Returns:
-        Why the run ended.
+    The arguments of `events`; and `observers` are told about each step (`row` is None) and each check, `save` is called
+    with the progress wherever a resume could begin and decides by itself whether to write, and `stop` says whether the
+    run is to end here. The events are passed on after observers were told.
     """
     at = at or Progress()
     run = events(step, epochs, rules, at, check_every, max_steps)
@@ -198,13 +178,8 @@ def observed(
         if at.batch < step.batches:
             save(at)
             if at.epoch < epochs and at.reason is None and stop():
-                return interrupted(step.step)
+                return _interrupted(step.step)
         yield event
-
-
-def loop(*arguments: Any, **named: Any) -> StopReason:
-    """Train to the end; the arguments are those of `observed`."""
-    return drain(observed(*arguments, **named))
 
 
 def drain(
@@ -261,21 +236,26 @@ def released(
         run.close()
 
 
-def keep_best(step: Step, at: Progress) -> None:
-    """Copy the weights when the validation loss (or the training loss, without validation) is the smallest so far."""
+def is_best(rows: Sequence[Row], best_row: int) -> bool:
+    """Say whether the last row has a smaller validation loss (training loss, without validation) than the best one."""
 
     def value(row: Row) -> float:
         loss = row.get("validation_loss", row["loss"])
         return math.inf if loss is None or loss != loss else float(loss)
 
-    if at.best_row < 0 or value(at.rows[-1]) < value(at.rows[at.best_row]):
+    return best_row < 0 or value(rows[-1]) < value(rows[best_row])
+
+
+def _keep_best(step: _Step, at: Progress) -> None:
+    """Copy the weights when the last row is the best so far."""
+    if is_best(at.rows, at.best_row):
         at.best_row = len(at.rows) - 1
         weights = {name.removeprefix("model/"): t for name, t in step.state().items() if name.startswith("model/")}
         at.best = {name: t.detach().clone() for name, t in weights.items()}
 
 
 @contextmanager
-def stop_on_signal() -> Iterator[Callable[[], bool]]:
+def _stop_on_signal() -> Iterator[Callable[[], bool]]:
     """Turn the first SIGINT or SIGTERM into a request to stop after the present step; a second one ends at once."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():

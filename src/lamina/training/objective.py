@@ -1,6 +1,6 @@
 """What is minimized and what is reported: the loss of a task, with class weights, and its score."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -20,10 +20,15 @@ class Objective:
     Args:
         kind: "nll" (several classes, from logits), "bce" (two classes, one logit) or "mse" (real targets).
         weights: a weight for each class, with mean 1 over the training data; None weighs all alike.
+        smoothing: how much of a target all classes share.
+
+    >>> Objective("nll", smoothing=0.1).loss(torch.zeros(2, 3), torch.tensor([0, 2])).exp().item()
+    3.0
     """
 
     kind: str
     weights: Tensor | None = None
+    smoothing: float = 0.0
 
     counts_words: ClassVar[bool] = False
     """Whether the loss is a mean over steps that count, which only the device knows."""
@@ -38,9 +43,11 @@ class Objective:
                 return binary_cross_entropy(logits, labels)
             each = binary_cross_entropy_with_logits(logits, labels, reduction="none")
             return (self.weights.to(outputs)[targets] * each).mean()
-        if self.weights is None:
+        if self.weights is None and not self.smoothing:
             return negative_log_likelihood(outputs, targets)
-        return cross_entropy(outputs, targets, weight=self.weights.to(outputs), reduction="sum") / len(targets)
+        weights = None if self.weights is None else self.weights.to(outputs)
+        total = cross_entropy(outputs, targets, weights, reduction="sum", label_smoothing=self.smoothing)
+        return total / len(targets)
 
     def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the number of right answers, or the sum of squared errors."""
@@ -57,7 +64,7 @@ class Objective:
     @property
     def plain(self) -> "Objective":
         """The objective by which checks are judged: without smoothed targets."""
-        return self
+        return replace(self, smoothing=0.0)
 
     @property
     def metric(self) -> str:

@@ -15,8 +15,8 @@ from lamina.data.splits import Split
 from lamina.data.text.files import form_of
 from lamina.training.folder import slug
 from lamina.training.recipe import Recipe, option_names, with_options
-from lamina.training.tasks.fits import SEQUENCES, check_fit
-from lamina.training.tasks.kinds import task_of, wording_of
+from lamina.training.tasks.kinds import _wording_of, task_of
+from lamina.training.tasks.recommended import SEQUENCES, check_fit
 from lamina.training.tasks.task import Task
 from lamina.training.tasks.tokens import WORDING
 
@@ -92,7 +92,7 @@ def plan(
 
 def understood(split: Split, given: Mapping[str, Any]) -> tuple[Task, dict[str, Any], dict[str, Any]]:
     """Fit a task to data; return it, the options that are not about words, and those that are."""
-    wording = {key: value for key, value in given.items() if key in wording_of(split)}
+    wording = {key: value for key, value in given.items() if key in _wording_of(split)}
     rest = {key: value for key, value in given.items() if key not in wording}
     return task_of(split, **wording), rest, wording
 

@@ -1,10 +1,11 @@
 """How a network is trained, as frozen records that can be written to disk and varied by name.
 
-The records say *what*; `schedules`, `stopping`, `objective` and `step` do it. Every number has one flat name
+The records say *what*; `rates`, `stopping`, `objective` and `update` do it. Every number has one flat name
 (`learning_rate`, `penalty`, `clip`, ...), so that a command line, a search space and a file all speak the same words:
 see `with_options`.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 import torch
 
 from lamina._errors import ArgumentError, above, at_least, between, choice
+from lamina._types import Float, Tensor
 from lamina.data.augment import Augment
 
 
@@ -33,7 +35,7 @@ class GD:
 
 @dataclass(frozen=True)
 class SGD:
-    """Stochastic gradient descent: one example a step, drawn at random.
+    """Stochastic gradient descent: one example per step, drawn at random.
 
     Notes: N1.42 (§1.3, Alg. 3).
     """
@@ -86,7 +88,7 @@ class Adam:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the learning rate changes: `schedules.rates` turns it into one number a step.
+    """How the learning rate changes: `rates` turns it into one number per step.
 
     Notes: N1.40 (§1.3).
 
@@ -111,6 +113,37 @@ class Schedule:
         between("final", self.final, 0, 1)
         at_least("every", self.every, 1)
         between("factor", self.factor, 0, 1)
+
+
+def rates(schedule: Schedule, learning_rate: float, steps: int, steps_per_epoch: int) -> Float[Tensor, " step"]:
+    r"""Return the learning rate $\tau_k$ of every step k = 0, ..., K-1, in float64.
+
+    The rate rises linearly during the first `warmup` share of the steps, then follows its kind:
+    constant, cosine $\tau(f + (1-f)\,(1+\cos\pi p)/2)$ with p the share of the remaining steps, or $\tau\,q^{e}$
+    with e the number of drops so far.
+
+    Notes: N1.40 (§1.3).
+    Corrects: E16, rates mostly fall; warm-up is the rise the notes speak of.
+
+    Args:
+        schedule: what the rate does.
+        learning_rate: the rate $\tau$ that the schedule scales.
+        steps: the number K of all steps.
+        steps_per_epoch: how many of them make an epoch.
+
+    >>> rates(Schedule("warmup", warmup=0.5), 1.0, 4, 4).tolist()
+    [0.5, 1.0, 1.0, 1.0]
+    """
+    warmup = schedule.warmup or (0.3 if schedule.kind == "one-cycle" else 0.1 if schedule.kind == "warmup" else 0.0)
+    rising = round(warmup * steps)
+    k = torch.arange(steps, dtype=torch.float64)
+    progress = ((k - rising + 1) / max(1, steps - rising)).clamp(0, 1)
+    share = torch.ones_like(k)
+    if schedule.kind in ("cosine", "one-cycle"):
+        share = schedule.final + (1 - schedule.final) * (1 + torch.cos(math.pi * progress)) / 2
+    elif schedule.kind == "step":
+        share = schedule.factor ** ((k // steps_per_epoch) // schedule.every)
+    return learning_rate * torch.where(k < rising, (k + 1) / max(1, rising), share)
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,46 @@ from torch import nn
 from lamina._errors import RunError
 from lamina._types import Float, Num, Tensor
 from lamina.data.splits import Split
-from lamina.training.evaluate import Evaluation, evaluate
 from lamina.training.folder import RunFolder
 from lamina.training.objective import Objective
-from lamina.training.rebuild import rebuild
+from lamina.training.rebuild import rebuild, reload
 from lamina.training.stopping import Row, StopReason
 from lamina.training.tasks.kinds import read_task
 from lamina.training.tasks.task import Predictions, Task
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a network does on examples it has never seen.
+
+    Args:
+        examples: how many there were.
+        metrics: loss, accuracy, macro F1 and AUC; or loss, mean squared error, mean absolute error and R^2, for a
+            series also the errors against the naive forecast; or of words loss, perplexity and accuracy, for
+            translations the share of exact ones, BLEU and chrF.
+        openings: how often the test split was opened for this run; more than 1 means that it was looked at again.
+        confusion: how often each class (row) was taken for each (column).
+        per_class: precision, recall and F1 of each class.
+        calibration: how often predictions of some confidence were right.
+        worst: the mistakes made with the most confidence, with thumbnails of pictures; or the largest errors.
+        predictions: guess and confidence of every example, or target and output.
+        weights: the digest of the weights that were judged; other weights are another look at the test split.
+    """
+
+    examples: int
+    metrics: dict[str, float]
+    openings: int = 1
+    confusion: list[list[int]] | None = None
+    per_class: list[dict[str, Any]] | None = None
+    calibration: dict[str, Any] | None = None
+    worst: list[dict[str, Any]] | None = None
+    predictions: list[list[float]] | None = None
+    weights: str = ""
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in self.metrics.items())
+        again = "" if self.openings == 1 else f"; the test split was opened {self.openings} times"
+        return f"{values} on {self.examples} test examples{again}"
 
 
 @dataclass(frozen=True)
@@ -28,7 +61,7 @@ class Run:
         model: the network with its best weights, in evaluation mode.
         task: what was learned, and how inputs are prepared.
         objective: what was minimized.
-        rows: the history, one row a check.
+        rows: the history, one row per check.
         reason: why it ended.
         split: the data; None after `Run.load` until they are needed.
     """
@@ -81,7 +114,16 @@ class Run:
         Args:
             again: open the test split another time, which the record then says.
         """
-        return evaluate(self, again=again)
+        home = RunFolder(self.folder)
+        before = home.json("evaluation") if home.has("evaluation.json") else None
+        weights = home.weights_digest()
+        if before is not None and not again and before["weights"] == weights:
+            return Evaluation(**before)
+        test = (self.split or reload(home.config()["data"])).open_test()
+        openings = 1 + (before or {}).get("openings", 0)
+        result = Evaluation(**self.task.judge(self, test), openings=openings, weights=weights)
+        home.write_json("evaluation", vars(result))
+        return Evaluation(**home.json("evaluation"))
 
     @property
     def preprocess(self) -> Any:

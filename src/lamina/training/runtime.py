@@ -1,5 +1,6 @@
 """What a result depends on besides the code: device, threads, flags, versions; recorded and restored on resume."""
 
+import math
 import os
 import platform
 import sys
@@ -13,7 +14,10 @@ import torch
 from lamina import __version__
 from lamina._errors import ArgumentError, choice
 from lamina._processor import LIMIT, require_bfloat16
-from lamina.training.denormals import flushed
+from lamina.training._denormals import flushed
+
+THREAD_OPERATIONS = 20e6
+"""Floating point operations of an update that occupy one thread; with fewer, waiting for each other costs more."""
 
 STEPS = ("auto", "eager", "compiled", "captured")
 
@@ -51,6 +55,19 @@ class Runtime:
             raise ArgumentError(f"`device` {self.device!r} is not available on this machine: use 'cpu'.")
         if precision == "bfloat16" and self.device == "cpu":
             require_bfloat16()
+
+    def with_threads(self, work: float) -> "Runtime":
+        """Fill in the number of threads on the CPU, unless it is given: by a fixed rule from the work of an update.
+
+        Args:
+            work: how many floating point operations it takes.
+
+        >>> Runtime().with_threads(1e6).threads, Runtime(threads=3).with_threads(1e6).threads
+        (1, 3)
+        """
+        if self.threads or self.device != "cpu":
+            return self
+        return replace(self, threads=max(1, min(torch.get_num_threads(), math.ceil(work / THREAD_OPERATIONS))))
 
     @contextmanager
     def applied(self, precision: str = "float32") -> "Iterator[Runtime]":

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lamina.training.recipe import Stopping
@@ -35,82 +36,63 @@ def rules(stopping: Stopping) -> tuple[Rule, ...]:
 
     Notes: N1.37 (§1.3).
     """
-    made: list[Rule] = []
-    if stopping.max_steps is not None:
-        made.append(_max_steps(stopping.max_steps))
-    for name, words in (
-        ("gradient_norm", "the norm of the gradient"),
-        ("relative_step", "the relative step ‖θ⁺ − θ‖/‖θ‖"),
-        ("loss_below", "the training loss"),
-    ):
-        bound = getattr(stopping, name)
-        if bound is not None:
-            made.append(_below("loss" if name == "loss_below" else name, bound, name, words))
-    if stopping.relative_decrease is not None:
-        made.append(_decrease(stopping.relative_decrease))
-    if stopping.patience is not None:
-        made.append(_patience(stopping.patience))
-    return tuple(made)
+    asked = [(name, sentence, getattr(stopping, name)) for name, sentence in _SENTENCES.items()]
+    return tuple(_rule(name, partial(sentence, bound)) for name, sentence, bound in asked if bound is not None)
 
 
-def epochs_done(epochs: int) -> StopReason:
+def _rule(name: str, sentence: Callable[[Sequence[Row]], str | None]) -> Rule:
+    def rule(history: Sequence[Row]) -> StopReason | None:
+        said = sentence(history)
+        return None if said is None else StopReason(name, said)
+
+    return rule
+
+
+def _epochs_done(epochs: int) -> StopReason:
     """Give the reason of a run that went through all its epochs."""
     return StopReason("epochs", f"all {epochs} epochs were done")
 
 
-def interrupted(step: int) -> StopReason:
+def _interrupted(step: int) -> StopReason:
     """Give the reason of a run that a signal ended after `step` steps."""
     return StopReason("interrupted", f"interrupted after step {step}; everything up to there is saved")
 
 
-def _max_steps(bound: int) -> Rule:
-    def rule(history: Sequence[Row]) -> StopReason | None:
-        if history[-1]["step"] >= bound:
-            return StopReason("max_steps", f"the maximum of {bound} steps was reached")
+def _max_steps(bound: int, history: Sequence[Row]) -> str | None:
+    return f"the maximum of {bound} steps was reached" if history[-1]["step"] >= bound else None
+
+
+def _below(column: str, words: str, bound: float, history: Sequence[Row]) -> str | None:
+    value = history[-1].get(column)
+    return f"{words}, {value:.3g}, fell below {bound:g}" if value is not None and value < bound else None
+
+
+def _decrease(bound: float, history: Sequence[Row]) -> str | None:
+    losses = [row["loss"] for row in history[-2:]]
+    if len(losses) < 2 or None in losses:
         return None
-
-    return rule
-
-
-def _below(column: str, bound: float, name: str, words: str) -> Rule:
-    def rule(history: Sequence[Row]) -> StopReason | None:
-        value = history[-1].get(column)
-        if value is not None and value < bound:
-            return StopReason(name, f"{words}, {value:.3g}, fell below {bound:g}")
+    decrease = (losses[0] - losses[1]) / max(abs(losses[0]), math.ulp(0.0))
+    if not 0 <= decrease < bound:
         return None
+    return f"the loss fell by only {decrease:.3g} of itself between two checks, less than {bound:g}"
 
-    return rule
 
-
-def _decrease(bound: float) -> Rule:
-    def rule(history: Sequence[Row]) -> StopReason | None:
-        if len(history) < 2:
-            return None
-        before, now = history[-2]["loss"], history[-1]["loss"]
-        if before is None or now is None:
-            return None
-        decrease = (before - now) / max(abs(before), math.ulp(0.0))
-        if 0 <= decrease < bound:
-            return StopReason(
-                "relative_decrease",
-                f"the loss fell by only {decrease:.3g} of itself between two checks, less than {bound:g}",
-            )
+def _patience(checks: int, history: Sequence[Row]) -> str | None:
+    losses = [row.get("validation_loss") for row in history]
+    values = [math.inf if loss is None else loss for loss in losses]
+    best = values.index(min(values))
+    if len(values) - 1 - best < checks:
         return None
+    found = f"the best was {values[best]:.4g} at step {history[best]['step']}"
+    return f"the validation loss did not improve in {checks} checks; {found}"
 
-    return rule
 
-
-def _patience(checks: int) -> Rule:
-    def rule(history: Sequence[Row]) -> StopReason | None:
-        losses = [row.get("validation_loss") for row in history]
-        values = [math.inf if loss is None else loss for loss in losses]
-        best = values.index(min(values))
-        if len(values) - 1 - best >= checks:
-            return StopReason(
-                "patience",
-                f"the validation loss did not improve in {checks} checks; "
-                f"the best was {values[best]:.4g} at step {history[best]['step']}",
-            )
-        return None
-
-    return rule
+_SENTENCES: dict[str, Callable[[Any, Sequence[Row]], str | None]] = {
+    "max_steps": _max_steps,
+    "gradient_norm": partial(_below, "gradient_norm", "the norm of the gradient"),
+    "relative_step": partial(_below, "relative_step", "the relative step ‖θ⁺ − θ‖/‖θ‖"),
+    "loss_below": partial(_below, "loss", "the training loss"),
+    "relative_decrease": _decrease,
+    "patience": _patience,
+}
+"""What each number of a `Stopping` record says once it is reached, else None."""

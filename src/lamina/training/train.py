@@ -8,9 +8,8 @@ from torch import nn
 from lamina._errors import at_least
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
-from lamina.training.diagnosis import remembered
 from lamina.training.executors.choose import learner
-from lamina.training.fit import ready
+from lamina.training.fit import _ready
 from lamina.training.loop import Event, Progress, released
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
@@ -60,9 +59,9 @@ def train(
     if every is not None:
         at_least("every", every, 1)
     recipe = recipe or Recipe()
-    task, runtime = ready(model, data, recipe, runtime)
+    task, runtime = _ready(model, data, recipe, runtime)
     with runtime.applied(recipe.precision) as used:
         step = learner(model, task, recipe, replace(used, step=executor or used.step))
     at = at or Progress()
     at.totals, at.kind = step.totals, step.kind
-    return (yield from released(remembered(step, recipe, at), runtime, recipe.precision, every))
+    return (yield from released(step.trained(at), runtime, recipe.precision, every))

@@ -16,6 +16,7 @@ from lamina._errors import ArgumentError
 from lamina._types import Tensor
 from lamina.functional.losses import penalty
 from lamina.training.recipe import Recipe
+from lamina.training.tasks.feed import Feed
 
 Grads = Sequence[Tensor | None]
 """The gradients of the parameters in their order; None for one that the loss does not depend on."""
@@ -26,52 +27,27 @@ class Loss(Protocol):
     """What an update asks of an objective."""
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss of a batch, or one a member."""
-        ...
+        """Return the mean loss of a batch, or one per member."""
 
     def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum of the scores of a batch, or one a member."""
-        ...
+        """Return the sum of the scores of a batch, or one per member."""
 
     def count(self, targets: Tensor) -> int | Tensor:
         """Return over how many things the loss is a mean; a tensor where only the device knows."""
-        ...
 
 
 @runtime_checkable
-class Feed(Protocol):
-    """What an update asks of a feed; see `tasks.feed.Feed`."""
-
-    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Call a network with a batch."""
-        ...
-
-    def carry(self) -> None:
-        """Keep what the next update needs of this one."""
-        ...
-
-
-@runtime_checkable
-class Change(Protocol):
+class _Change(Protocol):
     """Moves the parameters along their gradients."""
 
     def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
-        """Change the parameters in place.
-
-        Args:
-            grads: the gradients.
-            loss: the loss of the batch without a penalty, where it is known.
-            again: computes it once more, at the present parameters.
-        """
-        ...
+        """Change the parameters in place."""
 
     def forget(self) -> None:
         """Forget the gradients of the update before."""
-        ...
 
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
-        ...
 
 
 class Update:
@@ -93,12 +69,12 @@ class Update:
         feed: Feed,
         objective: Loss,
         recipe: Recipe,
-        change: Change,
+        change: _Change,
         differentiate: "Differentiate | None" = None,
         members: int = 1,
     ) -> None:
         self.model, self.feed, self.objective, self.recipe, self.change = model, feed, objective, recipe, change
-        self.differentiate = differentiate or by_autograd
+        self.differentiate = differentiate or _by_autograd
         self.params = [p for p in model.parameters() if p.requires_grad]
         device = self.params[0].device if self.params else torch.device("cpu")
         self.loss_sum, self.score_sum, self.counted, self.ever = (
@@ -154,7 +130,7 @@ class Update:
 Differentiate = Callable[[Update, Tensor, Tensor], tuple[Tensor, Tensor | None, Grads]]
 
 
-def by_autograd(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Grads]:
+def _by_autograd(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Grads]:
     """Let torch differentiate; the gradients are left in the parameters, where observers look for them."""
     outputs, loss = update.forward(update.model, inputs, targets)
     total = loss + update.penalty(update.params) if update.penalized else loss

@@ -6,13 +6,12 @@ checkpoint is written.
 """
 
 import json
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
-from lamina.training.files import append_line, finite, write
+from lamina.training.files import _append_line, finite, write
 from lamina.training.folder import RunFolder
 from lamina.training.loop import Event
 
@@ -29,56 +28,41 @@ class Watcher(Protocol):
 
     def __call__(self, event: Event) -> None:
         """Hear about a step or a check, as all observers do."""
-        ...
 
     def attach(self, model: nn.Module) -> None:
         """Get to know the network."""
-        ...
 
     def due(self, step: int) -> bool:
         """Say whether to look at the update that follows after `step` updates."""
-        ...
 
     def looking(self) -> AbstractContextManager[None]:
         """Measure the update that is made inside, without a question to the host, into tensors that stay."""
-        ...
 
     def keep(self, step: int) -> None:
         """Keep what was measured in update number `step`, without a question to the host."""
-        ...
 
     def read(self) -> None:
         """Bring what was kept to the host."""
-        ...
 
 
-class WatchedRows:
-    """The last observer: writes what the watchers found into the folder of the run.
+class _WatchedRows:
+    """An observer that writes what a watcher found into the folder of the run."""
 
-    Args:
-        home: the folder.
-        watchers: whose rows.
-        step: where the run begins; later rows, which a killed run left, are taken away.
-    """
-
-    def __init__(self, home: RunFolder, watchers: Sequence[Watcher], step: int) -> None:
-        self._places = [(watcher, home.path / watcher.file) for watcher in watchers]
-        self._written = [len(watcher.rows) for watcher in watchers]
-        for _, path in self._places:
-            if path.is_file():
-                text = path.read_text(encoding="utf-8")
-                lines = text[: text.rfind("\n") + 1].splitlines()
-                kept = [line for line in lines if json.loads(line)["step"] <= step]
-                write(path, "".join(line + "\n" for line in kept).encode())
+    def __init__(self, home: RunFolder, watcher: Watcher, step: int) -> None:
+        self._watcher, self._path, self._written = watcher, home.path / watcher.file, len(watcher.rows)
+        if self._path.is_file():
+            text = self._path.read_text(encoding="utf-8")
+            lines = text[: text.rfind("\n") + 1].splitlines()
+            kept = [line for line in lines if json.loads(line)["step"] <= step]
+            write(self._path, "".join(line + "\n" for line in kept).encode())
 
     def flush(self) -> None:
-        """Read what the watchers kept and append it."""
-        for place, (watcher, path) in enumerate(self._places):
-            watcher.read()
-            new = watcher.rows[self._written[place] :]
-            if new:
-                append_line(path, "\n".join(json.dumps(finite(row)) for row in new))
-            self._written[place] = len(watcher.rows)
+        """Read what the watcher kept and append it."""
+        self._watcher.read()
+        new = self._watcher.rows[self._written :]
+        if new:
+            _append_line(self._path, "\n".join(json.dumps(finite(row)) for row in new))
+        self._written = len(self._watcher.rows)
 
     def __call__(self, event: Event) -> None:
         """Write at each check."""

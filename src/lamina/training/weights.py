@@ -25,17 +25,8 @@ _KINDS = "the folder of a run, a .safetensors file, or a .pt or .pth file that h
 
 
 @dataclass(frozen=True)
-class Matched:
-    """What became of the tensors of a file and of a network.
-
-    Args:
-        source: where the tensors came from.
-        loaded: name and shape agreed.
-        missing: in the network, not in the file; they start anew.
-        unexpected: in the file, not in the network; they were not used.
-        reshaped: of a layer that has another size in the file; the layer starts anew as a whole.
-        partly: weights of recurrent cells for inputs of another size; their columns on the state were loaded.
-    """
+class _Matched:
+    """What became of the tensors of a file and of a network."""
 
     source: str
     loaded: tuple[str, ...]
@@ -58,7 +49,7 @@ class Matched:
         return "; ".join(parts)
 
 
-def load_weights(model: nn.Module, path: str | Path) -> Matched:
+def load_weights(model: nn.Module, path: str | Path) -> _Matched:
     """Copy trained weights into a network wherever name and shape agree, and say what agreed.
 
     A file is recognized by its content. torch's own files are read with `weights_only`, which executes nothing; names
@@ -96,7 +87,7 @@ def load_weights(model: nn.Module, path: str | Path) -> Matched:
     _check_architecture(model, path, fit)
     _check_finite(own, path, {name: tensors[name] for name in (*fit.whole, *fit.partly)})
     fill(model, tensors, fit)
-    return Matched(path.name, fit.whole, missing, fit.unexpected, fit.reshaped, fit.partly)
+    return _Matched(path.name, fit.whole, missing, fit.unexpected, fit.reshaped, fit.partly)
 
 
 def prepare_transfer(

@@ -22,7 +22,7 @@ from lamina.functional.losses import negative_log_likelihood
 from lamina.pages.work.races import paced
 from lamina.training.loop import Progress
 from lamina.training.recipe import Adam, Clip, Recipe, Schedule, Stopping
-from lamina.training.texts import continue_text
+from lamina.training.tasks.texts import continue_text
 from lamina.training.train import train
 
 SOURCES = ("english", "german", "code", "shakespeare", "own")

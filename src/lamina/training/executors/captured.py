@@ -21,8 +21,8 @@ from lamina.kernels import small_networks as kernels
 from lamina.kernels.small_networks import Kernels
 from lamina.layers.dropout import load_run_state_, run_state
 from lamina.layers.half_weights import HalfWeights
-from lamina.training.change import Moving
-from lamina.training.executors.eager import Eager
+from lamina.training.change import _Moving
+from lamina.training.executors._eager import Eager
 from lamina.training.executors.recording import Graphs
 from lamina.training.executors.small import SmallLayers, small
 from lamina.training.fused import FusedAdam, FusedSGD
@@ -33,7 +33,7 @@ from lamina.training.tasks.feed import Feed
 from lamina.training.update import Grads, Update
 
 
-class Captured:
+class _Captured:
     """Replays updates; results agree with eager ones within rounding.
 
     Order, place in it, number of the step and learning rates are device tensors, so that the recorded work takes no
@@ -282,13 +282,13 @@ def _device_optimizer(recipe: Recipe, params: list[nn.Parameter], ours: Kernels 
     return FusedSGD(params, rate, momentum, nesterov)
 
 
-def why_not(feed: Feed, recipe: Recipe) -> str:
+def _why_not(feed: Feed, recipe: Recipe) -> str:
     """Say why an update cannot be recorded; empty when nothing is known against it.
 
     >>> from lamina.data.preprocess import Preprocess
     >>> from lamina.data.synthetic import moons
     >>> data, recipe = moons(20), Recipe(GD(line_search=True))
-    >>> why_not(Feed(Preprocess.fit(data).source(data), recipe), recipe)
+    >>> _why_not(Feed(Preprocess.fit(data).source(data), recipe), recipe)
     'a line search asks after each trial whether the loss fell'
     """
     if isinstance(recipe.optimizer, GD) and recipe.optimizer.line_search:
@@ -303,24 +303,16 @@ def why_not(feed: Feed, recipe: Recipe) -> str:
 
 
 def captured(model: nn.Module, feed: Feed, validation: Source | None, objective: Objective, recipe: Recipe) -> Learner:
-    """Record the update of a network; where that fails, run it eagerly, with the reason.
-
-    Args:
-        model: the network, on a CUDA device.
-        feed: the training examples.
-        validation: the validation examples, or None.
-        objective: what is minimized.
-        recipe: how.
-    """
+    """Record the update of a network; where that fails, run it eagerly, with the reason."""
     if feed.device.type != "cuda":
         raise ArgumentError(
             f"a captured step needs device='cuda', got {feed.device.type!r}: use step='auto' or 'eager'."
         )
-    reason = why_not(feed, recipe)
+    reason = _why_not(feed, recipe)
     if not reason:
         before = {name: t.clone() for name, t in run_state(model).items()}
         try:
-            return capture(model, feed, validation, objective, recipe)
+            return _capture(model, feed, validation, objective, recipe)
         except RuntimeError as error:  # the model asks the host in the middle, or does what no graph can hold
             reason = f"the network cannot be captured ({str(error).splitlines()[0]})"
             load_run_state_(model, before)
@@ -329,10 +321,10 @@ def captured(model: nn.Module, feed: Feed, validation: Source | None, objective:
     return Learner(model, feed, validation, objective, recipe, partial(Eager, reason=reason))
 
 
-def capture(model: nn.Module, feed: Feed, validation: Source | None, objective: Objective, recipe: Recipe) -> Learner:
+def _capture(model: nn.Module, feed: Feed, validation: Source | None, objective: Objective, recipe: Recipe) -> Learner:
     """Record the update of a network, or raise."""
     single = recipe.precision != "float64" and feed.gathers
     ours = kernels.load(torch.cuda.current_device()) if single else None
     params = [p for p in model.parameters() if p.requires_grad]
-    change = Moving(params, recipe, _device_optimizer(recipe, params, ours))
-    return Learner(model, feed, validation, objective, recipe, partial(Captured, ours=ours), change)
+    change = _Moving(params, recipe, _device_optimizer(recipe, params, ours))
+    return Learner(model, feed, validation, objective, recipe, partial(_Captured, ours=ours), change)

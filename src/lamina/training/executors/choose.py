@@ -1,16 +1,25 @@
-"""Choose how updates are executed: what was asked for, or the best for device, task and length of the run."""
+"""Choose how updates are executed: what was asked for, or the best for device, task and length of the run.
+
+Fixed rules decide wherever they can, so that short runs depend on nothing that was measured.
+"""
 
 from torch import nn
 
 from lamina.layers.memory_format import to_channels_last
+from lamina.training.executors._tuning import tuned
 from lamina.training.executors.captured import captured
 from lamina.training.executors.compiled import compiled
 from lamina.training.executors.small import few_channels
-from lamina.training.executors.tuning import tuned
 from lamina.training.learner import Learner
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.task import Task
+
+OVERHEAD, SPEED = 1e-4, 2e10
+"""Of the fixed estimate: seconds an update takes at least, and operations a second beyond that."""
+
+SHORT = 30.0
+"""Estimated seconds up to which a run is eager without any measurement."""
 
 
 def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> Learner:
@@ -35,4 +44,9 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
         return compiled(*parts)
     if runtime.step == "captured" or (runtime.step == "auto" and feed.device.type == "cuda"):
         return captured(*parts)
-    return Learner(*parts) if runtime.step == "eager" else tuned(*parts, task.look(model).operations)
+    updates = recipe.epochs * feed.batches
+    updates = min(updates, recipe.stopping.max_steps or updates)
+    seconds = updates * (OVERHEAD + task.look(model).operations * feed.batch_size / SPEED)
+    if runtime.step == "eager" or not feed.gathers or seconds < SHORT:
+        return Learner(*parts)
+    return tuned(*parts, updates)

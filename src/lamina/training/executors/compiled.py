@@ -23,8 +23,8 @@ from lamina.data.source import Source
 from lamina.functional import optimizers as pure
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import Params, State, proximal_threshold, soft_threshold
-from lamina.training.change import Moving, measured
-from lamina.training.executors.eager import Eager
+from lamina.training.change import _Moving, measured
+from lamina.training.executors._eager import Eager
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
@@ -42,7 +42,7 @@ _NUMBERS = count()
 MOMENTS = {"adam": ("exp_avg", "exp_avg_sq"), "momentum": ("momentum_buffer",), "gd": ()}
 
 
-class Compiled:
+class _Compiled:
     """Updates through `torch.compile`; results agree with eager ones within rounding.
 
     The last update before a look at the run is made eagerly: it may have fewer examples, and it leaves the gradients
@@ -60,8 +60,8 @@ class Compiled:
         self._update = copy.copy(learner.update)
         self._update.differentiate = partial(_functionally, params, dict(model.named_buffers()))
         table = torch.tensor(learner.rates, dtype=torch.float64)
-        self._update.change = PureMoving(learner.change, params, self._count, table)
-        whole = MethodType(_copy(Compiled._make), self)
+        self._update.change = _PureMoving(learner.change, params, self._count, table)
+        whole = MethodType(_copy(_Compiled._make), self)
         self._whole = torch.compile(whole, backend=self.backend, fullgraph=True, dynamic=False)
 
     def begin(self, step: int) -> None:
@@ -113,17 +113,10 @@ def _functionally(
     return outputs, loss, list(grads.values())
 
 
-class PureMoving:
-    """Moves parameters by the pure updates of `functional.optimizers`, in the tensors of another change.
+class _PureMoving:
+    """Moves parameters by the pure updates of `functional.optimizers`, in the tensors of another change."""
 
-    Args:
-        change: whose moments are used and whose recipe is followed.
-        params: what to change, by name.
-        step: counts the updates.
-        table: the learning rate of each.
-    """
-
-    def __init__(self, change: Moving, params: Params, step: Tensor, table: Tensor) -> None:
+    def __init__(self, change: _Moving, params: Params, step: Tensor, table: Tensor) -> None:
         self.recipe, self.params, self._count, self._table, self._norms = (
             change.recipe,
             params,
@@ -192,13 +185,13 @@ def _hyper(record: Any, rate: Tensor) -> Any:
     return pure.Momentum(rate, record.momentum) if getattr(record, "momentum", 0) else pure.GradientDescent(rate)
 
 
-def why_not(model: nn.Module, feed: Feed, recipe: Recipe) -> str:
+def _why_not(model: nn.Module, feed: Feed, recipe: Recipe) -> str:
     """Say why an update is not compiled; empty when nothing is known against it.
 
     >>> from lamina.data.preprocess import Preprocess
     >>> from lamina.data.synthetic import moons
     >>> data = moons(20)
-    >>> why_not(nn.LSTM(2, 2), Feed(Preprocess.fit(data).source(data), Recipe()), Recipe())
+    >>> _why_not(nn.LSTM(2, 2), Feed(Preprocess.fit(data).source(data), Recipe()), Recipe())
     'the network repeats a layer over time, which a compiler would unroll'
     """
     if shutil.which("g++") is None:
@@ -220,22 +213,14 @@ def why_not(model: nn.Module, feed: Feed, recipe: Recipe) -> str:
 
 
 def compiled(model: nn.Module, feed: Feed, validation: Source | None, objective: Objective, recipe: Recipe) -> Learner:
-    """Compile the update of a network by making one; where that fails, run it eagerly, with the reason.
-
-    Args:
-        model: the network, on the CPU.
-        feed: the training examples.
-        validation: the validation examples, or None.
-        objective: what is minimized.
-        recipe: how.
-    """
+    """Compile the update of a network by making one; where that fails, run it eagerly, with the reason."""
     if feed.device.type != "cpu":
         raise ArgumentError(
             f"a compiled step needs device='cpu', got {feed.device.type!r}: use step='auto' or 'captured'."
         )
-    reason = why_not(model, feed, recipe)
+    reason = _why_not(model, feed, recipe)
     if not reason:
-        learner = Learner(model, feed, validation, objective, recipe, Compiled)
+        learner = Learner(model, feed, validation, objective, recipe, _Compiled)
         before = {name: value.clone() for name, value in learner.state().items()}
         try:
             learner.begin(0)

@@ -1,1 +1,1 @@
-"""What is learned from data of a kind: one file a kind; `kinds` has the table."""
+"""What is learned from data of a kind: one file per kind; `kinds` has the table."""

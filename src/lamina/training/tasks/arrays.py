@@ -27,16 +27,13 @@ from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.data.tables import read_rows
 from lamina.functional.activations import probabilities
-from lamina.training.look import with_threads
 from lamina.training.objective import Objective, choose
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.tasks.answers import judge_classes, judge_numbers
-from lamina.training.tasks.batches import as_read
-from lamina.training.tasks.feed import batch_size
-from lamina.training.tasks.fits import SEQUENCES
-from lamina.training.tasks.recommended import network_options, recommend, recommend_series, series_options
-from lamina.training.tasks.task import Choice, Predictions, Task, on_device
+from lamina.training.tasks._answers import judge_classes, judge_numbers
+from lamina.training.tasks.feed import as_read, batch_size
+from lamina.training.tasks.recommended import SEQUENCES, _recommend_series, _series_options, network_options, recommend
+from lamina.training.tasks.task import Predictions, Task, _Choice, _on_device
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
@@ -72,7 +69,7 @@ class Arrays(Task):
 
     def for_network(self, model: nn.Module) -> "Arrays":
         """Give the task with examples of the shape that a network takes."""
-        shape = None if reads_sequences(model) else getattr(getattr(model, "config", None), "inputs", None)
+        shape = None if _reads_sequences(model) else getattr(getattr(model, "config", None), "inputs", None)
         if self._given is not None or shape is None:
             return self
         wanted = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -84,14 +81,14 @@ class Arrays(Task):
     def sizes(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Choose the sizes of an architecture, unless they are given."""
         if name in SEQUENCES:
-            return series_options(name, self.spec, given)
+            return _series_options(name, self.spec, given)
         prepared = self.preprocess.inputs if self.spec.kind == "table" else self.spec.inputs
         return network_options(name, self.spec, prepared, dict(given))
 
-    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
         """Choose a recipe for an architecture of some sizes."""
         examples = len(self.split.train)
-        return recommend_series(examples) if name in SEQUENCES else recommend(name, self.spec, examples, dict(sizes))
+        return _recommend_series(examples) if name in SEQUENCES else recommend(name, self.spec, examples, dict(sizes))
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
         """Say whether pictures are scaled."""
@@ -106,7 +103,7 @@ class Arrays(Task):
             work = self.look(model).operations * batch_size(recipe, len(self.split.train))
         except Exception:  # the objective that is chosen next says what does not fit
             return runtime
-        return with_threads(runtime, work)
+        return runtime.with_threads(work)
 
     def example(self, model: nn.Module) -> tuple[Tensor, ...]:
         """Give one prepared example."""
@@ -132,7 +129,9 @@ class Arrays(Task):
                 f"build it with outputs={spec.outputs}."
             )
         train = self.split.train
-        return on_device(choose(spec.task, given, recipe.loss, recipe.class_weights, all_targets(train)), model, recipe)
+        return _on_device(
+            choose(spec.task, given, recipe.loss, recipe.class_weights, all_targets(train)), model, recipe
+        )
 
     def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
         """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
@@ -228,7 +227,7 @@ class Arrays(Task):
             what = f"{path.name} is not a table ({', '.join(TABLES)})"
             raise DataError(f"{what}, but the run was trained on a {spec.kind}.")
         if spec.kind == "series":
-            return (path.name,), last_window(path, spec)[None]
+            return (path.name,), _last_window(path, spec)[None]
         rows = read_rows(path, spec)
         return tuple(map(str, range(1, len(rows) + 1))), rows
 
@@ -236,7 +235,7 @@ class Arrays(Task):
         """Give what a report shows of an example: a small picture, or its values by name."""
         spec = self.spec
         if spec.kind == "image":
-            return {"picture": thumbnail(example)}
+            return {"picture": _thumbnail(example)}
         if spec.kind == "series":
             last = zip(spec.features, example[-1], strict=False)
             return {"values": {f"last {name}": round(float(x), 6) for name, x in last}}
@@ -245,12 +244,12 @@ class Arrays(Task):
         return {"values": {name: _cell(spec, j, value) for j, (name, value) in enumerate(values)}}
 
 
-def reads_sequences(model: nn.Module) -> bool:
+def _reads_sequences(model: nn.Module) -> bool:
     """Say whether a network is one of the recurrent ones, whose number of inputs is that of a step."""
     return isinstance(model, OneToMany | ManyToOne | ManyToMany | EncoderDecoder)
 
 
-def last_window(path: Path, spec: Spec) -> Float[Tensor, "time feature"]:
+def _last_window(path: Path, spec: Spec) -> Float[Tensor, "time feature"]:
     """Read the last moments of a series, as many as a network was trained to look back."""
     data = load_series(path, window=1)
     if data.spec.features != spec.features:
@@ -281,7 +280,7 @@ def _cell(spec: Spec, column: int, value: float) -> Any:
     return levels[int(value)] if levels else round(value, 6)
 
 
-def thumbnail(image: Tensor) -> str:
+def _thumbnail(image: Tensor) -> str:
     """Encode a picture as a small PNG in a data address, for a report that needs no other file."""
     from PIL import Image
 

@@ -5,10 +5,10 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from lamina._types import Tensor
+from lamina._types import Int, Tensor
 from lamina.data.source import Source
+from lamina.functional.optimizers import sample_indices
 from lamina.training.objective import Objective
-from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Recipe
 
 CHECK_BATCH = 1000
@@ -21,10 +21,41 @@ def batch_size(recipe: Recipe, examples: int) -> int:
     return 1 if isinstance(recipe.optimizer, SGD) else min(recipe.batch_size, examples)
 
 
-def steps_per_epoch(recipe: Recipe, examples: int) -> int:
+def _steps_per_epoch(recipe: Recipe, examples: int) -> int:
     """Return how many updates make an epoch; the last batch of a shuffled epoch may be shorter."""
     size = batch_size(recipe, examples)
     return -(-examples // size) if recipe.sampling == "epoch" else max(1, examples // size)
+
+
+def epoch_order(examples: int, batch_size: int, sampling: str, seed: int, epoch: int) -> Int[Tensor, " position"]:
+    """Return the indices of one epoch; consecutive runs of `batch_size` are its batches.
+
+    Notes: N1.42, N1.45 (§1.3, Alg. 3, 4).
+    Corrects: E17, the notes leave open whether indices are drawn with or without replacement; here it has a name.
+
+    Args:
+        examples: how many training examples there are.
+        batch_size: how many make a batch.
+        sampling: "epoch" walks through a new permutation, with a shorter last batch; "with-replacement" and
+            "without-replacement" draw every batch independently, as Alg. 4 does.
+        seed: which experiment.
+        epoch: which epoch.
+
+    >>> sorted(epoch_order(5, 2, "epoch", seed=0, epoch=3).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    generator = torch.Generator().manual_seed((seed * 2**31 + epoch) % 2**63)
+    if sampling == "epoch":
+        return torch.randperm(examples, generator=generator)
+    draws = max(1, examples // batch_size)
+    if sampling == "with-replacement" or batch_size == 1:
+        return sample_indices(examples, draws * batch_size, generator, replacement=True)
+    return torch.cat([sample_indices(examples, batch_size, generator) for _ in range(draws)])
+
+
+def as_read(inputs: Tensor, dtype: torch.dtype) -> Tensor:
+    """Give real inputs the type of the network; words stay whole numbers."""
+    return inputs.to(dtype) if inputs.is_floating_point() else inputs
 
 
 class Feed:
@@ -37,7 +68,7 @@ class Feed:
 
     def __init__(self, source: Source, recipe: Recipe) -> None:
         self.source, self.recipe = source, recipe
-        self.batch_size, self.batches = batch_size(recipe, len(source)), steps_per_epoch(recipe, len(source))
+        self.batch_size, self.batches = batch_size(recipe, len(source)), _steps_per_epoch(recipe, len(source))
         # Alg. 3 draws every example independently.
         independent = isinstance(recipe.optimizer, SGD) and recipe.sampling == "epoch"
         self.sampling = "with-replacement" if independent else recipe.sampling
@@ -76,7 +107,7 @@ class Feed:
 
     def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
         """Call a network with a batch."""
-        return cast(Tensor, model(inputs.to(self.recipe.dtype)))
+        return cast(Tensor, model(as_read(inputs, self.recipe.dtype)))
 
     def at(self, step: int | Tensor) -> None:
         """Hear which update comes next: a number, or a tensor that counts on the device."""

@@ -1,4 +1,4 @@
-"""What is learned from data of a kind, one file a kind; a new kind is a file, a row in `KINDS` and a test."""
+"""What is learned from data of a kind, one file per kind; a new kind is a file, a row in `KINDS` and a test."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,19 +9,19 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.tokens import TextPreprocess
+from lamina.training.tasks._descriptions import Descriptions
+from lamina.training.tasks._pairs import Pairs
+from lamina.training.tasks._running import RunningText
 from lamina.training.tasks.arrays import Arrays
-from lamina.training.tasks.descriptions import Descriptions
-from lamina.training.tasks.pairs import Pairs
-from lamina.training.tasks.running import RunningText
 from lamina.training.tasks.task import Task
-from lamina.training.tasks.tokens import Texts, Tokens
+from lamina.training.tasks.tokens import _Texts, _Tokens
 
 KINDS: tuple[tuple[str | None, str | None, type[Task], Any], ...] = (
     (None, "description", Descriptions, DescriptionPreprocess),
     ("pairs", None, Pairs, TextPreprocess),
     ("text", "language", RunningText, TextPreprocess),
-    ("text", None, Texts, TextPreprocess),
-    ("tokens", None, Tokens, Preprocess),
+    ("text", None, _Texts, TextPreprocess),
+    ("tokens", None, _Tokens, Preprocess),
     (None, None, Arrays, Preprocess),
 )
 """Kind and task of the data, what is learned from them, and how they are prepared; the first that fits counts."""
@@ -57,7 +57,7 @@ def task_of(data: Dataset | Split | Task, *, preprocess: Any = None, seed: int =
     return kind(preprocess, split) if preprocess is not None else kind.fit(split, **wording)
 
 
-def wording_of(data: Split) -> tuple[str, ...]:
+def _wording_of(data: Split) -> tuple[str, ...]:
     """Name the options that say how texts become tokens; none for data that are no texts."""
     return _row(data.train.spec)[0].wording
 

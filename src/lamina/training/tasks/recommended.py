@@ -1,4 +1,4 @@
-"""What `lamina train ARCH` does when nothing is said: sizes that fit the data, and a recipe with its reason."""
+"""What `lamina train ARCH` does when nothing is said: which data fit, sizes for them, and a recipe with its reason."""
 
 import math
 from collections.abc import Mapping
@@ -12,8 +12,49 @@ from lamina.architectures.table import Entry
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
-from lamina.training.tasks.fits import SEQUENCES, check_fit
-from lamina.training.tasks.task import Choice
+from lamina.training.tasks.task import _Choice
+
+SEQUENCES = ("one-to-many", "many-to-one", "many-to-many", "seq2seq")
+"""The architectures that read or write sequences."""
+
+FITTING = {
+    ("text", "classification"): ("many-to-one", "texts with labels"),
+    ("text", "regression"): ("many-to-one", "texts with numbers"),
+    ("text", "language"): ("many-to-many", "a running text"),
+    ("pairs", "translation"): ("seq2seq", "pairs of texts"),
+    ("tokens", "classification"): ("many-to-one", "rows of tokens with a label each"),
+    ("tokens", "tagging"): ("many-to-many", "rows of tokens with a label at every step"),
+    ("series", "regression"): ("many-to-one", "a series with values to forecast"),
+    ("series", "structured"): ("many-to-many", "a series with an answer at every step"),
+    ("image", "description"): ("one-to-many", "pictures with a text to write"),
+    ("table", "description"): ("one-to-many", "rows of a table with a text to write"),
+    ("vector", "description"): ("one-to-many", "vectors with a text to write"),
+}
+"""Which recurrent architecture fits data of a kind and a task, and what such data are."""
+
+
+def check_fit(name: str, spec: Spec) -> None:
+    """Raise unless an architecture fits the data, naming one that does.
+
+    >>> check_fit("fnn", Spec("pairs", "translation", (9,), 1))
+    Traceback (most recent call last):
+    lamina._errors.ArgumentError: fnn does not read pairs of texts: use seq2seq.
+    """
+    fits, what = FITTING.get((spec.kind, spec.task), ("", ""))
+    if not fits:
+        if name == "one-to-many":
+            raise ArgumentError(
+                f"one-to-many writes a text for each thing, but the data of kind {spec.kind!r} have no texts to learn "
+                "from: choose another architecture, or a table with a column of text and --read kind=descriptions."
+            )
+        if name in SEQUENCES:
+            raise ArgumentError(
+                f"{name} reads sequences, but the data are of kind {spec.kind!r}: choose another architecture, or say "
+                "how to read a table with --read kind=series or kind=text."
+            )
+        return
+    if name != fits and (name in SEQUENCES or spec.kind != "series"):
+        raise ArgumentError(f"{name} does not read {what}: use {fits}.")
 
 
 def network_options(name: str, spec: Spec, prepared: tuple[int, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -29,10 +70,7 @@ def network_options(name: str, spec: Spec, prepared: tuple[int, ...], given: dic
     {'outputs': 10, 'inputs': (1, 28, 28)}
     """
     entry = find(name)
-    if name in SEQUENCES:
-        raise ArgumentError(
-            f"{name} reads sequences, but the data are of kind {spec.kind!r}: choose another architecture."
-        )
+    check_fit(name, spec)
     if name == "logic-gate":
         raise ArgumentError("logic-gate has its weights given and does not train: train fnn on --data xor instead.")
     config = getattr(import_module(entry.module), entry.config)
@@ -67,7 +105,7 @@ def _picture(entry: Entry, spec: Spec, default: tuple[int, ...]) -> dict[str, An
     return {"inputs": (channels, height, width)}
 
 
-def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> Choice:
+def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> _Choice:
     """Choose a recipe for an architecture and data of some size.
 
     >>> recommend("fnn", Spec("table", "classification", (4,), 3), 100, {}).recipe.optimizer
@@ -106,21 +144,21 @@ def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> 
     changes = (
         f", pictures shifted by up to {shift} pixels" if shift else ", pictures flipped and cropped" if augment else ""
     )
-    return Choice(recipe, f"{how}; {recipe.epochs} epochs of batches of {batch_size}{changes}")
+    return _Choice(recipe, f"{how}; {recipe.epochs} epochs of batches of {batch_size}{changes}")
 
 
 def _takes_pictures(entry: Entry) -> bool:
     return entry.network in ("LeNet5", "LeNet5Original", "AlexNet", "ResNet", "CifarResNet")
 
 
-def series_options(name: str, spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
+def _series_options(name: str, spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
     """Choose the sizes of a recurrent network for a series, unless they are given."""
     check_fit(name, spec)
     outputs = spec.target_shape[-1] if spec.task == "structured" else spec.outputs
     return {"inputs": spec.inputs[-1], "outputs": outputs, "hidden": 32, "output_bias": True, **given}
 
 
-def clipped(
+def _clipped(
     rate: float,
     epochs: int,
     batch: int,
@@ -129,7 +167,7 @@ def clipped(
     penalty: float = 0.0,
     warmup: float = 0.0,
     window: int = 100,
-) -> Choice:
+) -> _Choice:
     """Choose Adam along a cosine with clipped gradients, as recurrent networks want it, and say so."""
     cosine = Schedule("cosine", warmup=warmup)
     recipe = Recipe(Adam(rate), epochs, batch, cosine, Penalty(penalty), Clip(1.0), label_smoothing=smoothing,
@@ -137,10 +175,10 @@ def clipped(
     more = f", labels smoothed by {smoothing:g}" if smoothing else ""
     more += f", penalty {penalty:g}" if penalty else ""
     words = f"Adam, rate {rate:g} falling along a cosine, gradients clipped at 1{more}"
-    return Choice(recipe, f"{words}; {epochs} epochs, {how or f'batches of {batch}'}")
+    return _Choice(recipe, f"{words}; {epochs} epochs, {how or f'batches of {batch}'}")
 
 
-def recommend_series(examples: int) -> Choice:
+def _recommend_series(examples: int) -> _Choice:
     """Choose a recipe for a recurrent network that reads a series or tokens."""
     batch = 64 if examples > 500 else 16
-    return clipped(0.005, max(10, min(100, 1500 * batch // max(1, examples))), batch)
+    return _clipped(0.005, max(10, min(100, 1500 * batch // max(1, examples))), batch)

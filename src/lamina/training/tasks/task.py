@@ -17,7 +17,7 @@ from lamina.training.look import Look, look
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.tasks.feed import Feed, steps_per_epoch
+from lamina.training.tasks.feed import Feed, _steps_per_epoch
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
@@ -30,7 +30,7 @@ WORST = 24
 
 
 @dataclass(frozen=True)
-class Choice:
+class _Choice:
     """A recipe and the sentence that says why."""
 
     recipe: Recipe
@@ -92,7 +92,7 @@ class Task:
     """Whether what is to be predicted is a text."""
 
     writes: ClassVar[bool] = False
-    """Whether a trained network goes on with a text instead of predicting."""
+    """Whether a trained network continues a text instead of predicting."""
 
     _looked: "tuple[weakref.ref[nn.Module], Look] | None" = None
 
@@ -134,7 +134,7 @@ class Task:
         """Choose the sizes of an architecture, unless they are given."""
         raise NotImplementedError
 
-    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
         """Choose a recipe for an architecture of some sizes."""
         raise NotImplementedError
 
@@ -148,7 +148,7 @@ class Task:
 
     def updates(self, recipe: Recipe) -> int:
         """Return how many updates make an epoch."""
-        return steps_per_epoch(recipe, len(self.split.train))
+        return _steps_per_epoch(recipe, len(self.split.train))
 
     # training
 
@@ -161,7 +161,7 @@ class Task:
         if self._looked is None or self._looked[0]() is not model:
             found = look(model, *self.example(model))
             if not isinstance(found.outputs, Tensor) or len(found.outputs) != 1:
-                raise ShapeError("the network must return one tensor with one row an example.")
+                raise ShapeError("the network must return one tensor with one row per example.")
             self._looked = weakref.ref(model), found
         return self._looked[1]
 
@@ -244,7 +244,7 @@ class Task:
         return values
 
 
-def on_device(chosen: Objective, model: nn.Module, recipe: Recipe) -> Objective:
+def _on_device(chosen: Objective, model: nn.Module, recipe: Recipe) -> Objective:
     """Bring the class weights of an objective to the network."""
     device = next(model.parameters()).device
     return chosen if chosen.weights is None else replace(chosen, weights=chosen.weights.to(device, recipe.dtype))

@@ -18,18 +18,16 @@ from lamina.data.text.texts import IGNORE, text_of
 from lamina.data.text.tokens import TextPreprocess, TokenSource
 from lamina.data.text.vocabulary import PAD, Wording
 from lamina.functional.metrics import sequence_accuracy
-from lamina.training.look import with_threads
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.tasks.arrays import Arrays, reads_sequences
-from lamina.training.tasks.batches import SequenceFeed
+from lamina.training.tasks._batches import SequenceFeed
+from lamina.training.tasks.arrays import Arrays, _reads_sequences
 from lamina.training.tasks.feed import Feed
-from lamina.training.tasks.fits import check_fit
-from lamina.training.tasks.recommended import clipped, recommend_series
-from lamina.training.tasks.task import SHOWN, Choice, Predictions, on_device
-from lamina.training.tasks.word_objective import sequence_objective
-from lamina.training.texts import text_outputs, texts_from
+from lamina.training.tasks.recommended import _clipped, _recommend_series, check_fit
+from lamina.training.tasks.task import SHOWN, Predictions, _Choice, _on_device
+from lamina.training.tasks.texts import _text_outputs, _texts_from
+from lamina.training.tasks.word_objective import _sequence_objective
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
@@ -41,14 +39,14 @@ WIDTHS = 8  # on a GPU widths are multiples of this, so that there are few shape
 _TABLES = ("encoding.weight", "source_encoding.weight", "target_encoding.weight", "output.weight")
 
 
-class Tokens(Arrays):
+class _Tokens(Arrays):
     """Rows of tokens, which stay the whole numbers they are."""
 
     stacks = False
     takes: tuple[str, ...] = ("many-to-one or many-to-many", "ManyToOne", "ManyToMany")
     """What fits, in words, and the networks of ours that do."""
 
-    def for_network(self, model: nn.Module) -> "Tokens":
+    def for_network(self, model: nn.Module) -> "_Tokens":
         """Give the task with examples of the shape that a network takes: all as they are."""
         return self
 
@@ -63,7 +61,6 @@ class Tokens(Arrays):
         return self.spec.outputs
 
     def sizes(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Choose the sizes of an architecture, unless they are given."""
         check_fit(name, self.spec)
         options = {"inputs": self.input_size, "outputs": self.output_size, **self._usual(given), "output_bias": True}
         if given.get("cell") == "rnn":
@@ -73,9 +70,8 @@ class Tokens(Arrays):
     def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return {"hidden": 64, "embedding": 16, "memory_bias": 3.0}  # E67: gates that start open remember
 
-    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
-        """Choose a recipe for an architecture of some sizes."""
-        return recommend_series(len(self.split.train))
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
+        return _recommend_series(len(self.split.train))
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
         """Say nothing."""
@@ -87,18 +83,17 @@ class Tokens(Arrays):
         Time steps come one after the other, so threads meet after every product: the largest one decides.
         """
         sizes = [p.numel() for name, p in model.named_parameters() if p.ndim > 1 and name not in _TABLES]
-        return with_threads(runtime, 2 * max(sizes, default=0) * min(recipe.batch_size, len(self.split.train)))
+        return runtime.with_threads(2 * max(sizes, default=0) * min(recipe.batch_size, len(self.split.train)))
 
     def example(self, model: nn.Module) -> tuple[Tensor, ...]:
         """Give one row of a few words."""
-        if reads_sequences(model) and type(model).__name__ not in self.takes[1:]:
+        if _reads_sequences(model) and type(model).__name__ not in self.takes[1:]:
             raise ShapeError(f"a {self.spec.task} task does not fit {type(model).__name__}: use {self.takes[0]}.")
         return (torch.ones((1, 3), dtype=torch.int64, device=next(model.parameters()).device),)
 
     def objective(self, model: nn.Module, recipe: Recipe) -> Objective:
-        """Choose the loss by what the network gives for one example, and check that it fits."""
         self.check_dictionary(model)
-        chosen = sequence_objective(
+        chosen = _sequence_objective(
             self.spec.task,
             self.look(model).outputs,
             self.output_size,
@@ -107,17 +102,16 @@ class Tokens(Arrays):
             smoothing=recipe.label_smoothing,
             labels=all_targets(self.split.train) if recipe.class_weights else None,
         )
-        return on_device(chosen, model, recipe)
+        return _on_device(chosen, model, recipe)
 
     def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
-        """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
         outputs = self.look(model).outputs
-        return sequence_objective(self.spec.task, outputs, outputs.shape[-1], loss=loss)
+        return _sequence_objective(self.spec.task, outputs, outputs.shape[-1], loss=loss)
 
     def check_dictionary(self, model: nn.Module) -> None:
         """Raise unless a network of ours reads the words of the dictionary, or the tokens of the data."""
         config = getattr(model, "config", None)
-        if not reads_sequences(model) or config is None:
+        if not _reads_sequences(model) or config is None:
             return
         if config.embedding is None:
             raise ShapeError("the network reads vectors, but the data are words: build it with embedding=32, say.")
@@ -128,30 +122,25 @@ class Tokens(Arrays):
             )
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
-        """Give the prepared examples of a part of the data."""
         return self.preprocess.source(part, device)
 
     def feed(self, source: Source, model: nn.Module, recipe: Recipe) -> Feed:
-        """Give the batches of the training part in their order."""
         return SequenceFeed(source, recipe)
 
     @classmethod
     def score_of(cls, spec: Spec) -> str:
-        """Name the score of a check."""
         return "token_accuracy" if spec.task == "tagging" else super().score_of(spec)
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen."""
         if self.spec.task != "tagging":
             return super().judge(run, test)
         inputs, targets = test.take(torch.arange(len(test)))
         outputs = self.outputs(run.model, inputs)
-        metrics = judged_words(run.objective, outputs, targets)
+        metrics = _judged_words(run.objective, outputs, targets)
         metrics["exact"] = sequence_accuracy(outputs.argmax(-1), targets, cast(Any, run.objective).ignore)
         return {"examples": len(test), "metrics": metrics}
 
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
-        """Make predictions of outputs."""
         if self.spec.task != "tagging":
             return super().told(names, outputs)
         sure, labels = outputs.softmax(-1).max(-1)
@@ -159,7 +148,6 @@ class Tokens(Arrays):
         return Predictions(names, (), sure.mean(1, keepdim=True), tags)
 
     def truth(self, target: Tensor) -> str:
-        """Say what is right for an example, in words."""
         if self.spec.task != "tagging":
             return super().truth(target)
         return " ".join("-" if i == IGNORE else self.spec.classes[i] for i in target.tolist())
@@ -175,7 +163,7 @@ class Tokens(Arrays):
         return {"values": {"tokens": " ".join(words)[:SHOWN]}}
 
 
-class Texts(Tokens):
+class _Texts(_Tokens):
     """Texts with a label or a number each."""
 
     wording = WORDING
@@ -191,7 +179,7 @@ class Texts(Tokens):
         return self.preprocess
 
     @classmethod
-    def fit(cls, split: Split, **wording: Any) -> "Texts":
+    def fit(cls, split: Split, **wording: Any) -> "_Texts":
         """Fit the dictionary to the training part."""
         how, rest = cls._wording(len(split.train), wording)
         return cls(TextPreprocess.fit(split.train, how, **rest), split)
@@ -223,7 +211,6 @@ class Texts(Tokens):
 
     @property
     def output_size(self) -> int:
-        """How many outputs a network needs."""
         size: int = self.dictionary.output_size
         return size
 
@@ -236,10 +223,9 @@ class Texts(Tokens):
     def _is_many(self) -> bool:
         return int(self.dictionary.fitted_on) > self.many
 
-    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
-        """Choose a recipe for an architecture of some sizes."""
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
         batch, epochs, penalty = (64, 8, 1e-5) if len(self.split.train) > self.many else (16, 30, 0.0)
-        return clipped(0.002, epochs, batch, penalty=penalty)
+        return _clipped(0.002, epochs, batch, penalty=penalty)
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
         """Say how many words there are."""
@@ -247,23 +233,21 @@ class Texts(Tokens):
         return (f"dictionary: {len(words.words):,} {units(words.wording.level)} of the training texts",)
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
-        """Give the prepared examples of a part of the data."""
         return TokenSource(self.dictionary.encode(part), device, WIDTHS if torch.device(device).type == "cuda" else 1)
 
     def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
         """Return what a network gives for stored texts, before any softmax."""
-        return text_outputs(model, self.dictionary, [text_of(row) for row in inputs])
+        return _text_outputs(model, self.dictionary, [text_of(row) for row in inputs])
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict texts, or the texts of files."""
-        return self.say(run, texts_from(what), **options)
+        return self.say(run, _texts_from(what), **options)
 
     def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
         """Predict texts."""
-        return self.told(tuple(texts), text_outputs(run.model, self.dictionary, texts))
+        return self.told(tuple(texts), _text_outputs(run.model, self.dictionary, texts))
 
     def answers(self, run: "Run", inputs: Tensor) -> Predictions:
-        """Predict stored examples."""
         return self.say(run, [text_of(row) for row in inputs])
 
     def shown(self, example: Tensor) -> dict[str, Any]:
@@ -276,12 +260,12 @@ def units(level: str) -> str:
     return {"word": "words", "character": "characters", "subword": "pieces of words"}[level]
 
 
-def word_metrics(loss: float, score: float) -> dict[str, float]:
+def _word_metrics(loss: float, score: float) -> dict[str, float]:
     """Give the metrics of an answer at every step."""
     return {"loss": loss, "perplexity": math.exp(min(loss, 700.0)), "token_accuracy": score}
 
 
-def judged_words(objective: Objective, outputs: Tensor, targets: Tensor) -> dict[str, float]:
+def _judged_words(objective: Objective, outputs: Tensor, targets: Tensor) -> dict[str, float]:
     """Judge outputs that have an answer at every step."""
     loss, score = float(objective.loss(outputs, targets)), int(objective.score(outputs, targets))
-    return word_metrics(loss, score / max(1, int(objective.count(targets))))
+    return _word_metrics(loss, score / max(1, int(objective.count(targets))))

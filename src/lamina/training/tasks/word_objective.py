@@ -31,8 +31,8 @@ class TokenObjective(Objective):
     Args:
         kind: "nll".
         weights: not used here.
-        ignore: the target of steps that do not count: PAD for texts, IGNORE for labels.
         smoothing: how much of a target all words share.
+        ignore: the target of steps that do not count: PAD for texts, IGNORE for labels.
 
     >>> objective = TokenObjective("nll", ignore=0)
     >>> outputs, targets = torch.zeros(1, 3, 4), torch.tensor([[2, 3, 0]])
@@ -41,7 +41,6 @@ class TokenObjective(Objective):
     """
 
     ignore: int = PAD
-    smoothing: float = 0.0
 
     counts_words = True
 
@@ -65,39 +64,12 @@ class TokenObjective(Objective):
         return (targets != self.ignore).sum()
 
     @property
-    def plain(self) -> "TokenObjective":
-        """The objective by which checks are judged: without smoothed targets."""
-        return replace(self, smoothing=0.0)
-
-    @property
     def metric(self) -> str:
         """Name the score: the share of right words."""
         return "token_accuracy"
 
 
-@dataclass(frozen=True)
-class LabelObjective(Objective):
-    """The cross entropy of one label a text, with smoothed targets.
-
-    >>> LabelObjective("nll", smoothing=0.1).loss(torch.zeros(2, 3), torch.tensor([0, 2])).exp().item()
-    3.0
-    """
-
-    smoothing: float = 0.0
-
-    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss of a batch."""
-        weights = None if self.weights is None else self.weights.to(outputs)
-        total = cross_entropy(outputs, targets, weights, reduction="sum", label_smoothing=self.smoothing)
-        return total / len(targets)
-
-    @property
-    def plain(self) -> "LabelObjective":
-        """The objective by which checks are judged: without smoothed targets."""
-        return replace(self, smoothing=0.0)
-
-
-def sequence_objective(
+def _sequence_objective(
     task: str,
     outputs: Tensor,
     wanted: int,
@@ -107,21 +79,11 @@ def sequence_objective(
     smoothing: float = 0.0,
     labels: Tensor | None = None,
 ) -> Objective:
-    """Choose the objective of a task on texts or tokens, and check that the network fits it.
-
-    Args:
-        task: of the data.
-        outputs: what the network gives for one example.
-        wanted: how many outputs are needed: classes, labels or words.
-        loss: the name asked for, or None.
-        class_weights: None or "balanced".
-        smoothing: of labels or words.
-        labels: the training targets, for the weights.
-    """
+    """Choose the objective of a task on texts or tokens, and check that the network fits it."""
     axes = 3 if task in _STEPS else 2
     if outputs.ndim != axes:
         fits = "many-to-one" if axes == 2 else _FITS.get(task, "many-to-many")
-        what = "one answer a step" if axes == 3 else "one answer a text"
+        what = "one answer per step" if axes == 3 else "one answer per text"
         raise ShapeError(
             f"a {task} task asks for {what}, but the network gives outputs of shape {list(outputs.shape)} for one "
             f"example: use {fits}."
@@ -139,7 +101,7 @@ def sequence_objective(
         if class_weights is not None:
             raise ArgumentError(f"`class_weights` are for classification, but the task is {task}: leave them out.")
         ignore = IGNORE if task == "tagging" else PAD
-        return TokenObjective("nll", None, ignore, smoothing)
+        return TokenObjective("nll", None, smoothing, ignore)
     chosen = choose(task, given, loss, class_weights, torch.zeros(0, dtype=torch.int64) if labels is None else labels)
     if not smoothing:
         return chosen
@@ -148,4 +110,4 @@ def sequence_objective(
             f"`label_smoothing` needs at least 2 outputs that are classes, got {smoothing} with the loss "
             f"{chosen.kind!r}: leave it out."
         )
-    return LabelObjective("nll", chosen.weights, smoothing)
+    return replace(chosen, smoothing=smoothing)

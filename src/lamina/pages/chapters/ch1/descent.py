@@ -25,8 +25,7 @@ with app.setup:
     from lamina.pages.drawings_ch1 import COLORS, measured, terrain
     from lamina.pages.work.ch1 import experiment, line_search_path, line_surface, race, regression_data
     from lamina.training.line_search import armijo
-    from lamina.training.recipe import Schedule, Stopping
-    from lamina.training.schedules import rates
+    from lamina.training.recipe import Schedule, Stopping, rates
     from lamina.training.stopping import rules
 
     F64 = torch.float64

@@ -19,7 +19,7 @@ with app.setup:
     from lamina.pages.shipped import shipped
     from lamina.pages.translator import follow
     from lamina.pages.work.ch5_translation import by_heart
-    from lamina.training.texts import translate
+    from lamina.training.tasks.texts import translate
 
     EXAMPLES = {
         "of the notes": "The sun is shining today",

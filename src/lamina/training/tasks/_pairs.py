@@ -15,18 +15,18 @@ from lamina.data.text.tokens import TokenSource
 from lamina.data.text.vocabulary import PAD, START
 from lamina.functional.translation_metrics import bleu, chrf, exact_share
 from lamina.training.recipe import Recipe
-from lamina.training.tasks.batches import PairFeed
+from lamina.training.tasks._batches import PairFeed
 from lamina.training.tasks.feed import Feed
-from lamina.training.tasks.recommended import clipped
-from lamina.training.tasks.task import SHOWN, Choice, Predictions, Task, wrong
-from lamina.training.tasks.tokens import Texts, units, word_metrics
-from lamina.training.texts import translate
+from lamina.training.tasks.recommended import _clipped
+from lamina.training.tasks.task import SHOWN, Predictions, Task, _Choice, wrong
+from lamina.training.tasks.texts import translate
+from lamina.training.tasks.tokens import _Texts, _word_metrics, units
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
 
-class Pairs(Texts):
+class Pairs(_Texts):
     """Translations, or any text for a text."""
 
     takes = ("seq2seq", "EncoderDecoder")
@@ -36,7 +36,6 @@ class Pairs(Texts):
 
     @classmethod
     def headline_of(cls, spec: Spec) -> str:
-        """Name the metric of the test split to look at first."""
         return "exact"
 
     def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,16 +45,14 @@ class Pairs(Texts):
         learned = isinstance(given.get("target_embedding", given.get("embedding", 384)), int)
         return sizes | {"embedding_std": 0.1, "bidirectional": True, "context": "mean", "tied": learned}
 
-    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
-        """Choose a recipe for an architecture of some sizes."""
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
         examples = len(self.split.train)
         few = examples <= self.many
         batch, rate, smoothing = (32, 0.003, 0.0) if few else (64, 0.002, 0.1)
         epochs = max(5, min(40, round(14 * (8000 if few else 29_000) / max(1, examples))))
-        return clipped(rate, epochs, batch, smoothing=smoothing)
+        return _clipped(rate, epochs, batch, smoothing=smoothing)
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
-        """Say how many words there are."""
         read, written = self.dictionary.vocabulary, self.dictionary.answer_vocabulary or self.dictionary.vocabulary
         words = units(read.wording.level)
         return (f"dictionaries: {len(read.words):,} {words} to read, {len(written.words):,} to write",)
@@ -66,7 +63,6 @@ class Pairs(Texts):
         return words, teacher_inputs(words, START)
 
     def feed(self, source: Source, model: nn.Module, recipe: Recipe) -> Feed:
-        """Give the batches of the training part in their order."""
         return PairFeed(source, recipe)
 
     def truth(self, target: Tensor) -> str:
@@ -74,9 +70,8 @@ class Pairs(Texts):
         return text_of(target)
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen."""
         source = TokenSource(self.dictionary.encode(test), next(run.model.parameters()).device)
-        metrics = word_metrics(*PairFeed(source, Recipe()).check(run.model, source, run.objective))
+        metrics = _word_metrics(*PairFeed(source, Recipe()).check(run.model, source, run.objective))
         texts, answers = texts_of(test), answers_of(test)
         written, worth = translate(run.model, self.dictionary, texts)
         metrics["exact"] = exact_share(written, answers)

@@ -23,15 +23,7 @@ _AT_WORK: set[str] = set()
 
 @dataclass(frozen=True)
 class Worker:
-    """One turn of working on a study.
-
-    Args:
-        pid: the number of the process.
-        born: when the process began, as the system counts.
-        node: the machine, as a digest that tells nothing about it.
-        boot: which start of that machine.
-        token: tells turns of one process from each other.
-    """
+    """One turn of working on a study."""
 
     pid: int
     born: str

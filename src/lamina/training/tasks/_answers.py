@@ -92,14 +92,7 @@ def judge_numbers(
 
 
 def forecast_metrics(spec: Spec, inputs: Tensor, targets: Tensor, given: Tensor) -> dict[str, float]:
-    """Compare forecasts of a series with the naive one, which repeats the last value; nothing for other targets.
-
-    Args:
-        spec: of the series.
-        inputs: the windows.
-        targets: what came, in its units.
-        given: the forecasts, in the same.
-    """
+    """Compare forecasts of a series with the naive one, which repeats the last value; nothing for other targets."""
     columns = [i for i, name in enumerate(spec.features) if name in spec.target.split(", ")]
     if spec.kind != "series" or not columns or inputs.shape[1] < 2:
         return {}

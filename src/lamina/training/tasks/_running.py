@@ -12,19 +12,19 @@ from lamina.data.source import Source
 from lamina.data.text.texts import running_text_of
 from lamina.training.folder import RunFolder
 from lamina.training.recipe import Recipe
-from lamina.training.streams import StreamSource
-from lamina.training.tasks.batches import WindowFeed, readers, stream_loss_and_score
+from lamina.training.tasks._batches import WindowFeed, readers, stream_loss_and_score
+from lamina.training.tasks._streams import StreamSource
 from lamina.training.tasks.feed import Feed
-from lamina.training.tasks.recommended import clipped
-from lamina.training.tasks.task import Choice, Predictions, Task
-from lamina.training.tasks.tokens import Texts, word_metrics
-from lamina.training.texts import continue_text
+from lamina.training.tasks.recommended import _clipped
+from lamina.training.tasks.task import Predictions, Task, _Choice
+from lamina.training.tasks.texts import continue_text
+from lamina.training.tasks.tokens import _Texts, _word_metrics
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
 
-class RunningText(Texts):
+class RunningText(_Texts):
     """One long text, read in windows by several readers at once."""
 
     writes = True
@@ -34,7 +34,6 @@ class RunningText(Texts):
 
     @classmethod
     def headline_of(cls, spec: Spec) -> str:
-        """Name the metric of the test split to look at first."""
         return "perplexity"
 
     def _usual(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,18 +43,16 @@ class RunningText(Texts):
         between = {} if given.get("layers") == 1 else {"dropout": 0.5}
         return sizes | between | {"output_dropout": 0.5}
 
-    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
-        """Choose a recipe for an architecture of some sizes."""
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
         characters = len(running_text_of(self.split.train))
         window = 100 if characters > 100_000 else 50
         rows = max(1, min(64, characters // (4 * window)))
         most = 3200 if characters > self.many else 1500
         epochs = max(2, min(50, most // max(1, characters // (rows * window))))
         how = f"{rows} readers with windows of {window} steps, state carried on"
-        return clipped(0.003, epochs, rows, how, warmup=0.02, window=window)
+        return _clipped(0.003, epochs, rows, how, warmup=0.02, window=window)
 
     def updates(self, recipe: Recipe) -> int:
-        """Return how many updates make an epoch."""
         return StreamSource(self.dictionary.stream(self.split.train), readers(recipe), recipe.window).windows
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
@@ -69,17 +66,16 @@ class RunningText(Texts):
         return WindowFeed(source, recipe, model)
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen."""
         recipe = RunFolder(run.folder).config()["recipe"]
         tokens = self.dictionary.stream(test)
         rows, window = int(recipe.get("batch_size", 64)), int(recipe.get("window", 100))
         source = StreamSource.to_check(tokens, rows, window, next(run.model.parameters()).device)
-        metrics = word_metrics(*stream_loss_and_score(run.model, source, run.objective))
+        metrics = _word_metrics(*stream_loss_and_score(run.model, source, run.objective))
         return {"examples": len(tokens), "metrics": metrics}
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Refuse: a language model writes."""
-        raise ArgumentError("the run is a language model, which goes on with a text: use `write`.")
+        raise ArgumentError("the run is a language model, which continues a text: use `write`.")
 
     def write(self, run: "Run", prompt: str, steps: int, **options: Any) -> str:
         """Write on after a prompt."""

@@ -15,7 +15,7 @@ from lamina.training.fit import fit, resume
 from lamina.training.recipe import Adam, Recipe, Stopping
 from lamina.training.run import Run
 from lamina.training.tasks.kinds import task_of
-from lamina.training.texts import describe
+from lamina.training.tasks.texts import describe
 
 WORDS = ("yes", "no", "perhaps")
 

@@ -10,13 +10,6 @@ from lamina.kernels.dropout import dropped, fits
 def stacked_dropout(inputs: Tensor, rate: Tensor, seed: Tensor, counter: Tensor, stream: int) -> Tensor:
     """Drop units of each member by its own rate, seed and counter, exactly as `functional.random.dropout` does.
 
-    Args:
-        inputs: values [batch, members, ...].
-        rate: [members].
-        seed: [members].
-        counter: [members].
-        stream: the place of the layer.
-
     >>> import torch
     >>> rate, number = torch.tensor([0.0, 0.5]), torch.zeros(2, dtype=torch.int32)
     >>> stacked_dropout(torch.ones(1, 2, 4), rate, number, number, 0)[0, 0].tolist()

@@ -13,12 +13,6 @@ CHECK_WINDOWS = 8  # windows a reader has at least in a check, so that its cold 
 class StreamSource(Source):
     """Windows of a running text; what a reader reads goes on where its window before ended.
 
-    Args:
-        tokens: the text.
-        rows: how many readers, each with a piece of the text.
-        window: how many steps a window has.
-        device: where windows are wanted.
-
     >>> source = StreamSource(torch.arange(11), rows=2, window=3)
     >>> source.windows, [part.tolist() for part in source.window(1)]
     (2, [[[3, 4], [8, 9]], [[4, 5], [9, 10]]])

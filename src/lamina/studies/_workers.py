@@ -29,21 +29,13 @@ def run_workers(
     """Start workers, watch the journal, and return when they have ended.
 
     A worker that dies leaves its work to the others. Only when all have ended and something is left, that is an error.
-
-    Args:
-        study: the study; its data must be loadable again.
-        processes: how many workers.
-        runtime: device, threads and flags of each; without a number they share the cores.
-        batch: how many networks each trains at once, at most.
-        release: take over what workers on other machines have claimed.
-        watch: told whenever the journal was looked at.
     """
     if not study.description["problem"]["data"].get("reload", False):
         raise RunError("the data of this study were given in memory, which other processes cannot see: use 1 process.")
     threads = runtime.threads or max(1, (os.cpu_count() or 1) // processes)
     how = {"processes": processes, "batch": batch, "release": release, "parent": os.getpid()}
     settings = json.dumps({"runtime": asdict(replace(runtime, threads=threads)), **how})
-    command = [sys.executable, "-m", "lamina.studies.workers", str(study.folder), settings]
+    command = [sys.executable, "-m", "lamina.studies._workers", str(study.folder), settings]
     with ExitStack() as stack:
         logs: list[IO[bytes]] = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
         workers = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log) for log in logs]
@@ -59,7 +51,7 @@ def run_workers(
         if not study.refresh().complete:
             raise RunError(
                 f"all {processes} workers have ended, but not everything was tried ({_last_words(logs)}): "
-                f"go on with  {study.resume_command}"
+                f"continue it with  {study.resume_command}"
             )
     return study
 

@@ -11,10 +11,6 @@ from lamina._types import Float, Num, Tensor
 class Losses:
     """What each member minimizes, a mean over the batch, and what is reported, a sum over it.
 
-    Args:
-        kind: "nll", "bce" or "mse", as in `Objective`.
-        weights: a weight for each class, [members or 1, class]; None weighs all alike.
-
     >>> import torch
     >>> outputs = torch.zeros(4, 2, 10)
     >>> Losses("nll").loss(outputs, torch.zeros(4, 1, dtype=torch.int64)).shape

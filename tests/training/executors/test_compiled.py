@@ -10,15 +10,15 @@ from torch import nn
 import lamina
 from lamina._errors import ArgumentError
 from lamina.data.preprocess import Preprocess
+from lamina.training.executors import _tuning as tuning
 from lamina.training.executors import compiled as compiling
-from lamina.training.executors import tuning
+from lamina.training.executors._eager import Eager
+from lamina.training.executors._tuning import timed, tuned
 from lamina.training.executors.choose import learner
-from lamina.training.executors.compiled import compiled, why_not
-from lamina.training.executors.eager import Eager
-from lamina.training.executors.tuning import timed, tuned
+from lamina.training.executors.compiled import _why_not, compiled
 from lamina.training.fit import fit
 from lamina.training.learner import Learner
-from lamina.training.look import look, threads_for
+from lamina.training.look import look
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, Adam, Recipe, Stopping
 from lamina.training.runtime import Runtime
@@ -49,9 +49,12 @@ def test_a_network_in_training_mode_stays_so_when_it_refuses_an_example():
     assert net.training and not net._forward_hooks
 
 
-def test_one_thread_for_every_twenty_million_operations():
-    assert [threads_for(work, 4) for work in (0, 1e6, 20e6, 21e6, 78e6, 1e12)] == [1, 1, 1, 2, 4, 4]
-    assert threads_for(1e12, 1) == 1
+def test_one_thread_for_every_twenty_million_operations(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    threads = [Runtime().with_threads(work).threads for work in (0, 1e6, 20e6, 21e6, 78e6, 1e12)]
+    assert threads == [1, 1, 1, 2, 4, 4]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    assert Runtime().with_threads(1e12).threads == 1
 
 
 def test_threads_are_chosen_unless_they_are_given(moons, net, monkeypatch):
@@ -77,17 +80,17 @@ def test_a_run_records_threads_and_kind(moons, net, tmp_path):
 def test_what_is_not_compiled_has_a_reason(source, moons, net, monkeypatch):
     streamed = Preprocess.fit(moons.train, 2).source(moons.train, budget=0)
     feed = Feed(source, Recipe())
-    assert why_not(net(), feed, Recipe()) == ""
-    assert "line search" in why_not(net(), feed, Recipe(GD(line_search=True)))
-    assert "not one of Lamina's" in why_not(net(), feed, Recipe(torch.optim.Adagrad))
-    assert "streamed" in why_not(net(), Feed(streamed, Recipe()), Recipe())
+    assert _why_not(net(), feed, Recipe()) == ""
+    assert "line search" in _why_not(net(), feed, Recipe(GD(line_search=True)))
+    assert "not one of Lamina's" in _why_not(net(), feed, Recipe(torch.optim.Adagrad))
+    assert "streamed" in _why_not(net(), Feed(streamed, Recipe()), Recipe())
     names = "many-to-one", "seq2seq", "neural-ode"
     for loop in (nn.Sequential(nn.GRU(2, 2)), *(lamina.build(name) for name in names)):
-        assert "over time" in why_not(loop, feed, Recipe())
+        assert "over time" in _why_not(loop, feed, Recipe())
     deep = nn.Sequential(*(nn.Linear(2, 2) for _ in range(151)))
-    assert "has 151 layers, more than 150" in why_not(deep, feed, Recipe())
+    assert "has 151 layers, more than 150" in _why_not(deep, feed, Recipe())
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "no compiler (g++)" in why_not(net(), feed, Recipe())
+    assert "no compiler (g++)" in _why_not(net(), feed, Recipe())
     step = compiled(net(), Feed(source, Recipe()), None, Objective("nll"), Recipe())
     assert step.kind == "eager" and "no compiler" in step.reason
 
@@ -136,7 +139,6 @@ def test_steps_are_timed_in_turns_and_left_as_they_were():
 )
 def test_a_long_run_takes_the_faster_kind(monkeypatch, source, net, eager, compiled, epochs, kind, reason):
     monkeypatch.setattr(tuning, "timed", lambda steps: [eager, compiled][: len(steps)])
-    monkeypatch.setattr(tuning, "SHORT", 0.0)
 
     def make(*parts):
         step = Learner(*parts)
@@ -145,19 +147,17 @@ def test_a_long_run_takes_the_faster_kind(monkeypatch, source, net, eager, compi
 
     monkeypatch.setattr(tuning, "compiled", make)
     recipe = Recipe(Adam(), epochs=epochs, batch_size=16)  # 5 batches
-    step = tuned(net(), Feed(source, recipe), None, Objective("nll"), recipe)
+    step = tuned(net(), Feed(source, recipe), None, Objective("nll"), recipe, 5 * epochs)
     assert (step.kind, step.reason) == (kind, reason)
 
 
 def test_a_short_run_measures_nothing(monkeypatch, source, moons, net):
     monkeypatch.setattr(tuning, "timed", None)
-    short = Recipe(epochs=1000)
-    assert tuned(net(), Feed(source, short), None, Objective("nll"), short, 100.0).reason == ""
-    many = Recipe(epochs=400_000, stopping=Stopping(max_steps=100))
-    assert learner(net(), Arrays(Preprocess.fit(moons.train, 2), moons), many, Runtime()).reason == ""
+    for short in (Recipe(epochs=1000), Recipe(epochs=400_000, stopping=Stopping(max_steps=100))):
+        assert learner(net(), Arrays(Preprocess.fit(moons.train, 2), moons), short, Runtime()).reason == ""
     loop = lamina.build("neural-ode", inputs=2, outputs=2)
     long = Recipe(epochs=400_000)
-    step = tuned(loop, Feed(source, long), None, Objective("nll"), long)
+    step = tuned(loop, Feed(source, long), None, Objective("nll"), long, 10**6)
     assert step.kind == "eager" and "over time" in step.reason
 
 
@@ -169,7 +169,7 @@ def test_a_failure_of_the_compiler_is_a_reason(monkeypatch, source, net):
             super().__call__(step, watched)
             raise ValueError("no such instruction\nand more")
 
-    monkeypatch.setattr(compiling, "Compiled", Broken)
+    monkeypatch.setattr(compiling, "_Compiled", Broken)
     model = net()
     before = [p.detach().clone() for p in model.parameters()]
     step = compiled(model, Feed(source, Recipe()), None, Objective("nll"), Recipe())

@@ -17,14 +17,14 @@ from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.vocabulary import START
 from lamina.functional.clipping import clip
 from lamina.training.executors import recording
-from lamina.training.executors.captured import capture
+from lamina.training.executors.captured import _capture
 from lamina.training.executors.choose import learner
-from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.streams import StreamSource
-from lamina.training.tasks import batches
-from lamina.training.tasks.batches import WindowFeed, scheduled_inputs, true_words
+from lamina.training.tasks import _batches as batches
+from lamina.training.tasks._batches import WindowFeed, scheduled_inputs, true_words
+from lamina.training.tasks._streams import StreamSource
+from lamina.training.tasks.feed import epoch_order
 from lamina.training.tasks.kinds import task_of
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -336,7 +336,7 @@ def test_a_replayed_update_equals_the_eager_one_without_a_gpu(kind, monkeypatch)
     options = {"cell": "lstm", "input_dropout": 0.2, **({} if running else {"padding": 0})}
     eager, _ = made(split, name, recipe, **options)
     other, _ = made(split, name, recipe, **options)
-    captured = capture(other.model, other.feed, other.validation, other.objective, recipe)
+    captured = _capture(other.model, other.feed, other.validation, other.objective, recipe)
     assert captured.kind == "captured" and captured.step == 0 and int(captured.executor.count) == 0
     for step in (eager, captured):
         run_epochs(step, 2)
@@ -363,7 +363,7 @@ def test_a_shape_that_cannot_be_recorded_is_run_and_named(monkeypatch):
     monkeypatch.setattr(recording, "Recording", Once)
     split = pairs()
     step, _ = made(split, "seq2seq", Recipe(batch_size=4), padding=0)
-    captured = capture(step.model, step.feed, None, step.objective, step.recipe)
+    captured = _capture(step.model, step.feed, None, step.objective, step.recipe)
     run_epochs(captured, 1)
     assert captured.step == captured.batches and "cannot be captured (operation not permitted)" in captured.reason
 

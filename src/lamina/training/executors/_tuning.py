@@ -1,7 +1,6 @@
-"""How an update runs on the CPU when nothing is said: eager or compiled.
+"""How an update runs on the CPU when nothing is said and a run will last for minutes: eager or compiled.
 
-Fixed rules decide wherever they can, so that short runs depend on nothing that was measured. Only a run that will last
-for minutes looks at the clock: it times both kinds of step, keeps the faster and records what it found; a resume takes
+Such a run looks at the clock: it times both kinds of update, keeps the faster and records what it found; a resume takes
 what was recorded.
 """
 
@@ -12,17 +11,11 @@ from collections.abc import Callable
 from torch import nn
 
 from lamina.data.source import Source
-from lamina.training.executors.compiled import compiled, why_not
+from lamina.training.executors.compiled import _why_not, compiled
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.feed import Feed
-
-OVERHEAD, SPEED = 1e-4, 2e10
-"""Of the fixed estimate: seconds an update takes at least, and operations a second beyond that."""
-
-SHORT = 30.0
-"""Estimated seconds up to which a run is eager without any measurement."""
 
 REPAID = 60.0
 """Measured seconds of eager training from which on compiling is tried, as it takes 5 to 20 seconds itself."""
@@ -34,28 +27,12 @@ def tuned(
     validation: Source | None,
     objective: Objective,
     recipe: Recipe,
-    operations: float = math.inf,
+    updates: int,
 ) -> Learner:
-    """Choose between the eager and the compiled update on the CPU.
-
-    Args:
-        model: the network.
-        feed: the training examples.
-        validation: the validation examples, or None.
-        objective: what is minimized.
-        recipe: how.
-        operations: of an update with one example, as `look` counts them.
-
-    Returns:
-        The learner; its `reason` says what was decided if the run was long enough to ask.
-    """
+    """Choose between the eager and the compiled update on the CPU."""
     parts = model, feed, validation, objective, recipe
     eager = Learner(*parts)
-    updates = recipe.epochs * eager.batches
-    updates = min(updates, recipe.stopping.max_steps or updates)
-    if not feed.gathers or updates * (OVERHEAD + operations * feed.batch_size / SPEED) < SHORT:
-        return eager
-    eager.reason = why_not(model, feed, recipe)
+    eager.reason = _why_not(model, feed, recipe)
     if eager.reason:
         return eager
     expected = updates * timed([eager])[0]
@@ -74,14 +51,7 @@ def tuned(
 def timed(
     steps: list[Learner], seconds: float = 0.5, rounds: int = 3, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Measure seconds an update of several steps of one network, taking turns; all are left as they were.
-
-    Args:
-        steps: which.
-        seconds: how long each may run in a round.
-        rounds: how often; the best one counts.
-        clock: gives seconds.
-    """
+    """Measure seconds an update of several steps of one network, taking turns; all are left as they were."""
     best = [math.inf] * len(steps)
     for _ in range(rounds):
         for number, step in enumerate(steps):

@@ -24,18 +24,7 @@ BATCH = {"cpu": 64, "cuda": 1024}
 
 
 class Trainer:
-    """Trains trials of one shape together and compares them on the validation data.
-
-    Args:
-        problem: what they share.
-        score: the column that is compared, and its direction.
-        halving: drop the worse part of a stack on the way.
-        runtime: device, threads and flags.
-        batch: how many networks at most at once.
-        tell: told about every epoch.
-        keep: given trials, their outcomes and the networks of their first seeds.
-        widths: how many networks a stack of each shape has; filled as they are first decided.
-    """
+    """Trains trials of one shape together and compares them on the validation data."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from conformance.cases import ARCHITECTURES
 from lamina._errors import ArgumentError
 from lamina.data.augment import Augment
 from lamina.data.preprocess import Preprocess
-from lamina.training.executors.captured import capture, captured, why_not
+from lamina.training.executors.captured import _capture, _why_not, captured
 from lamina.training.executors.choose import learner
 from lamina.training.executors.recording import Recording
 from lamina.training.fit import fit, resume
@@ -82,7 +82,7 @@ def rows_of(case, device):
 def test_every_architecture_can_be_captured(case):
     model, rows = rows_of(case, "cuda")
     recipe = Recipe(Adam(1e-3), batch_size=4, epochs=3, precision="float64")
-    steps = Learner, capture
+    steps = Learner, _capture
     found = []
     for kind in steps:
         step = kind(copy.deepcopy(model), Feed(rows, recipe), rows, Objective("mse"), recipe)
@@ -239,11 +239,11 @@ def test_a_recording_gives_tensors_back_and_replays():
 def test_what_cannot_be_captured_has_a_reason(moons):
     source = Preprocess.fit(moons.train, 2).source(moons.train)
     streamed = Preprocess.fit(moons.train, 2).source(moons.train, budget=0)
-    assert why_not(Feed(source, Recipe()), Recipe()) == ""
-    assert "line search" in why_not(Feed(source, Recipe()), Recipe(GD(line_search=True)))
-    assert "not one of Lamina's" in why_not(Feed(source, Recipe()), Recipe(torch.optim.Adagrad))
-    assert "single precision" in why_not(Feed(source, Recipe()), Recipe(MiniBatch(), precision="float64"))
-    assert "streamed" in why_not(Feed(streamed, Recipe()), Recipe())
+    assert _why_not(Feed(source, Recipe()), Recipe()) == ""
+    assert "line search" in _why_not(Feed(source, Recipe()), Recipe(GD(line_search=True)))
+    assert "not one of Lamina's" in _why_not(Feed(source, Recipe()), Recipe(torch.optim.Adagrad))
+    assert "single precision" in _why_not(Feed(source, Recipe()), Recipe(MiniBatch(), precision="float64"))
+    assert "streamed" in _why_not(Feed(streamed, Recipe()), Recipe())
 
 
 def test_a_captured_step_needs_cuda(moons, net):

@@ -18,24 +18,20 @@ from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary
 from lamina.data.text.words import split_words
-from lamina.training.tasks.batches import as_state, no_state
+from lamina.training.tasks._batches import as_state, no_state
 
 BATCH = 100
 _MARK = SPECIAL[UNKNOWN]
 
 
-def texts_from(what: Any) -> list[str]:
+def _texts_from(what: Any) -> list[str]:
     """Give the texts that are meant: a text, the texts of a file, or a list of both.
 
-    Args:
-        what: a text; a file, of which every line is a text (of a table with tabs its first column, of a .csv or
-            .parquet file the column with most words); or a list of these.
-
-    >>> texts_from(["The sun is shining today", ""])
+    >>> _texts_from(["The sun is shining today", ""])
     ['The sun is shining today', '']
     """
     if isinstance(what, list | tuple) and all(isinstance(part, str | Path) for part in what):
-        return [text for part in what for text in texts_from(part)]
+        return [text for part in what for text in _texts_from(part)]
     if not isinstance(what, str | Path):
         raise DataError(
             f"the run was trained on texts, got {type(what).__name__}: give a text, a file or a list of them."
@@ -49,7 +45,7 @@ def texts_from(what: Any) -> list[str]:
 
 
 @torch.no_grad()
-def text_outputs(model: nn.Module, preprocess: TextPreprocess, texts: Sequence[str]) -> Float[Tensor, "batch ..."]:
+def _text_outputs(model: nn.Module, preprocess: TextPreprocess, texts: Sequence[str]) -> Float[Tensor, "batch ..."]:
     """Return what a network gives for texts, before any softmax; texts of alike lengths go together."""
     device, places, found = next(model.parameters()).device, [], []
     for batch, tokens in _batches(preprocess, texts):

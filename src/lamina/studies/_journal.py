@@ -25,12 +25,7 @@ SYNC_SECONDS = 0.02
 
 
 class Journal:
-    """Read and append events.
-
-    Args:
-        path: the file; made with the first event.
-        alone: nobody else is meant to write to it, so that a file system without locks will do.
-    """
+    """Read and append events."""
 
     def __init__(self, path: Path, *, alone: bool = False) -> None:
         self.path, self.alone = path, alone
@@ -82,12 +77,7 @@ class Journal:
                 fcntl.flock(handle, fcntl.LOCK_UN)
 
     def append(self, *events: Event, sync: bool = True) -> None:
-        """Append events as one piece; needs the lock.
-
-        Args:
-            *events: what happened.
-            sync: wait for the disk; otherwise only if it was not waited for within `SYNC_SECONDS`.
-        """
+        """Append events as one piece; needs the lock."""
         assert self._held, "append without the lock"
         handle = self._open()
         content = b"".join((json.dumps(finite(event)) + "\n").encode() for event in events)

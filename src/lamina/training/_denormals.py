@@ -23,11 +23,7 @@ def flushes() -> bool:
 
 @contextlib.contextmanager
 def flushed(wanted: bool) -> Iterator[None]:
-    """Flush denormal numbers, or do not, and put back what was there; to be entered and left in one thread.
-
-    Args:
-        wanted: whether to flush.
-    """
+    """Flush denormal numbers, or do not, and put back what was there; to be entered and left in one thread."""
     before, threads = flushes(), torch.get_num_threads()
     _flush(wanted, threads)
     try:

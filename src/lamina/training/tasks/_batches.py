@@ -15,10 +15,9 @@ from lamina.data.text.vocabulary import START
 from lamina.functional.random import uniform
 from lamina.functional.recurrent import State
 from lamina.training.objective import Objective
-from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Recipe
-from lamina.training.streams import StreamSource
-from lamina.training.tasks.feed import Feed
+from lamina.training.tasks._streams import StreamSource
+from lamina.training.tasks.feed import Feed, epoch_order
 
 CHECK_BATCH = 200
 _MIXING = 0x54454143  # the stream of random numbers that chooses between true and own words
@@ -39,15 +38,10 @@ class SequenceFeed(Feed):
         self.cursor, self.seen = batch, sum(map(len, self._batches[:batch]))
 
     def next(self, step: int) -> tuple[Tensor, Tensor]:
-        """Give the next batch, for update number `step`."""
         indices = self._batches[self.cursor]
         self.cursor += 1
         self.seen += len(indices)
         return self.source.batch(indices, (self.recipe.seed, step))
-
-    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Call a network with a batch."""
-        return cast(Tensor, model(as_read(inputs, self.recipe.dtype)))
 
     @torch.no_grad()
     def check(self, model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
@@ -90,11 +84,6 @@ class WindowFeed(SequenceFeed):
 
     The gradient stops at the beginning of a window. The state is part of `state`, so that a resume in the middle of an
     epoch goes on with it, and is zero at the beginning of an epoch.
-
-    Args:
-        source: the training text.
-        recipe: `batch_size` readers at once, `window` steps each.
-        model: a network with `read(inputs, state)`, as `ManyToMany`.
     """
 
     def __init__(self, source: StreamSource, recipe: Recipe, model: nn.Module) -> None:
@@ -127,7 +116,6 @@ class WindowFeed(SequenceFeed):
             part.copy_(value)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the live tensors, by name, that a resume must bring back."""
         return {f"step/carried{number}": part for number, part in enumerate(self.carried)}
 
     @torch.no_grad()
@@ -174,13 +162,6 @@ def scheduled_inputs(
 
     Both are moved on by one step, and START comes first. Which words are true is a pure function of seed and step.
 
-    Args:
-        targets: the true words.
-        own: what the network says at each step after hearing the true words before.
-        share: how many true words, from 0 to 1.
-        seed: which experiment.
-        step: which update.
-
     >>> targets, own = torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9, 4]])
     >>> scheduled_inputs(targets, own, 1.0, 0, 0).tolist(), scheduled_inputs(targets, own, 0.0, 0, 0).tolist()
     ([[2, 5, 6]], [[2, 8, 9]])
@@ -198,11 +179,6 @@ def true_words(
     True
     """
     return uniform(tuple(shape), seed, _MIXING, step, device) < share
-
-
-def as_read(inputs: Tensor, dtype: torch.dtype) -> Tensor:
-    """Give real inputs the type of the network; words stay whole numbers."""
-    return inputs.to(dtype) if inputs.is_floating_point() else inputs
 
 
 def no_state(model: nn.Module, rows: int) -> list[Tensor]:

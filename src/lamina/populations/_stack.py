@@ -19,16 +19,15 @@ from lamina.data.source import Source
 from lamina.functional.optimizers import State
 from lamina.kernels.judge import Judge
 from lamina.layers.dropout import mask_state
-from lamina.populations.forms import make_update
-from lamina.populations.losses import Losses
-from lamina.populations.stacked import select_members
-from lamina.populations.update import MOMENTS, Numbers, numbers_of
+from lamina.populations._forms import make_update
+from lamina.populations._losses import Losses
+from lamina.populations.stacked import _select_members
+from lamina.populations.update import MOMENTS, Numbers, _numbers_of
 from lamina.training.change import measured
 from lamina.training.executors.recording import Graphs, Recording
 from lamina.training.learner import shown
-from lamina.training.order import epoch_order
 from lamina.training.recipe import Recipe
-from lamina.training.tasks.feed import CHECK_BATCH, Feed
+from lamina.training.tasks.feed import CHECK_BATCH, Feed, epoch_order
 from lamina.training.update import Grads, Update
 
 
@@ -37,7 +36,7 @@ class StackFeed(Feed):
 
     Args:
         source: the training examples.
-        recipes: one a member.
+        recipes: one per member.
         finish: makes of kept examples what the network takes, as `Preprocess.finisher` gives it.
         labels: training targets [members, examples] where members have their own (label noise).
         shared: whether all take the batches of the first recipe's seed, or each those of its own.
@@ -79,7 +78,6 @@ class StackFeed(Feed):
 
     @property
     def size(self) -> int:
-        """How many examples the next batch has."""
         return min(self.batch_size, self.order.shape[-1] - self.cursor)
 
     def gather(self, size: int) -> tuple[Tensor, Tensor]:
@@ -127,14 +125,7 @@ class StackFeed(Feed):
 
 
 class StackMoving:
-    """Moves the parameters of all members that live, each by its own numbers; see `populations.update`.
-
-    Args:
-        network: the stacked network.
-        numbers: of all members.
-        measures: whether a stopping rule asks for norms.
-        left: how many updates there will be.
-    """
+    """Moves the parameters of all members that live, each by its own numbers; see `populations.update`."""
 
     def __init__(self, network: nn.Module, numbers: Numbers, measures: bool, left: int) -> None:
         self.named: dict[str, Tensor] = {name: p for name, p in network.named_parameters() if p.requires_grad}
@@ -202,7 +193,7 @@ class Stack:
         self.model, self.feed, self.validation, self.losses = network, feed, validation, losses
         self.recipes, self.recipe, self.members, self.batches = list(recipes), recipes[0], len(recipes), feed.batches
         self.step, self.device = 0, feed.device
-        numbers = numbers_of(recipes, self.device, feed.batches)
+        numbers = _numbers_of(recipes, self.device, feed.batches)
         measures = any(recipe.stopping.measures for recipe in recipes)
         if before is not None and keep is not None:
             old: StackMoving = before.change
@@ -254,12 +245,7 @@ class Stack:
         self.step += 1
 
     def body(self, size: int, measured: bool) -> None:
-        """Make one update: nothing but tensors on the device, where the data lie there.
-
-        Args:
-            size: how many examples the batch has.
-            measured: whether gradients and norms are wanted afterwards.
-        """
+        """Make one update: nothing but tensors on the device, where the data lie there."""
         self.change.measured = measured
         self.update(*(self.feed.gather(size) if self.feed.gathers else self.feed.next(self.step)))
         self.feed.place.add_(size)
@@ -312,16 +298,12 @@ class Stack:
 
     @torch.no_grad()
     def retired(self, members: Sequence[int]) -> "tuple[Stack, list[int]]":
-        """Give the stack without some members, at a check; the others go on as if nothing had happened.
-
-        Returns:
-            The stack, and the numbers, before, of those that stay.
-        """
+        """Give the stack without some members, at a check; the others go on as if nothing had happened."""
         gone, feed = set(members), self.feed
         stay = [k for k in range(self.members) if k not in gone]
         keep = torch.tensor(stay, dtype=torch.int64, device=self.device)
         saved = {name: t for name, t in self.state().items() if name.startswith(("optimizer/", "step/"))}
-        select_members(self.model, keep)
+        _select_members(self.model, keep)
         recipes = [self.recipes[k] for k in stay]
         labels = None if feed.labels is None else feed.labels[keep]
         fed = StackFeed(feed.source, recipes, feed.finish, labels, feed.shared)

@@ -11,11 +11,10 @@ from torch.nn import functional as F
 from lamina._errors import ArgumentError
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import OPTIMIZERS, soft_threshold
-from lamina.training.change import make_optimizer
+from lamina.training.change import _make_optimizer
 from lamina.training.fused import FusedAdam
-from lamina.training.order import epoch_order
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
-from lamina.training.tasks.feed import batch_size, steps_per_epoch
+from lamina.training.tasks.feed import _steps_per_epoch, batch_size, epoch_order
 
 PURE = {
     "gd": (GD(0.3), "gd", {"learning_rate": 0.3}),
@@ -52,10 +51,10 @@ def test_steps_equal_the_pure_update(step_of, name):
 
 @pytest.mark.notes("N1.41")
 def test_batches_of_the_algorithms(step_of):
-    assert batch_size(Recipe(GD()), 80) == 80 and steps_per_epoch(Recipe(GD()), 80) == 1
-    assert batch_size(Recipe(SGD()), 80) == 1 and steps_per_epoch(Recipe(SGD()), 80) == 80
-    assert steps_per_epoch(Recipe(batch_size=30), 80) == 3
-    assert steps_per_epoch(Recipe(batch_size=30, sampling="with-replacement"), 80) == 2
+    assert batch_size(Recipe(GD()), 80) == 80 and _steps_per_epoch(Recipe(GD()), 80) == 1
+    assert batch_size(Recipe(SGD()), 80) == 1 and _steps_per_epoch(Recipe(SGD()), 80) == 80
+    assert _steps_per_epoch(Recipe(batch_size=30), 80) == 3
+    assert _steps_per_epoch(Recipe(batch_size=30, sampling="with-replacement"), 80) == 2
     assert batch_size(Recipe(batch_size=500), 80) == 80
     assert step_of(Recipe(SGD())).feed.sampling == "with-replacement"
 
@@ -177,7 +176,7 @@ def test_the_first_step_that_is_not_finite_is_latched(step_of):
 def test_any_torch_optimizer_may_be_passed(step_of):
     step = step_of(Recipe(optimizer=lambda p: torch.optim.Adagrad(p, lr=0.5)))
     assert isinstance(step.change.optimizer, torch.optim.Adagrad) and step.rates[0] == 0.5
-    assert isinstance(make_optimizer(Recipe(), step.params), FusedAdam)
+    assert isinstance(_make_optimizer(Recipe(), step.params), FusedAdam)
 
 
 def test_a_network_that_no_gradient_reaches_is_refused(step_of):

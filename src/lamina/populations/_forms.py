@@ -33,14 +33,7 @@ class CompiledUpdate(Update):
 
 
 def make_update(params: Params, state: State, numbers: Numbers, steps: int) -> Update:
-    """Choose the form of the update: compiled where a compiler is there and the work repays it.
-
-    Args:
-        params: stacked parameters by name.
-        state: count and moments.
-        numbers: the members' numbers.
-        steps: how many updates there will be.
-    """
+    """Choose the form of the update: compiled where a compiler is there and the work repays it."""
     device = next(iter(params.values())).device.type
     entries = sum(p.numel() for p in params.values())
     repaid = device == "cpu" and steps * entries >= WORTH and native.compiler()

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.training.order import epoch_order
+from lamina.training.tasks.feed import epoch_order
 
 
 @pytest.mark.notes("N1.42", "N1.45")

@@ -11,7 +11,7 @@ from lamina.data.text.texts import IGNORE
 from lamina.functional.losses import sum_over_time
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
-from lamina.training.tasks.word_objective import LabelObjective, TokenObjective, sequence_objective
+from lamina.training.tasks.word_objective import TokenObjective, _sequence_objective
 
 
 def logits(*shape):
@@ -50,12 +50,12 @@ def test_smoothing_is_that_of_torch_and_of_the_formula(smoothing):
     each = -(share * outputs.log_softmax(-1)).sum(-1)
     torch.testing.assert_close(objective.loss(outputs, targets), each[targets != 0].mean())
     assert objective.plain == TokenObjective("nll", ignore=0)
-    labels = LabelObjective("nll", smoothing=smoothing)
+    labels = Objective("nll", smoothing=smoothing)
     torch.testing.assert_close(
         labels.loss(outputs[:, 0], targets[:, 0]),
         cross_entropy(outputs[:, 0], targets[:, 0], label_smoothing=smoothing),
     )
-    assert labels.plain == LabelObjective("nll")
+    assert labels.plain == Objective("nll")
 
 
 def test_examples_are_counted_for_other_losses():
@@ -64,34 +64,34 @@ def test_examples_are_counted_for_other_losses():
 
 @pytest.mark.parametrize(("task", "ignore"), [("translation", 0), ("language", 0), ("tagging", IGNORE)])
 def test_each_task_has_its_padding(task, ignore):
-    chosen = sequence_objective(task, torch.zeros(1, 3, 9), 9, smoothing=0.1)
-    assert chosen == TokenObjective("nll", None, ignore, 0.1)
+    chosen = _sequence_objective(task, torch.zeros(1, 3, 9), 9, smoothing=0.1)
+    assert chosen == TokenObjective("nll", None, 0.1, ignore)
     assert math.isclose(chosen.loss(torch.zeros(1, 3, 9), torch.tensor([[1, 2, 3]])).item(), math.log(9), rel_tol=1e-6)
 
 
 def test_labels_of_texts_are_those_of_any_classification():
-    assert sequence_objective("classification", torch.zeros(1, 3), 3) == Objective("nll")
-    assert sequence_objective("classification", torch.zeros(1, 1), 2) == Objective("bce")
-    assert sequence_objective("regression", torch.zeros(1, 1), 1) == Objective("mse")
-    assert sequence_objective("classification", torch.zeros(1, 3), 3, smoothing=0.2) == LabelObjective("nll", None, 0.2)
+    assert _sequence_objective("classification", torch.zeros(1, 3), 3) == Objective("nll")
+    assert _sequence_objective("classification", torch.zeros(1, 1), 2) == Objective("bce")
+    assert _sequence_objective("regression", torch.zeros(1, 1), 1) == Objective("mse")
+    assert _sequence_objective("classification", torch.zeros(1, 3), 3, smoothing=0.2) == Objective("nll", None, 0.2)
 
 
 def test_what_does_not_fit_is_said():
     many, one = torch.zeros(1, 3, 9), torch.zeros(1, 9)
-    with pytest.raises(ShapeError, match=r"task asks for one answer a text.*\[1, 3, 9\].*use many-to-one"):
-        sequence_objective("classification", many, 9)
-    with pytest.raises(ShapeError, match="a tagging task asks for one answer a step.*use many-to-many"):
-        sequence_objective("tagging", one, 9)
+    with pytest.raises(ShapeError, match=r"task asks for one answer per text.*\[1, 3, 9\].*use many-to-one"):
+        _sequence_objective("classification", many, 9)
+    with pytest.raises(ShapeError, match="a tagging task asks for one answer per step.*use many-to-many"):
+        _sequence_objective("tagging", one, 9)
     with pytest.raises(ShapeError, match="gives 9 outputs, but the data have 12 words: build it with outputs=12"):
-        sequence_objective("language", many, 12)
+        _sequence_objective("language", many, 12)
     with pytest.raises(ShapeError, match="the network gives 9 outputs, but the data have 4 classes"):
-        sequence_objective("classification", one, 4)
+        _sequence_objective("classification", one, 4)
     with pytest.raises(ArgumentError, match="`loss` 'mse' does not fit a translation task: use 'nll'"):
-        sequence_objective("translation", many, 9, loss="mse")
+        _sequence_objective("translation", many, 9, loss="mse")
     with pytest.raises(ArgumentError, match="`class_weights` are for classification, but the task is tagging"):
-        sequence_objective("tagging", many, 9, class_weights="balanced")
+        _sequence_objective("tagging", many, 9, class_weights="balanced")
     with pytest.raises(ArgumentError, match="`label_smoothing` needs at least 2 outputs that are classes, got 0.1"):
-        sequence_objective("classification", torch.zeros(1, 1), 2, smoothing=0.1)
+        _sequence_objective("classification", torch.zeros(1, 1), 2, smoothing=0.1)
 
 
 def test_the_recipe_bounds_the_options_of_sequences():

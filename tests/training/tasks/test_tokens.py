@@ -21,7 +21,7 @@ from lamina.training.recipe import Adam, Recipe, Stopping
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.kinds import task_of
-from lamina.training.texts import copied, texts_from, unknown_words
+from lamina.training.tasks.texts import _texts_from, copied, unknown_words
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 NOUNS = {"dogs": "Hunde", "cats": "Katzen", "birds": "Vögel", "cows": "Kühe", "bears": "Bären"}
@@ -102,7 +102,7 @@ def test_unknown_words_are_copied_in_order():
 
 
 def test_translations_copy_unknown_words_unless_told_not_to(translator, monkeypatch):
-    import lamina.training.texts as texts
+    import lamina.training.tasks.texts as texts
 
     def writes_unknown(write, state, start, end, steps, **options):
         return torch.tensor([[1, 5, 1, 3]]).expand(len(start), -1), torch.zeros(len(start))
@@ -146,7 +146,7 @@ def test_a_language_model_writes_on(poet):
 
 
 def test_who_predicts_and_who_writes(poet, translator, critic):
-    with pytest.raises(ArgumentError, match="is a language model, which goes on with a text: use `write`"):
+    with pytest.raises(ArgumentError, match="is a language model, which continues a text: use `write`"):
         poet.predict("ab")
     with pytest.raises(ArgumentError, match="was trained for translation: use `predict`"):
         translator.write("ab")
@@ -163,22 +163,22 @@ def test_who_predicts_and_who_writes(poet, translator, critic):
 def test_texts_come_from_files_too(tmp_path):
     (tmp_path / "a.txt").write_text("first\n\nsecond\tzweite\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("id,review\nx,a long text here\ny,\n", encoding="utf-8")
-    assert texts_from([tmp_path / "a.txt", "third", str(tmp_path / "b.csv")]) == [
+    assert _texts_from([tmp_path / "a.txt", "third", str(tmp_path / "b.csv")]) == [
         "first",
         "second",
         "third",
         "a long text here",
         "",
     ]
-    assert texts_from("word " * 5000) == ["word " * 5000] and texts_from("a\0b") == ["a\0b"]
+    assert _texts_from("word " * 5000) == ["word " * 5000] and _texts_from("a\0b") == ["a\0b"]
     with pytest.raises(DataError, match="no.csv does not exist: check the name"):
-        texts_from("no.csv")
+        _texts_from("no.csv")
     with pytest.raises(DataError, match=r"empty.txt holds no text"):
         (tmp_path / "empty.txt").write_text("\n")
-        texts_from(tmp_path / "empty.txt")
+        _texts_from(tmp_path / "empty.txt")
     with pytest.raises(DataError, match="has no column of text"):
         (tmp_path / "numbers.csv").write_text("a,b\n1,2\n3,4\n")
-        texts_from(tmp_path / "numbers.csv")
+        _texts_from(tmp_path / "numbers.csv")
 
 
 class Killed(Exception):
@@ -293,7 +293,7 @@ def test_networks_that_do_not_fit_are_refused_with_a_way_out(tmp_path):
         with pytest.raises(ShapeError, match=match):
             fit(lamina.build(name, **options), data, folder=tmp_path / "run")
     tokens = load("order", count=60)
-    with pytest.raises(ShapeError, match="a classification task asks for one answer a text.*use many-to-one"):
+    with pytest.raises(ShapeError, match="a classification task asks for one answer per text.*use many-to-one"):
         fit(lamina.build("many-to-many", inputs=10, outputs=2, embedding=4), tokens, folder=tmp_path / "run")
     with pytest.raises(ShapeError, match="a classification task does not fit EncoderDecoder"):
         fit(lamina.build("seq2seq", inputs=10, outputs=2), tokens, folder=tmp_path / "run")

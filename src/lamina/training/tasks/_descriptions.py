@@ -17,16 +17,16 @@ from lamina.functional.translation_metrics import exact_share
 from lamina.training.look import Look
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.arrays import Arrays
-from lamina.training.tasks.recommended import clipped
-from lamina.training.tasks.task import SHOWN, Choice, Predictions, Task, wrong
-from lamina.training.tasks.tokens import Texts, judged_words, units
-from lamina.training.texts import describe
+from lamina.training.tasks.recommended import _clipped
+from lamina.training.tasks.task import SHOWN, Predictions, Task, _Choice, wrong
+from lamina.training.tasks.texts import describe
+from lamina.training.tasks.tokens import _judged_words, _Texts, units
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
 
-class Descriptions(Texts):
+class Descriptions(_Texts):
     """Things with a text to write for each; they are read as arrays, and their texts written as tokens."""
 
     takes = ("one-to-many", "OneToMany")
@@ -36,7 +36,6 @@ class Descriptions(Texts):
 
     @classmethod
     def headline_of(cls, spec: Spec) -> str:
-        """Name the metric of the test split to look at first."""
         return "exact"
 
     @property
@@ -61,11 +60,10 @@ class Descriptions(Texts):
         dropout = {"input_dropout": 0.2} if self.spec.kind == "image" else {}
         return {"steps": self.things.steps, "hidden": 64, **dropout}
 
-    def recommend(self, name: str, sizes: Mapping[str, Any]) -> Choice:
-        """Choose a recipe for an architecture of some sizes."""
+    def recommend(self, name: str, sizes: Mapping[str, Any]) -> _Choice:
         examples = len(self.split.train)
         batch = 64 if examples > 500 else 16
-        return clipped(0.005, max(30, min(100, 600 * batch // max(1, examples))), batch)
+        return _clipped(0.005, max(30, min(100, 600 * batch // max(1, examples))), batch)
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
         """Say how many words there are, and how long texts may be."""
@@ -93,7 +91,6 @@ class Descriptions(Texts):
         """Need nothing: the network reads numbers."""
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
-        """Give the prepared examples of a part of the data."""
         return self.things.source(part, device)
 
     def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
@@ -101,10 +98,9 @@ class Descriptions(Texts):
         return Arrays.outputs(self, model, inputs, batch_size)
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen."""
         inputs, answers = test.take(torch.arange(len(test)))[0], answers_of(test)
         outputs = self.outputs(run.model, inputs)
-        metrics = judged_words(run.objective, outputs, self.things.targets(all_targets(test)))
+        metrics = _judged_words(run.objective, outputs, self.things.targets(all_targets(test)))
         written, sure = describe(self.things, outputs)
         metrics["exact"] = exact_share(written, answers)
         worst = [
@@ -119,7 +115,6 @@ class Descriptions(Texts):
         return self.told(names, self.outputs(run.model, inputs))
 
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
-        """Make predictions of outputs."""
         written, worth = describe(self.things, outputs)
         return Predictions(names, (), worth[:, None], tuple(written))
 
