@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lamina.report.figures import (
+from lamina.report._figures import (
     BOTTOM,
     DENSE,
     DOTS,

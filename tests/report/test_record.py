@@ -10,7 +10,7 @@ import torch
 import lamina
 from lamina._errors import RunError
 from lamina.architectures.table import TABLE
-from lamina.report.record import read
+from lamina.report._record import read
 from lamina.training import checkpoint
 from report.samples import CONFIG, EVALUATION, PREPROCESS, ROWS, STATUS, WEIGHTS
 

@@ -10,7 +10,7 @@ import lamina
 from lamina._errors import ArgumentError, RunError
 from lamina.data.load import load
 from lamina.report import render, write_report
-from lamina.report.markdown import text
+from lamina.report._markdown import text
 from lamina.training.fit import fit
 from lamina.training.recipe import MiniBatch, Recipe
 from report.samples import EVALUATION, PREPROCESS, ROWS, SPEC, regression

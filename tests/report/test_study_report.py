@@ -8,11 +8,12 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from lamina.report.study import luck, study_page
-from lamina.report.study_figures import heat_map, leaders_curves, parallel, progress, scale_of, slice_of, slices
-from lamina.report.study_record import Axis, StudyRecord, Tried, importance, levels
+from lamina.report import render, write_report
+from lamina.report._study import read
+from lamina.report._study_figures import heat_map, leaders_curves, parallel, progress, scale_of, slice_of, slices
+from lamina.report._study_page import luck, study_page
+from lamina.report._study_record import Axis, StudyRecord, Tried, importance, levels
 from lamina.studies.records import Outcome
-from lamina.studies.report import record, render_study, write_study_report
 from lamina.studies.samplers import Random
 from lamina.studies.search import plan
 from lamina.studies.study import Study
@@ -251,7 +252,7 @@ def test_the_record_of_a_search_names_everything(tmp_path):
         folder=tmp_path / "studies/x",
     )
     made.run(lambda v: Outcome(v["learning_rate"], tie=1.0, curve=(1.0, 0.5), epochs=2, seconds=0.1))
-    found = record(Study.open(made.folder))
+    found = read(made.folder)
     assert (found.name, found.title, found.seeds, found.complete) == ("studies/x", "fnn on iris", 2, True)
     assert found.axes[0] == Axis("learning_rate", ends=(1e-4, 1e-1), log=True)
     assert found.axes[1].values == ("8", "8x8") and found.axes[2].values == ("none", "1")
@@ -269,11 +270,11 @@ def test_the_report_is_written_whole_and_the_same_twice(tmp_path):
     made = Study.create(tmp_path / "bowl", {"x": [-1, 0, 1], "y": "0..1.0"}, Random(12)).run(
         lambda v: v["x"] ** 2 + v["y"]
     )
-    path = write_study_report(made.folder)
-    assert path == made.folder / "report.html" and path.read_text() == render_study(made.folder)
+    path = write_report(made.folder)
+    assert path == made.folder / "report.html" and path.read_text() == render(made.folder)
     page = path.read_text()
     assert words(tree(page).find(".//h1")) == "bowl" and "Do it again" not in page
-    assert str(tmp_path) not in page and write_study_report(made.folder, tmp_path / "r.html").is_file()
+    assert str(tmp_path) not in page and write_report(made.folder, output=tmp_path / "r.html").is_file()
 
 
 def test_paths_of_the_machine_stay_out(tmp_path):
@@ -283,6 +284,6 @@ def test_paths_of_the_machine_stay_out(tmp_path):
 
     _, made = plan("fnn", load(str(table), target="kind"), {"dropout": [0.0, 0.5]}, folder=tmp_path / "s")
     made.run(lambda v: v["dropout"])
-    page = render_study(made.folder)
+    page = render(made.folder)
     assert str(tmp_path) not in page and "fnn on my table.csv" in page and "--target kind" in page
     assert json.loads((made.folder / "journal.jsonl").read_text().splitlines()[0])["event"] == "claim"

@@ -4,15 +4,15 @@ from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
+from lamina._markup import Markup, join, tag
 from lamina.functional.selection import accuracy_behind, expected_best
-from lamina.report import study_figures as figures
-from lamina.report.blocks import card, command, folded, section, table_html
-from lamina.report.commands import spell
-from lamina.report.formatting import NOTHING, duration, number, percent, printable
-from lamina.report.markup import Markup, join, tag
-from lamina.report.page import _POLICY
-from lamina.report.study_record import StudyRecord, Tried, importance
-from lamina.report.tables import Table, metric, metric_name, wilson
+from lamina.report import _study_figures as figures
+from lamina.report._blocks import card, command, folded, section, table_html
+from lamina.report._commands import spell
+from lamina.report._findings import Table, metric, metric_name, wilson
+from lamina.report._formatting import NOTHING, duration, number, percent
+from lamina.report._page import _POLICY
+from lamina.report._study_record import StudyRecord, Tried, importance
 
 LUCK = 0.01
 """From so much possible luck on, in accuracy, a warning stands at the top."""
@@ -39,7 +39,7 @@ def study_page(record: StudyRecord) -> str:
     body = tag(
         "body", tag("main", sections, tag("footer", f"Lamina wrote this from the files of {record.name} alone."))
     )
-    return printable(f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n")
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def _header(record: StudyRecord) -> Markup:

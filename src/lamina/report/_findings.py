@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lamina.report.formatting import finite, number, percent
-from lamina.report.record import Record
+from lamina.report._formatting import finite, number, percent
+from lamina.report._record import Record
 
 CLASSES = 25
 """Up to so many classes the confusion matrix is readable; beyond, the most confused pairs say more."""

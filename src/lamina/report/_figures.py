@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lamina._markup import Markup, join, tag
 from lamina.drawing.scales import Scale, demands_log, exact, fit
-from lamina.report.formatting import number, percent
-from lamina.report.markup import Markup, join, tag
+from lamina.report._formatting import number, percent
 
 Values = Sequence[float | None]
 Point = tuple[float, float]

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Callable
 
-from lamina.report import commands, settings, story, tables, weights
-from lamina.report.checks import blame
-from lamina.report.formatting import percent
-from lamina.report.record import Record
-from lamina.report.tables import Table
+from lamina.report import _commands as commands
+from lamina.report import _findings as findings
+from lamina.report import _settings as settings
+from lamina.report import _story as story
+from lamina.report import _weights as weights
+from lamina.report._checks import blame
+from lamina.report._findings import Table
+from lamina.report._formatting import percent
+from lamina.report._record import Record
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
 
@@ -59,8 +63,8 @@ def _header(record: Record) -> list[str]:
 def _history(record: Record) -> list[str]:
     if not record.rows:
         return []
-    lines = ["## Learning curves", "", *table_markdown(tables.history(record))]
-    found = tables.gradients(record)
+    lines = ["## Learning curves", "", *table_markdown(findings.history(record))]
+    found = findings.gradients(record)
     return [*lines, "## Gradients by layer", "", *table_markdown(found)] if found else lines
 
 
@@ -69,10 +73,10 @@ def _results(record: Record) -> list[str]:
         return []
     lines = ["## On the test split", ""]
     shown = [
-        ("Confusion", tables.confusion(record)),
-        ("By class", tables.per_class(record)),
-        ("Calibration", tables.calibration(record)),
-        ("Worst mistakes", tables.worst(record)),
+        ("Confusion", findings.confusion(record)),
+        ("By class", findings.per_class(record)),
+        ("Calibration", findings.calibration(record)),
+        ("Worst mistakes", findings.worst(record)),
     ]
     for name, table in shown:
         if table is not None:

@@ -4,15 +4,20 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from lamina.report import commands, figures, settings, story, tables, weights
-from lamina.report.blocks import below, card, command, folded, section, table_html
-from lamina.report.checks import blame
-from lamina.report.figures import Line
-from lamina.report.formatting import finite, number
-from lamina.report.markup import Markup, join, tag
-from lamina.report.record import Record
-from lamina.report.results import results
-from lamina.report.tables import Table, metric
+from lamina._markup import Markup, join, tag
+from lamina.report import _commands as commands
+from lamina.report import _figures as figures
+from lamina.report import _findings as findings
+from lamina.report import _settings as settings
+from lamina.report import _story as story
+from lamina.report import _weights as weights
+from lamina.report._blocks import below, card, command, folded, section, table_html
+from lamina.report._checks import blame
+from lamina.report._figures import Line
+from lamina.report._findings import Table, metric
+from lamina.report._formatting import finite, number
+from lamina.report._record import Record
+from lamina.report._results import results
 
 # The page may show its own style and the pictures in it, and may load nothing at all.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -112,7 +117,7 @@ def curves(record: Record) -> Markup | None:
         words += " Errors are those of standardized targets."
     if len(record.rows) == 1:
         words = f"There is one check only. {words}"
-    numbers = folded("The numbers", table_html(tables.history(record)))
+    numbers = folded("The numbers", table_html(findings.history(record)))
     return section("Learning curves", tag("div", drawn, class_="grid three"), tag("p", words, class_="small"), numbers)
 
 

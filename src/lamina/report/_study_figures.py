@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from lamina._markup import Markup, join, tag
 from lamina.drawing.scales import Scale, exact, fit
-from lamina.report.figures import (
+from lamina.report._figures import (
     BOTTOM,
     HEIGHT,
     LEFT,
@@ -20,10 +21,9 @@ from lamina.report.figures import (
     _svg,
     curves,
 )
-from lamina.report.formatting import number
-from lamina.report.markup import Markup, join, tag
-from lamina.report.study_record import Axis, StudyRecord, Tried, levels
-from lamina.report.tables import metric
+from lamina.report._findings import metric
+from lamina.report._formatting import number
+from lamina.report._study_record import Axis, StudyRecord, Tried, levels
 
 WIDE, TALL = 1120, 330
 LINES = 1200

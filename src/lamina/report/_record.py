@@ -10,9 +10,9 @@ from typing import Any
 
 from lamina._errors import RunError
 from lamina.data.dataset import Spec
-from lamina.report.checks import blame, check_evaluation, check_numbers, check_preprocess, expect
-from lamina.report.formatting import base_name, finite, scrub
-from lamina.report.tensors import Weight, trained_weights
+from lamina.report._checks import blame, check_evaluation, check_numbers, check_preprocess, expect
+from lamina.report._formatting import base_name, finite, scrub
+from lamina.report._tensors import Weight, trained_weights
 from lamina.training.folder import RunFolder
 from lamina.training.tasks.kinds import headline_of, metric_of
 

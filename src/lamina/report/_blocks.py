@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from lamina.report.formatting import number, percent
-from lamina.report.markup import Markup, join, tag
-from lamina.report.tables import Table
+from lamina._markup import Markup, join, tag
+from lamina.report._findings import Table
+from lamina.report._formatting import number, percent
 
 FEW, MANY = 6, 12
 """Up to so many classes a confusion matrix has room for large cells; beyond so many they are small."""

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from lamina.report import commands
-from lamina.report.formatting import duration, finite, number, percent
-from lamina.report.record import Record
-from lamina.report.tables import metric, metric_name, wilson
+from lamina.report import _commands as commands
+from lamina.report._findings import metric, metric_name, wilson
+from lamina.report._formatting import duration, finite, number, percent
+from lamina.report._record import Record
 
 _SIZES = re.compile(r"(\d+) training, (\d+) validation and (\d+) (?:official )?test examples")
 
