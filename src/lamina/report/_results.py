@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 from lamina._markup import Markup, tag
+from lamina._tables import Table
 from lamina.report import _figures as figures
 from lamina.report import _findings as findings
-from lamina.report._blocks import below, card, confusion_matrix, folded, section, table_html
-from lamina.report._findings import Table
+from lamina.report._blocks import below, card, confusion_matrix, folded, section
 from lamina.report._formatting import finite, number, percent
 from lamina.report._record import Record
 
@@ -30,7 +30,7 @@ def _classes(record: Record) -> list[Markup | None]:
     if matrix is not None and len(matrix[0]) <= findings.CLASSES:
         guesses = card("Confusion", confusion_matrix(*matrix), more="rows: the class; columns: the guess")
     elif matrix is not None:
-        guesses = card("Most confused classes", table_html(findings.confused_pairs(*matrix)))
+        guesses = card("Most confused classes", findings.confused_pairs(*matrix).html())
     by_class = None if scores is None else _by_class(scores)
     if matrix is not None and BESIDE < len(matrix[0]) <= findings.CLASSES:
         return [guesses, tag("div", by_class, calibrated, class_="grid wide below")]
@@ -39,10 +39,10 @@ def _classes(record: Record) -> list[Markup | None]:
 
 def _by_class(scores: Table) -> Markup:
     if len(scores.rows) <= findings.CLASSES:
-        return card("By class", table_html(scores), kind="card long")
+        return card("By class", scores.html(), kind="card long")
     shown, every = (
-        table_html(scores.first(findings.CLASSES)),
-        folded(f"All {len(scores.rows)} classes", table_html(scores)),
+        scores.first(findings.CLASSES).html(),
+        folded(f"All {len(scores.rows)} classes", scores.html()),
     )
     return card("By class", shown, every, more=f"the {findings.CLASSES} weakest", kind="card long")
 
@@ -95,7 +95,7 @@ def _worst(record: Record) -> Markup | None:
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
         shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
     else:
-        shown = table_html(table)
+        shown = table.html()
     return below(card("Worst mistakes", shown, more=sure))
 
 

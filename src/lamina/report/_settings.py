@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from lamina._tables import Table
 from lamina.report._commands import flat_recipe
-from lamina.report._findings import Table
 from lamina.report._formatting import duration, number, plain, shape
 from lamina.report._record import Record
 

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lamina.report._findings import Table
+from lamina._tables import Table
 from lamina.report._formatting import number, percent, shape
 from lamina.report._tensors import Weight
 
