@@ -1,6 +1,7 @@
 """The report as one HTML file that needs nothing else: no network, no script, no other file."""
 
 from collections.abc import Sequence
+from colorsys import hls_to_rgb
 from importlib.resources import files
 from typing import Any
 
@@ -147,7 +148,7 @@ def gradients(record: Record) -> Markup | None:
     if not names:
         return None
     last = len(names) - 1
-    colors = [f"hsl({265 - 245 * i / max(1, last):.0f} 62% 54%)" for i in range(len(names))]
+    colors = [_rainbow(i / max(1, last)) for i in range(len(names))]
     lines = [
         Line(name, [finite(norms.get(name)) for _, norms in rows], color)
         for name, color in zip(names, colors, strict=True)
@@ -171,6 +172,12 @@ def gradients(record: Record) -> Markup | None:
     )
     both = tag("div", drawing, beside, class_="beside")
     return section("Gradients by layer", card("Norm of the gradient", both, figure=True))
+
+
+def _rainbow(share: float) -> str:
+    """Give a color between violet (0) and orange (1)."""
+    channels = hls_to_rgb((265 - 245 * share) / 360, 0.54, 0.62)
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in channels)
 
 
 def parameters(record: Record) -> Markup | None:
