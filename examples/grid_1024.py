@@ -16,7 +16,7 @@ import torch
 
 from lamina.data.load import load
 from lamina.data.store import find
-from lamina.studies.report import write_study_report
+from lamina.report import write_report
 from lamina.studies.samplers import Done, OneAtATime
 from lamina.studies.search import search
 from lamina.studies.space import Space, key, spell_all
@@ -71,5 +71,5 @@ print(f"one at a time, {len(done)} networks: {known[key(single.values)].outcome.
 accuracy = study.test["metrics"]["accuracy"]
 target = arguments.target if arguments.target is not None else 0.97 if full else 0.9
 print(f"test accuracy of the best {accuracy:.4f}, promised {target}")
-print(f"report: {write_study_report(study.folder)}")
+print(f"report: {write_report(study.folder)}")
 sys.exit(0 if accuracy >= target else 1)

@@ -13,8 +13,8 @@ from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.text.texts import PairDataset, RunningText, TextDataset
 from lamina.data.text.tokens import TextPreprocess
 from lamina.experiments.trained import parts
-from lamina.report import commands
-from lamina.report.record import read
+from lamina.report import _commands as commands
+from lamina.report._record import read
 from lamina.training.plan import plan
 from lamina.training.tasks._pairs import Pairs
 from lamina.training.tasks._running import RunningText as Running

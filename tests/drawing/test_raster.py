@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from lamina._errors import ArgumentError
-from lamina.drawing.raster import raster
+from lamina.drawing._raster import raster
 from lamina.drawing.scene import Circle, Path, Picture, Polygon, Rectangle, Scene, Stroke, Text, text_box
 
 

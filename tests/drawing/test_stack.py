@@ -4,10 +4,10 @@ from torch import nn
 
 import lamina
 from lamina._errors import ArgumentError
+from lamina.drawing._model_layers import kind_of, layers_of
 from lamina.drawing.collisions import overlaps
 from lamina.drawing.famous import alexnet, lenet5, resnet18
 from lamina.drawing.layers import Layer, Stage
-from lamina.drawing.model_layers import kind_of, layers_of
 from lamina.drawing.of_model import drawing_of
 from lamina.drawing.scene import Path, Rectangle, Text
 from lamina.drawing.stack import stack, stack_of

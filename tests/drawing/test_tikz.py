@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lamina.drawing.raster import raster
+from lamina.drawing._raster import raster
 from lamina.drawing.scene import Circle, Path, Picture, Polygon, Rectangle, Scene, Stroke, Text
 from lamina.drawing.table import TABLE
 from lamina.drawing.tikz import SIDE, tikz

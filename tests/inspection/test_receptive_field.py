@@ -9,7 +9,7 @@ from torch import nn
 import lamina
 from lamina._errors import ArgumentError
 from lamina.functional import receptive_field as formula
-from lamina.inspection.field_rules import view_places
+from lamina.inspection._field_rules import view_places
 from lamina.inspection.gradient_field import autograd_field, effective_field, field_hull
 from lamina.inspection.receptive_field import receptive_field
 

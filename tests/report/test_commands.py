@@ -12,8 +12,8 @@ from lamina.architectures.table import TABLE
 from lamina.cli.values import settings
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
-from lamina.report import commands
-from lamina.report.record import Record, read
+from lamina.report import _commands as commands
+from lamina.report._record import Record, read
 from lamina.training.recipe import (
     GD,
     SGD,

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lamina.report.figures import (
+from lamina.drawing.charts import DENSE
+from lamina.report._figures import (
     BOTTOM,
-    DENSE,
     DOTS,
     LEFT,
     RIGHT,
@@ -23,8 +23,13 @@ from lamina.report.figures import (
 
 
 def points(drawing: str) -> list[list[tuple[float, float]]]:
-    lines = re.findall(r'<polyline class="line" points="([^"]*)"', drawing)
+    """Give the points of the curves, which are the lines of width 2."""
+    lines = re.findall(r'<polyline points="([^"]*)"[^>]* stroke-width="2"', drawing)
     return [[tuple(map(float, pair.split(","))) for pair in line.split()] for line in lines]
+
+
+def circles(drawing: str, radius: str) -> list[tuple[str, str]]:
+    return re.findall(rf'<circle cx="([\d.]+)" cy="([\d.]+)" r="{radius}"', drawing)
 
 
 def texts(drawing: str) -> list[str]:
@@ -41,7 +46,7 @@ def test_points_of_a_curve():
     assert points(drawing) == [[(46, 16), (209, 107), (372, 198)]]
     assert texts(drawing)[:6] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
     assert {"1", "2", "3", "epoch", "best"} <= set(texts(drawing))
-    assert '<line x1="372" x2="372" y1="12" y2="198"/>' in drawing
+    assert '<polyline points="372,12 372,198"' in drawing and circles(drawing, "9") == circles(drawing, "2.4")
     assert "<title>training: 0.5 at epoch 2</title>" in drawing
 
 
@@ -55,20 +60,20 @@ def test_missing_values_cut_the_line_and_lone_points_get_a_large_mark():
     values = [1.0, 0.5, None, 0.25, None, 0.0, 1.0]
     drawing = curves(range(1, 8), [Line("loss", values, "train")], axis="epoch", label="Loss")
     assert [len(line) for line in points(drawing)] == [2, 2]
-    assert drawing.count('class="mark"') == 5 and drawing.count('r="4"') == 1
+    assert len(circles(drawing, "2.4")) == 4 and len(circles(drawing, "4")) == 1
     assert "None" not in drawing and "nan" not in drawing
 
 
 def test_zeros_are_left_out_of_a_forced_logarithmic_scale():
-    drawing = curves([1, 2, 3], [Line("g", [1.0, 0.0, 0.1], "hsl(9 9% 9%)")], axis="epoch", label="g", log=True)
-    assert points(drawing) == [] and drawing.count('class="mark"') == 2
-    assert '<g style="--c:hsl(9 9% 9%)">' in drawing
+    drawing = curves([1, 2, 3], [Line("g", [1.0, 0.0, 0.1], "#123456")], axis="epoch", label="g", log=True)
+    assert points(drawing) == [] and circles(drawing, "4") == [("46", "16"), ("372", "198")]
+    assert 'r="4" style="fill:#123456"' in drawing
 
 
 def test_one_check_is_a_point_and_nothing_is_nothing():
     drawing = curves([5], [Line("loss", [0.7], "train")], axis="epoch", label="Loss", best=5)
     # Halfway across; the scale ends at 0.8: 198 - 182 * 0.7 / 0.8.
-    assert points(drawing) == [] and '<circle class="mark" cx="209" cy="38.8" r="4"/>' in drawing
+    assert points(drawing) == [] and circles(drawing, "4") == [("209", "38.75")]
     assert curves([1, 2], [Line("loss", [None, None], "train")], axis="epoch", label="Loss") == ""
     assert curves([1], [], axis="epoch", label="Loss") == ""
 
@@ -93,20 +98,19 @@ def test_calibration_puts_bins_at_confidence_and_accuracy():
     width, height = SQUARE - 8 - LEFT, SQUARE - 40 - 10
     at = [(LEFT + 0.5 * width, 10 + 0.75 * height), (LEFT + width, 10.0)]
     assert points(drawing) == [[pytest.approx(pair) for pair in at]]
-    assert 'r="7.5"' in drawing and 'r="12"' in drawing  # 3 + 9 sqrt(n / 16)
+    assert len(circles(drawing, "7.5")) == len(circles(drawing, "12")) == 1  # 3 + 9 sqrt(n / 16)
     assert "4 predictions, 50.0% sure on average, 25.0% right" in drawing
 
 
 def test_scatter_has_equal_axes():
     drawing = scatter([(0.0, 1.0), (1.0, 0.0)])
-    spots = re.findall(r'class="dot" cx="([\d.]+)" cy="([\d.]+)"', drawing)
-    assert spots == [("46", "10"), ("332", "300")]
-    assert '<line class="ideal" x1="46.0" y1="300.0" x2="332.0" y2="10.0"/>' in drawing
+    assert circles(drawing, "2.6") == [("46", "10"), ("332", "300")]
+    assert '<polyline points="46,300 332,10"' in drawing and 'stroke-dasharray="4 4"' in drawing
     assert scatter([]) == ""
 
 
 def test_scatter_of_very_many_examples_draws_some():
-    assert scatter([(i / 1e4, 0.0) for i in range(10_000)]).count('class="dot"') == 1429 <= DOTS
+    assert len(circles(scatter([(i / 1e4, 0.0) for i in range(10_000)]), "2.6")) == 1429 <= DOTS
 
 
 def test_histogram_counts_every_error_once():

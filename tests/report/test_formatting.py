@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lamina.report.formatting import base_name, duration, finite, number, percent, plain, printable, scrub
+from lamina.report._formatting import base_name, duration, finite, number, percent, plain, printable, scrub
 
 
 def test_no_value_is_a_dash():

@@ -10,7 +10,7 @@ import torch
 import lamina
 from lamina._errors import RunError
 from lamina.architectures.table import TABLE
-from lamina.report.record import read
+from lamina.report._record import read
 from lamina.training import checkpoint
 from report.samples import CONFIG, EVALUATION, PREPROCESS, ROWS, STATUS, WEIGHTS
 
@@ -84,6 +84,14 @@ def test_missing_parts_are_none(make):
 
 def test_the_task_shows_in_the_history_without_preprocessing(make):
     assert read(make(preprocess=None, rows=[{"epoch": 1, "step": 1, "loss": 1.0, "mse": 2.0}])).metric == "mse"
+
+
+def test_sizes_are_those_of_the_config_and_of_the_sentence_of_an_old_run(make):
+    assert read(make()).examples == (100, 25, 20)  # a run of 0.1: only the sentence has them
+    assert read(make(config={**CONFIG, "examples": [7, 2, 1]})).examples == (7, 2, 1)
+    complete = {**PREPROCESS, "spec": {**PREPROCESS["spec"], "complete": True}}
+    assert read(make(config={**CONFIG, "examples": [4, 4, 4]}, preprocess=complete)).examples is None
+    assert read(make(config={**CONFIG, "note": "all of it"})).examples is None
 
 
 def test_no_folder_and_no_run(tmp_path):

@@ -8,9 +8,9 @@ import pytest
 
 import lamina
 from lamina._errors import ArgumentError, RunError
+from lamina._tables import in_markdown
 from lamina.data.load import load
 from lamina.report import render, write_report
-from lamina.report.markdown import text
 from lamina.training.fit import fit
 from lamina.training.recipe import MiniBatch, Recipe
 from report.samples import EVALUATION, PREPROCESS, ROWS, SPEC, regression
@@ -81,8 +81,8 @@ def test_markdown_texts_are_escaped(make, hostile):
     spec = {**SPEC, "classes": [hostile, "b", "c"]}
     report = render(make(preprocess={**PREPROCESS, "spec": spec}), "md")
     head = next(line for line in report.splitlines() if line.startswith("| class |"))
-    assert head == f"| class | {text(hostile)} | b | c | total |"
-    bare = re.sub(r"\\.", "", text(hostile))
+    assert head == f"| class | {in_markdown(hostile)} | b | c | total |"
+    bare = re.sub(r"\\.", "", in_markdown(hostile))
     assert not set(bare) & set("<>|`*_[]#$&\n")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.report import write_report
-from lamina.report.formatting import number
+from lamina.report._formatting import number
 from lamina.training.fit import resume
 from lamina.training.run import Run
 

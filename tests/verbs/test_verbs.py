@@ -24,8 +24,9 @@ from lamina.cli import main, progress
 from lamina.data.text.texts import answers_of, texts_of
 from lamina.functional.translation_metrics import chrf
 from lamina.layers.rbf import RadialBasis
-from lamina.report import commands, record
-from lamina.report.formatting import number
+from lamina.report import _commands as commands
+from lamina.report import _record as record
+from lamina.report._formatting import number
 from verbs import files, table
 from verbs.table import ROWS, SENTENCES, VERBS
 

@@ -26,22 +26,16 @@ def report(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Write the report of a run: what was trained on what, curves, mistakes, and how to do it again."""
+    """Write the report of a run or a study: what was trained on what, curves, mistakes, and how to do it again."""
     from lamina.report.render import render, write_report
 
-    study = (run / "study.toml").is_file()
-    if study and format is not Format.html:
-        raise ArgumentError("the report of a study is a page: use --format html.")
-    if study:
-        from lamina.studies.report import render_study, write_study_report
-
     if output == Path("-"):
-        sys.stdout.buffer.write((render_study(run) if study else render(run, format)).encode())
+        sys.stdout.buffer.write(render(run, format).encode())
         sys.stdout.buffer.flush()
         return
     if output is not None and output.is_dir():
         raise ArgumentError(f"`--output` must be a file, but {output} is a folder: add a name such as report.{format}.")
     if output is not None and not output.parent.is_dir():
         raise ArgumentError(f"the folder of `--output`, {output.parent}, does not exist: make it first.")
-    written = write_study_report(run, output) if study else write_report(run, format, output)
+    written = write_report(run, format, output)
     print(json.dumps({"run": str(run), "report": str(written)}) if as_json else f"report: {written}")

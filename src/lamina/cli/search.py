@@ -166,7 +166,7 @@ def _run(study: "Study", problem: Any, share: Any, as_json: bool, **how: Any) ->
 
 
 def _finish(study: "Study", share: Any, as_json: bool) -> None:
-    from lamina.studies.report import write_study_report
+    from lamina.report import write_report
     from lamina.studies.space import spell_all
 
     if share is not None:
@@ -176,7 +176,7 @@ def _finish(study: "Study", share: Any, as_json: bool) -> None:
             else f"part {share} is done. When all are:  {study.resume_command}"
         )
         return
-    best, report, test = study.best, write_study_report(study.folder), study.test or {}
+    best, report, test = study.best, write_report(study.folder), study.test or {}
     metrics = test.get("metrics", {})
     if as_json:
         facts = {"study": str(study.folder), "configurations": len(study.state.results), "best": best.values}

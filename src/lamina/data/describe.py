@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from lamina._tables import Table
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.text.texts import IGNORE, text_of
@@ -101,10 +102,9 @@ def _examples(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
     heads = [*(features or tuple(f"x{i + 1}" for i in range(spec.inputs[0])))][: flat.shape[1]]
     cells = [[_cell(spec, j, value) for j, value in enumerate(row)] for row in flat.tolist()]
     more = ["..."] if math.prod(spec.inputs) > 12 else []
-    table = [[*heads, *more, spec.target or "target"]]
-    table += [[*row, *more, name] for row, name in zip(cells, names, strict=True)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return ["  " + "  ".join(text.ljust(n) for text, n in zip(row, widths, strict=True)).rstrip() for row in table]
+    rows = tuple((*row, *more, name) for row, name in zip(cells, names, strict=True))
+    lines = Table((*heads, *more, spec.target or "target"), rows).text().splitlines()
+    return [f"  {line}" for line in lines]
 
 
 def example_lines(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lamina._errors import ArgumentError
-from lamina.drawing.raster import raster
+from lamina.drawing._raster import raster
 from lamina.drawing.scene import Scene
 from lamina.drawing.svg import svg
 from lamina.drawing.tikz import tikz

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lamina._errors import ArgumentError, choice
+from lamina.drawing._pieces import INSIDE, SMALL, Piece, block, boxed, grouped, link, moved, staged
 from lamina.drawing.layers import NAMES, ROLES, THIN, Item, Layer, Stage, flat
-from lamina.drawing.pieces import INSIDE, SMALL, Piece, block, boxed, grouped, link, moved, staged
 from lamina.drawing.scene import Rectangle, Scene, Shape, Stroke, Text, box, fitted
 from lamina.drawing.text import width
 
@@ -166,6 +166,6 @@ def stack_of(
     >>> stack_of(lamina.build("fnn", inputs=4, outputs=3, hidden=5), (4,)).description
     'input 4, fully connected 5, fully connected 3.'
     """
-    from lamina.drawing.model_layers import layers_of
+    from lamina.drawing._model_layers import layers_of
 
     return stack(layers_of(model, inputs), style=style, title=title or type(model).__name__)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lamina._errors import ArgumentError
-from lamina.drawing.metrics import BOLD, REGULAR, WIDE
+from lamina.drawing._metrics import BOLD, REGULAR, WIDE
 
 SMALL = 0.7
 """A sub- or superscript has this share of the size."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from lamina._errors import ArgumentError, LaminaError, choice
+from lamina._tables import Table
 
 
 class ClaimError(LaminaError, AssertionError):
@@ -221,9 +222,8 @@ class Result:
         return self
 
     def __str__(self) -> str:
-        cells = [self.columns, *(tuple(map(written, row)) for row in self.rows)]
-        widths = [max(len(row[j]) for row in cells) for j in range(len(self.columns))]
-        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in cells]
+        texts = tuple(tuple(map(written, row)) for row in self.rows)
+        lines = Table(self.columns, texts, range(len(self.columns))).text().splitlines()
         said = [f"{'holds' if claim.holds else 'FAILS'}: {claim.sentence}" for claim in self.claims]
         return "\n".join([self.title, *(f" {line}" for line in lines), *said])
 

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError, choice
+from lamina._tables import table
 from lamina._types import Float, Num, Tensor
 from lamina.inspection.probe import activation_of, kind_of, shares, tensors_of
-from lamina.inspection.tables import table
 
 
 @dataclass(frozen=True)

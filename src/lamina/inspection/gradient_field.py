@@ -10,8 +10,8 @@ from torch import nn
 from lamina._errors import ArgumentError, ShapeError, at_least
 from lamina._types import Bool, Float, Seed, Tensor
 from lamina.functional.random import as_generator
+from lamina.inspection._field_rules import tensors_in
 from lamina.inspection.example import Inputs, example_inputs, followed_axes, time_first
-from lamina.inspection.field_rules import tensors_in
 from lamina.inspection.receptive_field import ReceptiveField, receptive_field
 
 At = int | Sequence[int] | None

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError, above, choice
+from lamina._tables import table
 from lamina._types import Num, Tensor
 from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
 from lamina.inspection.probe import BOUNDED, NUMBERS, Probe
-from lamina.inspection.tables import table
 
 VANISHED, EXPLODED = 1e-3, 1e3
 """Ratios of the first and the last state gradient from which on gradients vanish or explode."""

@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError
+from lamina._tables import table
 from lamina._types import Float, Tensor
 from lamina.architectures.dense_resnet import DenseResNet
 from lamina.architectures.fnn import FNN
 from lamina.functional.activations import get_activation
 from lamina.functional.chain_rule import chain_product, layer_jacobian
-from lamina.inspection.tables import table
 from lamina.layers.detector import Detector
 from lamina.layers.residual import SimpleResNetLayer
 

@@ -10,12 +10,12 @@ from torch import nn
 from torch.func import functional_call
 
 from lamina._errors import ArgumentError, above, at_least, choice
+from lamina._tables import table
 from lamina._types import Float, Num, Seed, Tensor
 from lamina.classical import pca
 from lamina.functional.optimizers import OPTIMIZERS, Params, iterates
 from lamina.functional.random import as_generator
 from lamina.inspection.gradient_flow import Loss, choose_loss
-from lamina.inspection.tables import table
 
 Direction = Mapping[str, Tensor]
 """A step in weight space: a tensor for each parameter that it changes."""

@@ -12,10 +12,10 @@ from typing import Any
 from torch import nn
 
 from lamina._errors import ArgumentError, between, choice
+from lamina._tables import table
+from lamina.inspection._fields import NOTHING, Axis, Field
+from lamina.inspection._trace import Trace, trace
 from lamina.inspection.example import Inputs, example_inputs, followed_axes, time_first
-from lamina.inspection.fields import NOTHING, Axis, Field
-from lamina.inspection.tables import table
-from lamina.inspection.trace import Trace, trace
 
 Window = tuple[tuple[int, int], ...]
 """The first and the last input that a unit sees, for each axis; (0, -1) where it sees none."""

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError
+from lamina._tables import table
 from lamina._types import Float, Num, Tensor
 from lamina.functional.recurrent import State, Step, hidden, rnn_step, unroll
-from lamina.inspection.tables import table
 from lamina.layers.cells import Cell, GRUCell, LSTMCell, RNNCell
 from lamina.layers.recurrent import Recurrent
 

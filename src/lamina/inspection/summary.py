@@ -7,11 +7,11 @@ from typing import Any
 from torch import nn
 
 from lamina._errors import ArgumentError, at_least
+from lamina._tables import table
+from lamina.inspection._trace import Trace, Visit, trace
 from lamina.inspection.bars import bar, short, short_bytes
 from lamina.inspection.example import Inputs, example_inputs, followed_axes, time_first
 from lamina.inspection.receptive_field import ReceptiveField, by, field_trace
-from lamina.inspection.tables import table
-from lamina.inspection.trace import Trace, Visit, trace
 
 ITSELF = "(itself)"
 """The name of the row for what a network does outside of its layers."""

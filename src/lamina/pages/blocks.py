@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lamina._catalogue import items
 from lamina._errors import ArgumentError, choice
-from lamina.report.markup import Markup, tag
+from lamina._markup import Markup, tag
 
 if TYPE_CHECKING:
     from marimo import Html

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lamina._markup import Markup, tag
 from lamina.drawing.charts import Series, chart
 from lamina.drawing.heat_map import ramp_color
 from lamina.drawing.scene import Path, Picture, Point, Rectangle, Scene, Shape, Stroke, Text
-from lamina.report.markup import Markup, tag
 
 if TYPE_CHECKING:
     from marimo import Html

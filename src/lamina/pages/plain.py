@@ -6,9 +6,9 @@ from html import escape
 
 from lamina._catalogue import errata as slips
 from lamina._catalogue import errata_of, items
+from lamina._markup import Markup, join, tag
 from lamina.pages.contents import CHAPTERS, pages
 from lamina.pages.shell import bar, head
-from lamina.report.markup import Markup, join, tag
 
 
 def _document(title: str, *parts: Markup | None) -> str:

@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import ArgumentError, choice
+from lamina._markup import Markup, tag
 from lamina.experiments.result import Claim, Result
-from lamina.report.markup import Markup, tag
 
 if TYPE_CHECKING:
     from marimo import Html

@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 from lamina._errors import RunError
+from lamina._markup import Markup, join, tag
 from lamina.drawing.colors import variables
 from lamina.pages.contents import CHAPTERS, Page, neighbors, pages
-from lamina.report.markup import Markup, join, tag
 
 THEMES = ("light", "dark")
 FILES = ("pages.css", "pages.js", "plain.css")

@@ -1,36 +1,43 @@
-"""From a run folder to a report: the two functions that others call."""
+"""From the folder of a run or a study to its report: the two functions that others call."""
 
 from pathlib import Path
 
-from lamina._errors import choice
-from lamina.report.formatting import printable
-from lamina.report.markdown import markdown
-from lamina.report.page import page
-from lamina.report.record import read
+from lamina._errors import ArgumentError, choice
+from lamina.report._formatting import printable
+from lamina.report._markdown import markdown
+from lamina.report._page import page
+from lamina.report._record import read
+from lamina.report._study_page import study_page
 from lamina.training.files import write
 
-FORMATS = {"html": page, "md": markdown}
+_FORMATS = {"html": page, "md": markdown}
 
 
 def render(folder: str | Path, format: str = "html") -> str:
-    """Write the report of a run as a text; the same folder gives the same bytes.
+    """Write the report of a run or a study as a text; the same folder gives the same bytes.
 
     Args:
-        folder: the folder of the run; nothing else is read.
-        format: "html" for a page that stands alone, "md" for Markdown.
+        folder: the folder; nothing else is read.
+        format: "html" for a page that stands alone, "md" for Markdown (of a run).
 
     Raises:
-        RunError: it is no run folder, or one of its files is damaged.
+        RunError: it is no such folder, or one of its files is damaged.
     """
-    choice("format", format, tuple(FORMATS))
-    return printable(FORMATS[format](read(folder)))
+    choice("format", format, tuple(_FORMATS))
+    if not (Path(folder) / "study.toml").is_file():
+        return printable(_FORMATS[format](read(folder)))
+    if format != "html":
+        raise ArgumentError("the report of a study is a page: use --format html.")
+    from lamina.report._study import read as read_study
+
+    return printable(study_page(read_study(folder)))
 
 
 def write_report(folder: str | Path, format: str = "html", output: str | Path | None = None) -> Path:
-    """Write the report of a run into a file, complete or not at all, and return its path.
+    """Write the report of a run or a study into a file, complete or not at all, and return its path.
 
     Args:
-        folder: the folder of the run.
+        folder: the folder.
         format: "html" or "md".
         output: the file; `report.html` or `report.md` in the folder by default.
     """

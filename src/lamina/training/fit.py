@@ -102,7 +102,13 @@ def _begun(
     home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
     origin["fingerprint"] = fingerprint(split)
-    made = {"note": split.note, "architecture": describe(model), "data": origin, "recipe": recipes.as_dict(recipe)}
+    made = {
+        "note": split.note,
+        "examples": [len(split.train), len(split.validation), len(split.test)],
+        "architecture": describe(model),
+        "data": origin,
+        "recipe": recipes.as_dict(recipe),
+    }
     home.write_config(made | ({"start": start} if start else {}))
     home.write_json("preprocess", task.as_dict())
     return home

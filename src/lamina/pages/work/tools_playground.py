@@ -17,8 +17,7 @@ from lamina.data.describe import describe
 from lamina.pages.keeping import ZIP, entry
 from lamina.pages.own_data import without
 from lamina.pages.work.races import Kept, paced
-from lamina.report.commands import spell
-from lamina.report.render import write_report
+from lamina.report import spell, write_report
 from lamina.training.fit import fitting
 from lamina.training.folder import slug
 from lamina.training.loop import Event

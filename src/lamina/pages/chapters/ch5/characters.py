@@ -10,6 +10,7 @@ with app.setup:
     import torch
 
     from lamina._errors import LaminaError
+    from lamina._markup import tag
     from lamina.architectures.decoding import sample
     from lamina.architectures.recurrent import ManyToMany
     from lamina.data.store import find
@@ -18,7 +19,6 @@ with app.setup:
     from lamina.functional.activations import softmax
     from lamina.pages import kit
     from lamina.pages.work.ch5_characters import TEMPERATURES, text_of, write, writer
-    from lamina.report.markup import tag
 
     TEXTS = {
         "English phrases": "english",

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from lamina.report.formatting import finite, number, percent
-from lamina.report.record import Record
+from lamina._tables import Table
+from lamina.report._formatting import finite, number, percent
+from lamina.report._record import Record
 
 CLASSES = 25
 """Up to so many classes the confusion matrix is readable; beyond, the most confused pairs say more."""
@@ -29,29 +29,6 @@ _METRICS = {
 }
 WORST = 12
 """So many of the worst mistakes are listed as rows; as pictures all are shown."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of texts under a head.
-
-    Args:
-        head: the names of the columns.
-        rows: the texts.
-        right: which columns are numbers and stand at the right.
-        code: which columns are names to be typed.
-        bars: column -> share of 1 for each row, drawn behind the number on a page.
-    """
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: tuple[int, ...] = ()
-    code: tuple[int, ...] = ()
-    bars: tuple[tuple[int, tuple[float, ...]], ...] = ()
-
-    def first(self, count: int) -> "Table":
-        """Give the table with its first rows only."""
-        return replace(self, rows=self.rows[:count])
 
 
 def metric_name(key: str) -> str:

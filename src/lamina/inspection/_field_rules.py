@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from lamina._types import Tensor
-from lamina.inspection.fields import (
+from lamina.inspection._fields import (
     Axis,
     Field,
     as_ints,

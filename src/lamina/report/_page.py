@@ -1,18 +1,25 @@
 """The report as one HTML file that needs nothing else: no network, no script, no other file."""
 
 from collections.abc import Sequence
+from colorsys import hls_to_rgb
 from importlib.resources import files
 from typing import Any
 
-from lamina.report import commands, figures, settings, story, tables, weights
-from lamina.report.blocks import below, card, command, folded, section, table_html
-from lamina.report.checks import blame
-from lamina.report.figures import Line
-from lamina.report.formatting import finite, number
-from lamina.report.markup import Markup, join, tag
-from lamina.report.record import Record
-from lamina.report.results import results
-from lamina.report.tables import Table, metric
+from lamina._markup import Markup, join, tag
+from lamina._tables import Table
+from lamina.report import _commands as commands
+from lamina.report import _figures as figures
+from lamina.report import _findings as findings
+from lamina.report import _settings as settings
+from lamina.report import _story as story
+from lamina.report import _weights as weights
+from lamina.report._blocks import below, card, command, folded, section
+from lamina.report._checks import blame
+from lamina.report._figures import Line
+from lamina.report._findings import metric
+from lamina.report._formatting import finite, number
+from lamina.report._record import Record
+from lamina.report._results import results
 
 # The page may show its own style and the pictures in it, and may load nothing at all.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -79,10 +86,9 @@ def header(record: Record) -> Markup:
 
 
 def _split(record: Record) -> Markup | None:
-    sizes = story.split_sizes(record)
-    if sizes is None:
+    if record.examples is None:
         return None
-    parts = list(zip(("train", "valid", "test"), ("training", "validation", "test"), sizes, strict=True))
+    parts = list(zip(("train", "valid", "test"), ("training", "validation", "test"), record.examples, strict=True))
     bar = tag("div", [tag("i", "", class_=kind, style=f"--n:{n}") for kind, _, n in parts if n], class_="split")
     words = [tag("li", tag("i", "", class_=kind), name, " ", tag("b", number(n))) for kind, name, n in parts]
     return join([bar, tag("ul", words, class_="key")])
@@ -112,7 +118,7 @@ def curves(record: Record) -> Markup | None:
         words += " Errors are those of standardized targets."
     if len(record.rows) == 1:
         words = f"There is one check only. {words}"
-    numbers = folded("The numbers", table_html(tables.history(record)))
+    numbers = folded("The numbers", findings.history(record).html())
     return section("Learning curves", tag("div", drawn, class_="grid three"), tag("p", words, class_="small"), numbers)
 
 
@@ -142,7 +148,7 @@ def gradients(record: Record) -> Markup | None:
     if not names:
         return None
     last = len(names) - 1
-    colors = [f"hsl({265 - 245 * i / max(1, last):.0f} 62% 54%)" for i in range(len(names))]
+    colors = [_rainbow(i / max(1, last)) for i in range(len(names))]
     lines = [
         Line(name, [finite(norms.get(name)) for _, norms in rows], color)
         for name, color in zip(names, colors, strict=True)
@@ -168,14 +174,20 @@ def gradients(record: Record) -> Markup | None:
     return section("Gradients by layer", card("Norm of the gradient", both, figure=True))
 
 
+def _rainbow(share: float) -> str:
+    """Give a color between violet (0) and orange (1)."""
+    channels = hls_to_rgb((265 - 245 * share) / 360, 0.54, 0.62)
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in channels)
+
+
 def parameters(record: Record) -> Markup | None:
     """List the trained tensors."""
     if not record.weights:
         return None
-    shown = tag("div", table_html(weights.table(record.weights), "totalled"), class_="card long")
+    shown = tag("div", weights.table(record.weights).html("totalled"), class_="card long")
     every = None
     if len(record.weights) > weights.LIMIT:
-        whole = table_html(weights.table(record.weights, limit=None), "totalled")
+        whole = weights.table(record.weights, limit=None).html("totalled")
         every = folded(f"All {number(len(record.weights))} tensors", whole)
     return section("Parameters", shown, every)
 
@@ -191,12 +203,12 @@ def making(record: Record) -> Markup | None:
         class_="stack",
     )
     table = settings.columns(record)
-    columns = None if table is None else below(card("Columns", table_html(table), kind="card long"))
+    columns = None if table is None else below(card("Columns", table.html(), kind="card long"))
     return section("How it was made", tag("div", left, right, class_="grid"), columns)
 
 
 def _pairs(name: str, table: Table | None, more: str = "") -> Markup | None:
-    return None if table is None else card(name, table_html(table, "pairs", head=False), more=more)
+    return None if table is None else card(name, table.html("pairs", head=False), more=more)
 
 
 def again(record: Record) -> Markup | None:

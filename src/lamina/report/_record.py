@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -10,9 +11,9 @@ from typing import Any
 
 from lamina._errors import RunError
 from lamina.data.dataset import Spec
-from lamina.report.checks import blame, check_evaluation, check_numbers, check_preprocess, expect
-from lamina.report.formatting import base_name, finite, scrub
-from lamina.report.tensors import Weight, trained_weights
+from lamina.report._checks import blame, check_evaluation, check_numbers, check_preprocess, expect
+from lamina.report._formatting import base_name, finite, scrub
+from lamina.report._tensors import Weight, trained_weights
 from lamina.training.folder import RunFolder
 from lamina.training.tasks.kinds import headline_of, metric_of
 
@@ -64,6 +65,14 @@ class Record:
         return scrub(text, self.source)
 
     @property
+    def examples(self) -> tuple[int, int, int] | None:
+        """How many training, validation and test examples there are; None if unknown, or if all parts are one."""
+        if not self.config.get("examples") or (self.preprocess and self.preprocess["spec"].get("complete")):
+            return None
+        train, validation, test = self.config["examples"]
+        return int(train), int(validation), int(test)
+
+    @property
     def metric(self) -> str:
         """The score in the history beside the loss."""
         if self.preprocess is not None:
@@ -108,7 +117,7 @@ def read(folder: str | Path) -> Record:
         RunError: it is no run folder, or one of its files is damaged.
     """
     home = RunFolder.open(folder)
-    config = home.config()
+    config = _with_sizes(home.config())
     with blame(home.path / "config.toml"):
         for part in ("architecture", "data", "recipe"):
             expect(isinstance(config[part], dict), f"{part} is not a table")
@@ -132,6 +141,12 @@ def read(folder: str | Path) -> Record:
         evaluation,
         trained_weights(home),
     )
+
+
+def _with_sizes(config: dict[str, Any]) -> dict[str, Any]:
+    """Add how many examples each part has to the config of Lamina 0.1, which says it in its sentence only."""
+    said = re.search(r"(\d+) training, (\d+) validation and (\d+) (?:official )?test examples", str(config.get("note")))
+    return {"examples": [int(number) for number in said.groups()], **config} if said else config
 
 
 def _name(path: Path) -> str:

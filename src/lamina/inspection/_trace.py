@@ -16,10 +16,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lamina._errors import LaminaError, ShapeError
 from lamina._types import Tensor
-from lamina.inspection.costs import kept_tensors, operation_flops
+from lamina.inspection._costs import kept_tensors, operation_flops
+from lamina.inspection._field_rules import Look, positions, propagate, tensors_in
+from lamina.inspection._fields import Field
 from lamina.inspection.example import evaluating
-from lamina.inspection.field_rules import Look, positions, propagate, tensors_in
-from lamina.inspection.fields import Field
 
 
 @dataclass

@@ -1,35 +1,25 @@
 """The drawings of a study: parallel coordinates, progress, slices, heat maps. Everywhere down is better."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
+from lamina._markup import Markup, join, tag
+from lamina.drawing.axes import Frame
+from lamina.drawing.charts import Series, draw
 from lamina.drawing.scales import Scale, exact, fit
-from lamina.report.figures import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    MARKS,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Line,
-    _at,
-    _grid,
-    _polyline,
-    _svg,
-    curves,
-)
-from lamina.report.formatting import number
-from lamina.report.markup import Markup, join, tag
-from lamina.report.study_record import Axis, StudyRecord, Tried, levels
-from lamina.report.tables import metric
+from lamina.drawing.scene import Circle, Path, Point, Scene, Shape, Stroke, Text
+from lamina.report._figures import BOTTOM, LEFT, MARKS, RIGHT, TOP, Line, curves, embedded, figure, plot, shown
+from lamina.report._findings import metric
+from lamina.report._formatting import number
+from lamina.report._study_record import Axis, StudyRecord, Tried, levels
 
 WIDE, TALL = 1120, 330
 LINES = 1200
 """So many configurations are drawn as lines at most: the best ones, and others at equal distances."""
 LEADERS = 10
 LOG_FROM = 8.0
+_REST, _LEAD, _BEST = Stroke("muted", 1.0, opacity=0.22), Stroke("line1", 1.6, opacity=0.8), Stroke("line2", 3.0)
 _SPREAD = 0.618033988749895
 
 
@@ -41,12 +31,12 @@ def scale_of(errors: Sequence[float], start: float, end: float) -> Scale:
     return fit(errors, start, end)
 
 
-def place_of(scale: Scale, error: float) -> float:
+def _place_of(scale: Scale, error: float) -> float:
     """Give the place of an error, kept within the axis."""
     return scale(min(scale.high, max(scale.low, error)))
 
 
-def words_of(record: StudyRecord, tried: Tried) -> str:
+def _words_of(record: StudyRecord, tried: Tried) -> str:
     """Name a configuration and its value, for a tooltip."""
     said = ", ".join(
         f"{axis.name} {_text(tried.values[axis.name])}" for axis in record.axes if axis.name in tried.values
@@ -63,101 +53,90 @@ def parallel(record: StudyRecord) -> Markup:
     count = len(record.axes) + 1
     xs = [left + (right - left) * i / (count - 1) for i in range(count)]
     last = scale_of(list(known.values()), bottom, top)
-    ups = [_axis_scale(axis, bottom, top) for axis in record.axes]
+    ups = [_scale(axis, bottom, top) for axis in record.axes]
     leaders = [tried for tried in record.ranked if tried.number in known][:LEADERS]
     others = [tried for tried, _ in record.known if tried not in leaders]
-    shown = others[:: math.ceil(len(others) / LINES)] if others else []
-    shown.sort(key=lambda tried: -known[tried.number])
-    drawn = []
-    for tried in [*shown, *reversed(leaders)]:
-        points = [(x, _height(axis, up, tried)) for x, axis, up in zip(xs, record.axes, ups, strict=False)]
-        kind = "best" if tried is leaders[0] else "lead" if tried in leaders else "rest"
-        path = _path([*points, (xs[-1], place_of(last, known[tried.number]))])
-        drawn.append(tag("path", tag("title", words_of(record, tried)), d=path, class_=f"run {kind}"))
-    posts = [_post(x, axis, up) for x, axis, up in zip(xs, record.axes, ups, strict=False)]
-    posts.append(_post_of(xs[-1], error_name(record), last.ticks, last, end=True))
-    return tag(
-        "svg", tag("g", drawn, class_="runs"), tag("g", posts, class_="axes posts"), viewBox=f"0 0 {WIDE} {TALL}",
-        role="img", aria_label="parallel coordinates", class_="figure wide",
-    )  # fmt: skip
+    shown_lines = others[:: math.ceil(len(others) / LINES)] if others else []
+    shown_lines.sort(key=lambda tried: -known[tried.number])
+    shapes: list[Shape] = []
+    for tried in [*shown_lines, *reversed(leaders)]:
+        points = [(x, _at(axis, up, tried, 0.5)) for x, axis, up in zip(xs, record.axes, ups, strict=False)]
+        kind = _BEST if tried is leaders[0] else _LEAD if tried in leaders else _REST
+        points.append((xs[-1], _place_of(last, known[tried.number])))
+        shapes += _curve([(x, y) for x, y in points if y is not None], kind, _words_of(record, tried))
+    for x, axis, up in zip(xs, record.axes, ups, strict=False):
+        shapes += _post(x, axis.name, up)
+    shapes += _post(xs[-1], _error_name(record), last, end=True)
+    return embedded(Scene(WIDE, TALL, tuple(shapes), "parallel coordinates"), "figure wide")
 
 
-def _axis_scale(axis: Axis, bottom: float, top: float) -> Scale:
+def _scale(axis: Axis, start: float, end: float) -> Scale:
     if axis.ends is None:
-        count = len(axis.values)
-        margin = 0.5 if count > 1 else 1.0
-        ticks = tuple((float(i), value) for i, value in enumerate(axis.values))
-        return Scale(-margin, count - 1 + margin, bottom, top, ticks)
-    if axis.log:
-        whole = fit(axis.ends, bottom, top, log=True)
-        ticks = tuple((v, label) for v, label in whole.ticks if axis.ends[0] * 0.99 <= v <= axis.ends[1] * 1.01)
-        return Scale(*axis.ends, bottom, top, ticks, True)
-    return exact(*axis.ends, bottom, top)
+        ticks = tuple((float(i), shown(_cut(value))) for i, value in enumerate(axis.values))
+        return Scale(-0.5, len(axis.values) - 0.5, start, end, ticks)
+    if not axis.log:
+        return exact(*axis.ends, start, end)
+    low, high = axis.ends
+    ticks = tuple(tick for tick in fit(axis.ends, start, end, log=True).ticks if 0.99 * low <= tick[0] <= 1.01 * high)
+    return Scale(low, high, start, end, ticks, True)
 
 
-def _height(axis: Axis, up: Scale, tried: Tried) -> float | None:
+def _at(axis: Axis, scale: Scale, tried: Tried, fan: float) -> float | None:
+    """Place a configuration on an axis; those with one value of a list fan out, so that many look like many."""
     value = tried.values.get(axis.name)
-    if value is None:
-        return None
-    if axis.ends is None:
-        # Lines through one value fan out a little, so that many look like many.
-        fan = (tried.number * _SPREAD % 1 - 0.5) * 0.5
-        return up(axis.values.index(value) + fan)
-    return up(float(value))
+    if value is None or axis.ends is not None:
+        return None if value is None else scale(float(value))
+    return scale(axis.values.index(value) + (tried.number * _SPREAD % 1 - 0.5) * fan)
 
 
-def _path(points: Sequence[tuple[float, float | None]]) -> str:
-    """Draw smooth curves from axis to axis; where a value is missing, straight to the next one that has one."""
-    known = [(x, y) for x, y in points if y is not None]
-    parts = [f"M{_at(known[0][0])} {_at(known[0][1])}"]
+def _curve(known: Sequence[Point], stroke: Stroke, words: str) -> list[Shape]:
+    """Draw a smooth curve from axis to axis; where a value is missing, it goes straight to the next one."""
+    points = list(known[:1])
     for (x0, y0), (x1, y1) in pairwise(known):
         reach = (x1 - x0) * 0.42
-        parts.append(f"C{_at(x0 + reach)} {_at(y0)} {_at(x1 - reach)} {_at(y1)} {_at(x1)} {_at(y1)}")
-    return "".join(parts)
+        points += [(x0 + reach, y0), (x1 - reach, y1), (x1, y1)]
+    return [Path(tuple(points), stroke, curve=True, title=words)] if len(known) > 1 else []
 
 
-def _post(x: float, axis: Axis, up: Scale) -> Markup:
-    return _post_of(x, axis.name, up.ticks, up)
-
-
-def _post_of(x: float, name: str, ticks: Sequence[tuple[float, str]], up: Scale, *, end: bool = False) -> Markup:
+def _post(x: float, name: str, up: Scale, *, end: bool = False) -> list[Shape]:
     """Draw one vertical axis with its name above and its values beside it."""
-    side, anchor = (x + 8, "start") if end else (x - 8, "end")
-    labels = [tag("text", _cut(label), x=_at(side), y=_at(up(v) + 3.5), text_anchor=anchor) for v, label in ticks]
-    marks = [tag("line", class_="tick", x1=_at(x - 3), x2=_at(x + 3), y1=_at(up(v)), y2=_at(up(v))) for v, _ in ticks]
-    line = tag("line", class_="base", x1=_at(x), x2=_at(x), y1=_at(up.start), y2=_at(up.end))
-    shown = tag("text", name.replace("_", " "), class_="name", x=_at(x), y=_at(up.end - 18), text_anchor="middle")
-    return tag("g", line, marks, labels, shown)
+    side = x + 8 if end else x - 8
+    shapes: list[Shape] = [Path(((x, up.start), (x, up.end)), Stroke("muted"))]
+    for value, label in up.ticks:
+        at = up(value)
+        shapes.append(Path(((x - 3, at), (x + 3, at)), Stroke("muted")))
+        shapes.append(Text((side, at), _cut(label), anchor="start" if end else "end"))
+    return [*shapes, Text((x, up.end - 22), shown(name.replace("_", " ")), anchor="middle", bold=True)]
 
 
 def progress(record: StudyRecord) -> Markup:
     """Draw every configuration's error over its number, and the best so far as a staircase."""
     if not record.known:
         return Markup("")
-    across = exact(0, max(tried.number for tried in record.tried) or 1, LEFT, RIGHT, whole=True)
+    end = max(tried.number for tried in record.tried) or 1
     up = scale_of([error for _, error in record.known], BOTTOM, TOP)
-    dots = [_dot(record, tried, across(tried.number), place_of(up, error)) for tried, error in _thinned(record.known)]
-    stairs: list[tuple[float, float]] = []
-    low = math.inf
+    place = plot(exact(0, end, LEFT, RIGHT, whole=True), up)
+    dots = [_dot(record, tried, place.across(tried.number), up, error, "line1") for tried, error in _thinned(record)]
+    stairs: list[Point] = []
     for tried, error in record.known:
-        if error < low and tried.state == "finished":
-            if stairs:
-                stairs.append((across(tried.number), place_of(up, low)))
-            low = error
-            stairs.append((across(tried.number), place_of(up, low)))
-    if stairs:
-        stairs.append((RIGHT, stairs[-1][1]))
-    line = tag("g", _polyline(stairs), class_="valid") if len(stairs) > 1 else None
-    axes = _grid(across, up, "configuration")
-    return _svg(WIDTH, HEIGHT, "errors in order", axes, tag("g", dots, class_="train"), line)
+        if tried.state == "finished" and (not stairs or error < stairs[-1][1]):
+            stairs.append((tried.number, error))
+    line = _line(place, [*stairs, (end, stairs[-1][1])], "line2", style="step") if stairs else []
+    return figure(place, "errors in order", [*dots, *line], "configuration")
 
 
-def _thinned(known: Sequence[tuple[Tried, float]]) -> Sequence[tuple[Tried, float]]:
-    return known[:: math.ceil(len(known) / LINES)]
+def _line(place: Frame, points: Sequence[Point], color: str, style: str = "solid") -> list[Shape]:
+    xs, errors = zip(*points, strict=True)
+    inside = [min(place.up.high, max(place.up.low, error)) for error in errors]
+    return draw(place, [Series("", xs, inside, color, style, size=2.0)]) if len(points) > 1 else []
 
 
-def _dot(record: StudyRecord, tried: Tried, x: float, y: float) -> Markup:
-    return tag("circle", tag("title", words_of(record, tried)), class_="dot few", cx=_at(x), cy=_at(y), r=2.6)
+def _thinned(record: StudyRecord) -> Sequence[tuple[Tried, float]]:
+    return record.known[:: math.ceil(len(record.known) / LINES)]
+
+
+def _dot(record: StudyRecord, tried: Tried, x: float, up: Scale, error: float, color: str) -> Circle:
+    return Circle((x, _place_of(up, error)), 2.6, color, None, opacity=0.5, title=_words_of(record, tried))
 
 
 def leaders_curves(record: StudyRecord) -> Markup:
@@ -173,7 +152,7 @@ def leaders_curves(record: StudyRecord) -> Markup:
     lines = []
     finished = [tried.curve for tried in record.tried if tried.state == "finished"]
     middle = [_median([record.as_error(c[i]) for c in finished if i < len(c)]) for i in range(length)]
-    lines.append(Line("the median of those that finished", middle, "faint"))
+    lines.append(Line("the median of those that finished", middle, "muted"))
     for place, tried in reversed(list(enumerate(shown, 1))):
         errors = [record.as_error(value) for value in tried.curve]
         color = "valid" if place == 1 else "train"
@@ -192,22 +171,20 @@ def slice_of(record: StudyRecord, axis: Axis) -> Markup:
     if not tried:
         return Markup("")
     up = scale_of([error for _, error in record.known], BOTTOM, TOP)
-    across, place = _across(axis)
-    dots = [
-        _dot(record, t, place(t), place_of(up, error)) for t, error in _thinned(record.known) if axis.name in t.values
+    across = _scale(axis, LEFT, RIGHT)
+    shapes: list[Shape] = [
+        _dot(record, t, x, up, error, "muted")
+        for t, error in _thinned(record)
+        if (x := _at(axis, across, t, 0.36)) is not None
     ]
-    lowest, held = slices(record, axis)
-    lines = []
-    for points, kind in ((lowest, "train"), (held, "valid")):
-        spots = [(across(x), place_of(up, error)) for x, error in points]
-        marks = [
-            tag("circle", tag("title", f"{number(error)}"), class_="mark", cx=_at(x), cy=_at(y), r=3.4)
-            for (x, y), (_, error) in zip(spots, points, strict=True)
-        ] if len(spots) <= MARKS else []  # fmt: skip
-        if len(spots) > 1:
-            lines.append(tag("g", _polyline(spots), marks, class_=kind))
-    axes = _grid(across, up, axis.name.replace("_", " "))
-    return _svg(WIDTH, HEIGHT, f"errors over {axis.name}", axes, tag("g", dots, class_="muted"), lines)
+    chart = plot(across, up)
+    for points, color in zip(slices(record, axis), ("line1", "line2"), strict=True):
+        shapes += _line(chart, points, color) if points else []
+        if 1 < len(points) <= MARKS:
+            shapes += [
+                Circle((across(x), _place_of(up, error)), 3.4, color, None, title=number(error)) for x, error in points
+            ]
+    return figure(chart, f"errors over {axis.name}", shapes, axis.name.replace("_", " "))
 
 
 def slices(record: StudyRecord, axis: Axis) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
@@ -225,23 +202,6 @@ def slices(record: StudyRecord, axis: Axis) -> tuple[list[tuple[float, float]], 
         if {name: value for name, value in tried.values.items() if name != axis.name} == others:
             held[at] = min(error, held.get(at, math.inf))
     return [(float(i), best[i]) for i in sorted(best)], [(float(i), held[i]) for i in sorted(held)]
-
-
-def _across(axis: Axis) -> tuple[Scale, Callable[[Tried], float]]:
-    """Give the horizontal scale of a hyperparameter, and the function that places a configuration on it."""
-    if axis.ends is None:
-        count = len(axis.values)
-        ticks = tuple((float(i), _cut(value)) for i, value in enumerate(axis.values))
-        scale = Scale(-0.5, count - 0.5, LEFT, RIGHT, ticks)
-
-        def place(tried: Tried) -> float:
-            return scale(axis.values.index(tried.values[axis.name]) + (tried.number * _SPREAD % 1 - 0.5) * 0.36)
-
-        return scale, place
-    whole = fit(axis.ends, LEFT, RIGHT, log=True) if axis.log else exact(*axis.ends, LEFT, RIGHT)
-    ticks = tuple((v, label) for v, label in whole.ticks if axis.ends[0] * 0.99 <= v <= axis.ends[1] * 1.01)
-    scale = Scale(*axis.ends, LEFT, RIGHT, ticks, axis.log)
-    return scale, lambda tried: scale(float(tried.values[axis.name]))
 
 
 def heat_map(record: StudyRecord, first: Axis, second: Axis) -> Markup:
@@ -281,10 +241,10 @@ def _cell(record: StudyRecord, tried: Tried | None, share: float) -> Markup:
     text = (
         f"{100 * tried.value:.1f}" if record.score == "accuracy" and tried.value is not None else number(tried.value, 3)
     )
-    return tag("td", text, class_=kind, style=f"--v:{strength:.2f}", title=words_of(record, tried))
+    return tag("td", text, class_=kind, style=f"--v:{strength:.2f}", title=_words_of(record, tried))
 
 
-def error_name(record: StudyRecord) -> str:
+def _error_name(record: StudyRecord) -> str:
     """Name what is drawn: the share of wrong answers for accuracy, else the metric itself."""
     if record.score == "accuracy":
         return "error"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import LaminaError, RunError
-from lamina.report.formatting import finite
+from lamina.report._formatting import finite
 from lamina.training.tasks.kinds import read_task
 
 _UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError, LaminaError)

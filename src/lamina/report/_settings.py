@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from lamina.report.commands import flat_recipe
-from lamina.report.formatting import duration, number, plain, shape
-from lamina.report.record import Record
-from lamina.report.tables import Table
+from lamina._tables import Table
+from lamina.report._commands import flat_recipe
+from lamina.report._formatting import duration, number, plain, shape
+from lamina.report._record import Record
 
 
 def recipe(record: Record) -> Table:

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 
 from lamina._types import Tensor
-from lamina.report.checks import blame
-from lamina.report.formatting import finite
+from lamina.report._checks import blame
+from lamina.report._formatting import finite
 from lamina.training.checkpoint import found
 from lamina.training.folder import RunFolder
 

@@ -1,15 +1,17 @@
 """The report as Markdown: the same content in tables, without pictures."""
 
-import re
 from collections.abc import Callable
 
-from lamina.report import commands, settings, story, tables, weights
-from lamina.report.checks import blame
-from lamina.report.formatting import percent
-from lamina.report.record import Record
-from lamina.report.tables import Table
-
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&])")
+from lamina._tables import Table
+from lamina._tables import in_markdown as text
+from lamina.report import _commands as commands
+from lamina.report import _findings as findings
+from lamina.report import _settings as settings
+from lamina.report import _story as story
+from lamina.report import _weights as weights
+from lamina.report._checks import blame
+from lamina.report._formatting import percent
+from lamina.report._record import Record
 
 
 def markdown(record: Record) -> str:
@@ -29,39 +31,22 @@ def markdown(record: Record) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def text(value: str) -> str:
-    r"""Write a text so that Markdown and HTML see no more in it.
-
-    >>> print(text("<b>|`x`\n_y_"))
-    \<b\>\|\`x\` \_y\_
-    """
-    return _SPECIAL.sub(r"\\\1", " ".join(value.split()))
-
-
-def table_markdown(table: Table) -> list[str]:
-    """Write a table with aligned columns."""
-    marks = ["---:" if j in table.right else "---" for j in range(len(table.head))]
-    rows = [table.head, *table.rows]
-    lines = ["| " + " | ".join(map(text, row)) + " |" for row in rows]
-    return [lines[0], "| " + " | ".join(marks) + " |", *lines[1:], ""]
-
-
 def _header(record: Record) -> list[str]:
     first = story.headline(record)
     lines = [f"# {text(story.title(record))}", "", text(story.subject(record)), "", text(story.note(record)), ""]
     sure = f" ({text(first.note)})" if first.note else ""
     lines += [f"**{text(first.label)}: {text(first.value)}**{sure}", ""]
     facts = story.facts(record)
-    lines += table_markdown(Table(("what", "value"), tuple(facts), (1,))) if facts else []
+    lines += Table(("what", "value"), tuple(facts), (1,)).markdown() if facts else []
     return [*lines, text(str(story.ending(record))), "", text(story.opening(record)), ""]
 
 
 def _history(record: Record) -> list[str]:
     if not record.rows:
         return []
-    lines = ["## Learning curves", "", *table_markdown(tables.history(record))]
-    found = tables.gradients(record)
-    return [*lines, "## Gradients by layer", "", *table_markdown(found)] if found else lines
+    lines = ["## Learning curves", "", *findings.history(record).markdown()]
+    found = findings.gradients(record)
+    return [*lines, "## Gradients by layer", "", *found.markdown()] if found else lines
 
 
 def _results(record: Record) -> list[str]:
@@ -69,21 +54,21 @@ def _results(record: Record) -> list[str]:
         return []
     lines = ["## On the test split", ""]
     shown = [
-        ("Confusion", tables.confusion(record)),
-        ("By class", tables.per_class(record)),
-        ("Calibration", tables.calibration(record)),
-        ("Worst mistakes", tables.worst(record)),
+        ("Confusion", findings.confusion(record)),
+        ("By class", findings.per_class(record)),
+        ("Calibration", findings.calibration(record)),
+        ("Worst mistakes", findings.worst(record)),
     ]
     for name, table in shown:
         if table is not None:
-            lines += [f"### {name}", "", *table_markdown(table)]
+            lines += [f"### {name}", "", *table.markdown()]
         if name == "Calibration" and table is not None:
             lines += [f"Expected calibration error {percent(record.evaluation['calibration']['error'])}.", ""]
     return lines
 
 
 def _weights(record: Record) -> list[str]:
-    return ["## Parameters", "", *table_markdown(weights.table(record.weights))] if record.weights else []
+    return ["## Parameters", "", *weights.table(record.weights).markdown()] if record.weights else []
 
 
 def _making(record: Record) -> list[str]:
@@ -97,7 +82,7 @@ def _making(record: Record) -> list[str]:
     ]
     for name, table in shown:
         if table is not None:
-            lines += [f"### {name}", "", *table_markdown(table)]
+            lines += [f"### {name}", "", *table.markdown()]
     return lines
 
 

@@ -4,9 +4,9 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lamina.report.formatting import number, percent, shape
-from lamina.report.tables import Table
-from lamina.report.tensors import Weight
+from lamina._tables import Table
+from lamina.report._formatting import number, percent, shape
+from lamina.report._tensors import Weight
 
 LIMIT = 40
 """A table longer than this shows parts of the network instead of single tensors."""

@@ -1,15 +1,12 @@
 """What a run is and how it went, in sentences and the one number that counts."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from lamina.report import commands
-from lamina.report.formatting import duration, finite, number, percent
-from lamina.report.record import Record
-from lamina.report.tables import metric, metric_name, wilson
-
-_SIZES = re.compile(r"(\d+) training, (\d+) validation and (\d+) (?:official )?test examples")
+from lamina.report import _commands as commands
+from lamina.report._findings import metric, metric_name, wilson
+from lamina.report._formatting import duration, finite, number, percent
+from lamina.report._record import Record
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,6 @@ def subject(record: Record) -> str:
 def note(record: Record) -> str:
     """Describe the data and their split."""
     return record.clean(str(record.config.get("note", "")))
-
-
-def split_sizes(record: Record) -> tuple[int, int, int] | None:
-    """Find the numbers of training, validation and test examples in the note."""
-    match = _SIZES.search(str(record.config.get("note", "")))
-    return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
 def ending(record: Record) -> Ending:

@@ -3,12 +3,13 @@
 import re
 from typing import Any
 
-from lamina.report import figures, tables
-from lamina.report.blocks import below, card, confusion_matrix, folded, section, table_html
-from lamina.report.formatting import finite, number, percent
-from lamina.report.markup import Markup, tag
-from lamina.report.record import Record
-from lamina.report.tables import Table
+from lamina._markup import Markup, tag
+from lamina._tables import Table
+from lamina.report import _figures as figures
+from lamina.report import _findings as findings
+from lamina.report._blocks import below, card, confusion_matrix, folded, section
+from lamina.report._formatting import finite, number, percent
+from lamina.report._record import Record
 
 _PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 BESIDE = 12
@@ -24,26 +25,26 @@ def results(record: Record) -> Markup | None:
 
 
 def _classes(record: Record) -> list[Markup | None]:
-    matrix, scores, calibrated = tables.matrix(record), tables.per_class(record), _calibration(record)
+    matrix, scores, calibrated = findings.matrix(record), findings.per_class(record), _calibration(record)
     guesses = None
-    if matrix is not None and len(matrix[0]) <= tables.CLASSES:
+    if matrix is not None and len(matrix[0]) <= findings.CLASSES:
         guesses = card("Confusion", confusion_matrix(*matrix), more="rows: the class; columns: the guess")
     elif matrix is not None:
-        guesses = card("Most confused classes", table_html(tables.confused_pairs(*matrix)))
+        guesses = card("Most confused classes", findings.confused_pairs(*matrix).html())
     by_class = None if scores is None else _by_class(scores)
-    if matrix is not None and BESIDE < len(matrix[0]) <= tables.CLASSES:
+    if matrix is not None and BESIDE < len(matrix[0]) <= findings.CLASSES:
         return [guesses, tag("div", by_class, calibrated, class_="grid wide below")]
     return [tag("div", guesses, calibrated, class_="grid wide"), below(by_class)]
 
 
 def _by_class(scores: Table) -> Markup:
-    if len(scores.rows) <= tables.CLASSES:
-        return card("By class", table_html(scores), kind="card long")
+    if len(scores.rows) <= findings.CLASSES:
+        return card("By class", scores.html(), kind="card long")
     shown, every = (
-        table_html(scores.first(tables.CLASSES)),
-        folded(f"All {len(scores.rows)} classes", table_html(scores)),
+        scores.first(findings.CLASSES).html(),
+        folded(f"All {len(scores.rows)} classes", scores.html()),
     )
-    return card("By class", shown, every, more=f"the {tables.CLASSES} weakest", kind="card long")
+    return card("By class", shown, every, more=f"the {findings.CLASSES} weakest", kind="card long")
 
 
 def _calibration(record: Record) -> Markup | None:
@@ -82,7 +83,7 @@ def _numbers(record: Record) -> list[Markup | None]:
 
 
 def _worst(record: Record) -> Markup | None:
-    rows, table = (record.evaluation or {}).get("worst"), tables.worst(record)
+    rows, table = (record.evaluation or {}).get("worst"), findings.worst(record)
     if not rows or table is None:
         right = record.classifies and rows is not None
         return tag("p", "There is no mistake on the test split.", class_="small") if right else None
@@ -94,7 +95,7 @@ def _worst(record: Record) -> Markup | None:
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
         shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
     else:
-        shown = table_html(table)
+        shown = table.html()
     return below(card("Worst mistakes", shown, more=sure))
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from lamina.report.formatting import number, percent
-from lamina.report.markup import Markup, join, tag
-from lamina.report.tables import Table
+from lamina._markup import Markup, join, tag
+from lamina.report._formatting import number, percent
 
 FEW, MANY = 6, 12
 """Up to so many classes a confusion matrix has room for large cells; beyond so many they are small."""
@@ -35,26 +34,6 @@ def folded(name: str, part: Markup) -> Markup:
 def command(text: str) -> Markup:
     """Show a command line."""
     return tag("pre", tag("code", text))
-
-
-def table_html(table: Table, kind: str = "", *, head: bool = True) -> Markup:
-    """Write a table; numbers stand at the right, shares get a bar behind them."""
-    rows = [tag("tr", [_cell(table, i, j) for j in range(len(row))]) for i, row in enumerate(table.rows)]
-    names = [
-        tag("th", name, class_="right" if j in table.right else None, scope="col") for j, name in enumerate(table.head)
-    ]
-    top = tag("thead", tag("tr", names)) if head else None
-    return tag("div", tag("table", top, tag("tbody", rows), class_=kind or None), class_="scroll")
-
-
-def _cell(table: Table, i: int, j: int) -> Markup:
-    text: Any = table.rows[i][j]
-    if j in table.code and text:
-        text = tag("code", text)
-    share = dict(table.bars).get(j, ())
-    if share and share[i] > 0:
-        return tag("td", tag("span", text), class_="right barred", style=f"--v:{share[i]:.3f}")
-    return tag("td", text, class_="right" if j in table.right else None)
 
 
 def confusion_matrix(names: Sequence[str], counts: Sequence[Sequence[int]]) -> Markup:

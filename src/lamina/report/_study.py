@@ -1,39 +1,21 @@
-"""From the folder of a study to its report: read the journals, fill in the record, write one HTML file."""
+"""Read everything that a report shows from the folder of a study."""
 
 from pathlib import Path
 from typing import Any
 
 from lamina.architectures.build import find
-from lamina.report.commands import flat_recipe
-from lamina.report.formatting import plain, scrub
-from lamina.report.study import study_page
-from lamina.report.study_record import Axis, StudyRecord, Tried
+from lamina.report._commands import flat_recipe
+from lamina.report._formatting import plain, scrub
+from lamina.report._study_record import Axis, StudyRecord, Tried
 from lamina.studies.space import Choices, Domain, Hyperparameter, spell
 from lamina.studies.study import Study
-from lamina.training.files import write
 
 FOLDERS = ("studies", "runs")
 
 
-def render_study(folder: str | Path) -> str:
-    """Write the report of a study as a text; the same folder gives the same bytes."""
-    return study_page(record(Study.open(folder)))
-
-
-def write_study_report(folder: str | Path, output: str | Path | None = None) -> Path:
-    """Write the report of a study into a file, complete or not at all, and return its path.
-
-    Args:
-        folder: the folder of the study.
-        output: the file; `report.html` in the folder by default.
-    """
-    path = Path(output) if output is not None else Path(folder) / "report.html"
-    write(path, render_study(folder).encode())
-    return path
-
-
-def record(study: Study) -> StudyRecord:
-    """Turn a study into the plain values of its report."""
+def read(folder: str | Path) -> StudyRecord:
+    """Turn the folder of a study into the plain values of its report."""
+    study = Study.open(folder)
     problem: dict[str, Any] = study.description.get("problem", {})
     source = str(problem.get("data", {}).get("source", ""))
     whole = study.folder.resolve()

@@ -6,13 +6,15 @@ import pytest
 import scipy.stats
 import torch
 
-from lamina.report import settings, tables, weights
-from lamina.report.record import Weight, read
+from lamina.report import _findings as findings
+from lamina.report import _settings as settings
+from lamina.report import _weights as weights
+from lamina.report._record import Weight, read
 from report.samples import CONFIG, EVALUATION, PREPROCESS, ROWS, SPEC, WEIGHTS, regression
 
 
 def test_history_lists_every_check_and_marks_the_best(make):
-    table = tables.history(read(make()))
+    table = findings.history(read(make()))
     assert table.head == (
         "epoch",
         "step",
@@ -28,18 +30,18 @@ def test_history_lists_every_check_and_marks_the_best(make):
 
 def test_a_long_history_keeps_first_best_and_last(make):
     rows = [{"epoch": i + 1, "step": i + 1, "loss": 1.0, "validation_loss": abs(i - 501)} for i in range(1000)]
-    table = tables.history(read(make(rows=rows, status={"state": "running"})))
+    table = findings.history(read(make(rows=rows, status={"state": "running"})))
     numbers = [row[0] for row in table.rows]
     assert len(numbers) <= 32 and numbers[0] == "1" and numbers[-1] == "1,000" and "502 (best)" in numbers
 
 
 def test_nothing_measured_is_a_dash(make):
-    table = tables.history(read(make(rows=[{"epoch": 1, "step": 1, "loss": None}])))
+    table = findings.history(read(make(rows=[{"epoch": 1, "step": 1, "loss": None}])))
     assert table.rows == (("1", "1", "–"),)
 
 
 def test_confusion_has_totals_of_rows_and_columns(make):
-    table = tables.confusion(read(make()))
+    table = findings.confusion(read(make()))
     assert table.head == ("class", "setosa", "versicolor", "virginica", "total")
     assert table.rows == (
         ("setosa", "7", "0", "0", "7"),
@@ -63,45 +65,45 @@ def many_classes(count):
 
 def test_very_many_classes_show_the_most_confused_pairs_and_the_weakest_first(make):
     record = read(make(**many_classes(26)))
-    table = tables.confusion(record)
+    table = findings.confusion(record)
     assert table.rows == (("c2", "c0", "5", "35.7%"), ("c3", "c4", "5", "35.7%"), ("c7", "c1", "1", "10.0%"))
-    assert [row[0] for row in tables.per_class(record).rows][:2] == ["c0", "c1"]
-    assert len(tables.confusion(read(make(**many_classes(25)))).rows) == 26
+    assert [row[0] for row in findings.per_class(record).rows][:2] == ["c0", "c1"]
+    assert len(findings.confusion(read(make(**many_classes(25)))).rows) == 26
 
 
 def test_per_class_scores(make):
-    table = tables.per_class(read(make()))
+    table = findings.per_class(read(make()))
     assert table.rows[1] == ("versicolor", "7", "0.750", "0.857", "0.800")
     assert table.bars[2] == (4, (1.0, 0.8, 8 / 11))
 
 
 def test_worst_mistakes_with_their_values(make):
-    table = tables.worst(read(make()))
+    table = findings.worst(read(make()))
     assert table.head == ("example", "is", "taken for", "sure", "a", "b")
     assert table.rows[0] == ("3", "virginica", "versicolor", "91.0%", "6.1", "–")
-    table = tables.worst(read(make(**regression())))
+    table = findings.worst(read(make(**regression())))
     assert table.rows == (("2", "2", "1.5", "-0.5", "1"),)
 
 
 def test_worst_mistakes_in_words_stand_at_the_left(make):
     worst = [{"index": 0, "label": "a", "guess": "b", "confidence": 0.5, "values": {"color": "red", "size": 2.0}}]
-    table = tables.worst(read(make(evaluation={**EVALUATION, "worst": worst})))
+    table = findings.worst(read(make(evaluation={**EVALUATION, "worst": worst})))
     assert table.rows[0][4:] == ("red", "2") and table.right == (0, 3, 5)
 
 
 def test_calibration_and_gradients(make):
     rows = [{**row, "gradients": {"first": 10.0**-i, "last": None}} for i, row in enumerate(ROWS)]
     record = read(make(rows=rows))
-    assert tables.calibration(record).rows == (("50.0%", "25.0%", "4"), ("90.0%", "100%", "16"))
-    assert tables.gradients(record).head == ("layer", "epoch 1", "epoch 2", "epoch 3")
-    assert tables.gradients(record).rows == (("first", "1", "0.1", "0.01"), ("last", "–", "–", "–"))
-    assert tables.gradients(read(make())) is None
+    assert findings.calibration(record).rows == (("50.0%", "25.0%", "4"), ("90.0%", "100%", "16"))
+    assert findings.gradients(record).head == ("layer", "epoch 1", "epoch 2", "epoch 3")
+    assert findings.gradients(record).rows == (("first", "1", "0.1", "0.01"), ("last", "–", "–", "–"))
+    assert findings.gradients(read(make())) is None
 
 
 @pytest.mark.parametrize(("right", "examples"), [(85, 100), (20, 20), (0, 3), (7, 9)])
 def test_interval_agrees_with_scipy(right, examples):
     known = scipy.stats.binomtest(right, examples).proportion_ci(method="wilson")
-    assert tables.wilson(right / examples, examples) == pytest.approx((known.low, known.high), abs=1e-12)
+    assert findings.wilson(right / examples, examples) == pytest.approx((known.low, known.high), abs=1e-12)
 
 
 def test_weights_table_has_shares_and_a_total(make):

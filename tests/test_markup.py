@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.report.markup import Markup, join, tag
+from lamina._markup import Markup, join, tag
 
 
 def test_children_and_attributes_are_escaped():

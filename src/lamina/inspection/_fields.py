@@ -103,8 +103,6 @@ def gather(axis: Axis, taps: Places) -> Axis:
 def window(axis: Axis, size: int, stride: int, padding: int, dilation: int, outputs: int) -> Axis:
     """Slide a window of taps over the positions, as convolution and pooling do.
 
-    Notes: N3.36 (§3.2, Remark 3.7).
-
     >>> twice = window(window(whole_axis(9, 2), 3, 1, 0, 1, 7), 3, 1, 0, 1, 5)
     >>> twice.line
     Line(start=0, jump=1, size=5)

@@ -10,7 +10,7 @@ from lamina.architectures.build import configure
 from lamina.architectures.table import TABLE, Entry
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
-from lamina.report.record import Record
+from lamina.report._record import Record
 from lamina.training.recipe import OPTIMIZERS, Recipe, as_dict
 from lamina.training.tasks.kinds import read_task
 from lamina.training.tasks.recommended import SEQUENCES, recommend

@@ -4,15 +4,16 @@ from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
+from lamina._markup import Markup, join, tag
+from lamina._tables import Table
 from lamina.functional.selection import accuracy_behind, expected_best
-from lamina.report import study_figures as figures
-from lamina.report.blocks import card, command, folded, section, table_html
-from lamina.report.commands import spell
-from lamina.report.formatting import NOTHING, duration, number, percent, printable
-from lamina.report.markup import Markup, join, tag
-from lamina.report.page import _POLICY
-from lamina.report.study_record import StudyRecord, Tried, importance
-from lamina.report.tables import Table, metric, metric_name, wilson
+from lamina.report import _study_figures as figures
+from lamina.report._blocks import card, command, folded, section
+from lamina.report._commands import spell
+from lamina.report._findings import metric, metric_name, wilson
+from lamina.report._formatting import NOTHING, duration, number, percent
+from lamina.report._page import _POLICY
+from lamina.report._study_record import StudyRecord, Tried, importance
 
 LUCK = 0.01
 """From so much possible luck on, in accuracy, a warning stands at the top."""
@@ -39,7 +40,7 @@ def study_page(record: StudyRecord) -> str:
     body = tag(
         "body", tag("main", sections, tag("footer", f"Lamina wrote this from the files of {record.name} alone."))
     )
-    return printable(f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n")
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def _header(record: StudyRecord) -> Markup:
@@ -133,12 +134,12 @@ def _warning(record: StudyRecord) -> Markup | None:
 def _leaders(record: StudyRecord) -> Markup | None:
     if not record.ranked:
         return None
-    shown = tag("div", table_html(_table(record, record.ranked[:SHOWN])), class_="card long")
+    shown = tag("div", _table(record, record.ranked[:SHOWN]).html(), class_="card long")
     rest = None
     if len(record.ranked) > SHOWN:
         listed = record.ranked[:LISTED]
         name = "All configurations" if len(listed) == len(record.ranked) else f"The first {LISTED} configurations"
-        rest = folded(name, table_html(_table(record, listed)))
+        rest = folded(name, _table(record, listed).html())
     return section("Leaders", shown, rest)
 
 
@@ -255,16 +256,16 @@ def _honesty(record: StudyRecord) -> Markup | None:
         if found is not None
         else "For this metric there is no simple formula for the share of luck."
     )
-    table = card("Choosing and judging", table_html(Table(("", ""), tuple(rows), (1,)), "pairs", head=False))
+    table = card("Choosing and judging", Table(("", ""), tuple(rows), (1,)).html("pairs", head=False))
     words = tag("div", tag("p", coins), tag("p", note, class_="small"))
     return section("How much of it is luck?", tag("div", table, words, class_="grid"))
 
 
 def _making(record: StudyRecord) -> Markup | None:
     left = Table(("", ""), tuple((axis.name, _domain(axis)) for axis in record.axes))
-    parts = [card("What varied", table_html(left, "pairs", head=False))]
+    parts = [card("What varied", left.html("pairs", head=False))]
     if record.same:
-        parts.append(card("What was the same", table_html(Table(("", ""), record.same), "pairs", head=False)))
+        parts.append(card("What was the same", Table(("", ""), record.same).html("pairs", head=False)))
     return section("How it was made", tag("div", parts, class_="grid"))
 
 
