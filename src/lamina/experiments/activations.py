@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.data.synthetic import moons
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, differences, experiment, mean_and_spread
 from lamina.experiments.together import train_together
 from lamina.experiments.trained import parts, train
 from lamina.functional.activations import get_activation
@@ -92,21 +92,19 @@ def activation_cost(numbers: int = 10_000, repeats: int = 25) -> Result:
     return Result(
         f"what an activation costs for {numbers:,} numbers, median of {repeats}; nothing is claimed of the times",
         ("activation", "operations", "exp", "microseconds", "of ReLU"),
-        tuple(rows),
-        (
-            Claim("sigmoid and tanh compute exp, the others do not", with_exp == ["sigmoid", "tanh"]),
-            Claim(
-                "what computes exp makes more operations on each number than ReLU",
-                all(len(counted[name]) > len(counted["relu"]) for name in with_exp),
-            ),
+        rows,
+        Claim("sigmoid and tanh compute exp, the others do not", with_exp == ["sigmoid", "tanh"]),
+        Claim(
+            "what computes exp makes more operations on each number than ReLU",
+            all(len(counted[name]) > len(counted["relu"]) for name in with_exp),
         ),
-        Plot("activation", ("operations", "exp"), "bars", y_label="operations a number"),
+        plot=Plot("activation", ("operations", "exp"), "bars", y_label="operations a number"),
     )
 
 
 @experiment("N1.14")
 def tanh_against_sigmoid(
-    seeds: Seeds = 3, steps: int = 400, activations: tuple[str, str] = ("tanh", "sigmoid"), enough: float = 0.95
+    seeds: range = range(3), steps: int = 400, activations: tuple[str, str] = ("tanh", "sigmoid"), enough: float = 0.95
 ) -> Result:
     r"""Compare how fast networks with two activations learn two moons.
 
@@ -124,7 +122,6 @@ def tanh_against_sigmoid(
     >>> tanh_against_sigmoid(seeds=1, steps=10).column("slope")
     [1.0, 0.25]
     """
-    seeds = seed_range(seeds)
     rows = []
     accuracies: dict[str, list[float]] = {}
     steps_to: dict[str, list[float]] = {}
@@ -138,18 +135,16 @@ def tanh_against_sigmoid(
         value, slope = sigma(zero).item(), sigma.derivative(zero).item()
         rows.append((name, value, slope, mean, spread, min(accuracies[name]), sum(reached) / len(seeds)))
     first, second = activations
-    gains = [a - b for a, b in zip(accuracies[first], accuracies[second], strict=True)]
+    gains = differences(accuracies[first], accuracies[second])
     sooner = [a < b for a, b in zip(steps_to[first], steps_to[second], strict=True)]
     return Result(
         f"two moons, two hidden layers, {steps} Adam steps, {len(seeds)} seeds",
         ("activation", "at 0", "slope", "accuracy", "spread", "lowest", f"steps to {enough:.0%}"),
-        tuple(rows),
-        (
-            Claim(f"{first} has the value and the slope of the identity at 0", rows[0][1:3] == (0.0, 1.0)),
-            Claim.on_average(f"the accuracy with {first} less that with {second}", gains, least=0.03),
-            Claim.often(f"{first} reaches {enough:.0%} in fewer steps than {second}", sooner),
-        ),
-        Plot("activation", ("accuracy", "lowest"), "bars", y_label="accuracy"),
+        rows,
+        Claim(f"{first} has the value and the slope of the identity at 0", rows[0][1:3] == (0.0, 1.0)),
+        Claim.on_average(f"the accuracy with {first} less that with {second}", gains, least=0.03),
+        Claim.often(f"{first} reaches {enough:.0%} in fewer steps than {second}", sooner),
+        plot=Plot("activation", ("accuracy", "lowest"), "bars", y_label="accuracy"),
     )
 
 
@@ -163,7 +158,7 @@ def _learn_moons(activation: str, seed: int, steps: int) -> list[tuple[int, floa
 
 @experiment("N1.17")
 def dead_units(
-    seeds: Seeds = 5, steps: int = 600, units: int = 16, activations: tuple[str, str] = ("relu", "leaky_relu")
+    seeds: range = range(5), steps: int = 600, units: int = 16, activations: tuple[str, str] = ("relu", "leaky_relu")
 ) -> Result:
     r"""Start a layer whose units are all dead, and see whether gradient descent revives it.
 
@@ -182,7 +177,6 @@ def dead_units(
     >>> [round(share, 12) for share in dead_units(seeds=1, steps=1).column("gradient, of linear")]
     [0.0, 0.1]
     """
-    seeds = seed_range(seeds)
     rows, least, alive, learned = [], {}, {}, {}
     sets = [moons(256, seed=seed) for seed in seeds]
     inputs, labels = torch.stack([data.inputs.double() for data in sets]), torch.stack([d.targets for d in sets])
@@ -205,23 +199,21 @@ def dead_units(
     return Result(
         f"a hidden layer of {units} dead units, two moons, {steps} steps of gradient descent, {len(seeds)} seeds",
         ("activation", "gradient, of linear", "alive before", "alive after", "accuracy", "spread"),
-        tuple(rows),
-        (
-            Claim("no unit is active at the start", dead[2] == leaky[2] == 0),
-            Claim(f"with {dead[0]} the gradient of the dead units is exactly 0", dead[1] == 0.0),
-            Claim(
-                f"with {leaky[0]} it is {alpha:g} of that of linear units, and not 0",
-                alpha > 0 and abs(leaky[1] - alpha) < 1e-12 and abs(least[leaky[0]] - alpha) < 1e-12,
-            ),
-            Claim(f"with {dead[0]} no unit ever recovers", dead[3] == 0),
-            Claim.often(f"with {leaky[0]} units recover", [count > 0 for count in alive[leaky[0]]]),
-            Claim.on_average(
-                f"what the network learns with {leaky[0]}, its accuracy less that with {dead[0]},",
-                [a - b for a, b in zip(learned[leaky[0]], learned[dead[0]], strict=True)],
-                least=0.2,
-            ),
+        rows,
+        Claim("no unit is active at the start", dead[2] == leaky[2] == 0),
+        Claim(f"with {dead[0]} the gradient of the dead units is exactly 0", dead[1] == 0.0),
+        Claim(
+            f"with {leaky[0]} it is {alpha:g} of that of linear units, and not 0",
+            alpha > 0 and abs(leaky[1] - alpha) < 1e-12 and abs(least[leaky[0]] - alpha) < 1e-12,
         ),
-        Plot("activation", ("alive after",), "bars", y_label="units alive after training"),
+        Claim(f"with {dead[0]} no unit ever recovers", dead[3] == 0),
+        Claim.often(f"with {leaky[0]} units recover", [count > 0 for count in alive[leaky[0]]]),
+        Claim.on_average(
+            f"what the network learns with {leaky[0]}, its accuracy less that with {dead[0]},",
+            differences(learned[leaky[0]], learned[dead[0]]),
+            least=0.2,
+        ),
+        plot=Plot("activation", ("alive after",), "bars", y_label="units alive after training"),
     )
 
 

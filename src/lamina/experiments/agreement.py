@@ -7,13 +7,13 @@ import torch
 from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, agreement
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.together import Check, accuracies, cross_entropies, draws, train_members
 
 
 @experiment("N5.24", "N5.25")
 def accuracy_against_gap(
-    seeds: Seeds = 3,
+    seeds: range = range(3),
     gaps: tuple[int, ...] = (5, 20, 60),
     steps: int = 200,
     hidden: int = 32,
@@ -39,7 +39,6 @@ def accuracy_against_gap(
         memory_bias: how far the memory starts open.
         scale: a factor on the first weights of the cells.
     """
-    seeds = seed_range(seeds)
     rows, scores = [], {}
     for gap in gaps:
         g = torch.Generator().manual_seed(gap + seeds.start)
@@ -62,17 +61,15 @@ def accuracy_against_gap(
     return Result(
         f"was or were after a gap, n_h = {hidden}, at most {steps} Adam steps, {len(seeds)} seeds",
         ("gap", "cell", "memory bias", "accuracy", "least", "largest", "guessing", "steps to 99 %"),
-        tuple(rows),
-        (
-            Claim.often(f"over {min(gaps)} words cells of every kind are right in 99 % of all cases",
-                        [score > 0.99 for last in near for score in last]),
-            Claim.often(f"over {max(gaps)} words the plain cell guesses", [score < 0.6 for score in plain], rate=0.6),
-            Claim.often("gated cells that start with zero biases guess too",
-                        [score < 0.6 for last in closed for score in last]),
-            Claim.often("gated cells that start with their memory open are right in 99 % of all cases",
-                        [score > 0.99 for last in opened for score in last]),
-        ),
-        Plot("gap", ("accuracy",), by=("cell", "memory bias")),
+        rows,
+        Claim.often(f"over {min(gaps)} words cells of every kind are right in 99 % of all cases",
+                    [score > 0.99 for last in near for score in last]),
+        Claim.often(f"over {max(gaps)} words the plain cell guesses", [score < 0.6 for score in plain], rate=0.6),
+        Claim.often("gated cells that start with zero biases guess too",
+                    [score < 0.6 for last in closed for score in last]),
+        Claim.often("gated cells that start with their memory open are right in 99 % of all cases",
+                    [score > 0.99 for last in opened for score in last]),
+        plot=Plot("gap", ("accuracy",), by=("cell", "memory bias")),
     )  # fmt: skip
 
 

@@ -5,14 +5,14 @@ import torch
 from lamina._types import Float, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
 from lamina.data.sequences import next_input
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, summary
 from lamina.experiments.together import Check, accuracies, cross_entropies, draws, train_members
 from lamina.layers.recurrent import Recurrent
 
 
 @experiment("N5.18", "N5.19")
 def seen_from_the_middle(
-    seeds: Seeds = 5, time: int = 21, hidden: int = 16, draws: int = 20, scale: float = 0.6
+    seeds: range = range(5), time: int = 21, hidden: int = 16, draws: int = 20, scale: float = 0.6
 ) -> Result:
     r"""Measure how strongly the output in the middle of a sequence depends on the inputs at all times.
 
@@ -29,7 +29,6 @@ def seen_from_the_middle(
         draws: random sequences for each network.
         scale: the factor of the weights' standard deviation.
     """
-    seeds = seed_range(seeds)
     middle = time // 2
     found = {
         directions: torch.stack(
@@ -52,15 +51,13 @@ def seen_from_the_middle(
         f"relative sensitivity of the output at time {middle + 1}, plain cell, n_h = {hidden}, {len(seeds)} seeds",
         ("time", "forward", "both directions"),
         rows,
-        (
-            Claim("forward, the output does not depend on later inputs at all, exactly",
-                  bool((one[:, middle + 1 :] == 0).all() and (one[:, : middle + 1] > 0).all())),
-            Claim("in both directions it depends on all inputs", bool((two > 0).all())),
-            Claim.often("it is most sensitive at its own time", (two.argmax(1) == middle).tolist()),
-            Claim.on_average("the share of steps away from it at which the sensitivity falls",
-                             torch.cat([part < 0 for part in away], 1).double().mean(1).tolist(), least=0.9),
-        ),
-        Plot("time", ("forward", "both directions"), y_label="relative sensitivity"),
+        Claim("forward, the output does not depend on later inputs at all, exactly",
+              bool((one[:, middle + 1 :] == 0).all() and (one[:, : middle + 1] > 0).all())),
+        Claim("in both directions it depends on all inputs", bool((two > 0).all())),
+        Claim.often("it is most sensitive at its own time", (two.argmax(1) == middle).tolist()),
+        Claim.on_average("the share of steps away from it at which the sensitivity falls",
+                         torch.cat([part < 0 for part in away], 1).double().mean(1).tolist(), least=0.9),
+        plot=Plot("time", ("forward", "both directions"), y_label="relative sensitivity"),
     )  # fmt: skip
 
 
@@ -76,7 +73,7 @@ def _relative(network: Recurrent, time: int, draws: int, seed: int) -> Float[Ten
 
 @experiment("N5.20")
 def next_input_task(
-    seeds: Seeds = 3,
+    seeds: range = range(3),
     length: int = 12,
     symbols: int = 4,
     steps: int = 300,
@@ -99,7 +96,6 @@ def next_input_task(
         hidden: the number n_h of components of a state.
         cells: which cells.
     """
-    seeds = seed_range(seeds)
     g = torch.Generator().manual_seed(length + seeds.start)
     rows, scores = [], {}
     for cell in cells:
@@ -113,17 +109,15 @@ def next_input_task(
             trial = train_members(members, draw, cross_entropies, steps=steps, learning_rate=0.01, check=check)
             updates, last = trial.scores[-1]
             scores[cell, both] = last
-            rows.append((cell, 2 if both else 1, *mean_and_spread(last), min(last), max(last), updates))
+            rows.append((cell, 2 if both else 1, *summary(last), updates))
     chance = 1 / symbols
     return Result(
         f"name the next input, {symbols} symbols, n_h = {hidden}, at most {steps} Adam steps, {len(seeds)} seeds",
         ("cell", "directions", "accuracy", "spread", "least", "largest", "steps"),
-        tuple(rows),
-        (
-            *(Claim.on_average(f"one direction guesses: the accuracy of a forward {cell}", scores[cell, False],
-                               least=chance - 0.02, most=chance + 0.02) for cell in cells),
-            Claim.often("two directions solve it, with more than 99 % of right answers",
-                        [score > 0.99 for cell in cells for score in scores[cell, True]]),
-        ),
-        Plot("cell", ("accuracy",), "bars", by=("directions",)),
+        rows,
+        *(Claim.on_average(f"one direction guesses: the accuracy of a forward {cell}", scores[cell, False],
+                           least=chance - 0.02, most=chance + 0.02) for cell in cells),
+        Claim.often("two directions solve it, with more than 99 % of right answers",
+                    [score > 0.99 for cell in cells for score in scores[cell, True]]),
+        plot=Plot("cell", ("accuracy",), "bars", by=("directions",)),
     )  # fmt: skip

@@ -9,14 +9,14 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, adding, agreement
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.together import accuracies, cross_entropies, draws, squared_errors, train_members
 from lamina.layers.recurrent import Recurrent
 
 
 @experiment("N5.28")
 def clipping_and_memory(
-    seeds: Seeds = 3, steps: int = 300, hidden: int = 16, length: int = 40, gap: int = 60, bound: float = 1.0
+    seeds: range = range(3), steps: int = 300, hidden: int = 16, length: int = 40, gap: int = 60, bound: float = 1.0
 ) -> Result:
     r"""Train an RNN whose gradients explode and one whose gradients vanish, each with clipping and without.
 
@@ -36,7 +36,6 @@ def clipping_and_memory(
         gap: how many words stand between noun and verb in the second.
         bound: the largest norm of a gradient with clipping.
     """
-    seeds = seed_range(seeds)
     bounds = torch.tensor([math.inf] * len(seeds) + [bound] * len(seeds))
     g = torch.Generator().manual_seed(length + seeds.start)
     wild = [_member(2, 1, hidden, "relu", 2.0, seed) for seed in seeds] * 2
@@ -72,17 +71,15 @@ def clipping_and_memory(
     return Result(
         f"losses of a plain RNN, n_h = {hidden}, {steps} gradient steps, {len(seeds)} seeds, clipped at {bound:g}",
         ("gradients", "clipped", "start", "end", "spread", "diverged"),
-        tuple(rows),
-        (
-            Claim.often("exploding gradients without clipping make the run diverge", diverged[0], rate=0.75),
-            Claim.often("exploding gradients with clipping do not", [not bad for bad in diverged[1]]),
-            Claim.on_average("vanishing gradients, nothing is learned: the accuracy without clipping",
-                             right[: len(seeds)], least=0.4, most=0.6),
-            Claim.on_average("the same with clipping", right[len(seeds) :], least=0.4, most=0.6),
-            Claim("vanishing: clipping changes no weight, no gradient is that long",
-                  all(map(_same, vanishing.networks[:len(seeds)], vanishing.networks[len(seeds):]))),
-        ),
-        Plot("gradients", ("start", "end"), "bars", y_label="loss"),
+        rows,
+        Claim.often("exploding gradients without clipping make the run diverge", diverged[0], rate=0.75),
+        Claim.often("exploding gradients with clipping do not", [not bad for bad in diverged[1]]),
+        Claim.on_average("vanishing gradients, nothing is learned: the accuracy without clipping",
+                         right[: len(seeds)], least=0.4, most=0.6),
+        Claim.on_average("the same with clipping", right[len(seeds) :], least=0.4, most=0.6),
+        Claim("vanishing: clipping changes no weight, no gradient is that long",
+              all(map(_same, vanishing.networks[:len(seeds)], vanishing.networks[len(seeds):]))),
+        plot=Plot("gradients", ("start", "end"), "bars", y_label="loss"),
     )  # fmt: skip
 
 

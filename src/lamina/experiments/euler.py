@@ -9,16 +9,7 @@ from lamina._errors import choice
 from lamina._types import Float, Tensor
 from lamina.architectures.build import build
 from lamina.architectures.dense_resnet import DenseResNet
-from lamina.experiments.result import (
-    Claim,
-    Plot,
-    Result,
-    Seeds,
-    experiment,
-    geometric_mean,
-    mean_and_spread,
-    seed_range,
-)
+from lamina.experiments.result import Claim, Plot, Result, experiment, geometric_mean, mean_and_spread, quotients
 from lamina.functional.activations import get_activation
 from lamina.functional.ode import integrate, layer_dynamics
 from lamina.functional.random import as_generator
@@ -29,7 +20,7 @@ F64 = torch.float64
 
 @experiment("N4.15")
 def euler_order(
-    seeds: Seeds = 5, depths: tuple[int, ...] = (8, 16, 32, 64, 128), width: int = 8, activation: str = "tanh"
+    seeds: range = range(5), depths: tuple[int, ...] = (8, 16, 32, 64, 128), width: int = 8, activation: str = "tanh"
 ) -> Result:
     r"""Read residual networks of step size 1/L as explicit Euler for $y' = \sigma(W y + b)$ on [0, 1].
 
@@ -46,7 +37,6 @@ def euler_order(
         width: the size of a state.
         activation: a smooth one.
     """
-    seeds = seed_range(seeds)
     euler: dict[int, list[float]] = {depth: [] for depth in depths}
     fourth: dict[int, list[float]] = {depth: [] for depth in depths}
     apart = dict.fromkeys(depths, 0.0)
@@ -74,15 +64,13 @@ def euler_order(
         f"residual networks of L layers as Euler's method, {activation}, width {width}, {len(seeds)} seeds",
         ("L", "error", "ratio", "error of order 4", "network apart"),
         rows,
-        (
-            Claim("the network with step size 1/L is explicit Euler, to 1e-12", max(apart.values()) < 1e-12),
-            *(Claim.on_average(f"its error halves with the step size: error(L = {a}) / error(L = {b})",
-                               [x / y for x, y in zip(euler[a], euler[b], strict=True)], least=1.8, most=2.1)
-              for a, b in pairwise(depths)),
-            Claim.often("a method of fourth order has less than a hundredth of the error with as many steps",
-                        [y < 0.01 * x for depth in depths for x, y in zip(euler[depth], fourth[depth], strict=True)]),
-        ),
-        Plot("L", ("error", "error of order 4"), log_x=True, log_y=True, y_label="relative error"),
+        Claim("the network with step size 1/L is explicit Euler, to 1e-12", max(apart.values()) < 1e-12),
+        *(Claim.on_average(f"its error halves with the step size: error(L = {a}) / error(L = {b})",
+                           quotients(euler[a], euler[b]), least=1.8, most=2.1)
+          for a, b in pairwise(depths)),
+        Claim.often("a method of fourth order has less than a hundredth of the error with as many steps",
+                    [y < 0.01 * x for depth in depths for x, y in zip(euler[depth], fourth[depth], strict=True)]),
+        plot=Plot("L", ("error", "error of order 4"), log_x=True, log_y=True, y_label="relative error"),
     )  # fmt: skip
 
 
@@ -99,7 +87,7 @@ def _chain(weight: Tensor, bias: Tensor, depth: int, activation: str) -> torch.n
 
 @experiment("N4.21")
 def blocks_as_steps(
-    seeds: Seeds = 5, step_sizes: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001), width: int = 16, samples: int = 64
+    seeds: range = range(5), step_sizes: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001), width: int = 16, samples: int = 64
 ) -> Result:
     r"""Make the branch of both blocks smaller and smaller, and ask whether the block becomes a step in time.
 
@@ -116,7 +104,6 @@ def blocks_as_steps(
         width: the size of a state.
         samples: how many normal inputs.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     grown = []
     for tau in step_sizes:
@@ -136,15 +123,13 @@ def blocks_as_steps(
     return Result(
         f"difference quotients of both blocks, dense layers of width {width}, {len(seeds)} seeds",
         ("tau", "original", "pre-activation", "pre-activation apart", "least output of original"),
-        tuple(rows),
-        (
-            Claim("pre-activation: the quotient does not depend on tau, to 1e-9", all(row[3] < 1e-9 for row in rows)),
-            Claim.on_average(
-                "original: it grows as 1/tau; tau times the quotient, for the last tau,", grown, least=0.6, most=0.8
-            ),
-            Claim("since its outputs are never negative", all(row[4] > -1e-12 for row in rows)),
+        rows,
+        Claim("pre-activation: the quotient does not depend on tau, to 1e-9", all(row[3] < 1e-9 for row in rows)),
+        Claim.on_average(
+            "original: it grows as 1/tau; tau times the quotient, for the last tau,", grown, least=0.6, most=0.8
         ),
-        Plot("tau", ("original", "pre-activation"), log_x=True, log_y=True, y_label="difference quotient"),
+        Claim("since its outputs are never negative", all(row[4] > -1e-12 for row in rows)),
+        plot=Plot("tau", ("original", "pre-activation"), log_x=True, log_y=True, y_label="difference quotient"),
     )
 
 

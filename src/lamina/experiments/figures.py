@@ -20,7 +20,7 @@ from lamina.drawing.network import network
 from lamina.drawing.neuron import neuron
 from lamina.drawing.scene import Scene
 from lamina.drawing.transfer import transfer_learning
-from lamina.experiments import figures_curves, figures_data, figures_runs
+from lamina.experiments import block_histories, figures_curves, figures_data
 from lamina.experiments.sensitivity_time import plain_cell, sensitivities
 
 
@@ -119,7 +119,7 @@ FIGURES = {
         Figure("27", "A chain of residual layers", ("N4.07",), partial(_chain, skip=True)),
         Figure("28", "The original residual block", ("N4.18",), partial(blocks.residual_block, "original")),
         Figure("29", "The full pre-activation block", ("N4.22",), partial(blocks.residual_block, "pre-activation")),
-        Figure("30", "Both blocks in a deep network while it learns", ("N4.27",), figures_runs.deep_blocks),
+        Figure("30", "Both blocks in a deep network while it learns", ("N4.27",), block_histories.deep_blocks),
         Figure("31", "ResNet18", ("N4.30",), famous.resnet18),
         Figure("32", "Transfer learning", ("N4.42",), transfer_learning),
         Figure("33", "Feedforward and recurrent, rolled up and unrolled", ("N5.04",), unrolled.fnn_and_rnn),
@@ -150,7 +150,7 @@ def chosen(only: str | None = None, history: Sequence[str | Path] | None = None)
     table = FIGURES
     if history:
         runs = tuple(history)
-        table = table | {"30": replace(table["30"], make=partial(figures_runs.deep_blocks, runs))}
+        table = table | {"30": replace(table["30"], make=partial(block_histories.deep_blocks, runs))}
     if only is None:
         return list(table.values())
     names = [name for word in only.split(",") if word.strip() for name in _named(word.strip().lower())]

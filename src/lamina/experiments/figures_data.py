@@ -1,9 +1,9 @@
 """Figures of the notes that are computed from data: clusters, polynomials, batch normalization, digits, a blur."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -81,19 +81,8 @@ def _scattered(points: Float[Tensor, "batch 2"], color: str, style: str, size: f
     return Series("", points[:, 0].tolist(), points[:, 1].tolist(), color, style, size=size)
 
 
-@dataclass(frozen=True)
-class Fits:
-    """Polynomials fitted to ten noisy points of a sine, and how they do on 200 others.
-
-    Args:
-        points: the ten places.
-        targets: the values there.
-        test_points: other places.
-        test_targets: the values there.
-        fits: one polynomial a degree.
-        training: the error of each on its own points.
-        test: the error of each on the others.
-    """
+class _Fits(NamedTuple):
+    """Polynomials fitted to ten noisy points of a sine, one per degree, with their errors there and on 200 others."""
 
     points: Float[Tensor, " batch"]
     targets: Float[Tensor, " batch"]
@@ -105,7 +94,7 @@ class Fits:
 
 
 @cache
-def polynomial_fits(degrees: tuple[int, ...] = (0, 1, 3, 9), seed: int = 3) -> Fits:
+def polynomial_fits(degrees: tuple[int, ...] = (0, 1, 3, 9), seed: int = 3) -> _Fits:
     """Fit polynomials of several degrees to ten points of a sine with errors of standard deviation 1/4.
 
     Notes: N1.54 (§1.4, Fig. 6).
@@ -123,7 +112,7 @@ def polynomial_fits(degrees: tuple[int, ...] = (0, 1, 3, 9), seed: int = 3) -> F
         torch.from_numpy, (places, values, others, np.sin(2 * np.pi * others) + 0.25 * rng.normal(size=200))
     )
     fits = tuple(polynomial.fit(u, s, degree) for degree in degrees)
-    return Fits(u, s, v, t, fits, tuple(f.error for f in fits), tuple(polynomial.error(f, v, t) for f in fits))
+    return _Fits(u, s, v, t, fits, tuple(f.error for f in fits), tuple(polynomial.error(f, v, t) for f in fits))
 
 
 def polynomial_panels() -> Scene:
@@ -227,7 +216,7 @@ def _rounded(value: float) -> str:
     return f"{value:.1f}".replace("-0.0", "0.0").replace("-", "−")
 
 
-def handwritten() -> ArrayDataset:
+def _handwritten() -> ArrayDataset:
     """Give MNIST where it has been downloaded or lies under LAMINA_DATA, else the embedded digits."""
     return digits() if find("mnist") is None else load_named("mnist")
 
@@ -253,7 +242,7 @@ def handwritten_digits() -> Scene:
 
     Notes: N2.58 (§2.4, Fig. 14).
     """
-    data = handwritten()
+    data = _handwritten()
     seven, grid = handwritten_samples(data)
     single = picture_grid([_ink(seven)], 1, cell=298, title="the digit 7")
     return beside(

@@ -9,13 +9,17 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
 from lamina.data.text.texts import IGNORE
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.together import accuracies, cross_entropies, train_members
 
 
 @experiment("N5.14")
 def unseen_lengths(
-    seeds: Seeds = 3, longest: int = 10, tested: tuple[int, ...] = (5, 10, 20, 50), steps: int = 300, hidden: int = 16
+    seeds: range = range(3),
+    longest: int = 10,
+    tested: tuple[int, ...] = (5, 10, 20, 50),
+    steps: int = 300,
+    hidden: int = 16,
 ) -> Result:
     r"""Train on short sequences to repeat the input before, and try longer ones.
 
@@ -31,7 +35,6 @@ def unseen_lengths(
         steps: the number of updates.
         hidden: the number n_h of components of a state.
     """
-    seeds = seed_range(seeds)
     g = torch.Generator().manual_seed(longest + seeds.start)
     rows, scores = [], []
     for cell in ("rnn", "gru", "lstm"):
@@ -50,15 +53,13 @@ def unseen_lengths(
     return Result(
         f"repeat the input before, trained on 2 to {longest} steps, n_h = {hidden}, {steps} steps, {len(seeds)} seeds",
         ("cell", "parameters", "length", "seen", "accuracy", "least"),
-        tuple(rows),
-        (
-            Claim.often(
-                "the same weights are right for every length, seen or not, in more than 99 % of all answers",
-                [score > 0.99 for score in scores],
-            ),
-            Claim("a feedforward network for one length refuses another", _refuses(longest)),
+        rows,
+        Claim.often(
+            "the same weights are right for every length, seen or not, in more than 99 % of all answers",
+            [score > 0.99 for score in scores],
         ),
-        Plot("length", ("accuracy",), by=("cell",)),
+        Claim("a feedforward network for one length refuses another", _refuses(longest)),
+        plot=Plot("length", ("accuracy",), by=("cell",)),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lamina.architectures.build import build
 from lamina.data.synthetic import moons
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.trained import train
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 
@@ -18,7 +18,11 @@ METHODS: dict[str, MiniBatch | Adam] = {
 
 @experiment("N2.43")
 def batch_norm_training(
-    seeds: Seeds = 3, stds: tuple[float, float] = (0.01, 0.2), depth: int = 10, width: int = 100, epochs: int = 20
+    seeds: range = range(3),
+    stds: tuple[float, float] = (0.01, 0.2),
+    depth: int = 10,
+    width: int = 100,
+    epochs: int = 20,
 ) -> Result:
     r"""Train a deep ReLU network from badly scaled Gaussian weights, with and without batch normalization.
 
@@ -37,7 +41,6 @@ def batch_norm_training(
         width: units of every hidden layer.
         epochs: passes through the training part.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     found: dict[tuple[str, float, bool], list[float]] = {}
     bad: dict[tuple[str, float, bool], list[bool]] = {}
@@ -62,37 +65,33 @@ def batch_norm_training(
     return Result(
         f"two moons, {depth} ReLU layers of width {width}, {epochs} epochs, {len(seeds)} seeds: test accuracy",
         ("method", "std", "batch norm", "accuracy", "spread", "least", "diverged"),
-        tuple(rows),
-        (
-            *(
-                Claim.on_average(
-                    f"from std {small:g} nothing is learned without batch norm: the accuracy of {method}",
-                    found[method, small, False],
-                    most=0.6,
-                )
-                for method in METHODS
-            ),
-            Claim.often(
-                f"from std {large:g} gradient descent diverges without it",
-                bad["gradient descent", large, False],
-                rate=0.75,
-            ),
-            *(
-                Claim.on_average(
-                    f"with batch norm both methods learn: the accuracy of {method} from std {std:g}",
-                    found[method, std, True],
-                    least=0.85,
-                )
-                for method in METHODS
-                for std in stds
-            ),
-            Claim.often(
-                "with batch norm no training diverges", [not each for case in bad if case[2] for each in bad[case]]
-            ),
-            Claim(
-                f"std sqrt(n) is below sqrt(2) for {small:g} and above it for {large:g}",
-                small * math.sqrt(width) < math.sqrt(2) < large * math.sqrt(width),
-            ),
+        rows,
+        *(
+            Claim.on_average(
+                f"from std {small:g} nothing is learned without batch norm: the accuracy of {method}",
+                found[method, small, False],
+                most=0.6,
+            )
+            for method in METHODS
         ),
-        Plot("method", ("accuracy",), "bars", by=("std", "batch norm")),
+        Claim.often(
+            f"from std {large:g} gradient descent diverges without it", bad["gradient descent", large, False], rate=0.75
+        ),
+        *(
+            Claim.on_average(
+                f"with batch norm both methods learn: the accuracy of {method} from std {std:g}",
+                found[method, std, True],
+                least=0.85,
+            )
+            for method in METHODS
+            for std in stds
+        ),
+        Claim.often(
+            "with batch norm no training diverges", [not each for case in bad if case[2] for each in bad[case]]
+        ),
+        Claim(
+            f"std sqrt(n) is below sqrt(2) for {small:g} and above it for {large:g}",
+            small * math.sqrt(width) < math.sqrt(2) < large * math.sqrt(width),
+        ),
+        plot=Plot("method", ("accuracy",), "bars", by=("std", "batch norm")),
     )

@@ -17,7 +17,7 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.classical.linear_regression import fit, gradient, squared_error
 from lamina.data.synthetic import linear, moons
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread, quotients
 from lamina.experiments.trained import EAGER, Passes, parts, train
 from lamina.functional.losses import negative_log_likelihood
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, iterates, sample_indices
@@ -90,24 +90,24 @@ def sampling(
     return Result(
         f"means of b gradients of {count}, all batches",
         ("b", "replacement", "bias", "variance", "predicted", "drawn"),
-        tuple(rows),
-        (
-            Claim("both ways of drawing are unbiased", max(row[2] for row in rows) < 1e-12),
-            Claim("the variance is as predicted", all(abs(row[3] - row[4]) < 1e-12 * v for row in rows)),
-            Claim(
-                f"for b = 3 it is (N-b)/(N-1) = {(count - 3) / (count - 1):.4f} of that with replacement",
-                abs(three["without"] / three["with"] - (count - 3) / (count - 1)) < 1e-9,
-            ),
-            Claim("the sampler has it too", all(abs(row[5] - row[4]) <= 0.1 * row[4] + 1e-25 for row in rows)),
-            Claim("all N points drawn without replacement give gradient descent exactly", whole.equal(full)),
+        rows,
+        Claim("both ways of drawing are unbiased", max(row[2] for row in rows) < 1e-12),
+        Claim("the variance is as predicted", all(abs(row[3] - row[4]) < 1e-12 * v for row in rows)),
+        Claim(
+            f"for b = 3 it is (N-b)/(N-1) = {(count - 3) / (count - 1):.4f} of that with replacement",
+            abs(three["without"] / three["with"] - (count - 3) / (count - 1)) < 1e-9,
         ),
-        Plot("b", ("variance", "predicted"), "points", by=("replacement",), log_x=True, log_y=True, y_label="variance"),
+        Claim("the sampler has it too", all(abs(row[5] - row[4]) <= 0.1 * row[4] + 1e-25 for row in rows)),
+        Claim("all N points drawn without replacement give gradient descent exactly", whole.equal(full)),
+        plot=Plot(
+            "b", ("variance", "predicted"), "points", by=("replacement",), log_x=True, log_y=True, y_label="variance"
+        ),
     )
 
 
 @experiment("N1.43")
 def noise_ball(
-    seeds: Seeds = 5,
+    seeds: range = range(5),
     steps: int = 2500,
     learning_rate: float = 0.05,
     batch_sizes: tuple[int, ...] = (1, 4, 16, 64),
@@ -130,7 +130,6 @@ def noise_ball(
     >>> noise_ball(seeds=1, steps=200).column("rises")[-1]
     0.0
     """
-    seeds = seed_range(seeds)
     count = 64
     inputs, targets, best = _regression(count, seed=seeds.start)
     members = [(b, as_generator(seed)) for b in batch_sizes for seed in seeds]
@@ -154,40 +153,40 @@ def noise_ball(
     return Result(
         f"squared distance to the minimizer after {steps} steps of size {learning_rate:g}, {len(seeds)} seeds",
         ("b", "squared distance", "spread", "theory", "rises"),
-        tuple(rows),
-        (
-            Claim.on_average(
-                "SGD does not converge, yet comes near, from a squared distance of about 5: the last one",
-                single,
-                least=1e-3,
-                most=0.05,
-            ),
-            *(
-                Claim.on_average(
-                    f"the ball shrinks as 1/b: the squared distance for b = {row[0]}, divided by theory's,",
-                    (square / row[3]).tolist(),
-                    least=0.6,
-                    most=1.6,
-                )
-                for row, square in zip(rows, squares, strict=True)
-                if row[0] < count
-            ),
-            Claim("with all points there is no ball", whole.max().item() < 1e-15),
-            *(
-                Claim.on_average(
-                    f"larger batches raise the loss less often: the share of steps for b = {b}, less that for {a},",
-                    (y - x).tolist(),
-                    most=0.0,
-                )
-                for (a, x), (b, y) in itertools.pairwise(zip(batch_sizes, rises, strict=True))
-            ),
+        rows,
+        Claim.on_average(
+            "SGD does not converge, yet comes near, from a squared distance of about 5: the last one",
+            single,
+            least=1e-3,
+            most=0.05,
         ),
-        Plot("b", ("squared distance", "theory"), log_x=True, log_y=True, y_label="squared distance"),
+        *(
+            Claim.on_average(
+                f"the ball shrinks as 1/b: the squared distance for b = {row[0]}, divided by theory's,",
+                (square / row[3]).tolist(),
+                least=0.6,
+                most=1.6,
+            )
+            for row, square in zip(rows, squares, strict=True)
+            if row[0] < count
+        ),
+        Claim("with all points there is no ball", whole.max().item() < 1e-15),
+        *(
+            Claim.on_average(
+                f"larger batches raise the loss less often: the share of steps for b = {b}, less that for {a},",
+                (y - x).tolist(),
+                most=0.0,
+            )
+            for (a, x), (b, y) in itertools.pairwise(zip(batch_sizes, rises, strict=True))
+        ),
+        plot=Plot("b", ("squared distance", "theory"), log_x=True, log_y=True, y_label="squared distance"),
     )
 
 
 @experiment("N1.40")
-def learning_rates(seeds: Seeds = 10, steps: int = 1000, learning_rate: float = 0.2, batch_size: int = 4) -> Result:
+def learning_rates(
+    seeds: range = range(10), steps: int = 1000, learning_rate: float = 0.2, batch_size: int = 4
+) -> Result:
     """Let the learning rate of mini batches stay, rise and fall, and see how near they end to the minimizer.
 
     Notes: N1.40 (§1.3).
@@ -202,7 +201,6 @@ def learning_rates(seeds: Seeds = 10, steps: int = 1000, learning_rate: float = 
     >>> [round(rate, 3) for rate in learning_rates(seeds=1, steps=20).column("last")]
     [0.2, 0.2, 0.0, 0.0, 0.2]
     """
-    seeds = seed_range(seeds)
     count = 64
     inputs, targets, best = _regression(count, seed=seeds.start)
     kinds = ("constant", "warmup", "cosine", "one-cycle", "step")
@@ -226,25 +224,23 @@ def learning_rates(seeds: Seeds = 10, steps: int = 1000, learning_rate: float = 
     return Result(
         f"mean squared distance to the minimizer, last 20 of {steps} steps, b = {batch_size}, {len(seeds)} seeds",
         ("schedule", "first rate", "largest", "last", "squared distance", "spread"),
-        tuple(rows),
-        (
-            Claim("warm-up starts small and rises to the rate", warmup[1] < 0.1 * warmup[2] == 0.1 * warmup[3]),
-            Claim.on_average(
-                "a rate that rises and stays ends in the same ball: its distance, divided by that of a constant one,",
-                [b / a for a, b in zip(ends[0], ends[1], strict=True)],
-                least=0.9,
-                most=1.1,
-            ),
-            *(
-                Claim.on_average(
-                    f"a rate that falls ends nearer: log10 of the distance with {kind}, divided by a constant one's,",
-                    [math.log10(b / a) for a, b in zip(ends[0], end, strict=True)],
-                    most=-0.1,
-                )
-                for kind, end in zip(kinds[2:], ends[2:], strict=True)
-            ),
+        rows,
+        Claim("warm-up starts small and rises to the rate", warmup[1] < 0.1 * warmup[2] == 0.1 * warmup[3]),
+        Claim.on_average(
+            "a rate that rises and stays ends in the same ball: its distance, divided by that of a constant one,",
+            quotients(ends[1], ends[0]),
+            least=0.9,
+            most=1.1,
         ),
-        Plot("schedule", ("squared distance",), "bars", log_y=True),
+        *(
+            Claim.on_average(
+                f"a rate that falls ends nearer: log10 of the distance with {kind}, divided by a constant one's,",
+                [math.log10(b / a) for a, b in zip(ends[0], end, strict=True)],
+                most=-0.1,
+            )
+            for kind, end in zip(kinds[2:], ends[2:], strict=True)
+        ),
+        plot=Plot("schedule", ("squared distance",), "bars", log_y=True),
     )
 
 
@@ -288,19 +284,17 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
     return Result(
         f"gradients computed in one step, N = {count}, b = {batch_size}",
         ("method", "gradients a step", "expected", "steps an epoch", "microseconds a step"),
-        tuple(rows),
-        (
-            Claim("N with gradient descent, b with mini batches, 1 with SGD", all(row[1] == row[2] for row in rows)),
-            Claim("so an epoch of N gradients has 1, N/b and N steps",
-                  [row[3] for row in rows] == [1, count // batch_size, count]),
-        ),
-        Plot("method", ("gradients a step",), "bars", log_y=True),
+        rows,
+        Claim("N with gradient descent, b with mini batches, 1 with SGD", all(row[1] == row[2] for row in rows)),
+        Claim("so an epoch of N gradients has 1, N/b and N steps",
+              [row[3] for row in rows] == [1, count // batch_size, count]),
+        plot=Plot("method", ("gradients a step",), "bars", log_y=True),
     )  # fmt: skip
 
 
 @experiment("N1.49")
 def adam_on_batches(
-    seeds: Seeds = 3, epochs: int = 10, batch_sizes: tuple[int, ...] = (512, 64, 16), compared: int = 20
+    seeds: range = range(3), epochs: int = 10, batch_sizes: tuple[int, ...] = (512, 64, 16), compared: int = 20
 ) -> Result:
     """Train two moons by Adam with the gradients of all points or of mini batches, for equally many passes.
 
@@ -318,7 +312,6 @@ def adam_on_batches(
     >>> adam_on_batches(seeds=1, epochs=1, batch_sizes=(512,)).column("steps")
     [1]
     """
-    seeds = seed_range(seeds)
     rows, losses = [], []
     for b, way in itertools.product(batch_sizes, ("epoch", "without-replacement", "with-replacement")):
         if b == batch_sizes[0] and way != "without-replacement":
@@ -335,20 +328,18 @@ def adam_on_batches(
     return Result(
         f"Adam with step size 0.01 on two moons, {epochs} epochs, {len(seeds)} seeds",
         ("b", "drawing", "steps", "validation loss", "spread", "difference"),
-        tuple(rows),
-        (
-            Claim("the trainer's Adam on batches is Alg. 5 on the draws of Alg. 4", max(row[5] for row in rows) < 1e-5),
-            *(
-                Claim.on_average(
-                    f"for equally many passes, mini batches end lower: the loss with b = {b} ({way}), divided by that "
-                    "with all points,",
-                    [x / y for x, y in zip(ends, whole, strict=True)],
-                    most=0.8,
-                )
-                for b, way, ends in losses[1:]
-            ),
+        rows,
+        Claim("the trainer's Adam on batches is Alg. 5 on the draws of Alg. 4", max(row[5] for row in rows) < 1e-5),
+        *(
+            Claim.on_average(
+                f"for equally many passes, mini batches end lower: the loss with b = {b} ({way}), divided by that "
+                "with all points,",
+                quotients(ends, whole),
+                most=0.8,
+            )
+            for b, way, ends in losses[1:]
         ),
-        Plot("b", ("validation loss",), "points", by=("drawing",), log_x=True),
+        plot=Plot("b", ("validation loss",), "points", by=("drawing",), log_x=True),
     )
 
 

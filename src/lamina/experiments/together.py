@@ -5,7 +5,7 @@ and others give each network examples of its own.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from lamina.functional.clipping import clip_by_global_norm
 from lamina.functional.optimizers import Number, Params
 from lamina.functional.random import as_generator
 from lamina.populations.population import Population
+from lamina.training.loop import events
 
 Draw = Callable[[], tuple[Tensor, ...]]
 """A function that draws the next batch: what a network reads, and last the targets."""
@@ -140,28 +141,52 @@ def train_members(
     True
     """
     population = Population(networks)
-    parameters = dict(population.network.named_parameters())
-    update = OPTIMIZERS[optimizer](list(parameters.values()), learning_rate)
+    moving = OPTIMIZERS[optimizer](list(population.network.parameters()), learning_rate)
     bounds = None if bound is None else torch.as_tensor(bound).expand(len(networks))
-    losses: list[Tensor] = []
+    stream = _Stream(population, draw, loss, moving, bounds, own, steps)
     scores: list[tuple[int, list[float]]] = []
-    for step in range(1, steps + 1):
-        *read, targets = draw()
-        each = loss(population(*read, own=own), targets)
-        losses.append(each.detach())
-        found = torch.autograd.grad(each.sum(), list(parameters.values()))
-        gradients = dict(zip(parameters, found, strict=True))
-        if bounds is not None:
-            gradients = _clipped(gradients, bounds)
-        for name, gradient in gradients.items():
-            parameters[name].grad = gradient
-        update.step()
-        if check is not None and (step % check.every == 0 or step == steps):
-            scores.append((step, _score(population, check)))
+    for event in events(stream, epochs=1, max_steps=steps, check=lambda *_: {}):
+        if check is not None and event.row is None and (event.step % check.every == 0 or event.step == steps):
+            scores.append((event.step, _score(population, check)))
             if min(scores[-1][1]) >= check.goal:
                 break
-    history = torch.stack(losses) if losses else torch.empty(0, len(networks))
+    history = torch.stack(stream.losses) if stream.losses else torch.empty(0, len(networks))
     return Trial([population.member(k) for k in range(len(networks))], history, scores)
+
+
+@dataclass
+class _Stream:
+    """Networks on their way through a stream of batches, as the loop of all training sees them."""
+
+    population: Population
+    draw: Draw
+    loss: Measure
+    optimizer: torch.optim.Optimizer
+    bounds: Tensor | None
+    own: bool
+    batches: int
+    losses: list[Tensor] = field(default_factory=list)
+
+    @property
+    def step(self) -> int:
+        """How many updates were made."""
+        return len(self.losses)
+
+    def begin(self, epoch: int, batch: int = 0) -> None:
+        """Need nothing: a stream has no order."""
+
+    def __call__(self) -> None:
+        """Make one update of all members, each with its own gradient; one that has diverged goes on."""
+        parameters = dict(self.population.network.named_parameters())
+        *read, targets = self.draw()
+        each = self.loss(self.population(*read, own=self.own), targets)
+        self.losses.append(each.detach())
+        gradients = dict(zip(parameters, torch.autograd.grad(each.sum(), list(parameters.values())), strict=True))
+        if self.bounds is not None:
+            gradients = _clipped(gradients, self.bounds)
+        for name, gradient in gradients.items():
+            parameters[name].grad = gradient
+        self.optimizer.step()
 
 
 def train_together(
