@@ -40,7 +40,7 @@ def test_descents_end_in_both_minima():
 
 @pytest.mark.notes("N1.79")
 def test_or_is_separated_and_xor_is_not():
-    weight, bias = figures_curves.or_line()
+    weight, bias = figures_curves._or_line()
     values = {(u, v): weight[0] * u + weight[1] * v + bias for u in (0, 1) for v in (0, 1)}
     assert [values[p] > 0 for p in ((0, 0), (1, 0), (0, 1), (1, 1))] == [False, True, True, True]
     assert min(map(abs, values.values())) >= 0.5  # the line keeps away from the points

@@ -2,7 +2,7 @@ import pytest
 
 from lamina.experiments import figures_data
 from lamina.experiments.figures import FIGURES, chosen
-from lamina.experiments.figures_sheet import contact_sheet, write_figures
+from lamina.experiments.figures_sheet import _contact_sheet, write_figures
 
 
 @pytest.fixture(autouse=True)
@@ -23,4 +23,4 @@ def test_pages_show_figures_with_their_files(tmp_path):
     assert 'href="figure-13.tex"' in page and "N2.53" in page and "Fig. 13" in page and page.count("<svg") == 2
     assert "prefers-color-scheme: dark" in page and "http://" not in page.replace("http://www.w3.org", "")
     assert "<script" not in page and str(tmp_path) not in page
-    assert "1 figure, " in contact_sheet([(FIGURES["13"], FIGURES["13"].make(), [])])
+    assert "1 figure, " in _contact_sheet([(FIGURES["13"], FIGURES["13"].make(), [])])

@@ -1,6 +1,5 @@
 """The `lamina` command: verbs that parse, call and print. It computes nothing itself."""
 
-import json
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -22,6 +21,7 @@ from lamina.cli.notes import notes
 from lamina.cli.options import Json
 from lamina.cli.report import report
 from lamina.cli.search import search
+from lamina.cli.tables import show, show_json
 
 app = typer.Typer(
     help="Train, search, inspect and draw the networks of the lecture notes 'Neural Network Architectures'.",
@@ -52,16 +52,11 @@ def _list(as_json: Json = False) -> None:
     from lamina.architectures.table import TABLE
 
     if as_json:
-        rows = [
-            {"name": e.name, "title": e.title, "place": e.place, "parameters": e.parameters, "options": e.options}
-            for e in TABLE.values()
-        ]
-        print(json.dumps(rows, indent=1))
+        names = ("name", "title", "place", "parameters", "options")
+        show_json([{name: getattr(entry, name) for name in names} for entry in TABLE.values()])
         return
-    from lamina.cli.tables import show
-
-    rows_ = [(e.name, e.title, e.place, f"{e.parameters:,}") for e in TABLE.values()]
-    show(("name", "architecture", "notes", "parameters"), rows_, right=(3,))
+    rows = [(e.name, e.title, e.place, f"{e.parameters:,}") for e in TABLE.values()]
+    show(("name", "architecture", "notes", "parameters"), rows, right=(3,))
     print('Build one in Python with:  lamina.build("lenet5", outputs=10)')
 
 

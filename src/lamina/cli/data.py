@@ -1,7 +1,5 @@
 """`lamina data`: list, get and show data sets."""
 
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +10,8 @@ import typer
 from typer import Argument, Option
 
 from lamina.cli.options import Json, Target
+from lamina.cli.tables import show as show_table
+from lamina.cli.tables import show_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +54,6 @@ _BAR, _CLASSES, _SIDE = 30, 20, 28
 @data_app.command("list")
 def _list(as_json: Json = False) -> None:
     """List the data sets that have a name, with their size and where they are stored."""
-    from lamina.cli.tables import show
     from lamina.data.store import SETS, find
 
     rows: list[dict[str, Any]] = [
@@ -66,7 +65,7 @@ def _list(as_json: Json = False) -> None:
         where = {"present": found is not None, "path": None if found is None else str(found.path)}
         rows.append({"name": named.name, "kind": named.kind, "what": named.title, "bytes": named.size, **where})
     if as_json:
-        print(json.dumps(rows, indent=1))
+        show_json(rows)
         return
     lines = [
         (
@@ -76,7 +75,7 @@ def _list(as_json: Json = False) -> None:
         )
         for row in rows
     ]
-    show(("name", "kind", "what", "download", "where"), lines, right=(3,))
+    show_table(("name", "kind", "what", "download", "where"), lines, right=(3,))
     missing = [row["name"] for row in rows if not row["present"]]
     if missing:
         print(f"Download with:  lamina data get {' '.join(missing)}")
@@ -100,7 +99,7 @@ def get(
         with _progress(quiet=as_json) as tell:
             places[name] = str(get(name, to=to, progress=tell).path)
     if as_json:
-        print(json.dumps(places, indent=1))
+        show_json(places)
         return
     for name, place in places.items():
         print(f"{name} is {place}" if name in EMBEDDED else f"{name} is in {place}")
@@ -127,7 +126,7 @@ def show(
     data = load(what, **options)
     chosen = Subset(data, _spread(data, samples))
     if as_json:
-        print(json.dumps(_facts(data, chosen), indent=1, ensure_ascii=False))
+        show_json(_facts(data, chosen))
         return
     for line in describe(data, samples=0):
         print("\n".join(_bars(data)) if line.startswith("classes: ") else line)
@@ -221,8 +220,7 @@ def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
         inputs, targets = chosen.take(torch.arange(len(chosen)))
         shown = [text_of(row) for row in targets] if spec.task == "description" else targets.tolist()
         facts["sample"] = [
-            {"inputs": [None if math.isnan(value) else value for value in row], "target": target}
-            for row, target in zip(inputs.tolist(), shown, strict=True)
+            {"inputs": row, "target": target} for row, target in zip(inputs.tolist(), shown, strict=True)
         ]
     return facts
 

@@ -1,13 +1,13 @@
 """`lamina draw`: networks, cells and layers as SVG, TikZ, PDF or PNG."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli.options import Json
+from lamina.cli.options import Json, Settings
+from lamina.cli.tables import show, show_json
 from lamina.cli.values import parse, settings
 
 if TYPE_CHECKING:
@@ -33,16 +33,11 @@ def draw(
             help="The file to write: .svg, .tex (TikZ), .pdf or .png; NAME.svg by default; may be repeated.",
         ),
     ] = None,
-    theme: Annotated[
-        str, Option(help="light, dark, or page (an SVG that takes its colors from a web page).")
-    ] = "light",
+    theme: Annotated[str, Option(help="light, dark, or page (a web page sets the colors).")] = "light",
     style: Annotated[str | None, Option(help="How to draw a stack of layers: blocks or boxes.")] = None,
     most: Annotated[int | None, Option(help="Largest number of nodes to draw in a layer; 8 by default.")] = None,
     weights: Annotated[bool, Option(help="Color the arrows of a trained network by its weights.")] = True,
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="Set an option of the drawing or the network; may be repeated."),
-    ] = None,
+    set_: Settings = None,
     list_: Annotated[bool, Option("--list", help="List the drawings and exit.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -69,9 +64,7 @@ def draw(
     scene = _of_run(what, options, style, most, weights) if folder else _of_name(what, options, style, most)
     written = [str(save(scene, path, theme)) for path in paths]
     if as_json:
-        print(
-            json.dumps({"title": scene.title, "description": scene.description, "files": written}, ensure_ascii=False)
-        )
+        show_json({"title": scene.title, "description": scene.description, "files": written}, indent=None)
         return
     print(*(f"drawing: {path}" for path in written), sep="\n")
 
@@ -81,10 +74,8 @@ def _list(as_json: bool) -> None:
 
     rows = [(entry.name, entry.title, entry.place) for entry in TABLE.values()]
     if as_json:
-        print(json.dumps([dict(zip(("name", "title", "place"), row, strict=True)) for row in rows], indent=1))
+        show_json([dict(zip(("name", "title", "place"), row, strict=True)) for row in rows])
         return
-    from lamina.cli.tables import show
-
     show(("name", "drawing", "notes"), rows)
     print("Any architecture of `lamina list` and the folder of any run can be drawn, too.")
 

@@ -1,7 +1,5 @@
 """`lamina experiment`: try a claim of the notes."""
 
-import json
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +8,7 @@ from typer import Argument, Option
 
 from lamina._errors import ArgumentError
 from lamina.cli.options import Json
+from lamina.cli.tables import show, show_json
 
 
 def experiment(
@@ -17,12 +16,10 @@ def experiment(
         str | None, Argument(metavar="ID", help="A catalogue id such as N4.12, or the name of an experiment.")
     ] = None,
     list_all: Annotated[bool, Option("--list", help="List all experiments and exit.")] = False,
-    seeds: Annotated[
-        int | None, Option(min=1, help="Number of random seeds; set by the experiment by default.")
-    ] = None,
+    seeds: Annotated[int | None, Option(min=1, help="Number of random seeds; the experiment's own by default.")] = None,
     first_seed: Annotated[int, Option(min=0, help="First random seed; another one gives fresh random numbers.")] = 0,
     output: Annotated[
-        Path | None, Option("-o", "--output", help="Draw the table to a file: .svg, .pdf, .png or .tex.")
+        Path | None, Option("-o", "--output", help="Draw the table to a .svg, .pdf, .png or .tex file.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -42,7 +39,7 @@ def experiment(
 
         save(plot(result), output)
     if as_json:
-        print(json.dumps(_plain(identifier, function, result, output), indent=1, ensure_ascii=False))
+        show_json(_plain(identifier, function, result, output))
     else:
         print(result)
         if output is not None:
@@ -59,10 +56,8 @@ def _list(as_json: bool) -> None:
         found.setdefault(function, []).append(key)
     rows = [(ids, function.__name__, (function.__doc__ or "").split("\n")[0]) for function, ids in found.items()]
     if as_json:
-        print(json.dumps([{"ids": ids, "name": name, "what": what} for ids, name, what in rows], indent=1))
+        show_json([{"ids": ids, "name": name, "what": what} for ids, name, what in rows])
         return
-    from lamina.cli.tables import show
-
     show(("id", "experiment", "what it does"), [(", ".join(ids), name, what) for ids, name, what in rows])
 
 
@@ -99,23 +94,14 @@ def _options(function: Any, identifier: str, seeds: int | None, first_seed: int)
 
 
 def _plain(identifier: str, function: Any, result: Any, output: Path | None) -> dict[str, Any]:
-    """Give a result as what JSON can say; numbers that are not finite become null."""
-
-    def cell(value: Any) -> Any:
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
+    """Give a result as what JSON can say."""
     return {
         "id": identifier.upper(),
         "experiment": function.__name__,
         "title": result.title,
-        "rows": [dict(zip(result.columns, map(cell, row), strict=True)) for row in result.rows],
+        "rows": [dict(zip(result.columns, row, strict=True)) for row in result.rows],
         "claims": [
-            {
-                "sentence": claim.sentence,
-                "holds": bool(claim.holds),
-                "numbers": {name: cell(number) for name, number in claim.numbers.items()},
-            }
-            for claim in result.claims
+            {**vars(claim), "holds": bool(claim.holds), "numbers": dict(claim.numbers)} for claim in result.claims
         ],
         "plot": None if output is None else str(output),
     }

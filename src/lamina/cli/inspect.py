@@ -1,6 +1,5 @@
 """`lamina inspect`: the layers of a network, what they cost, what they see, and how gradients pass through them."""
 
-import json
 import math
 import sys
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli.options import Json
-from lamina.cli.tables import show
+from lamina.cli.options import Json, Settings
+from lamina.cli.tables import show, show_json
 from lamina.cli.values import parse, settings
 
 LINES = 80
@@ -27,13 +26,9 @@ def inspect(
         Option(metavar="SHAPE", help="Shape of one example, such as 1,28,28, or 20,8 for 20 time steps of 8 features."),
     ] = None,
     outputs: Annotated[int | None, Option(help="Number of outputs or classes.")] = None,
-    set_: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="Set an option of the network; may be repeated.")
-    ] = None,
+    set_: Settings = None,
     batch: Annotated[int, Option(help="Number of examples to count for; gradients are measured on 32 by default.")] = 1,
-    depth: Annotated[
-        int | None, Option(help="Number of levels of nested layers to show; as many as fit by default.")
-    ] = None,
+    depth: Annotated[int | None, Option(help="Levels of nested layers to show; as many as fit by default.")] = None,
     field: Annotated[bool, Option("--field", help="Show the receptive field of each layer.")] = False,
     gradients: Annotated[bool, Option("--gradients", help="Show the signals and gradients of each layer.")] = False,
     seed: Annotated[int, Option(help="Random seed for the weights and for random inputs.")] = 0,
@@ -48,7 +43,7 @@ def inspect(
     fields = receptive_field(network, shape) if field else None
     flow, note = _flow(network, run, shape, batch if batch > 1 else BATCH, seed) if gradients else (None, "")
     if as_json:
-        print(json.dumps(_plain(table, fields, flow)))
+        show_json(_plain(table, fields, flow), indent=None)
         return
     shown = depth if depth is not None else table.depth_for(LINES) if sys.stdout.isatty() else None
     _show_summary(table, shown)
@@ -176,7 +171,7 @@ def _decades(value: float, largest: float) -> str:
 
 
 def _plain(table: Any, fields: Any, flow: Any) -> dict[str, Any]:
-    """Return what was found as plain values; numbers that are not finite become null."""
+    """Return what was found as plain values."""
     found: dict[str, Any] = {"summary": table.as_dict()}
     if fields is not None:
         found["fields"] = [
@@ -187,12 +182,4 @@ def _plain(table: Any, fields: Any, flow: Any) -> dict[str, Any]:
     if flow is not None:
         layers = [{**vars(layer), "update_ratio": layer.update_ratio} for layer in flow.layers]
         found["gradients"] = {"layers": layers, "ratio": flow.state_ratio, "warnings": flow.warnings}
-    return _finite(found)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return found

@@ -15,6 +15,10 @@ Read = Annotated[
         metavar="KEY=VALUE", help="How to read the data: kind, text, window, horizon, reverse, ...; may be repeated."
     ),
 ]
+Settings = Annotated[
+    list[str] | None,
+    Option("--set", metavar="KEY=VALUE", help="Set an option by its name, such as hidden=64; may be repeated."),
+]
 Epochs = Annotated[
     int | None, Option(help="Number of passes through the training data; chosen to suit the data by default.")
 ]

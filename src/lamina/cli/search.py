@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from lamina._errors import ArgumentError, RunError
 from lamina.cli.leaders import leaders
-from lamina.cli.options import Data, Device, Epochs, Json, Read, Target, Threads
+from lamina.cli.options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
 from lamina.cli.progress import Warnings
 from lamina.cli.values import settings
 
@@ -36,13 +36,10 @@ def search(
     one_at_a_time: Annotated[bool, Option("--one-at-a-time", help="Vary one hyperparameter after the other.")] = False,
     tpe: Annotated[int | None, Option(metavar="N", help="Try N configurations that Optuna's TPE proposes.")] = None,
     halving: Annotated[
-        bool, Option("--halving", help="With --grid or --random: drop the worse two thirds on the way.")
+        bool, Option("--halving", help="With --grid or --random: drop the worse two thirds early.")
     ] = False,
     epochs: Epochs = None,
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="Set an option for all configurations; may be repeated."),
-    ] = None,
+    set_: Settings = None,
     metric: Annotated[
         str | None,
         Option(help="What to compare on the validation data: accuracy, loss or mse; suits the task by default."),
@@ -55,9 +52,7 @@ def search(
     part: Annotated[
         str | None, Option(metavar="I/N", help="Run only part I of N, without coordination (for job arrays).")
     ] = None,
-    batch: Annotated[
-        int | None, Option(help="Largest number of networks to train at once; as many as fit by default.")
-    ] = None,
+    batch: Annotated[int | None, Option(help="Number of networks to train at once; as many as fit by default.")] = None,
     release: Annotated[bool, Option("--release", help="Take over what another machine has claimed.")] = False,
     again: Annotated[bool, Option("--again", help="Open the test split even if it was opened before.")] = False,
     device: Device = "cpu",
@@ -97,11 +92,10 @@ def search(
         sampler = _sampler(grid, random, one_at_a_time, tpe, seed)
         same = settings(set_ or []) | ({} if epochs is None else {"epochs": epochs})
         with said:
+            how = settings(read or [], "--read") | ({} if target is None else {"target": target})
             problem, study = plan(
                 names[0],
-                load_for(
-                    names[0], data, settings(read or [], "--read") | ({} if target is None else {"target": target})
-                ),
+                load_for(names[0], data, how),
                 space,
                 sampler,
                 options=same,

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli.options import Data, Device, Epochs, Json, Read, RunPath, Target, Threads
+from lamina.cli.options import Data, Device, Epochs, Json, Read, RunPath, Settings, Target, Threads
 from lamina.cli.values import settings
 
 
@@ -20,17 +20,12 @@ def train(
     target: Target = None,
     read: Read = None,
     epochs: Epochs = None,
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="Set an option of the recipe or the network; may be repeated."),
-    ] = None,
+    set_: Settings = None,
     seed: Annotated[
         int, Option(help="Random seed for the split, the initial weights, the batch order and the dropout masks.")
     ] = 0,
     out: Annotated[Path | None, Option(help="The folder of the run; runs/ARCH-DATA by default.")] = None,
-    weights: Annotated[
-        Path | None, Option(help="Start from the weights of a run or a file (transfer learning).")
-    ] = None,
+    weights: Annotated[Path | None, Option(help="Start from the weights of a run or file (transfer learning).")] = None,
     freeze: Annotated[str | None, Option(help="With --weights: train only what comes after this stage.")] = None,
     device: Device = "cpu",
     threads: Threads = 0,
@@ -149,9 +144,7 @@ def predict(
     temperature: Annotated[
         float, Option(help="Language models: 0 always takes the most probable character, 1 samples as learned.")
     ] = 1.0,
-    top_k: Annotated[
-        int | None, Option(help="Language models: choose among the K most probable; all by default.")
-    ] = None,
+    top_k: Annotated[int | None, Option(help="Language models: draw from the K most probable; all by default.")] = None,
     seed: Annotated[int, Option(help="Language models: random seed.")] = 0,
     as_json: Json = False,
 ) -> None:

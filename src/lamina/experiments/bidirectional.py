@@ -11,9 +11,7 @@ from lamina.layers.recurrent import Recurrent
 
 
 @experiment("N5.18", "N5.19")
-def seen_from_the_middle(
-    seeds: range = range(5), time: int = 21, hidden: int = 16, draws: int = 20, scale: float = 0.6
-) -> Result:
+def seen_from_the_middle(seeds: range = range(5), time: int = 21) -> Result:
     r"""Measure how strongly the output in the middle of a sequence depends on the inputs at all times.
 
     The sensitivity to the input at time t is $\lVert \partial \lVert y^{<m>} \rVert^2 / \partial u^{<t>} \rVert$,
@@ -25,19 +23,13 @@ def seen_from_the_middle(
     Args:
         seeds: random weights.
         time: the number of steps, an odd one.
-        hidden: the number n_h of components of a state.
-        draws: random sequences for each network.
-        scale: the factor of the weights' standard deviation.
     """
     middle = time // 2
     found = {
         directions: torch.stack(
             [
                 _relative(
-                    Recurrent("rnn", 3, hidden, bidirectional=directions == 2, scale=scale, seed=seed),
-                    time,
-                    draws,
-                    seeds.start,
+                    Recurrent("rnn", 3, 16, bidirectional=directions == 2, scale=0.6, seed=seed), time, 20, seeds.start
                 )
                 for seed in seeds
             ]
@@ -48,7 +40,7 @@ def seen_from_the_middle(
     rows = tuple((t + 1, one[:, t].mean().item(), two[:, t].mean().item()) for t in range(time))
     away = two[:, middle:].diff(), two[:, : middle + 1].flip(1).diff()  # later and earlier, step by step
     return Result(
-        f"relative sensitivity of the output at time {middle + 1}, plain cell, n_h = {hidden}, {len(seeds)} seeds",
+        f"relative sensitivity of the output at time {middle + 1}, plain cell, n_h = 16, {len(seeds)} seeds",
         ("time", "forward", "both directions"),
         rows,
         Claim("forward, the output does not depend on later inputs at all, exactly",
@@ -77,7 +69,6 @@ def next_input_task(
     length: int = 12,
     symbols: int = 4,
     steps: int = 300,
-    hidden: int = 16,
     cells: tuple[str, ...] = ("rnn", "gru", "lstm"),
 ) -> Result:
     r"""Ask at every step for the next input, of networks with one direction and with two.
@@ -93,16 +84,13 @@ def next_input_task(
         length: the number of steps.
         symbols: how many different inputs there are.
         steps: updates at most; a run ends when all its members are right.
-        hidden: the number n_h of components of a state.
         cells: which cells.
     """
     g = torch.Generator().manual_seed(length + seeds.start)
     rows, scores = [], {}
     for cell in cells:
         for both in (False, True):
-            config = ManyToManyConfig(
-                symbols, symbols, hidden=hidden, cell=cell, embedding="one-hot", bidirectional=both
-            )
+            config = ManyToManyConfig(symbols, symbols, hidden=16, cell=cell, embedding="one-hot", bidirectional=both)
             members = [ManyToMany(config, seed=seed) for seed in seeds]
             check = Check(draws(next_input, 1000, length, symbols, seed=g), accuracies, goal=0.999)
             draw = draws(next_input, 64, length, symbols, seed=g)
@@ -112,7 +100,7 @@ def next_input_task(
             rows.append((cell, 2 if both else 1, *summary(last), updates))
     chance = 1 / symbols
     return Result(
-        f"name the next input, {symbols} symbols, n_h = {hidden}, at most {steps} Adam steps, {len(seeds)} seeds",
+        f"name the next input, {symbols} symbols, n_h = 16, at most {steps} Adam steps, {len(seeds)} seeds",
         ("cell", "directions", "accuracy", "spread", "least", "largest", "steps"),
         rows,
         *(Claim.on_average(f"one direction guesses: the accuracy of a forward {cell}", scores[cell, False],

@@ -158,7 +158,7 @@ def _two_layers(true: bool, seed: int) -> nn.Sequential:
 
 
 @experiment("N3.20")
-def mirrored_kernels(seeds: range = range(3), steps: int = 100, learning_rate: float = 0.02) -> Result:
+def mirrored_kernels(seeds: range = range(3), steps: int = 100) -> Result:
     r"""Train with convolutions and with cross-correlations, from kernels that mirror each other.
 
     Both networks have two layers and learn random targets by Adam. A convolution with K is a cross-correlation with K
@@ -169,7 +169,6 @@ def mirrored_kernels(seeds: range = range(3), steps: int = 100, learning_rate: f
     Args:
         seeds: kernels, pictures and targets.
         steps: updates.
-        learning_rate: of Adam.
     """
     rows: list[tuple[Any, ...]] = []
     for seed in seeds:
@@ -177,7 +176,7 @@ def mirrored_kernels(seeds: range = range(3), steps: int = 100, learning_rate: f
         u, s = torch.randn(8, 2, 6, 6, generator=g, dtype=F64), torch.randn(8, 2, 3, 3, generator=g, dtype=F64)
         trials = [
             train_members([_two_layers(true, seed)], repeat((u, s)).__next__, squared_errors, steps=steps,
-                          learning_rate=learning_rate, bound=None)
+                          learning_rate=0.02, bound=None)
             for true in (True, False)
         ]  # fmt: skip
         networks = [trial.networks[0] for trial in trials]

@@ -54,10 +54,7 @@ def wave(inputs: Float[Tensor, "batch 1"]) -> Float[Tensor, "batch 1"]:
 
 @experiment("N2.16")
 def widening(
-    seeds: range = range(5),
-    widths: tuple[int, ...] = (4, 8, 16, 32, 64, 128),
-    tolerance: float = 1e-3,
-    gain: float = 20.0,
+    seeds: range = range(5), widths: tuple[int, ...] = (4, 8, 16, 32, 64, 128), tolerance: float = 1e-3
 ) -> Result:
     r"""Take one hidden layer and widen it until the largest error is small enough: the notes' first approach.
 
@@ -71,9 +68,8 @@ def widening(
         seeds: random hidden layers for each width.
         widths: numbers of hidden units, increasing.
         tolerance: the largest error wanted.
-        gain: how steep the hidden units are.
     """
-    curves = [approximation_errors(wave, widths, gain=gain, seed=seed) for seed in seeds]
+    curves = [approximation_errors(wave, widths, gain=20.0, seed=seed) for seed in seeds]
     columns = zip(*curves, strict=True)
     rows = [(n, geometric_mean(each), min(each), max(each)) for n, each in zip(widths, columns, strict=True)]
     return Result(
@@ -98,9 +94,7 @@ def widening(
 
 
 @experiment("N2.17")
-def existence_only(
-    seeds: range = range(5), width: int = 64, steps: int = 500, points: tuple[int, int] = (10, 200), noise: float = 0.5
-) -> Result:
+def existence_only(seeds: range = range(5), width: int = 64, steps: int = 500) -> Result:
     r"""Compare weights that are known to be good with those that training finds, and fit too few noisy points.
 
     The first two rows approximate `wave` with one hidden tanh layer: the output weights by least squares, or all
@@ -114,16 +108,14 @@ def existence_only(
         seeds: starting points and, in the last rows, noise.
         width: the number of hidden units.
         steps: Adam steps with all points.
-        points: how many noisy points are few and how many are many.
-        noise: the standard deviation of the noise.
     """
     u = torch.linspace(0, 1, 200, dtype=torch.float64)[:, None]
     built = [_rms(approximate(u, wave(u), width, activation="tanh", seed=seed), u, wave(u)) for seed in seeds]
     grid, values, sine = (t.float().expand(len(seeds), -1, 1) for t in (2 * u - 1, wave(u), torch.sin(2 * math.pi * u)))
     found = _errors(_fitted(width, steps, grid, values, seeds), grid, values)
     errors, own = {"given weights": built, "weights found": found}, []  # own: the errors of the sine itself
-    for count in points:
-        noisy = [curve(count, noise, seed=seed) for seed in seeds]
+    for count in (10, 200):
+        noisy = [curve(count, 0.5, seed=seed) for seed in seeds]
         there = torch.stack([2 * data.inputs.float() - 1 for data in noisy])
         seen = torch.stack([data.targets.float()[:, None] for data in noisy])
         networks = _fitted(width, steps, there, seen, seeds)
@@ -134,7 +126,7 @@ def existence_only(
         )
     few, wrong, _, better = list(errors.values())[2:]
     return Result(
-        f"1-{width}-1 tanh, {len(seeds)} seeds, {steps} Adam steps, noise {noise:g}: root mean square errors",
+        f"1-{width}-1 tanh, {len(seeds)} seeds, {steps} Adam steps, noise 0.5: root mean square errors",
         ("fit", "error", "spread", "least", "largest"),
         ((name, *summary(each)) for name, each in errors.items()),
         Claim.on_average(
@@ -256,10 +248,7 @@ def linear_piece_counts(layers: tuple[int, ...] = (1, 2, 3, 4, 5, 6), seeds: ran
 
 @experiment("N2.20")
 def composition(
-    seeds: range = range(4),
-    iterations: int = 3,
-    steps: int = 600,
-    hidden: tuple[tuple[int, ...], ...] = ((197,), (16, 16, 16)),
+    seeds: range = range(4), steps: int = 600, hidden: tuple[tuple[int, ...], ...] = ((197,), (16, 16, 16))
 ) -> Result:
     r"""Fit the tent map, iterated, with one hidden layer and with several of the same number of parameters.
 
@@ -270,11 +259,10 @@ def composition(
 
     Args:
         seeds: starting points.
-        iterations: how often the map is applied.
         steps: updates with all points.
         hidden: the hidden widths of the shallow and of the deep network.
     """
-    given = tent_map(iterations)
+    given = tent_map(3)
     u = torch.linspace(0, 1, 257)[:, None]
     elsewhere = torch.rand(1000, 1, generator=torch.Generator().manual_seed(seeds.start))
     with torch.no_grad():
@@ -290,10 +278,10 @@ def composition(
             ("-".join(map(str, (1, *widths, 1))), parameter_count((1, *widths, 1)), *mean_and_spread(errors[-1]))
         )
     exact = 2 * _rms(given, elsewhere, (truth + 1) / 2)
-    rows.append((f"given, {iterations} layers of 2", parameter_count(given.config.widths), exact, 0.0))
+    rows.append(("given, 3 layers of 2", parameter_count(given.config.widths), exact, 0.0))
     shallow, deep = errors
     return Result(
-        f"the tent map iterated {iterations} times, ReLU, {steps} Adam steps, {len(seeds)} seeds: rms errors",
+        f"the tent map iterated 3 times, ReLU, {steps} Adam steps, {len(seeds)} seeds: rms errors",
         ("network", "parameters", "error", "spread"),
         rows,
         Claim("the two have the same number of parameters, to 1 %", abs(rows[0][1] / rows[1][1] - 1) < 0.01),

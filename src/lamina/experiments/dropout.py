@@ -17,7 +17,7 @@ from lamina.training.recipe import Adam, Recipe
 
 @experiment("N3.57")
 def dropout_gap(
-    seeds: range = range(3), count: int = 200, width: int = 256, epochs: int = 60, rate: float = 0.5, wrong: float = 0.2
+    seeds: range = range(3), count: int = 200, width: int = 256, epochs: int = 60, wrong: float = 0.2
 ) -> Result:
     r"""Train large dense layers on few pictures of digits, with and without dropout, and compare with unseen ones.
 
@@ -34,7 +34,6 @@ def dropout_gap(
         count: pictures to train with.
         width: units of each hidden layer.
         epochs: passes through them.
-        rate: with what probability a unit is dropped.
         wrong: the share of training labels that are replaced by random ones.
     """
     rows: list[tuple[Any, ...]] = []
@@ -42,7 +41,7 @@ def dropout_gap(
     unseen: dict[tuple[float, float], list[float]] = {}
     seen: dict[tuple[float, float], list[float]] = {}
     for share in (wrong, 0.0):
-        for p in (0.0, rate):
+        for p in (0.0, 0.5):
             runs = [_learned(count, share, p, width, epochs, seed) for seed in seeds]
             inside, outside, losses = (list(column) for column in zip(*runs, strict=True))
             gaps[share, p] = differences(inside, outside)
@@ -50,7 +49,7 @@ def dropout_gap(
             seen[share, p] = inside
             means = [mean_and_spread(column)[0] for column in (inside, outside)]
             rows.append((share, p, *means, *mean_and_spread(gaps[share, p]), mean_and_spread(losses)[0]))
-    narrower, better = (differences(each[wrong, rate], each[wrong, 0.0]) for each in (gaps, unseen))
+    narrower, better = (differences(each[wrong, 0.5], each[wrong, 0.0]) for each in (gaps, unseen))
     return Result(
         f"{count} digits, {width} + {width} hidden ReLU units, {epochs} epochs of Adam, {len(seeds)} seeds",
         ("wrong labels", "dropout", "seen", "unseen", "gap", "spread", "loss on unseen"),

@@ -19,9 +19,7 @@ F64 = torch.float64
 
 
 @experiment("N4.15")
-def euler_order(
-    seeds: range = range(5), depths: tuple[int, ...] = (8, 16, 32, 64, 128), width: int = 8, activation: str = "tanh"
-) -> Result:
+def euler_order(seeds: range = range(5), depths: tuple[int, ...] = (8, 16, 32, 64, 128), width: int = 8) -> Result:
     r"""Read residual networks of step size 1/L as explicit Euler for $y' = \sigma(W y + b)$ on [0, 1].
 
     W and b are the same in all layers. Errors are distances to a solution by 512 steps of fourth order, relative to
@@ -35,12 +33,11 @@ def euler_order(
         seeds: weights, biases and inputs.
         depths: numbers L of layers, each the double of the one before.
         width: the size of a state.
-        activation: a smooth one.
     """
     euler: dict[int, list[float]] = {depth: [] for depth in depths}
     fourth: dict[int, list[float]] = {depth: [] for depth in depths}
     apart = dict.fromkeys(depths, 0.0)
-    sigma = get_activation(activation)
+    sigma = get_activation("tanh")
     for seed in seeds:
         g = as_generator(seed)
         weight, bias, u = (
@@ -50,7 +47,7 @@ def euler_order(
         exact = integrate(f, u, 512, method="rk4")
         for depth in depths:
             y, other = integrate(f, u, depth), integrate(f, u, depth, method="rk4")
-            network = _chain(weight, bias, depth, activation)
+            network = _chain(weight, bias, depth)
             apart[depth] = max(apart[depth], (network(u) - y).abs().max().item())
             euler[depth].append(((y - exact).norm() / exact.norm()).item())
             fourth[depth].append(((other - exact).norm() / exact.norm()).item())
@@ -61,7 +58,7 @@ def euler_order(
         for depth, error, ratio in zip(depths, errors, ratios, strict=True)
     )
     return Result(
-        f"residual networks of L layers as Euler's method, {activation}, width {width}, {len(seeds)} seeds",
+        f"residual networks of L layers as Euler's method, tanh, width {width}, {len(seeds)} seeds",
         ("L", "error", "ratio", "error of order 4", "network apart"),
         rows,
         Claim("the network with step size 1/L is explicit Euler, to 1e-12", max(apart.values()) < 1e-12),
@@ -74,11 +71,11 @@ def euler_order(
     )  # fmt: skip
 
 
-def _chain(weight: Tensor, bias: Tensor, depth: int, activation: str) -> torch.nn.Module:
+def _chain(weight: Tensor, bias: Tensor, depth: int) -> torch.nn.Module:
     """Make a residual network of L layers with the same weights and the step size 1/L, without its read-out."""
     width = len(bias)
     network = build(
-        "dense-resnet", inputs=width, outputs=1, hidden=(width,) * depth, activation=activation, step_size="1/L"
+        "dense-resnet", inputs=width, outputs=1, hidden=(width,) * depth, activation="tanh", step_size="1/L"
     )
     for layer in cast(DenseResNet, network.double()).layers:
         cast(torch.nn.Linear, layer.affine).load_state_dict({"weight": weight, "bias": bias})
@@ -86,9 +83,7 @@ def _chain(weight: Tensor, bias: Tensor, depth: int, activation: str) -> torch.n
 
 
 @experiment("N4.21")
-def blocks_as_steps(
-    seeds: range = range(5), step_sizes: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001), width: int = 16, samples: int = 64
-) -> Result:
+def blocks_as_steps(seeds: range = range(5), step_sizes: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001)) -> Result:
     r"""Make the branch of both blocks smaller and smaller, and ask whether the block becomes a step in time.
 
     A step of $y' = f(y)$ is $F_\tau(y) = y + \tau f(y)$: the difference quotient $(F_\tau(y) - y)/\tau$ is f(y),
@@ -101,8 +96,6 @@ def blocks_as_steps(
     Args:
         seeds: weights and inputs.
         step_sizes: factors tau on the branch, decreasing.
-        width: the size of a state.
-        samples: how many normal inputs.
     """
     rows: list[tuple[Any, ...]] = []
     grown = []
@@ -110,7 +103,7 @@ def blocks_as_steps(
         found: dict[str, list[float]] = {"original": [], "preactivation": []}
         apart, least = 0.0, 0.0
         for seed in seeds:
-            y = torch.randn(samples, width, generator=as_generator(seed), dtype=F64)
+            y = torch.randn(64, 16, generator=as_generator(seed), dtype=F64)
             for kind in found:
                 quotient, other = (_quotient(kind, y, seed, size) for size in (tau, 1.0))
                 found[kind].append(quotient.square().mean().sqrt().item())
@@ -121,7 +114,7 @@ def blocks_as_steps(
         rows.append((tau, *(mean_and_spread(each)[0] for each in found.values()), apart, least))
     grown = [tau * value for value in found["original"]]
     return Result(
-        f"difference quotients of both blocks, dense layers of width {width}, {len(seeds)} seeds",
+        f"difference quotients of both blocks, dense layers of width 16, {len(seeds)} seeds",
         ("tau", "original", "pre-activation", "pre-activation apart", "least output of original"),
         rows,
         Claim("pre-activation: the quotient does not depend on tau, to 1e-9", all(row[3] < 1e-9 for row in rows)),

@@ -88,7 +88,7 @@ def _deep_flow(kind: str, activation: str, std: float, depth: int, width: int, s
 
 
 @experiment("N4.12")
-def gradients_by_layer(seeds: range = range(5), depth: int = 20, width: int = 64) -> Result:
+def gradients_by_layer(seeds: range = range(5), depth: int = 20) -> Result:
     r"""Follow the gradient of the loss back through deep networks with and without skip connections.
 
     The numbers are $\|\partial\mathscr L/\partial y^{[l]}\| / \|\partial\mathscr L/\partial y^{[L]}\|$, geometric means
@@ -99,20 +99,19 @@ def gradients_by_layer(seeds: range = range(5), depth: int = 20, width: int = 64
     Args:
         seeds: weights, inputs and targets.
         depth: the number L of layers.
-        width: units of every layer.
     """
     columns: dict[str, list[float]] = {}
     logs: dict[str, dict[str, list[float]]] = {"states": {}, "weights": {}}
     for activation, _, std in STARTS:
         for kind in ("FNN", "ResNet"):
             name = f"{activation} {kind}"
-            runs = [_deep_flow(kind, activation, std or width**-0.5, depth, width, seed) for seed in seeds]
+            runs = [_deep_flow(kind, activation, std or 64**-0.5, depth, 64, seed) for seed in seeds]
             shares = [[state / run.states[-1] for state in run.states] for run in runs]
             columns[name] = [geometric_mean(layer) for layer in zip(*shares, strict=True)]
             logs["states"][name] = [math.log10(run.states[0] / run.states[-1]) for run in runs]
             logs["weights"][name] = [math.log10(run.weights[0] / run.weights[-1]) for run in runs]
     return Result(
-        f"state gradients, relative to the last layer, depth {depth}, width {width}, {len(seeds)} seeds",
+        f"state gradients, relative to the last layer, depth {depth}, width 64, {len(seeds)} seeds",
         ("layer", *columns),
         zip(range(depth + 1), *columns.values(), strict=True),
         *(Claim.on_average(f"{start}: log10 of the {what} gradient of the first layer, relative to the last,",
@@ -238,11 +237,10 @@ def identity_term(seeds: range = range(3), depths: tuple[int, ...] = (1, 3, 10, 
             "the product is the derivative, relative to its size to 1e-12",
             all(row[3] < 1e-12 * max(1.0, row[1]) for row in rows),
         ),
-        *(
-            Claim.on_average(
-                f"with the identity it does not vanish: log10 of its norm for L = {depth}", logs[depth][0], least=0.0
-            )
-            for depth in depths
+        *Claim.averages(
+            "with the identity it does not vanish: log10 of its norm for L = {}",
+            {depth: logs[depth][0] for depth in depths},
+            least=0.0,
         ),
         Claim.on_average(
             f"without the identity it does: log10 of its norm for L = {depths[-1]}",

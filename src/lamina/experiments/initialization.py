@@ -75,14 +75,11 @@ def starting_points(seeds: range = range(8), steps: int = 500, hidden: tuple[int
         f"{'-'.join(map(str, (1, *hidden, 1)))} on a sine, {steps} Adam steps, {len(seeds)} random starting points",
         ("activation", "start", "largest gradient", "of the last bias", "last loss", "spread", "least", "largest"),
         rows,
-        *(
-            Claim.on_average(
-                f"different starting points lead to different results with {name}: log10 of the larger last "
-                "loss of two, divided by the smaller,",
-                [math.log10(ratio) for ratio in each],
-                least=0.05,
-            )
-            for name, each in pairs.items()
+        *Claim.averages(
+            "different starting points lead to different results with {}: log10 of the larger last loss of two, "
+            "divided by the smaller,",
+            {name: [math.log10(ratio) for ratio in each] for name, each in pairs.items()},
+            least=0.05,
         ),
         Claim(
             "from zero weights all gradients but the last bias's are zero",
@@ -273,21 +270,17 @@ def small_weights(
         ("std", "std sqrt(n)", "state gradient", "first weights", "last weights", "ratio", "accuracy", "spread"),
         rows,
         Claim.on_average("the state gradient vanishes: its log10", small[0], least=-22.5, most=-21.5),
-        *(
-            Claim.on_average(
-                f"all weight gradients are tiny, first and last alike: log10 of the {name}",
-                each,
-                least=-20.6,
-                most=-19.6,
-            )
-            for name, each in zip(("first", "last"), small[1:], strict=True)
+        *Claim.averages(
+            "all weight gradients are tiny, first and last alike: log10 of the {}",
+            dict(zip(("first", "last"), small[1:], strict=True)),
+            least=-20.6,
+            most=-19.6,
         ),
         Claim.on_average("training stays at chance: the accuracy", accuracies[0], least=0.4, most=0.6),
-        *(
-            Claim.on_average(
-                f"with Xavier's weights it does not vanish: log10 of the {name} gradient", each, least=-3.0
-            )
-            for name, each in zip(("state", "first weight"), good, strict=False)
+        *Claim.averages(
+            "with Xavier's weights it does not vanish: log10 of the {} gradient",
+            dict(zip(("state", "first weight"), good, strict=False)),
+            least=-3.0,
         ),
         Claim.on_average("and training succeeds: the accuracy", accuracies[1], least=0.9),
         plot=Plot("std", ("state gradient", "first weights", "last weights"), "bars", log_y=True, y_label="gradient"),
@@ -326,21 +319,15 @@ def large_weights(seeds: range = range(10), widths: tuple[int, ...] = (10, 25, 1
         ("width", "std sqrt(n)", "linear", "ReLU", "NaN in float32"),
         rows,
         Claim("some widths lie below std sqrt(n) = 1, others above sqrt(2)", bool(low and high)),
-        *(
-            Claim.on_average(
-                f"below 1 signals vanish in spite of the large weights: log10 of the mean square, {title}, n = {n},",
-                each,
-                most=-4.0,
-            )
-            for n in low
-            for title, each in logs[n].items()
+        *Claim.averages(
+            "below 1 signals vanish in spite of the large weights: log10 of the mean square, {}, n = {},",
+            {(title, n): each for n in low for title, each in logs[n].items()},
+            most=-4.0,
         ),
-        *(
-            Claim.on_average(
-                f"above sqrt(2) they explode: log10 of the mean square, {title}, n = {n},", each, least=4.0
-            )
-            for n in high
-            for title, each in logs[n].items()
+        *Claim.averages(
+            "above sqrt(2) they explode: log10 of the mean square, {}, n = {},",
+            {(title, n): each for n in high for title, each in logs[n].items()},
+            least=4.0,
         ),
         *(
             Claim.on_average(f"log10 of the mean square with ReLU, n = {n},", logs[n]["ReLU"], least=low_, most=high_)
@@ -399,14 +386,11 @@ def saturation(
         rows,
         Claim.on_average("20 wide layers: the share of the last units that are saturated", wide, least=0.4, most=0.5),
         Claim.on_average("20 narrow layers: the same share", narrow, most=0.001),
-        *(
-            Claim.on_average(
-                f"one hidden layer, the larger its weights, the smaller their gradient: that with std {b:g}, "
-                f"divided by that with {a:g},",
-                [y / x for x, y in zip(*pair, strict=True)],
-                most=0.9,
-            )
-            for (a, b), pair in zip(pairwise(stds), pairwise(hidden), strict=True)
+        *Claim.averages(
+            "one hidden layer, the larger its weights, the smaller their gradient: that with std {1:g}, divided by "
+            "that with {0:g},",
+            {case: quotients(b, a) for case, (a, b) in zip(pairwise(stds), pairwise(hidden), strict=True)},
+            most=0.9,
         ),
         Claim.on_average(
             f"that with std {stds[-1]:g}, divided by that with {stds[0]:g},",
@@ -461,15 +445,11 @@ def xavier_rule(
         f"standard deviations of drawn weights, means of {len(seeds)}",
         ("inputs", "outputs", "1/sqrt(n_in)", "xavier", "sqrt(2/(n_in+n_out))", "glorot", "torch xavier_normal_"),
         rows,
-        *(
-            Claim.on_average(
-                f"the standard deviation of weights drawn by {name} for {n_in} inputs and {n_out} outputs, "
-                "divided by that of its rule,",
-                each,
-                least=0.98,
-                most=1.02,
-            )
-            for (name, n_in, n_out), each in shares.items()
+        *Claim.averages(
+            "the standard deviation of weights drawn by {} for {} inputs and {} outputs, divided by that of its rule,",
+            shares,
+            least=0.98,
+            most=1.02,
         ),
         Claim("torch's xavier_normal_ is our glorot", all(row[5] == row[6] for row in rows)),
         Claim(

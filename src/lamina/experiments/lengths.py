@@ -44,10 +44,7 @@ def unseen_lengths(
         trial = train_members(members, draw, cross_entropies, steps=steps, learning_rate=0.01)
         size = sum(p.numel() for p in trial.networks[0].parameters())
         for length in tested:
-            read, wanted = _signs(256, length, g)
-            with torch.no_grad():
-                outputs = torch.stack([network(read) for network in trial.networks], 1)
-            right = accuracies(outputs, wanted).tolist()
+            right = trial.measure(accuracies, *_signs(256, length, g))
             scores += right
             rows.append((cell, size, length, length <= longest, sum(right) / len(seeds), min(right)))
     return Result(

@@ -91,8 +91,7 @@ def _losses(task: _Task, lag: int, seeds: range, hidden: int) -> dict[tuple[str,
         biases = (None,) if cell == "rnn" else (None, task.memory_bias)
         members = [_member(task.name, cell, bias, hidden, seed) for bias in biases for seed in seeds]
         trial = train_members(members, draw, loss, steps=task.steps, learning_rate=task.learning_rate)
-        with torch.no_grad():
-            ends = loss(torch.stack([network(test[0]) for network in trial.networks], 1), test[1]).tolist()
+        ends = trial.measure(loss, *test)
         for place, bias in enumerate(biases):
             found[cell, bias] = ends[place * len(seeds) : (place + 1) * len(seeds)]
     return found

@@ -71,7 +71,7 @@ def _dense(pixels: int, hidden: int, outputs: int, seed: int) -> nn.Module:
 
 @experiment("N3.03")
 def pixel_permutation(
-    seeds: range = range(3), count: int = 512, steps: int = 120, size: int = 16, kernel: int = 5, classes: int = 8
+    seeds: range = range(3), steps: int = 120, size: int = 16, kernel: int = 5, classes: int = 8
 ) -> Result:
     r"""Learn to tell patterns at random places, with the pixels as they are and in another order, the same for all.
 
@@ -83,7 +83,6 @@ def pixel_permutation(
 
     Args:
         seeds: patterns, pictures, orders and first weights.
-        count: pictures to train with.
         steps: updates.
         size: the height and width of a picture.
         kernel: the height and width of patterns and kernels.
@@ -93,7 +92,7 @@ def pixel_permutation(
     for seed in seeds:
         g = as_generator(seed)
         patterns = 2.0 * torch.randint(2, (classes, kernel, kernel), generator=g).double() - 1
-        seen, unseen = (_somewhere(patterns, n, size, 0.3, g) for n in (count, 500))
+        seen, unseen = (_somewhere(patterns, n, size, 0.3, g) for n in (512, 500))
         order = torch.randperm(size * size, generator=g)
         for name in ("CNN", "FNN"):
             for pixels in ("as they are", "permuted"):

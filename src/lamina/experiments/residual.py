@@ -35,9 +35,7 @@ STARTS: dict[str, dict[str, Any]] = {
 
 
 @experiment("N4.13")
-def deep_residual_training(
-    seeds: range = range(2), depth: int = 20, count: int = 128, steps: int = 250, least: float = 0.9
-) -> Result:
+def deep_residual_training(seeds: range = range(2), count: int = 128, steps: int = 250, least: float = 0.9) -> Result:
     r"""Train plain and residual networks of 20 layers on two moons, from weights with which gradients vanish.
 
     Width 32, Adam with all points in every step, accuracy on 1000 other points. "gradient" is the ratio of the norms
@@ -47,7 +45,6 @@ def deep_residual_training(
 
     Args:
         seeds: points and first weights.
-        depth: the number of layers.
         count: training points.
         steps: updates.
         least: the accuracy that is expected of residual networks; with 512 points and 400 steps it is 0.98.
@@ -56,26 +53,25 @@ def deep_residual_training(
     found: dict[tuple[str, str], list[float]] = {}
     for start, options in STARTS.items():
         for kind, name in (("FNN", "fnn"), ("ResNet", "dense-resnet")):
-            hidden = (32,) * (depth - 1 if name == "fnn" else depth)
+            hidden = (32,) * (19 if name == "fnn" else 20)
             networks = [build(name, inputs=2, outputs=2, hidden=hidden, seed=seed, **options) for seed in seeds]
             shares, ratios = learn_moons(networks, count, steps, seeds)
             found[start, kind] = shares
             rows.append((start, kind, geometric_mean(ratios), *summary(shares)))
     return Result(
-        f"two moons, {depth} layers of width 32, {steps} Adam steps with {count} points, {len(seeds)} seeds",
+        f"two moons, 20 layers of width 32, {steps} Adam steps with {count} points, {len(seeds)} seeds",
         ("start", "network", "gradient", "accuracy", "spread", "least", "largest"),
         rows,
-        *(
-            Claim.on_average(
-                f"plain networks stay at chance: the accuracy with {start}", found[start, "FNN"], least=0.4, most=0.6
-            )
-            for start in STARTS
+        *Claim.averages(
+            "plain networks stay at chance: the accuracy with {}",
+            {start: found[start, "FNN"] for start in STARTS},
+            least=0.4,
+            most=0.6,
         ),
-        *(
-            Claim.on_average(
-                f"residual networks learn the task: the accuracy with {start}", found[start, "ResNet"], least=least
-            )
-            for start in STARTS
+        *Claim.averages(
+            "residual networks learn the task: the accuracy with {}",
+            {start: found[start, "ResNet"] for start in STARTS},
+            least=least,
         ),
         plot=Plot("start", ("accuracy",), "bars", by=("network",)),
     )
@@ -188,29 +184,22 @@ def training_error_by_depth(
             grown["plain"],
             least=0.5,
         ),
-        *(
-            Claim.on_average(
-                f"at {deep} layers the training loss of {kind} blocks, less that of plain ones,",
-                differences(by[kind, deep], by["plain", deep]),
-                most=-0.3,
-            )
-            for kind in residual
+        *Claim.averages(
+            f"at {deep} layers the training loss of {{}} blocks, less that of plain ones,",
+            {kind: differences(by[kind, deep], by["plain", deep]) for kind in residual},
+            most=-0.3,
         ),
-        *(
-            Claim.on_average(
-                f"with skip connections depth costs less: what {kind} blocks lose by it, divided by what "
-                "plain ones lose,",
-                quotients(grown[kind], grown["plain"]),
-                most=0.5,
-            )
-            for kind in residual
+        *Claim.averages(
+            "with skip connections depth costs less: what {} blocks lose by it, divided by what plain ones lose,",
+            {kind: quotients(grown[kind], grown["plain"]) for kind in residual},
+            most=0.5,
         ),
         plot=Plot("depth", ("training loss",), by=("block",)),
     )
 
 
 @experiment("N4.28")
-def both_blocks(seeds: range = range(3), depth: int = 110, steps: int = 60, width: int = 32, every: int = 20) -> Result:
+def both_blocks(seeds: range = range(3), depth: int = 110, steps: int = 60, every: int = 20) -> Result:
     r"""Train very deep networks of original and of pre-activation blocks on digits.
 
     The blocks have dense layers. The training loss is the mean over the last `every` batches of 64, the test error that
@@ -226,19 +215,18 @@ def both_blocks(seeds: range = range(3), depth: int = 110, steps: int = 60, widt
         seeds: first weights.
         depth: the number of layers with weights, an even one.
         steps: updates.
-        width: units of every hidden layer.
         every: the number of batches over which the loss is averaged.
     """
     seen, other = _digits(seeds.start)
     rows: list[tuple[Any, ...]] = []
     for kind in ("original", "preactivation"):
-        trial = _train([stacked_blocks(kind, depth, width, seed=seed) for seed in seeds], seen, steps, seeds.start)
+        trial = _train([stacked_blocks(kind, depth, 32, seed=seed) for seed in seeds], seen, steps, seeds.start)
         first, last = (part.mean(0).tolist() for part in (trial.losses[:every], trial.losses[-every:]))
         errors = [_error(network, *other) for network in trial.networks]
         rows += [(kind, *row) for row in zip(seeds, first, last, errors, strict=True)]
     original, better = rows[: len(seeds)], rows[len(seeds) :]
     return Result(
-        f"digits, {depth} layers of width {width}, {steps} Adam steps: both blocks",
+        f"digits, {depth} layers of width 32, {steps} Adam steps: both blocks",
         ("block", "seed", "first loss", "training loss", "test error"),
         rows,
         *(

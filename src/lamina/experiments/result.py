@@ -83,6 +83,24 @@ class Claim:
             {name: number for name, number in numbers.items() if number is not None},
         )
 
+    @classmethod
+    def averages(cls, subject: str, cases: Mapping[Any, Sequence[float]], **bounds: float) -> list["Claim"]:
+        """Claim the same bounds, as `on_average` takes them, in several cases.
+
+        Args:
+            subject: what the number is, with braces where the case is named.
+            cases: the number, run by run, by the name of the case or a tuple of names.
+            bounds: `least` and `most`.
+
+        >>> [claim.sentence for claim in Claim.averages("the loss of {}", {"a": [1.0], "b": [2.0]}, most=3.0)]
+        ['the loss of a is on average at most 3: 1 ± 0', 'the loss of b is on average at most 3: 2 ± 0']
+        """
+        names = [case if isinstance(case, tuple) else (case,) for case in cases]
+        return [
+            cls.on_average(subject.format(*name), values, **bounds)
+            for name, values in zip(names, cases.values(), strict=True)
+        ]
+
 
 def _runs_enough(count: int, rate: float) -> int:
     """Return how many of some runs suffice so as not to contradict a rate; one at least, if it is that of most runs.

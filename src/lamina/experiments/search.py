@@ -23,7 +23,7 @@ from lamina.training.recipe import Adam, MiniBatch, Recipe
 
 
 @experiment("N1.61")
-def choose_degree(seeds: range = range(40), points: int = 10, held_out: int = 20, highest: int = 9) -> Result:
+def choose_degree(seeds: range = range(40), held_out: int = 20, highest: int = 9) -> Result:
     r"""Choose the degree of a polynomial by its error on points that were held out, at the price of one fit a degree.
 
     Ten points of $\sin(2\pi u)$ with errors are fitted by every degree; twenty others choose; 200 more judge.
@@ -32,15 +32,14 @@ def choose_degree(seeds: range = range(40), points: int = 10, held_out: int = 20
 
     Args:
         seeds: draws of the errors.
-        points: how many points are fitted.
         held_out: how many points choose.
         highest: the highest degree.
     """
     degrees = tuple(range(highest + 1))
-    u = torch.linspace(0, 1, points, dtype=torch.float64)
+    u = torch.linspace(0, 1, 10, dtype=torch.float64)
     chosen, validated, unseen, of_chosen = [], [], [], []
     for seed in seeds:
-        noise = 0.25 * torch.randn(points, generator=as_generator(seed), dtype=torch.float64)
+        noise = 0.25 * torch.randn(10, generator=as_generator(seed), dtype=torch.float64)
         values = torch.sin(2 * torch.pi * u) + noise
         validation, test = (
             curve(count, noise=0.25, seed=base + seed) for count, base in ((held_out, 1000), (200, 2000))
@@ -59,7 +58,7 @@ def choose_degree(seeds: range = range(40), points: int = 10, held_out: int = 20
         (degree, sum(v[degree] for v in validated) / len(seeds), means[degree], counts[degree]) for degree in degrees
     ]
     return Result(
-        f"degree by validation: {points} points fitted, {held_out} choose, 200 judge; means over {len(seeds)} seeds",
+        f"degree by validation: 10 points fitted, {held_out} choose, 200 judge; means over {len(seeds)} seeds",
         ("degree", "validation error", "unseen error", "times chosen"),
         rows,
         Claim.often("a degree from 3 to 6 is chosen", [3 <= degree <= 6 for degree in chosen], rate=0.6),
@@ -149,7 +148,7 @@ def select_then_test(seeds: range = range(4), count: int = 180, epochs: int = 8)
 
 
 @experiment("N1.69")
-def grid_of_five(count: int = 240, epochs: int = 4, values: int = 4) -> Result:
+def grid_of_five(values: int = 4) -> Result:
     """Go through all 4^5 = 1024 combinations of five hyperparameters: as one stack of 1024 networks.
 
     A row gives, for one value of one hyperparameter, the best and the mean validation loss over all others.
@@ -157,8 +156,6 @@ def grid_of_five(count: int = 240, epochs: int = 4, values: int = 4) -> Result:
     Notes: N1.69 (§1.5).
 
     Args:
-        count: examples of two moons, split 4:1:1.
-        epochs: of each training.
         values: how many values each hyperparameter has; fewer for a quick look.
     """
     every: dict[str, list[Any]] = {
@@ -169,9 +166,7 @@ def grid_of_five(count: int = 240, epochs: int = 4, values: int = 4) -> Result:
         "scale": [0.5, 1.0, 1.5, 2.0],
     }
     space = {name: each[-values:] for name, each in every.items()}
-    problem = Problem.make(
-        "fnn", moons(count, noise=0.2).split(), recipe=Recipe(Adam(), epochs, 40), options={"hidden": 8}
-    )
+    problem = Problem.make("fnn", moons(240, noise=0.2).split(), recipe=Recipe(Adam(), 4, 40), options={"hidden": 8})
     grid = Grid().propose(Space.of(space), ())
     losses = validation_losses(problem, grid)
     shapes = {problem.members(each)[0].shape for each in grid}
@@ -195,7 +190,7 @@ def grid_of_five(count: int = 240, epochs: int = 4, values: int = 4) -> Result:
 
 
 @experiment("N1.70")
-def one_at_a_time(seeds: range = range(6), count: int = 300, epochs: int = 10) -> Result:
+def one_at_a_time(seeds: range = range(6), epochs: int = 10) -> Result:
     r"""Change one hyperparameter at a time where they do not interact, where they do, and in training.
 
     A bowl $\sum_i (x_i - 3)^2$ over five hyperparameters has no interaction. A valley $10 (a - b)^2 + 8 - a - b$ falls
@@ -206,7 +201,6 @@ def one_at_a_time(seeds: range = range(6), count: int = 300, epochs: int = 10) -
 
     Args:
         seeds: data sets and first weights for training.
-        count: examples of two moons, split 4:1:1.
         epochs: of each training.
     """
     five = Space.of({name: [1, 2, 3, 4] for name in "abcde"})
@@ -222,7 +216,7 @@ def one_at_a_time(seeds: range = range(6), count: int = 300, epochs: int = 10) -
 
     rows = [_compare("bowl", five, bowl), _compare("valley", two, valley)]
     for seed in seeds:
-        split = moons(count, noise=0.2, seed=seed).split(seed=seed)
+        split = moons(300, noise=0.2, seed=seed).split(seed=seed)
         recipe = Recipe(MiniBatch(0.1), epochs, 50)
         problem = Problem.make("fnn", split, recipe=recipe, options={"hidden": 16, "activation": "tanh"}, seed=seed)
         grid = Grid().propose(rates, ())
@@ -245,7 +239,7 @@ def one_at_a_time(seeds: range = range(6), count: int = 300, epochs: int = 10) -
 
 @experiment("N1.71")
 def good_defaults(
-    names: Sequence[str] = ("moons", "spirals", "blobs", "iris", "wine"), epochs: int = 20, seeds: range = range(1)
+    names: Sequence[str] = ("moons", "spirals", "blobs", "iris", "wine"), seeds: range = range(1)
 ) -> Result:
     """Vary Adam's betas and epsilon in 64 ways, then the learning rate in five, to see which of them must be chosen.
 
@@ -255,7 +249,6 @@ def good_defaults(
 
     Args:
         names: data sets.
-        epochs: of each training.
         seeds: data, splits and first weights.
     """
     constants = {"beta1": [0.0, 0.5, 0.9, 0.99], "beta2": [0.9, 0.99, 0.999, 0.9999], "eps": [1e-12, 1e-8, 1e-4, 1e-2]}
@@ -271,7 +264,7 @@ def good_defaults(
         for seed in seeds:
             data: Any = makers[name](seed) if name in makers else load(name)
             split = data.split(seed=seed)
-            problem = Problem.make("fnn", split, recipe=Recipe(Adam(), epochs, 32), options={"hidden": 32}, seed=seed)
+            problem = Problem.make("fnn", split, recipe=Recipe(Adam(), 20, 32), options={"hidden": 32}, seed=seed)
             grid = Grid().propose(Space.of(constants), ())
             losses = validation_losses(problem, grid)
             default = losses[grid.index({"beta1": 0.9, "beta2": 0.999, "eps": 1e-8})]
@@ -305,10 +298,7 @@ def good_defaults(
 
 @experiment("N2.24")
 def depth_and_width(
-    seeds: range = range(3),
-    depths: tuple[int, ...] = (2, 3, 4),
-    widths: tuple[int, ...] = (2, 4, 8, 16, 32),
-    epochs: int = 30,
+    seeds: range = range(3), depths: tuple[int, ...] = (2, 3, 4), widths: tuple[int, ...] = (2, 4, 8, 16, 32)
 ) -> Result:
     """Choose depth and width of a network for two spirals by experiment: train all, compare on validation data.
 
@@ -318,13 +308,12 @@ def depth_and_width(
         seeds: data sets and first weights.
         depths: numbers of layers after the input.
         widths: units of each hidden layer.
-        epochs: of each training.
     """
     grid = Grid().propose(Space.of({"depth": list(depths), "width": list(widths)}), ())
     found = []
     for seed in seeds:
         split = spirals(400, seed=seed).split(seed=seed)
-        problem = Problem.make("fnn", split, recipe=Recipe(Adam(1e-2), epochs, 50), options={"hidden": 32}, seed=seed)
+        problem = Problem.make("fnn", split, recipe=Recipe(Adam(1e-2), 30, 50), options={"hidden": 32}, seed=seed)
         found.append(validation_losses(problem, grid))
     means = [sum(column) / len(seeds) for column in zip(*found, strict=True)]
     table = {(each["depth"], each["width"]): loss for each, loss in zip(grid, means, strict=True)}
@@ -343,21 +332,15 @@ def depth_and_width(
             "the chosen network is not the smallest",
             [(c["depth"], c["width"]) != (depths[0], widths[0]) for c in chosen],
         ),
-        *(
-            Claim.on_average(
-                f"at the largest width a layer more helps: the loss with depth {b}, less that with {a},",
-                less((b, widths[-1]), (a, widths[-1])),
-                most=0.0,
-            )
-            for a, b in pairwise(depths)
+        *Claim.averages(
+            "at the largest width a layer more helps: the loss with depth {1}, less that with {0},",
+            {(a, b): less((b, widths[-1]), (a, widths[-1])) for a, b in pairwise(depths)},
+            most=0.0,
         ),
-        *(
-            Claim.on_average(
-                f"at the largest depth four times the width helps: the loss with width {b}, less that with {a},",
-                less((depths[-1], b), (depths[-1], a)),
-                most=0.0,
-            )
-            for a, b in zip(widths[1:], widths[3:], strict=False)
+        *Claim.averages(
+            "at the largest depth four times the width helps: the loss with width {1}, less that with {0},",
+            {(a, b): less((depths[-1], b), (depths[-1], a)) for a, b in zip(widths[1:], widths[3:], strict=False)},
+            most=0.0,
         ),
         Claim.on_average(
             "depth does not replace width: the loss of the shallow wide network, less that of the deep narrow one,",

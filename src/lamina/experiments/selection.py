@@ -46,13 +46,10 @@ def coin_flips(
         Claim.on_average(
             f"the accuracy of the best of {models[-1]} where it was selected", found[models[-1]], least=0.6
         ),
-        *(
-            Claim.on_average(
-                f"the more models, the better the best looks: the accuracy of the best of {b}, less that of {a},",
-                differences(found[b], found[a]),
-                least=0.0,
-            )
-            for a, b in itertools.pairwise(models[1:])
+        *Claim.averages(
+            "the more models, the better the best looks: the accuracy of the best of {1}, less that of {0},",
+            {(a, b): differences(found[b], found[a]) for a, b in itertools.pairwise(models[1:])},
+            least=0.0,
         ),
         Claim(
             f"on fresh points it is a coin, to four standard errors, {margin:.3g}",

@@ -97,6 +97,13 @@ class Trial:
     losses: Float[Tensor, "time member"]
     scores: list[tuple[int, list[float]]]
 
+    @torch.no_grad()
+    def measure(self, score: Measure, *batch: Tensor) -> list[float]:
+        """Measure every member with one batch, of which the last tensor holds the targets."""
+        *read, targets = batch
+        found: list[float] = score(torch.stack([network(*read) for network in self.networks], 1), targets).tolist()
+        return found
+
     def reached(self, member: int, goal: float) -> int | None:
         """Return the number of updates at the first check at which a member had the goal; None for never."""
         return next((step for step, scores in self.scores if scores[member] >= goal), None)

@@ -18,9 +18,7 @@ GIVEN = (0.007, 0.992, 0.992, 0.007)
 
 
 @experiment("N2.14")
-def xor_training(
-    seeds: range = range(100), steps: int = 1000, scales: tuple[float, float] = (1.0, 0.5), learning_rate: float = 3.0
-) -> Result:
+def xor_training(seeds: range = range(100), steps: int = 1000, scales: tuple[float, float] = (1.0, 0.5)) -> Result:
     r"""Train the 2-2-1 network on XOR from many starting points and count how many reach all four answers.
 
     Gradient descent on the binary cross entropy, all four inputs in every step, Xavier's weights times a scale. A
@@ -35,16 +33,15 @@ def xor_training(
         seeds: starting points for each activation and scale.
         steps: updates.
         scales: factors on Xavier's weights; claims are made for sigmoid with the first and tanh with the second.
-        learning_rate: the step size.
     """
     rows: list[tuple[Any, ...]] = []
     runs = {}
     for name in ("sigmoid", "tanh"):
-        right, losses = _train(name, seeds, steps, scales, learning_rate)
+        right, losses = _train(name, seeds, steps, scales)
         for scale, good, loss in zip(scales, right, losses, strict=True):
             runs[name, scale] = good, loss
             share = good.double().mean().item()
-            rows.append((name, f"Xavier x {scale:g}", share, 1 - share, _most(loss[good]), _least(loss[~good])))
+            rows.append((name, f"Xavier x {scale:g}", share, 1 - share, *_ends(loss[good], loss[~good])))
     table = truth_table("xor")
     given = logic_gate("xor", robust=True, activation="sigmoid", gain=10.0).double()(table.inputs.double())
     given_loss = binary_cross_entropy(given.logit(), table.targets.double()[:, None]).item()
@@ -75,9 +72,7 @@ def xor_training(
     )
 
 
-def _train(
-    name: str, seeds: range, steps: int, scales: tuple[float, ...], learning_rate: float
-) -> tuple[list[Tensor], list[Tensor]]:
+def _train(name: str, seeds: range, steps: int, scales: tuple[float, ...]) -> tuple[list[Tensor], list[Tensor]]:
     """Return for each scale which networks are right everywhere, and their losses."""
     table = truth_table("xor")
     networks = [
@@ -86,18 +81,13 @@ def _train(
         for seed in seeds
     ]
     u, s = table.inputs.expand(len(networks), 4, 2), table.targets.float()[:, None].expand(len(networks), 4, 1)
-    losses = train_together(
-        networks, u, s, binary_cross_entropy, learning_rate=learning_rate, steps=steps, optimizer="sgd"
-    )
+    losses = train_together(networks, u, s, binary_cross_entropy, learning_rate=3.0, steps=steps, optimizer="sgd")
     with torch.no_grad():
         answers = torch.stack([network(table.inputs)[:, 0] >= 0 for network in networks])
     right = (answers == table.targets.bool()).all(1)
     return list(right.split(len(seeds))), list(losses.split(len(seeds)))
 
 
-def _most(losses: Tensor) -> float:
-    return losses.max().item() if len(losses) else math.nan
-
-
-def _least(losses: Tensor) -> float:
-    return losses.min().item() if len(losses) else math.nan
+def _ends(right: Tensor, stuck: Tensor) -> tuple[float, float]:
+    """Return the largest loss of those that are right and the least of those that are stuck, NaN if there are none."""
+    return max(right.tolist(), default=math.nan), min(stuck.tolist(), default=math.nan)
