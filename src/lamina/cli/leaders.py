@@ -70,7 +70,8 @@ def _table(study: "Study", moment: "Moment | None", seconds: float, done: int) -
     for place, result in enumerate(study.leaders(LEADERS), 1):
         outcome = result.outcome
         value = outcome.state if outcome.value is None else f"{outcome.value:.4f}"
-        cells = [spell(_short(result.values[name])) if name in result.values else "–" for name in names]
+        values = {name: float(f"{v:.3g}") if isinstance(v, float) else v for name, v in result.values.items()}
+        cells = [spell(values[name]) if name in values else "–" for name in names]
         rows.append((str(place), value, *cells, "–" if outcome.epochs is None else str(outcome.epochs)))
     return Group(Text("  ·  ".join(words), style="bold"), drawn(head, rows, right=range(len(head))))
 
@@ -84,10 +85,6 @@ def _clock(seconds: float) -> str:
     whole = max(0, round(seconds))
     hours, minutes = whole // 3600, whole % 3600 // 60
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
-
-
-def _short(value: Any) -> Any:
-    return float(f"{value:.3g}") if isinstance(value, float) else value
 
 
 def leaders(quiet: bool = False) -> Quiet:

@@ -56,7 +56,7 @@ def operations(formula: Callable[[Tensor], Tensor]) -> list[str]:
 
 @experiment("N1.13")
 def activation_cost(numbers: int = 10_000, repeats: int = 25) -> Result:
-    r"""Count what each activation computes, and measure what it costs beside ReLU.
+    r"""Count what each activation computes, and measure its cost relative to ReLU.
 
     The operations are those of the notes' formulas, literally. The times are those of the library's functions, which
     torch evaluates in one pass; they depend on the machine, on the number of values and on what else runs, so that no
@@ -98,7 +98,7 @@ def activation_cost(numbers: int = 10_000, repeats: int = 25) -> Result:
             "what computes exp makes more operations on each number than ReLU",
             all(len(counted[name]) > len(counted["relu"]) for name in with_exp),
         ),
-        plot=Plot("activation", ("operations", "exp"), "bars", y_label="operations a number"),
+        plot=Plot("activation", ("operations", "exp"), "bars", y_label="operations per number"),
     )
 
 

@@ -1,5 +1,6 @@
 """Long-term dependencies: was or were, many words after cat or cats (§5.2 of the notes, Ex. 5.2)."""
 
+import math
 from typing import cast
 
 import torch
@@ -44,10 +45,11 @@ def accuracy_against_gap(
             for place, bias in enumerate(biases):
                 own = range(place * len(seeds), (place + 1) * len(seeds))
                 last = [trial.scores[-1][1][k] for k in own]
-                first = [trial.reached(k, 0.99) for k in own]
+                first = [trial.reached(k, 0.99) or math.inf for k in own]
+                slowest = max(first) if max(first) < math.inf else None
                 guessing = sum(score < 0.6 for score in last)
                 scores[gap, cell, bias] = last
-                rows.append((gap, cell, bias, sum(last) / len(seeds), min(last), max(last), guessing, _slowest(first)))
+                rows.append((gap, cell, bias, sum(last) / len(seeds), min(last), max(last), guessing, slowest))
     near = [last for (gap, *_), last in scores.items() if gap == min(gaps)]
     plain = scores[max(gaps), "rnn", None]
     closed, opened = ([scores[max(gaps), cell, bias] for cell in ("gru", "lstm")] for bias in (None, 3.0))
@@ -73,8 +75,3 @@ def _member(cell: str, bias: float | None, hidden: int, seed: int) -> ManyToOne:
         for each in network.recurrent.cells:
             cast(Tensor, each.weight).mul_(0.68)
     return network
-
-
-def _slowest(steps: list[int | None]) -> int | None:
-    found = [step for step in steps if step is not None]
-    return max(found) if len(found) == len(steps) else None

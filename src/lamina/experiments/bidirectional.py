@@ -12,7 +12,7 @@ from lamina.layers.recurrent import Recurrent
 
 @experiment("N5.18", "N5.19")
 def seen_from_the_middle(seeds: range = range(5), time: int = 21) -> Result:
-    r"""Measure how strongly the output in the middle of a sequence depends on the inputs at all times.
+    r"""Measure how strongly the output in the middle of a sequence depends on the input at each time.
 
     The sensitivity to the input at time t is $\lVert \partial \lVert y^{<m>} \rVert^2 / \partial u^{<t>} \rVert$,
     summed over random inputs of three components and divided by its largest value; means over the seeds.
@@ -71,7 +71,7 @@ def next_input_task(
     steps: int = 300,
     cells: tuple[str, ...] = ("rnn", "gru", "lstm"),
 ) -> Result:
-    r"""Ask at every step for the next input, of networks with one direction and with two.
+    r"""Ask networks with one direction and with two for the next input, at every step.
 
     The inputs are random, so that nothing about the next one is known before it is read: a forward network is right
     in 1/`symbols` of all cases, whatever it does. Adam with learning rate 0.01 on new batches of 64; accuracy is that

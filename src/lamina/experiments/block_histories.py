@@ -1,7 +1,7 @@
 """Fig. 30: both residual blocks in a very deep network while it learns (§4.1 of the notes).
 
 The notes show ResNet-1001 on CIFAR-10. Here a network of 110 = 6 · 18 + 2 layers learns the embedded digits, in about a
-minute a block. Its curves lie in `block_histories.json`, and this command writes them anew:
+minute per block. Its curves lie in `block_histories.json`, and this command writes them anew:
 
 python -m lamina.experiments.block_histories
 """

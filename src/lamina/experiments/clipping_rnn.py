@@ -4,7 +4,6 @@ import math
 from typing import cast
 
 import torch
-from torch import nn
 
 from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
@@ -54,6 +53,7 @@ def clipping_and_memory(seeds: range = range(3), steps: int = 300, length: int =
             ends = losses[-max(steps // 10, 1) :].mean(0)
             diverged.append((~losses.isfinite().all(0)).tolist())
             rows.append((name, clipped, losses[0].mean().item(), *mean_and_spread(ends.tolist()), sum(diverged[-1])))
+    pairs = zip(vanishing.networks[: len(seeds)], vanishing.networks[len(seeds) :], strict=True)
     return Result(
         f"losses of a plain RNN, n_h = {HIDDEN}, {steps} gradient steps, {len(seeds)} seeds, clipped at 1",
         ("gradients", "clipped", "start", "end", "spread", "diverged"),
@@ -64,7 +64,8 @@ def clipping_and_memory(seeds: range = range(3), steps: int = 300, length: int =
                          right[: len(seeds)], least=0.4, most=0.6),
         Claim.on_average("the same with clipping", right[len(seeds) :], least=0.4, most=0.6),
         Claim("vanishing: clipping changes no weight, no gradient is that long",
-              all(map(_same, vanishing.networks[:len(seeds)], vanishing.networks[len(seeds):]))),
+              all(torch.equal(p, q) for one, other in pairs
+                  for p, q in zip(one.parameters(), other.parameters(), strict=True))),
         plot=Plot("gradients", ("start", "end"), "bars", y_label="loss"),
     )  # fmt: skip
 
@@ -79,8 +80,3 @@ def _member(inputs: int, outputs: int, activation: str, factor: float, seed: int
         orthogonal, _ = torch.linalg.qr(torch.randn(HIDDEN, HIDDEN, generator=torch.Generator().manual_seed(seed)))
         cast(Tensor, network.recurrent.cells[0].weight)[:, :HIDDEN] = factor * orthogonal
     return network
-
-
-def _same(one: nn.Module, other: nn.Module) -> bool:
-    """Say whether two networks have the same weights, to the last bit."""
-    return all(torch.equal(p, q) for p, q in zip(one.parameters(), other.parameters(), strict=True))

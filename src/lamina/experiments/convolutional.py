@@ -101,7 +101,7 @@ def bars_and_disk(size: int = 64) -> Float[Tensor, "1 1 height width"]:
 
 @experiment("N3.43", "N3.44")
 def blur(seeds: range = range(10), windows: tuple[int, ...] = (1, 3, 5, 7, 9), size: int = 64) -> Result:
-    r"""Blur pictures by the mean over m x m pixels with stride 1, the size kept by a frame of zeros.
+    r"""Blur pictures by averaging m x m pixels with stride 1; a frame of zeros keeps the size.
 
     Of white noise the mean of m² pixels keeps a share of about 1/m² of the variance, where no border is near. "edges"
     is what is left of the jumps between neighbors in a test picture. The frame enters at the border: a picture of

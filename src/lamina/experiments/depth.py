@@ -170,7 +170,7 @@ def _rms(network: nn.Module, inputs: Tensor, targets: Tensor) -> float:
 
 @experiment("N2.18")
 def parity_sizes(bits: tuple[int, ...] = (2, 4, 8)) -> Result:
-    r"""Count the units that the parity of n bits takes with one hidden layer and with a tree of XOR networks.
+    r"""Count the units that the parity of n bits needs with one hidden layer and with a tree of XOR networks.
 
     The shallow network has one hidden unit for each odd input, $2^{n-1}$ of them; the tree has $3(n-1)$ units, the
     outputs of its XOR networks among them, in $2\log_2 n$ layers. Both are tried on all $2^n$ inputs.

@@ -1,6 +1,6 @@
 """Dropout against overfitting in large dense layers (§3 of the notes)."""
 
-from typing import Any
+from itertools import product
 
 import torch
 
@@ -36,19 +36,16 @@ def dropout_gap(
         epochs: passes through them.
         wrong: the share of training labels that are replaced by random ones.
     """
-    rows: list[tuple[Any, ...]] = []
-    gaps: dict[tuple[float, float], list[float]] = {}
-    unseen: dict[tuple[float, float], list[float]] = {}
-    seen: dict[tuple[float, float], list[float]] = {}
-    for share in (wrong, 0.0):
-        for p in (0.0, 0.5):
-            runs = [_learned(count, share, p, width, epochs, seed) for seed in seeds]
-            inside, outside, losses = (list(column) for column in zip(*runs, strict=True))
-            gaps[share, p] = differences(inside, outside)
-            unseen[share, p] = outside
-            seen[share, p] = inside
-            means = [mean_and_spread(column)[0] for column in (inside, outside)]
-            rows.append((share, p, *means, *mean_and_spread(gaps[share, p]), mean_and_spread(losses)[0]))
+    found = {
+        case: [
+            list(each) for each in zip(*(_learned(count, *case, width, epochs, seed) for seed in seeds), strict=True)
+        ]
+        for case in product((wrong, 0.0), (0.0, 0.5))
+    }
+    seen, unseen, _ = ({case: columns[k] for case, columns in found.items()} for k in range(3))
+    gaps = {case: differences(seen[case], unseen[case]) for case in found}
+    mean = {case: [mean_and_spread(each)[0] for each in columns] for case, columns in found.items()}
+    rows = [(*case, *mean[case][:2], *mean_and_spread(gap), mean[case][2]) for case, gap in gaps.items()]
     narrower, better = (differences(each[wrong, 0.5], each[wrong, 0.0]) for each in (gaps, unseen))
     return Result(
         f"{count} digits, {width} + {width} hidden ReLU units, {epochs} epochs of Adam, {len(seeds)} seeds",

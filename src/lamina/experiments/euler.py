@@ -105,7 +105,7 @@ def blocks_as_steps(seeds: range = range(5), step_sizes: tuple[float, ...] = (1.
         for seed in seeds:
             y = torch.randn(64, 16, generator=as_generator(seed), dtype=F64)
             for kind in found:
-                quotient, other = (_quotient(kind, y, seed, size) for size in (tau, 1.0))
+                quotient, other = ((damped_block(kind, y, size, seed) - y) / size for size in (tau, 1.0))
                 found[kind].append(quotient.square().mean().sqrt().item())
                 if kind == "preactivation":
                     apart = max(apart, (quotient - other).abs().max().item())
@@ -150,8 +150,3 @@ def damped_block(kind: str, inputs: Float[Tensor, "batch feature"], tau: float =
     block = DensePreActBlock(inputs.shape[1], seed=seed).to(inputs.dtype)
     block.dense2.weight.mul_(tau)
     return cast(Tensor, block(inputs))
-
-
-def _quotient(kind: str, inputs: Tensor, seed: int, tau: float) -> Tensor:
-    """Scale the branch of a block by tau and return (F(y) - y) / tau."""
-    return (damped_block(kind, inputs, tau, seed) - inputs) / tau

@@ -1,7 +1,6 @@
 """What the starting weights decide (§2.2 of the notes): symmetry, vanishing and exploding signals, Xavier's rule."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -134,7 +133,10 @@ def symmetry(seeds: range = range(3), steps: int = 300) -> Result:
         after = [network.weights[0].detach() for network in networks]
         moves = [(a - b).abs().max().item() for a, b in zip(before, after, strict=True)]
         ranks = [int(torch.linalg.matrix_rank(W, atol=1e-8)) for W in after]
-        distances = [_distances(parts) for parts in (gradients, [g.T for g in gradients], after)]
+        distances = [
+            [torch.pdist(matrix).max().item() for matrix in matrices]  # the largest distance of two rows
+            for matrices in (gradients, [g.T for g in gradients], after)
+        ]
         found.append((*distances, moves, ranks))
         means = [mean_and_spread(each)[0] for each in distances]
         rows.append((start, *means, min(moves), "/".join(map(str, sorted(set(ranks))))))
@@ -159,11 +161,6 @@ def symmetry(seeds: range = range(3), steps: int = 300) -> Result:
         Claim.often("the neurons stay different, and W0 keeps its full rank 3", [rank == 3 for rank in random[4]]),
         plot=Plot("start", ("gradient rows apart", "neurons apart at the end"), "bars", y_label="largest distance"),
     )
-
-
-def _distances(matrices: Sequence[Tensor]) -> list[float]:
-    """Return the largest distance of two rows of each matrix."""
-    return [torch.pdist(matrix).max().item() for matrix in matrices]
 
 
 @dataclass(frozen=True)
@@ -353,7 +350,7 @@ def _share_of_nan(width: int, std: float, seed: int) -> float:
 def saturation(
     seeds: range = range(2), widths: tuple[int, int] = (25, 400), stds: tuple[float, ...] = (0.05, 0.2, 2.0)
 ) -> Result:
-    r"""Count saturated tanh units under large weights, and see which gradients vanish by it and which do not.
+    r"""Count saturated tanh units under large weights, and see which gradients vanish because of it and which do not.
 
     A unit counts as saturated when $|y| > 0.99$; it passes less than 0.02 of a gradient. The first rows are 20 layers
     with standard deviation 0.2, the others one hidden layer with Xavier's output weights. There the gradient of the
@@ -436,7 +433,9 @@ def xavier_rule(
     """
     rows, shares = [], {}
     for n_in, n_out in shapes:
-        drawn = [[rule((n_out, n_in), seed).std().item() for seed in seeds] for rule in (xavier, glorot, _torch_xavier)]
+        torchs = [nn.init.xavier_normal_(torch.empty(n_out, n_in), generator=as_generator(seed)) for seed in seeds]
+        drawn = [[rule((n_out, n_in), seed).std().item() for seed in seeds] for rule in (xavier, glorot)]
+        drawn.append([weight.std().item() for weight in torchs])
         stds, rules = [mean_and_spread(each)[0] for each in drawn], (1 / math.sqrt(n_in), math.sqrt(2 / (n_in + n_out)))
         rows.append((n_in, n_out, rules[0], stds[0], rules[1], stds[1], stds[2]))
         for name, rule, each in zip(("xavier", "glorot"), rules, drawn, strict=False):
@@ -458,10 +457,6 @@ def xavier_rule(
         ),
         plot=Plot("inputs", ("xavier", "glorot"), "points", log_x=True, log_y=True, y_label="standard deviation"),
     )
-
-
-def _torch_xavier(shape: tuple[int, ...], seed: int) -> Tensor:
-    return nn.init.xavier_normal_(torch.empty(shape), generator=as_generator(seed))
 
 
 @experiment("N2.34", "N2.35")

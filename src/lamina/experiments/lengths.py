@@ -1,4 +1,4 @@
-"""One set of weights for all times serves sequences of any length, also of lengths never seen (§5 of the notes)."""
+"""One set of weights for all times serves sequences of any length, even of lengths never seen in training (§5 of the notes)."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ def unseen_lengths(
     steps: int = 300,
     hidden: int = 16,
 ) -> Result:
-    r"""Train on short sequences to repeat the input before, and try longer ones.
+    r"""Train on short sequences to repeat the previous input, and try longer ones.
 
     Inputs are the signs 0 and 1 at random. Every update takes the next length from 2 to `longest`: 64 new sequences,
     Adam with learning rate 0.01. The accuracy is that of 256 new sequences of each length.

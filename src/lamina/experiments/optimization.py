@@ -23,7 +23,7 @@ F64 = torch.float64
 
 @experiment("N1.38")
 def conditioning(seeds: range = range(5), conditions: tuple[float, ...] = (10.0, 100.0, 1000.0)) -> Result:
-    r"""Count the steps that quadratics of several condition numbers need.
+    r"""Count the steps needed on quadratics with several condition numbers.
 
     $$\mathscr L(\theta) = \tfrac12 \textstyle\sum_i \lambda_i \theta_i^2, \qquad \lambda = 1, \dots, \kappa$$
     Gradient descent takes its best single step size $2/(1+\kappa)$; "scaled" has one step size $0.5/\lambda_i$ for each
@@ -139,7 +139,7 @@ def line_search(seeds: range = range(3), steps: int = 60, firsts: tuple[float, .
     small, large = found[False, firsts[0]], found[False, firsts[-1]]
     return Result(
         f"gradient descent on two moons, {steps} steps, {len(seeds)} seeds",
-        ("first step", "line search", "share of falls", "last loss", "spread", "largest step", "losses a step"),
+        ("first step", "line search", "share of falls", "last loss", "spread", "largest step", "losses per step"),
         rows,
         Claim(
             "with a line search the loss falls at every step, whatever the first step size",

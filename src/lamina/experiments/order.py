@@ -19,7 +19,7 @@ SYMBOLS = 10
 
 @experiment("N5.01")
 def order_counts(seeds: range = range(5), length: int = 10, steps: int = 1000, hidden: int = 32) -> Result:
-    r"""Ask whether A comes before B: of a feedforward network that counts words, and of recurrent ones that read.
+    r"""Ask a feedforward network that counts words, and recurrent ones that read them, whether A comes before B.
 
     Every test sequence has a partner with A and B exchanged. Both have the same counts and other answers, so that a
     function of the counts is right for exactly one of the two, however it was trained. Adam with learning rate 0.003

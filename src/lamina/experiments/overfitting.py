@@ -102,7 +102,7 @@ def degrees(seeds: range = range(50), highest: int = 9) -> Result:
 
 @experiment("N1.56", "N1.57", "N1.58")
 def estimators(draws: int = 20_000, penalties: tuple[float, ...] = (0.0, 0.05, 0.5), seed: int = 0) -> Result:
-    r"""Draw many data sets, estimate the weights of a linear function from each, and take the error apart.
+    r"""Draw many data sets, estimate the weights of a linear function from each, and decompose the error.
 
     $$E\|\hat\theta - \theta\|^2 = \mathrm{tr}\,\mathrm{Cov}(\hat\theta) + \|\mathrm{Bias}(\hat\theta)\|^2$$
     The estimate is the minimizer of $\frac{1}{2N}\|U\theta - S\|^2 + \lambda\|\theta\|^2$ on N = 20 inputs, with
@@ -196,7 +196,7 @@ def trade_off(draws: int = 2000, highest: int = 9, seed: int = 0) -> Result:
 def weight_decay(
     seeds: range = range(20), penalties: tuple[float, ...] = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 100.0)
 ) -> Result:
-    r"""Fit degree 9 to ten points with penalties of several strengths, and one of norm 1.
+    r"""Fit a polynomial of degree 9 to ten points with squared penalties of several strengths, and with one of norm 1.
 
     Notes: N1.62, N1.63, N1.64 (§1.4).
     Corrects: E20, the squared norm makes coefficients small, but none of them zero; norm 1 does that.

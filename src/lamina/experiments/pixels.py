@@ -28,7 +28,7 @@ def place_patterns(
     """Draw one pattern into each of some black pictures.
 
     Args:
-        patterns: the patterns, one a label.
+        patterns: the patterns, one per label.
         labels: which one a picture shows.
         corners: the row and the column of its upper left pixel.
         size: the height and width of the pictures.
@@ -73,7 +73,7 @@ def _dense(pixels: int, hidden: int, outputs: int, seed: int) -> nn.Module:
 def pixel_permutation(
     seeds: range = range(3), steps: int = 120, size: int = 16, kernel: int = 5, classes: int = 8
 ) -> Result:
-    r"""Learn to tell patterns at random places, with the pixels as they are and in another order, the same for all.
+    r"""Learn to recognize patterns at random places, with the pixels as they are and in one random order for all pictures.
 
     To a dense network the order of its inputs means nothing: $W_{:,P}\,u_P = W u$, so that from first weights in the
     new order it learns the same. A convolution reads neighbors, and after the change there are none left. Adam with
@@ -105,7 +105,7 @@ def pixel_permutation(
                 if permuted and name == "FNN":
                     first = network.get_parameter("1.weight")
                     first.data = first.data[:, order]
-                data = [(_reordered(u, order), s) if permuted else (u, s) for u, s in (seen, unseen)]
+                data = [(u.flatten(1)[:, order].reshape(u.shape), s) if permuted else (u, s) for u, s in (seen, unseen)]
                 found.setdefault((name, pixels), []).append(_accuracy(network, *data, steps=steps, seed=seed))
     rows = tuple((*key, *summary(each)) for key, each in found.items())
     cnn, cnn_permuted, fnn, fnn_permuted = found.values()
@@ -127,10 +127,6 @@ def pixel_permutation(
         ),
         plot=Plot("pixels", ("accuracy",), "bars", by=("network",)),
     )
-
-
-def _reordered(inputs: Tensor, order: Tensor) -> Tensor:
-    return inputs.flatten(1)[:, order].reshape(inputs.shape)
 
 
 def _accuracy(network: nn.Module, seen: Batch, unseen: Batch, *, steps: int, seed: int) -> float:

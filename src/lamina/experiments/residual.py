@@ -36,7 +36,7 @@ STARTS: dict[str, dict[str, Any]] = {
 
 @experiment("N4.13")
 def deep_residual_training(seeds: range = range(2), count: int = 128, steps: int = 250, least: float = 0.9) -> Result:
-    r"""Train plain and residual networks of 20 layers on two moons, from weights with which gradients vanish.
+    r"""Train plain and residual networks of 20 layers on two moons, from weights that make gradients vanish.
 
     Width 32, Adam with all points in every step, accuracy on 1000 other points. "gradient" is the ratio of the norms
     of the gradients of the first and the last weight matrix at the start, a geometric mean.

@@ -1,4 +1,4 @@
-"""The chain of Fig. 27 with its numbers: one node a layer, gradients by the notes' product and by autograd."""
+"""The chain of Fig. 27 with its numbers: one node per layer, gradients by the notes' product and by autograd."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

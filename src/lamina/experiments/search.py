@@ -24,7 +24,7 @@ from lamina.training.recipe import Adam, MiniBatch, Recipe
 
 @experiment("N1.61")
 def choose_degree(seeds: range = range(40), held_out: int = 20, highest: int = 9) -> Result:
-    r"""Choose the degree of a polynomial by its error on points that were held out, at the price of one fit a degree.
+    r"""Choose the degree of a polynomial by its error on points that were held out, at the price of one fit per degree.
 
     Ten points of $\sin(2\pi u)$ with errors are fitted by every degree; twenty others choose; 200 more judge.
 
@@ -149,7 +149,7 @@ def select_then_test(seeds: range = range(4), count: int = 180, epochs: int = 8)
 
 @experiment("N1.69")
 def grid_of_five(values: int = 4) -> Result:
-    """Go through all 4^5 = 1024 combinations of five hyperparameters: as one stack of 1024 networks.
+    """Try all 4^5 = 1024 combinations of five hyperparameters, as one stack of 1024 networks.
 
     A row gives, for one value of one hyperparameter, the best and the mean validation loss over all others.
 
@@ -241,7 +241,7 @@ def one_at_a_time(seeds: range = range(6), epochs: int = 10) -> Result:
 def good_defaults(
     names: Sequence[str] = ("moons", "spirals", "blobs", "iris", "wine"), seeds: range = range(1)
 ) -> Result:
-    """Vary Adam's betas and epsilon in 64 ways, then the learning rate in five, to see which of them must be chosen.
+    """Vary Adam's betas and epsilon in 64 ways, then the learning rate in five, to see which of them needs tuning.
 
     Losses are means over the seeds.
 

@@ -29,7 +29,7 @@ def coin_flips(
     """
     rows, found = [], {}
     for count in models:
-        # Two draws a model and point: the set to select on, and the fresh one.
+        # Two draws per model and point: the set to select on, and the fresh one.
         draws = [uniform((2, count, points), seed=seed, stream=count) for seed in seeds]
         accuracies = [(draw < 0.5 + skill).double().mean(2) for draw in draws]
         chosen = [accuracy[0].argmax().item() for accuracy in accuracies]

@@ -17,7 +17,7 @@ HIDDEN, FEATURES = 16, 4
 
 @experiment("N5.26", "N5.31")
 def first_input_over_time(seeds: range = range(5), time: int = 30) -> Result:
-    r"""Follow the norm of the derivative of the state at time t by the first input, for several cells.
+    r"""Follow the norm of the derivative of the state at time t with respect to the first input, for several cells.
 
     $$s^{<t>} = \Bigl\lVert \frac{\partial h^{<t>}}{\partial u^{<1>}} \Bigr\rVert_F, \qquad t = 1, \dots, T$$
     Plain cells have random recurrent weights with a given spectral radius, or 1.3 times an orthogonal matrix and no

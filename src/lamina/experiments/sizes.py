@@ -55,7 +55,8 @@ def channel_growth(names: tuple[str, ...] = ("lenet5", "alexnet", "resnet18")) -
     rows = []
     for name in names:
         network = build(name, **({} if name != "lenet5" else {"outputs": 10}))
-        maps = [part.out_channels for part in network.modules() if isinstance(part, nn.Conv2d) and _main(part)]
+        layers = [part for part in network.modules() if isinstance(part, nn.Conv2d)]
+        maps = [part.out_channels for part in layers if part.kernel_size != (1, 1)]  # no projections beside the chain
         distinct = [m for i, m in enumerate(maps) if i == 0 or m != maps[i - 1]]
         powers = all(m & (m - 1) == 0 for m in maps)
         grows = all(a <= b for a, b in pairwise(maps))
@@ -67,11 +68,6 @@ def channel_growth(names: tuple[str, ...] = ("lenet5", "alexnet", "resnet18")) -
         Claim("ResNet18 has growing powers of two", all(row[2] and row[3] for row in rows if "18" in row[0])),
         Claim("LeNet-5 and AlexNet have other numbers", all(not row[2] for row in rows if "18" not in row[0])),
     )  # fmt: skip
-
-
-def _main(layer: nn.Conv2d) -> bool:
-    """Say whether a convolution is one of a chain, not a projection beside it."""
-    return layer.kernel_size != (1, 1)
 
 
 @experiment("N4.33")

@@ -111,7 +111,7 @@ def noise_ball(
     learning_rate: float = 0.05,
     batch_sizes: tuple[int, ...] = (1, 4, 16, 64),
 ) -> Result:
-    r"""Run mini batch gradient descent with a constant step and see how near it stays to the minimizer.
+    r"""Run mini batch gradient descent with a constant step and see how close it stays to the minimizer.
 
     For small steps theory gives the mean squared distance $\tau d\,v/(2b) \cdot (N-b)/(N-1)$ with v the mean squared
     residual at the minimum and d = 2 parameters. The start is 0, at a squared distance of 5; the first half of the
@@ -177,7 +177,7 @@ def noise_ball(
 
 @experiment("N1.40")
 def learning_rates(seeds: range = range(10), steps: int = 1000) -> Result:
-    """Let the learning rate of mini batches stay, rise and fall, and see how near they end to the minimizer.
+    """Keep, raise and lower the learning rate of mini batches, and see how close to the minimizer they end.
 
     Notes: N1.40 (§1.3).
     Corrects: E16, a small first rate that rises is warm-up; what makes SGD converge is a rate that falls.
@@ -245,7 +245,7 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
         batch_size: the size b of a mini batch.
         steps: how many steps are counted and timed.
 
-    >>> cost_of_a_step(count=100, batch_size=10, steps=2).column("gradients a step")
+    >>> cost_of_a_step(count=100, batch_size=10, steps=2).column("gradients per step")
     [100.0, 10.0, 1.0]
     """
     data = linear(count, weight=(1.0, -1.0) * 5, seed=0)
@@ -271,18 +271,18 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
         rows.append((name, passes.examples / steps, expected, laid_out // size, 1e6 * statistics.median(took)))
     return Result(
         f"gradients computed in one step, N = {count}, b = {batch_size}",
-        ("method", "gradients a step", "expected", "steps an epoch", "microseconds a step"),
+        ("method", "gradients per step", "expected", "steps per epoch", "microseconds per step"),
         rows,
         Claim("N with gradient descent, b with mini batches, 1 with SGD", all(row[1] == row[2] for row in rows)),
         Claim("so an epoch of N gradients has 1, N/b and N steps",
               [row[3] for row in rows] == [1, count // batch_size, count]),
-        plot=Plot("method", ("gradients a step",), "bars", log_y=True),
+        plot=Plot("method", ("gradients per step",), "bars", log_y=True),
     )  # fmt: skip
 
 
 @experiment("N1.49")
 def adam_on_batches(seeds: range = range(3), epochs: int = 10, batch_sizes: tuple[int, ...] = (512, 64, 16)) -> Result:
-    """Train two moons by Adam with the gradients of all points or of mini batches, for equally many passes.
+    """Train on two moons with Adam, on all points at once or on mini batches, for equally many passes.
 
     "difference" is the largest difference between the trainer's parameters after 20 steps and those of the
     plain formulas: batches drawn as in Alg. 4, then Alg. 5, in the same precision.

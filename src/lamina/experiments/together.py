@@ -24,7 +24,7 @@ Draw = Callable[[], tuple[Tensor, ...]]
 """A function that draws the next batch: what a network reads, and last the targets."""
 
 Measure = Callable[[Tensor, Tensor], Tensor]
-"""A function of outputs [batch, member, ...] and targets [batch, ...] that gives one number a member."""
+"""A function of outputs [batch, member, ...] and targets [batch, ...] that gives one number per member."""
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """A function of one network's outputs and targets that gives one number."""
@@ -88,7 +88,7 @@ class Trial:
     """What became of the members.
 
     Args:
-        networks: one a member, with the weights of the last update.
+        networks: one per member, with the weights of the last update.
         losses: the loss of every member before each update.
         scores: for every check the number of updates made and the score of each member.
     """
@@ -133,7 +133,7 @@ def train_members(
         steps: the number of updates.
         learning_rate: of the optimizer.
         optimizer: "adam" or "sgd".
-        bound: clip a member's gradient at this norm; one number for all or one a member, inf for not at all.
+        bound: clip a member's gradient at this norm; one number for all or one per member, inf for not at all.
         check: when to look, and when to end early.
         own: whether each network has a batch of its own, [batch, member, ...]; else all have the same.
 
@@ -174,6 +174,9 @@ class _Stream:
     batches: int
     losses: list[Tensor] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.parameters = dict(self.population.network.named_parameters())
+
     @property
     def step(self) -> int:
         """How many updates were made."""
@@ -184,15 +187,15 @@ class _Stream:
 
     def __call__(self) -> None:
         """Make one update of all members, each with its own gradient; one that has diverged goes on."""
-        parameters = dict(self.population.network.named_parameters())
         *read, targets = self.draw()
         each = self.loss(self.population(*read, own=self.own), targets)
         self.losses.append(each.detach())
-        gradients = dict(zip(parameters, torch.autograd.grad(each.sum(), list(parameters.values())), strict=True))
+        found = torch.autograd.grad(each.sum(), list(self.parameters.values()))
+        gradients = dict(zip(self.parameters, found, strict=True))
         if self.bounds is not None:
             gradients = _clipped(gradients, self.bounds)
         for name, gradient in gradients.items():
-            parameters[name].grad = gradient
+            self.parameters[name].grad = gradient
         self.optimizer.step()
 
 

@@ -97,7 +97,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 @experiment("N4.41")
 def any_architecture(classes: int = 4) -> Result:
-    r"""Adapt different architectures with 10 labels to other labels, by one function, and see what it changes.
+    r"""Adapt different architectures with 10 labels to other labels with one function, and see what it changes.
 
     Notes: N4.41 (§4.3).
 
