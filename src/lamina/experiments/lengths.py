@@ -1,4 +1,4 @@
-"""One set of weights for all times serves sequences of any length, even of lengths never seen in training (§5 of the notes)."""
+"""One set of weights for all times serves sequences of any length, even of unseen lengths (§5 of the notes)."""
 
 from functools import partial
 

@@ -73,7 +73,7 @@ def _dense(pixels: int, hidden: int, outputs: int, seed: int) -> nn.Module:
 def pixel_permutation(
     seeds: range = range(3), steps: int = 120, size: int = 16, kernel: int = 5, classes: int = 8
 ) -> Result:
-    r"""Learn to recognize patterns at random places, with the pixels as they are and in one random order for all pictures.
+    r"""Recognize patterns at random places, with the pixels as they are and in another order, the same for all.
 
     To a dense network the order of its inputs means nothing: $W_{:,P}\,u_P = W u$, so that from first weights in the
     new order it learns the same. A convolution reads neighbors, and after the change there are none left. Adam with
