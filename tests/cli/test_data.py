@@ -68,8 +68,8 @@ def test_list_says_what_is_where(tmp_path, monkeypatch):
     lines = lamina("list").splitlines()
     assert lines[0].split("\t") == ["name", "kind", "what", "download", "where"]
     assert lines[1].split("\t") == ["digits", "image", "1,797 handwritten digits, 8x8 gray, 10 classes", "", "built in"]
-    assert "mnist\timage\thandwritten digits, 60,000 + 10,000, 28x28 gray, 10 classes\t11.6 MB\tnot here" in lines
-    assert lines[-1] == f"Fetch with:  lamina data get {' '.join(NAMED)}"
+    assert "mnist\timage\thandwritten digits, 60,000 + 10,000, 28x28 gray, 10 classes\t11.6 MB\tnot downloaded" in lines
+    assert lines[-1] == f"Download with:  lamina data get {' '.join(NAMED)}"
     for file in store.SETS["mnist"].files:
         (tmp_path / "mnist").mkdir(exist_ok=True)
         (tmp_path / "mnist" / file.name).touch()
@@ -77,7 +77,7 @@ def test_list_says_what_is_where(tmp_path, monkeypatch):
     rows = {row["name"]: row for row in json.loads(lamina("list", "--json"))}
     assert rows["mnist"]["present"] and rows["mnist"]["path"] == str(tmp_path / "mnist")
     assert rows["mnist"]["bytes"] == 11_594_722 and not rows["cifar10"]["present"] and rows["digits"]["present"]
-    assert lamina("list").splitlines()[-1] == f"Fetch with:  lamina data get {' '.join(NAMED[1:])}"
+    assert lamina("list").splitlines()[-1] == f"Download with:  lamina data get {' '.join(NAMED[1:])}"
 
 
 def test_list_imports_no_torch():

@@ -59,8 +59,8 @@ def test_the_list_names_all_drawings(typed):
     ("words", "sentence"),
     [
         ((), "`lamina draw` needs something to draw: a name (see --list), an architecture, or a run."),
-        (("gruu",), "'gruu' is no drawing, no architecture and no folder of a run. Did you mean 'gru'?"),
-        (("fnn", "--widths", "3"), "`--widths` must be at least two positive whole numbers"),
+        (("gruu",), "'gruu' is not a drawing, an architecture or the folder of a run. Did you mean 'gru'?"),
+        (("fnn", "--widths", "3"), "`--widths` must be at least two positive numbers"),
         (("fnn", "--widths", "3,x"), "got '3,x'"),
         (("fnn", "--widths", "3,0"), "got '3,0'"),
         (("gru", "--widths", "3,1"), "the drawing 'gru' has no option 'widths'"),

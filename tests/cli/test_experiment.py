@@ -45,7 +45,7 @@ def test_all_of_them_are_listed(typed):
 def test_a_claim_that_fails_ends_with_one(typed, monkeypatch):
     def broken() -> Result:
         """Fail."""
-        return Result("nothing", ("n", "x"), ((1, float("nan")),), (Claim("one is two", False),))
+        return Result("nothing", ("n", "x"), ((1, float("nan")),), Claim("one is two", False))
 
     monkeypatch.setitem(REGISTRY, "N4.02", broken)
     code, out, _ = typed("experiment", "N4.02")
@@ -59,12 +59,12 @@ def test_a_claim_that_fails_ends_with_one(typed, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("N9.99",), "`ID` 'N9.99' is no id of an experiment: `lamina experiment --list` shows them all"),
-        (("N4.04",), "`ID` 'N4.04' is a row of the notes without an experiment"),
+        (("N9.99",), "`ID` 'N9.99' is not the id of an experiment: `lamina experiment --list` shows all of them"),
+        (("N4.04",), "`ID` 'N4.04' is in the catalogue but has no experiment"),
         (("N4.02", "--seeds", "3"), "`--seeds` has no meaning for N4.02: products runs once; leave it out"),
         (
             ("N4.02", "--first-seed", "3"),
-            "`--first-seed` has no meaning for N4.02: products draws nothing; leave it out",
+            "`--first-seed` has no meaning for N4.02: products uses no random numbers; leave it out",
         ),
         (("N4.15", "-o", "plot.gif"), "must end in one of .svg, .tex, .pdf, .png, got 'plot.gif'"),
     ],

@@ -20,7 +20,7 @@ def test_sizes_options_and_depth(typed):
         "inspect", "cifar-resnet", "--set", "depth=8", "--outputs", "3", "--depth", "1", "--batch", "4"
     )
     assert code == 0 and "layer3\tSequential\t64×8×8\t" in out and "fc\tLinear\t3\t195\t" in out
-    assert "layers inside of these are not shown: --depth 2 shows more." in out and "for 4 examples" in out
+    assert "nested layers are not shown: --depth 2 shows more." in out and "for 4 examples" in out
     assert "\n  0\tOriginalBlock" not in out
     code, out, _ = typed("inspect", "many-to-many", "--inputs", "7,3", "--set", "hidden=5", "--set", "cell=rnn")
     assert code == 0 and "  cells.0\tRNNCell (7 calls)\t5\t45\t" in out
@@ -66,9 +66,12 @@ def test_a_run_shows_its_own_gradients(typed):
         (("runs/none",), "lamina: runs/none is not a folder: give the folder of a run"),
         (
             ("lenet5", "--inputs", "a,b"),
-            "lamina: `--inputs` must be positive numbers with commas, such as 1,28,28, got",
+            "lamina: `--inputs` must be positive numbers separated by commas, such as 1,28,28, got",
         ),
-        (("lenet5", "--inputs", "0"), "lamina: `--inputs` must be positive numbers with commas, such as 1,28,28, got"),
+        (
+            ("lenet5", "--inputs", "0"),
+            "lamina: `--inputs` must be positive numbers separated by commas, such as 1,28,28, got",
+        ),
         (("lenet5", "--set", "colour=1"), "lamina: lenet5 has no option 'colour'"),
         (("lenet5", "--batch", "0"), "lamina: `batch` must be at least 1, got 0."),
         (("lenet5", "--depth", "0"), "lamina: `depth` must be at least 1, got 0."),

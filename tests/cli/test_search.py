@@ -1,6 +1,5 @@
 """`lamina search` as it is typed: words, samplers, exit codes, what is printed, what is left."""
 
-import io
 import json
 import signal
 import subprocess
@@ -10,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.cli.leaders import Live, Plain, leaders, table
-from lamina.studies.records import Outcome
-from lamina.studies.study import Moment, Study
+from lamina.studies.study import Study
 
 QUICK = ("--data", "iris", "--epochs", "2", "--threads", "1")
 
@@ -73,7 +70,7 @@ def test_json_and_resume_of_what_is_done(typed):
     code, out, _ = typed("report", "a", "-o", "-")
     assert code == 0 and out == Path("a/report.html").read_text()
     code, _, err = typed("report", "a", "--format", "md")
-    assert code == 2 and "the report of a study is a page: use --format html" in err
+    assert code == 2 and "the report of a study is a web page: use --format html" in err
 
 
 @pytest.mark.parametrize(
@@ -99,7 +96,10 @@ def test_every_way_to_choose(typed, words, name, count):
 def test_parts_are_typed_with_the_same_words(typed):
     words = ("search", "fnn", "learning_rate=1e-3,1e-2,3e-2", *QUICK, "--folder", "p")
     code, out, _ = typed(*words, "--part", "1/2")
-    assert code == 0 and out.splitlines()[-1] == "part 1/2 is done. When all are:  lamina search --resume p"
+    assert (
+        code == 0
+        and out.splitlines()[-1] == "part 1/2 is done. When all parts are done, run:  lamina search --resume p"
+    )
     code, out, _ = typed(*words, "--part", "2/2", "--json")
     assert code == 0 and json.loads(out) == {"study": "p", "part": "2/2", "configurations": 3}
     code, out, _ = typed("search", "--resume", "p")
@@ -111,14 +111,17 @@ def test_parts_are_typed_with_the_same_words(typed):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "takes one architecture and what varies, got nothing"),
-        (("fnn",), "takes one architecture and what varies, got fnn: as in  lamina search fnn learning_rate=1e-4,1e-3"),
-        (("fnn", "lenet5", "dropout=0"), "takes one architecture and what varies, got fnn lenet5 dropout=0"),
+        ((), "takes an architecture and values to try, got nothing"),
+        (
+            ("fnn",),
+            "takes an architecture and values to try, got fnn: for example  lamina search fnn",
+        ),
+        (("fnn", "lenet5", "dropout=0"), "takes an architecture and values to try, got fnn lenet5 dropout=0"),
         (("fnm", "dropout=0"), "Did you mean 'fnn'?"),
         (("fnn", "dropuot=0"), "did you mean 'dropout'?"),
         (("fnn", "dropout="), "`dropout`: a list must have at least 1 value, got none"),
         (("fnn", "dropout=0..0.5"), "a grid cannot go through the range 0.0..0.5"),
-        (("fnn", "dropout=0", "--grid", "--random", "3"), "a search has one way to choose, got --grid and --random"),
+        (("fnn", "dropout=0", "--grid", "--random", "3"), "a search has one strategy, got --grid and --random"),
         (("fnn", "dropout=0", "--part", "3/2"), "`part` must be from 1/2 to 2/2, got 3/2"),
         (("--resume", "nowhere"), "nowhere is not a folder: give the folder of a study"),
         (("--resume", "nowhere", "fnn"), "`--resume` takes the folder of a study and nothing that would change it"),
@@ -155,68 +158,8 @@ def test_ctrl_c_leaves_a_study_that_goes_on(typed, tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
-    assert "lamina: interrupted after 4 configurations; they are saved.\nGo on with:  lamina search --resume s\n" in err
+    assert (
+        "lamina: interrupted after 4 configurations; they are saved.\nContinue with:  lamina search --resume s\n" in err
+    )
     code, out, _ = typed("search", "--resume", "s", "--json")
     assert code == 0 and json.loads(out)["configurations"] == 8
-
-
-# What is shown while it goes
-
-
-@pytest.fixture
-def study(tmp_path):
-    made = Study.create(
-        tmp_path / "s", {"learning_rate": [0.1, 0.01, 0.001, 1e-4], "hidden": [8, (8, 8)]}, metric="validation_loss"
-    )
-    errors = iter([0.5, 0.25, 0.125, 0.75])
-    return made.run(lambda v: Outcome(next(errors), epochs=3), go_on=lambda: len(made.state.results) < 3)
-
-
-def text_of(drawn) -> str:
-    from rich.console import Console
-
-    out = io.StringIO()
-    Console(file=out, width=100).print(drawn)
-    return out.getvalue()
-
-
-def test_the_table_shows_leaders_progress_and_time_left(study):
-    shown = text_of(table(study, Moment(4, 1, 2), seconds=10.0, done=3))
-    head, *rows = [line for line in shown.splitlines() if line.strip()]
-    # 3 of 8 are done and 4 half done: 5 units took 10 s, 3 are left.
-    assert head.strip() == "3 of 8 configurations  ·  4 at once, epoch 1 of 2  ·  0:06 left"
-    assert rows[0].split() == ["loss", "learning", "rate", "hidden", "epochs"]
-    assert [row.split() for row in rows[2:]] == [
-        ["1", "0.1250", "0.01", "8", "3"],
-        ["2", "0.2500", "0.1", "8x8", "3"],
-        ["3", "0.5000", "0.1", "8", "3"],
-    ]
-    assert "left" not in text_of(table(study, None, seconds=10.0, done=0))
-    study.run(lambda v: 1.0)
-    assert "8 of 8 configurations  ·  the best one again, epoch 2 of 3\n" in text_of(
-        table(study, Moment(1, 2, 3), 10.0, 8)
-    )
-
-
-def test_a_terminal_gets_a_live_table_and_a_pipe_a_few_lines(study, monkeypatch, capsys):
-    with leaders() as watch:
-        assert isinstance(watch, Plain)
-        for _ in range(3):
-            watch(study, None)
-        watch(study, Moment(4, 1, 2))
-    assert capsys.readouterr().out == "3/8 configurations  best 0.1250\n"
-    with leaders(quiet=True) as watch:
-        watch(study, None)
-    assert capsys.readouterr().out == ""
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
-    with leaders() as watch:
-        assert isinstance(watch, Live)
-        watch(study, Moment(4, 1, 2))
-        watch(study, None)  # too soon to draw again
-    assert "3 of 8 configurations" in terminal.getvalue()

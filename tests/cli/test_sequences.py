@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError, DataError
-from lamina.cli.values import settings
 from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.text.texts import PairDataset, RunningText, TextDataset
 from lamina.data.text.tokens import TextPreprocess
@@ -188,12 +187,6 @@ def test_every_kind_has_a_recipe_and_a_network():
         found = recommended(name, spec, 1000, 50_000)
         assert f"{found.recipe.epochs} epochs" in found.sentence and found.recipe.clip.limit == 1
     assert recommended("many-to-many", Spec("text", "language", (9,), 1), 1, 40).recipe.batch_size == 1
-
-
-def test_settings_name_the_option_that_was_wrong():
-    assert settings(["window=5"], "--read") == {"window": 5}
-    with pytest.raises(ArgumentError, match="`--set` takes key=value, got 'x': for example --set learning_rate=1e-3"):
-        settings(["x"])
 
 
 def test_many_texts_get_a_larger_network_or_more_dropout():

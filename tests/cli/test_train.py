@@ -83,8 +83,8 @@ def test_predict_prints_labels_and_writes_csv(trained, tmp_path):
 def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_result(trained, tmp_path):
     home, _ = trained
     words = ["train", "fnn", "--data", "digits", "--epochs", "3", "--set", "hidden=16", "--threads", "1", "--out", "b"]
-    slow = "import time, lamina.cli.progress as p\nold = p.Plain.__call__\n"
-    slow += "p.Plain.__call__ = lambda self, event: (time.sleep(0.03), old(self, event))[1]\n"
+    slow = "import time, lamina.cli.progress as p\nold = p._Plain.__call__\n"
+    slow += "p._Plain.__call__ = lambda self, event: (time.sleep(0.03), old(self, event))[1]\n"
     code = slow + f"import sys; sys.argv = ['lamina', *{words!r}]\nfrom lamina.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -93,7 +93,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_result(trained, tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 1 and "interrupted after step" in err and "Go on with:  lamina resume b" in err
+    assert process.returncode == 1 and "interrupted after step" in err and "Continue with:  lamina resume b" in err
     done = lamina_("resume", "b", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in ("history.jsonl", "weights.safetensors"):

@@ -12,9 +12,9 @@ from lamina.data.load import load
 from lamina.data.store import find
 from lamina.experiments import classification
 from lamina.experiments.classification import (
+    _layer_shapes,
     digit_pictures,
     fnn_on_digits,
-    layer_shapes,
     lenet_against_fnn,
     picture_shapes,
     several_classes,
@@ -74,7 +74,7 @@ def test_fnn_on_the_embedded_digits(unchecked):
 
 
 def test_a_network_that_learns_nothing_is_noticed(monkeypatch, unchecked):
-    idle = replace(classification.SETS["digits"], epochs=1, learning_rate=1e-6)
+    idle = classification.SETS["digits"]._replace(epochs=1, learning_rate=1e-6)
     monkeypatch.setitem(classification.SETS, "digits", idle)
     first = fnn_on_digits(seeds=1)
     assert first.rows == fnn_on_digits(seeds=1).rows
@@ -118,7 +118,7 @@ def test_shapes_of_the_pictures_that_the_notes_name():
 
 def test_hooks_are_taken_off_again():
     network = lamina.build("lenet5")
-    assert len(layer_shapes(network, torch.zeros(2, 1, 28, 28))) == 7
+    assert len(_layer_shapes(network, torch.zeros(2, 1, 28, 28))) == 7
     assert not any(module._forward_hooks for module in network.modules())
 
 

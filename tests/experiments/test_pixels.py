@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lamina.experiments.pixels import assumptions, left_or_right, pixel_permutation, place_patterns, two_pixels
+from lamina.experiments.pixels import _left_or_right, _two_pixels, assumptions, pixel_permutation, place_patterns
 from lamina.experiments.result import ClaimError
 from lamina.functional.random import as_generator
 
@@ -27,9 +27,9 @@ def test_patterns_lie_where_they_should():
 
 
 def test_labels_say_what_they_should():
-    inputs, labels = two_pixels(200, far=False, generator=as_generator(0))
+    inputs, labels = _two_pixels(200, far=False, generator=as_generator(0))
     assert torch.equal(labels == 1, inputs[:, 0, 0, 0] != inputs[:, 0, 1, 1]) and 60 < labels.sum() < 140
-    inputs, labels = left_or_right(200, as_generator(0))
+    inputs, labels = _left_or_right(200, as_generator(0))
     columns = (inputs.sum((1, 2)) * torch.arange(15)).sum(1) / 5  # where the middle of the cross is
     assert torch.equal(labels == 1, columns > 7) and columns.min() >= 3 and columns.max() <= 11
 

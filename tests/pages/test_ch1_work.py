@@ -151,7 +151,7 @@ def test_clusters_tie_every_point_to_its_centroid():
 
 
 def test_outcome_shows_the_table_and_what_holds():
-    result = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)), (Claim("it grows", True), Claim("it falls", False)))
+    result = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)), Claim("it grows", True), Claim("it falls", False))
     text = drawings.outcome(result).text
     assert "1024" in text and "it grows" in text and "does not hold" in text
 

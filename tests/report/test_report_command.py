@@ -1,8 +1,6 @@
 """`lamina report` as a command."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 import typer
@@ -45,8 +43,3 @@ def test_bad_words(make, tmp_path):
     with pytest.raises(RunError, match="is not a folder"):
         call(tmp_path / "nothing")
     assert call(folder, "--format", "pdf").exit_code == 2
-
-
-def test_its_help_does_not_load_torch():
-    code = "import sys, lamina.cli.report; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,11 +1,11 @@
 """The `lamina` command: verbs that parse, call and print. It computes nothing itself."""
 
-import json
 import os
 import sys
 from typing import Annotated, NoReturn
 
 import typer
+from typer import Option
 
 from lamina import __version__
 from lamina._errors import InstructionError, LaminaError
@@ -16,13 +16,15 @@ from lamina.cli.draw import draw
 from lamina.cli.experiment import experiment
 from lamina.cli.figures import figures
 from lamina.cli.inspect import inspect
-from lamina.cli.lookup import Json, catalogue, show_errata
+from lamina.cli.lookup import catalogue, show_errata
 from lamina.cli.notes import notes
+from lamina.cli.options import Json
 from lamina.cli.report import report
 from lamina.cli.search import search
+from lamina.cli.tables import show, show_json
 
 app = typer.Typer(
-    help="The lecture notes 'Neural Network Architectures' as software.",
+    help="Train, search, inspect and draw the networks of the lecture notes 'Neural Network Architectures'.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -38,29 +40,24 @@ def _version(wanted: bool | None) -> None:
 @app.callback()
 def _lamina(
     version: Annotated[
-        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool | None, Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = None,
 ) -> None:
     pass
 
 
 @app.command("list")
-def list_architectures(as_json: Json = False) -> None:
-    """List every architecture of the notes, with its place and its number of parameters."""
+def _list(as_json: Json = False) -> None:
+    """List the architectures of the notes, with where they are described and how many parameters they have."""
     from lamina.architectures.table import TABLE
 
     if as_json:
-        rows = [
-            {"name": e.name, "title": e.title, "place": e.place, "parameters": e.parameters, "options": e.options}
-            for e in TABLE.values()
-        ]
-        print(json.dumps(rows, indent=1))
+        names = ("name", "title", "place", "parameters", "options")
+        show_json([{name: getattr(entry, name) for name in names} for entry in TABLE.values()])
         return
-    from lamina.cli.tables import show
-
-    rows_ = [(e.name, e.title, e.place, f"{e.parameters:,}") for e in TABLE.values()]
-    show(("name", "architecture", "notes", "parameters"), rows_, right=(3,))
-    print('Build one in Python:  lamina.build("lenet5", outputs=10)')
+    rows = [(e.name, e.title, e.place, f"{e.parameters:,}") for e in TABLE.values()]
+    show(("name", "architecture", "notes", "parameters"), rows, right=(3,))
+    print('Build one in Python with:  lamina.build("lenet5", outputs=10)')
 
 
 app.command()(catalogue)
@@ -86,7 +83,7 @@ def main() -> None:
     except InstructionError as error:
         if error.limit is None or LIMIT in os.environ:
             _refuse(error)
-        print(f"note: this CPU runs bfloat16 with {LIMIT}={error.limit}; starting again with it", file=sys.stderr)
+        print(f"note: this CPU runs bfloat16 with {LIMIT}={error.limit}; restarting with this setting", file=sys.stderr)
         sys.stdout.flush()
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {LIMIT: error.limit})
     except LaminaError as error:

@@ -1,7 +1,5 @@
 """`lamina data`: list, get and show data sets."""
 
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
+
+from lamina.cli.options import Json, Target
+from lamina.cli.tables import show as show_table
+from lamina.cli.tables import show_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,8 +19,7 @@ if TYPE_CHECKING:
 
     from lamina.data.dataset import Dataset
 
-data_app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True)
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+data_app = typer.Typer(help="List, download and look at data sets.", no_args_is_help=True)
 
 # What `lamina.data.load.SETS` makes, told without importing torch; a test compares the two.
 EMBEDDED = {
@@ -50,9 +52,8 @@ _BAR, _CLASSES, _SIDE = 30, 20, 28
 
 
 @data_app.command("list")
-def list_sets(as_json: Json = False) -> None:
-    """List the data sets with a name: what each is, its size, and where it lies."""
-    from lamina.cli.tables import show
+def _list(as_json: Json = False) -> None:
+    """List the data sets that have a name, with their size and where they are stored."""
     from lamina.data.store import SETS, find
 
     rows: list[dict[str, Any]] = [
@@ -64,29 +65,29 @@ def list_sets(as_json: Json = False) -> None:
         where = {"present": found is not None, "path": None if found is None else str(found.path)}
         rows.append({"name": named.name, "kind": named.kind, "what": named.title, "bytes": named.size, **where})
     if as_json:
-        print(json.dumps(rows, indent=1))
+        show_json(rows)
         return
     lines = [
         (
             *(row["name"], row["kind"], row["what"]),
             f"{row['bytes'] / 1e6:,.1f} MB" if row["bytes"] else "",
-            (row["path"] or "built in") if row["present"] else "not here",
+            (row["path"] or "built in") if row["present"] else "not downloaded",
         )
         for row in rows
     ]
-    show(("name", "kind", "what", "download", "where"), lines, right=(3,))
+    show_table(("name", "kind", "what", "download", "where"), lines, right=(3,))
     missing = [row["name"] for row in rows if not row["present"]]
     if missing:
-        print(f"Fetch with:  lamina data get {' '.join(missing)}")
+        print(f"Download with:  lamina data get {' '.join(missing)}")
 
 
 @data_app.command()
 def get(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names as `lamina data list` prints them.")],
-    to: Annotated[Path | None, typer.Option(help="A folder to use as LAMINA_DATA, not the user's cache.")] = None,
+    names: Annotated[list[str], Argument(metavar="NAME...", help="Names from `lamina data list`.")],
+    to: Annotated[Path | None, Option(help="The folder to download to; the user's cache by default.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Download data sets, verified; what is here already is only verified, what broke off is continued."""
+    """Download data sets and verify them; finished downloads are only verified, interrupted ones are continued."""
     from lamina._errors import choice
     from lamina.data.store import SETS, get
 
@@ -98,7 +99,7 @@ def get(
         with _progress(quiet=as_json) as tell:
             places[name] = str(get(name, to=to, progress=tell).path)
     if as_json:
-        print(json.dumps(places, indent=1))
+        show_json(places)
         return
     for name, place in places.items():
         print(f"{name} is {place}" if name in EMBEDDED else f"{name} is in {place}")
@@ -106,13 +107,15 @@ def get(
 
 @data_app.command()
 def show(
-    what: Annotated[str, typer.Argument(metavar="X", help="A name, a folder of pictures, or a table.")],
-    target: Annotated[str | None, typer.Option(help="The column of a table that is to be predicted.")] = None,
-    task: Annotated[str | None, typer.Option(help="classification or regression; found out if not given.")] = None,
-    samples: Annotated[int, typer.Option(min=0, help="How many examples to print.")] = 4,
+    what: Annotated[
+        str, Argument(metavar="DATA", help="A name from `lamina data list`, a folder of pictures, or a table.")
+    ],
+    target: Target = None,
+    task: Annotated[str | None, Option(help="classification or regression; inferred by default.")] = None,
+    samples: Annotated[int, Option(min=0, help="Number of examples to show.")] = 4,
     as_json: Json = False,
 ) -> None:
-    """Say what a data set is: sizes, class balance, and some examples as pictures or rows."""
+    """Describe a data set: its sizes, its class balance, and a few examples as pictures or rows."""
     from rich.console import Console
 
     from lamina.data.dataset import Subset
@@ -123,7 +126,7 @@ def show(
     data = load(what, **options)
     chosen = Subset(data, _spread(data, samples))
     if as_json:
-        print(json.dumps(_facts(data, chosen), indent=1, ensure_ascii=False))
+        show_json(_facts(data, chosen))
         return
     for line in describe(data, samples=0):
         print("\n".join(_bars(data)) if line.startswith("classes: ") else line)
@@ -136,7 +139,7 @@ def show(
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Give a function that draws how much has arrived; nothing is drawn when this is not a terminal."""
+    """Give a function that draws how much has been downloaded; only a terminal gets a drawing."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -217,8 +220,7 @@ def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
         inputs, targets = chosen.take(torch.arange(len(chosen)))
         shown = [text_of(row) for row in targets] if spec.task == "description" else targets.tolist()
         facts["sample"] = [
-            {"inputs": [None if math.isnan(value) else value for value in row], "target": target}
-            for row, target in zip(inputs.tolist(), shown, strict=True)
+            {"inputs": row, "target": target} for row, target in zip(inputs.tolist(), shown, strict=True)
         ]
     return facts
 

@@ -1,12 +1,13 @@
 """`lamina draw`: networks, cells and layers as SVG, TikZ, PDF or PNG."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from lamina._errors import ArgumentError
+from lamina.cli.options import Json, Settings
+from lamina.cli.tables import show, show_json
 from lamina.cli.values import parse, settings
 
 if TYPE_CHECKING:
@@ -16,26 +17,31 @@ if TYPE_CHECKING:
 def draw(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME|RUN]", help="A drawing (--list), an architecture, or the folder of a run."),
+        Argument(
+            metavar="NAME|RUN",
+            help="A drawing from --list, an architecture from `lamina list`, or the folder of a run.",
+        ),
     ] = None,
     widths: Annotated[
-        str | None, typer.Option(metavar="LIST", help="The nodes of each layer, such as 3,5,5,5,1 (fnn).")
+        str | None, Option(metavar="LIST", help="Number of nodes in each layer of an fnn, such as 3,5,5,5,1.")
     ] = None,
     output: Annotated[
         list[Path] | None,
-        typer.Option("-o", "--output", help="A file that ends in .svg, .tex (TikZ), .pdf or .png; may be repeated."),
+        Option(
+            "-o",
+            "--output",
+            help="The file to write: .svg, .tex (TikZ), .pdf or .png; NAME.svg by default; may be repeated.",
+        ),
     ] = None,
-    theme: Annotated[str, typer.Option(help="light, dark, or page (an SVG that a page styles).")] = "light",
-    style: Annotated[str | None, typer.Option(help="Of a stack of layers: blocks or boxes.")] = None,
-    most: Annotated[int | None, typer.Option(help="How many nodes of a layer are drawn at most; 8 by default.")] = None,
-    weights: Annotated[bool, typer.Option(help="Color the arrows of a run by its weights.")] = True,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of the drawing or the network.")
-    ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the drawings by name.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    theme: Annotated[str, Option(help="light, dark, or page (a web page sets the colors).")] = "light",
+    style: Annotated[str | None, Option(help="How to draw a stack of layers: blocks or boxes.")] = None,
+    most: Annotated[int | None, Option(help="Largest number of nodes to draw in a layer; 8 by default.")] = None,
+    weights: Annotated[bool, Option(help="Color the arrows of a trained network by its weights.")] = True,
+    set_: Settings = None,
+    list_: Annotated[bool, Option("--list", help="List the drawings and exit.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Draw a network, a cell or a run; the suffix of the file says how."""
+    """Draw a network, a cell or a trained run; the file name's suffix chooses the format."""
     if list_:
         _list(as_json)
         return
@@ -58,9 +64,7 @@ def draw(
     scene = _of_run(what, options, style, most, weights) if folder else _of_name(what, options, style, most)
     written = [str(save(scene, path, theme)) for path in paths]
     if as_json:
-        print(
-            json.dumps({"title": scene.title, "description": scene.description, "files": written}, ensure_ascii=False)
-        )
+        show_json({"title": scene.title, "description": scene.description, "files": written}, indent=None)
         return
     print(*(f"drawing: {path}" for path in written), sep="\n")
 
@@ -70,12 +74,10 @@ def _list(as_json: bool) -> None:
 
     rows = [(entry.name, entry.title, entry.place) for entry in TABLE.values()]
     if as_json:
-        print(json.dumps([dict(zip(("name", "title", "place"), row, strict=True)) for row in rows], indent=1))
+        show_json([dict(zip(("name", "title", "place"), row, strict=True)) for row in rows])
         return
-    from lamina.cli.tables import show
-
     show(("name", "drawing", "notes"), rows)
-    print("Any name of `lamina list` and the folder of any run can be drawn too.")
+    print("Any architecture of `lamina list` and the folder of any run can be drawn, too.")
 
 
 def _widths(text: str) -> tuple[int | None, ...]:
@@ -86,7 +88,7 @@ def _widths(text: str) -> tuple[int | None, ...]:
         w is not None and (isinstance(w, bool) or not isinstance(w, int) or w < 1) for w in widths
     ):
         raise ArgumentError(
-            f"`--widths` must be at least two positive whole numbers with commas, such as 3,5,5,5,1, got {text!r}."
+            f"`--widths` must be at least two positive numbers separated by commas, such as 3,5,5,5,1, got {text!r}."
         )
     return widths
 
@@ -108,7 +110,7 @@ def _of_name(what: str, options: dict[str, Any], style: str | None, most: int | 
     near = get_close_matches(what, [*TABLE, *ARCHITECTURES], 1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ArgumentError(
-        f"{what!r} is no drawing, no architecture and no folder of a run.{hint} "
+        f"{what!r} is not a drawing, an architecture or the folder of a run.{hint} "
         "See `lamina draw --list` and `lamina list`."
     )
 

@@ -1,28 +1,29 @@
 """`lamina experiment`: try a claim of the notes."""
 
-import json
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from lamina._errors import ArgumentError
+from lamina.cli.options import Json
+from lamina.cli.tables import show, show_json
 
 
 def experiment(
     identifier: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="An id of the catalogue such as N4.12.")
+        str | None, Argument(metavar="ID", help="A catalogue id such as N4.12, or the name of an experiment.")
     ] = None,
-    list_all: Annotated[bool, typer.Option("--list", help="List all experiments.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many times, each with other random numbers.")] = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds, for fresh random numbers.")] = 0,
+    list_all: Annotated[bool, Option("--list", help="List all experiments and exit.")] = False,
+    seeds: Annotated[int | None, Option(min=1, help="Number of random seeds; the experiment's own by default.")] = None,
+    first_seed: Annotated[int, Option(min=0, help="First random seed; another one gives fresh random numbers.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Draw it: a file .svg, .pdf, .png or .tex.")
+        Path | None, Option("-o", "--output", help="Draw the table to a .svg, .pdf, .png or .tex file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Try what the notes claim: print a small table and whether each claim holds in it (exit code 1 if not)."""
+    """Test a claim of the notes: print a small table and whether each claim holds in it (exit code 1 if one fails)."""
     if list_all or identifier is None:
         _list(as_json)
         return
@@ -38,7 +39,7 @@ def experiment(
 
         save(plot(result), output)
     if as_json:
-        print(json.dumps(_plain(identifier, function, result, output), indent=1, ensure_ascii=False))
+        show_json(_plain(identifier, function, result, output))
     else:
         print(result)
         if output is not None:
@@ -55,10 +56,8 @@ def _list(as_json: bool) -> None:
         found.setdefault(function, []).append(key)
     rows = [(ids, function.__name__, (function.__doc__ or "").split("\n")[0]) for function, ids in found.items()]
     if as_json:
-        print(json.dumps([{"ids": ids, "name": name, "what": what} for ids, name, what in rows], indent=1))
+        show_json([{"ids": ids, "name": name, "what": what} for ids, name, what in rows])
         return
-    from lamina.cli.tables import show
-
     show(("id", "experiment", "what it does"), [(", ".join(ids), name, what) for ids, name, what in rows])
 
 
@@ -72,8 +71,8 @@ def _find(identifier: str) -> Any:
         from lamina._catalogue import items
 
         known = identifier.upper() in items()
-        why = "is a row of the notes without an experiment" if known else "is no id of an experiment"
-        raise ArgumentError(f"`ID` {identifier!r} {why}: `lamina experiment --list` shows them all.")
+        why = "is in the catalogue but has no experiment" if known else "is not the id of an experiment"
+        raise ArgumentError(f"`ID` {identifier!r} {why}: `lamina experiment --list` shows all of them.")
     return function
 
 
@@ -83,35 +82,26 @@ def _options(function: Any, identifier: str, seeds: int | None, first_seed: int)
     from lamina.experiments.result import drawing_from
 
     known = inspect.signature(function).parameters
-    count = known["seeds"].default if seeds is None and "seeds" in known else seeds or 1
+    count = len(known["seeds"].default) if seeds is None and "seeds" in known else seeds or 1
     options = drawing_from(function, range(first_seed, first_seed + count))
     if seeds is not None and "seeds" not in options:
         raise ArgumentError(f"`--seeds` has no meaning for {identifier}: {function.__name__} runs once; leave it out.")
     if first_seed and not options:
         raise ArgumentError(
-            f"`--first-seed` has no meaning for {identifier}: {function.__name__} draws nothing; leave it out."
+            f"`--first-seed` has no meaning for {identifier}: {function.__name__} uses no random numbers; leave it out."
         )
     return options
 
 
 def _plain(identifier: str, function: Any, result: Any, output: Path | None) -> dict[str, Any]:
-    """Give a result as what JSON can say; numbers that are not finite become null."""
-
-    def cell(value: Any) -> Any:
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
+    """Give a result as what JSON can say."""
     return {
         "id": identifier.upper(),
         "experiment": function.__name__,
         "title": result.title,
-        "rows": [dict(zip(result.columns, map(cell, row), strict=True)) for row in result.rows],
+        "rows": [dict(zip(result.columns, row, strict=True)) for row in result.rows],
         "claims": [
-            {
-                "sentence": claim.sentence,
-                "holds": bool(claim.holds),
-                "numbers": {name: cell(number) for name, number in claim.numbers.items()},
-            }
-            for claim in result.claims
+            {**vars(claim), "holds": bool(claim.holds), "numbers": dict(claim.numbers)} for claim in result.claims
         ],
         "plot": None if output is None else str(output),
     }

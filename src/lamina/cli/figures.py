@@ -5,24 +5,30 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
+
+from lamina.cli.options import Json
 
 
 def figures(
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write to.")] = Path("figures"),
+    output: Annotated[Path, Option("-o", "--output", help="The folder to write the figures to.")] = Path("figures"),
     only: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Numbers, ranges or names with commas, such as 6,30 or 33-39.")
+        str | None,
+        Option(
+            metavar="LIST",
+            help="Only these figures: numbers, ranges or names separated by commas, such as 6,30 or 33-39.",
+        ),
     ] = None,
     formats: Annotated[
-        str, typer.Option(metavar="LIST", help="Of svg, pdf, png and tex (TikZ), with commas.")
+        str, Option(metavar="LIST", help="File formats separated by commas: svg, pdf, png and tex (TikZ).")
     ] = "svg,pdf,png",
     history: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="RUN RUN", help="Draw Fig. 30 from two runs, the original block first."),
+        Option(metavar="RUN RUN", help="Draw Fig. 30 from two runs; the one with the original block comes first."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Make all figures of the notes from running code, with a page that shows them."""
+    """Make all figures of the notes by running code, and a page that shows them."""
     from lamina.experiments.figures import chosen
     from lamina.experiments.figures_sheet import check_formats, write_figures
 

@@ -1,14 +1,15 @@
 """`lamina inspect`: the layers of a network, what they cost, what they see, and how gradients pass through them."""
 
-import json
 import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from lamina._errors import ArgumentError
+from lamina.cli.options import Json, Settings
+from lamina.cli.tables import show, show_json
 from lamina.cli.values import parse, settings
 
 LINES = 80
@@ -19,22 +20,21 @@ BATCH = 32
 
 
 def inspect(
-    what: Annotated[str, typer.Argument(metavar="ARCH|RUN", help="A name from `lamina list`, or the folder of a run.")],
+    what: Annotated[str, Argument(metavar="ARCH|RUN", help="A name from `lamina list`, or the folder of a run.")],
     inputs: Annotated[
-        str | None, typer.Option(metavar="SHAPE", help="Of one example, such as 1,28,28; 20,8 for 20 steps of 8.")
+        str | None,
+        Option(metavar="SHAPE", help="Shape of one example, such as 1,28,28, or 20,8 for 20 time steps of 8 features."),
     ] = None,
-    outputs: Annotated[int | None, typer.Option(help="The number of outputs or classes.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of the network.")
-    ] = None,
-    batch: Annotated[int, typer.Option(help="For how many examples to count; gradients are measured on 32.")] = 1,
-    depth: Annotated[int | None, typer.Option(help="How many levels of layers to show; as many as fit.")] = None,
-    field: Annotated[bool, typer.Option("--field", help="Show what each layer sees.")] = False,
-    gradients: Annotated[bool, typer.Option("--gradients", help="Show signals and gradients of each layer.")] = False,
-    seed: Annotated[int, typer.Option(help="Of the weights, and of random inputs for the gradients.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    outputs: Annotated[int | None, Option(help="Number of outputs or classes.")] = None,
+    set_: Settings = None,
+    batch: Annotated[int, Option(help="Number of examples to count for; gradients are measured on 32 by default.")] = 1,
+    depth: Annotated[int | None, Option(help="Levels of nested layers to show; as many as fit by default.")] = None,
+    field: Annotated[bool, Option("--field", help="Show the receptive field of each layer.")] = False,
+    gradients: Annotated[bool, Option("--gradients", help="Show the signals and gradients of each layer.")] = False,
+    seed: Annotated[int, Option(help="Random seed for the weights and for random inputs.")] = 0,
+    as_json: Json = False,
 ) -> None:
-    """Look inside a network: layers, shapes, parameters, costs, receptive fields, gradients."""
+    """Look inside a network: its layers, shapes, parameters, costs, receptive fields and gradients."""
     from lamina.inspection.receptive_field import receptive_field
     from lamina.inspection.summary import summary
 
@@ -43,7 +43,7 @@ def inspect(
     fields = receptive_field(network, shape) if field else None
     flow, note = _flow(network, run, shape, batch if batch > 1 else BATCH, seed) if gradients else (None, "")
     if as_json:
-        print(json.dumps(_plain(table, fields, flow)))
+        show_json(_plain(table, fields, flow), indent=None)
         return
     shown = depth if depth is not None else table.depth_for(LINES) if sys.stdout.isatty() else None
     _show_summary(table, shown)
@@ -59,7 +59,7 @@ def _shape(text: str | None) -> Any:
     shape = parse(text)
     sizes = shape if isinstance(shape, tuple) else (shape,)
     if not sizes or not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes):
-        raise ArgumentError(f"`--inputs` must be positive numbers with commas, such as 1,28,28, got {text!r}.")
+        raise ArgumentError(f"`--inputs` must be positive numbers separated by commas, such as 1,28,28, got {text!r}.")
     return shape
 
 
@@ -105,31 +105,27 @@ def _flow(network: Any, run: Any, shape: Any, batch: int, seed: int) -> tuple[An
 
 
 def _show_summary(table: Any, shown: int | None) -> None:
-    from lamina.cli.tables import show
     from lamina.inspection.summary import HEAD
 
     rows = table.cells(shown, bars=sys.stdout.isatty())
     show(HEAD, rows, right=(2, 3, 4, 5, 6))
     hidden = len(table.cells()) - len(rows)
     if hidden:
-        print(f"{hidden} layers inside of these are not shown: --depth {(shown or 1) + 1} shows more.")
+        print(f"{hidden} nested layers are not shown: --depth {(shown or 1) + 1} shows more.")
     print(f"{table.kind}: {table.total()}")
 
 
 def _show_fields(fields: Any, names: set[str]) -> None:
-    from lamina.cli.tables import show
     from lamina.inspection.receptive_field import HEAD
 
     print()
     show(HEAD, fields.rows(names), right=(2, 3, 4, 5))
-    print("one unit: the first and the last input that the unit in the middle sees")
+    print("one unit: the first and the last input that the middle unit sees")
     if fields.guessed:
-        print(f"taken to see everything, since no rule is known: {', '.join(fields.guessed)}")
+        print(f"assumed to see the whole input, because no rule is known: {', '.join(fields.guessed)}")
 
 
 def _show_flow(flow: Any, note: str) -> None:
-    from lamina.cli.tables import show
-
     terminal = sys.stdout.isatty()
     largest = max((layer.state_gradient for layer in flow.layers), default=0.0)
     rows = [
@@ -175,7 +171,7 @@ def _decades(value: float, largest: float) -> str:
 
 
 def _plain(table: Any, fields: Any, flow: Any) -> dict[str, Any]:
-    """Return what was found as plain values; numbers that are not finite become null."""
+    """Return what was found as plain values."""
     found: dict[str, Any] = {"summary": table.as_dict()}
     if fields is not None:
         found["fields"] = [
@@ -186,12 +182,4 @@ def _plain(table: Any, fields: Any, flow: Any) -> dict[str, Any]:
     if flow is not None:
         layers = [{**vars(layer), "update_ratio": layer.update_ratio} for layer in flow.layers]
         found["gradients"] = {"layers": layers, "ratio": flow.state_ratio, "warnings": flow.warnings}
-    return _finite(found)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return found

@@ -2,21 +2,19 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from lamina._errors import ArgumentError
 
 
 def notes(
-    port: Annotated[int, typer.Option(help="The port; another one is taken when it is in use.")] = 2718,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; beyond this machine --token is needed.")
-    ] = "127.0.0.1",
-    token: Annotated[str | None, typer.Option(help="A secret that visitors need once.")] = None,
-    chapter: Annotated[int | None, typer.Option(help="Open this chapter, 1 to 5.")] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only serve; open no browser.")] = False,
+    port: Annotated[int, Option(help="The port to listen on; if it is in use, another one is taken.")] = 2718,
+    host: Annotated[str, Option(help="The address to listen on; a public one needs --token.")] = "127.0.0.1",
+    token: Annotated[str | None, Option(help="A secret that visitors must enter once.")] = None,
+    chapter: Annotated[int | None, Option(help="The chapter to open, 1 to 5; the contents by default.")] = None,
+    no_browser: Annotated[bool, Option("--no-browser", help="Serve the pages without opening a browser.")] = False,
     edit: Annotated[
-        str | None, typer.Option(metavar="PAGE", help="Copy a page such as ch3/lenet into this folder and edit it.")
+        str | None, Option(metavar="PAGE", help="Copy a page such as ch3/lenet into the current folder and edit it.")
     ] = None,
 ) -> None:
     """Open the executable notes: every formula of the five chapters, live in the browser."""

@@ -2,89 +2,120 @@
 
 import sys
 import time
-from typing import Any
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from lamina.training.loop import Event
+from lamina._errors import DataWarning
+
+if TYPE_CHECKING:
+    from lamina.training.loop import Event
 
 
-class Plain:
-    """Print about ten lines a run, for logs and pipes."""
+class Quiet:
+    """Show nothing; those that show something start and stop a screen, or print when they are called."""
 
-    def __init__(self, epochs: int, quiet: bool) -> None:
-        self.epochs, self.quiet, self.start = epochs, quiet, time.monotonic()
+    screen: Any = None
+    redrawn = 0.0
 
-    def __enter__(self) -> "Plain":
+    def __enter__(self) -> "Quiet":
+        if self.screen is not None:
+            self.screen.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        return None
+        if self.screen is not None:
+            self.screen.stop()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, *_: Any) -> None:
+        """Do nothing."""
+
+    def due(self, now: float) -> bool:
+        """Say whether a fifth of a second has passed since the screen was drawn, and remember it."""
+        due = now - self.redrawn >= 0.2
+        self.redrawn = now if due else self.redrawn
+        return due
+
+
+def watcher(quiet: bool, live: Callable[[], Quiet], plain: Callable[[], Quiet]) -> Quiet:
+    """Choose by where the output goes: nothing, a screen that is redrawn, or lines."""
+    return Quiet() if quiet else live() if sys.stdout.isatty() else plain()
+
+
+class _Plain(Quiet):
+    """Print about ten lines per run, for logs and pipes."""
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+
+    def __call__(self, event: "Event") -> None:
         """Print a check if it is one of ten."""
-        every = max(1, self.epochs // 10)
-        if event.row and not self.quiet and (event.epoch % every == 0 or event.epoch == self.epochs):
-            print(f"epoch {event.epoch}/{self.epochs}  {numbers(event.row)}", flush=True)
+        if event.row and (event.epoch % max(1, self.epochs // 10) == 0 or event.epoch == self.epochs):
+            print(f"epoch {event.epoch}/{self.epochs}  {_numbers(event.row)}", flush=True)
 
 
-class Live:
+class _Live(Quiet):
     """Keep one line up to date: epoch, rate, loss, validation, time left."""
 
     def __init__(self, epochs: int, batches: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[row]}"),
-            TimeRemainingColumn(),
-        )
-        self.bar = Progress(*columns, transient=True)
-        self.epochs, self.start, self.by_step = epochs, time.monotonic(), batches > 0
-        self.task = self.bar.add_task("training", total=epochs * max(1, batches), row="")
-        self.first: int | None = None
-        self.shown = 0.0
+        self.screen = Progress(
+            TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.fields[row]}"), TimeRemainingColumn(),
+            transient=True,
+        )  # fmt: skip
+        self.epochs, self.by_step = epochs, batches > 0
+        self.task = self.screen.add_task("training", total=epochs * max(1, batches), row="")
+        self.first: tuple[int, float] | None = None
 
-    def __enter__(self) -> "Live":
-        self.bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
-
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: "Event") -> None:
         """Redraw at most five times a second; a check always."""
         now = time.monotonic()
-        if event.row is None and now - self.shown < 0.2:
+        if not self.due(now) and event.row is None:
             return
-        if self.first is None:
-            self.first, self.start = event.step, now
-        self.shown = now
-        rate = (event.step - self.first) / max(1e-9, now - self.start)
-        fields: dict[str, Any] = {
-            "completed": event.step if self.by_step else event.epoch,
-            "description": f"epoch {event.epoch}/{self.epochs} {rate:.0f} steps/s",
-        }
-        if event.row:
-            fields["row"] = numbers(event.row)
-        self.bar.update(self.task, **fields)
+        self.first = self.first or (event.step, now)
+        rate = (event.step - self.first[0]) / max(1e-9, now - self.first[1])
+        fields = {"row": _numbers(event.row)} if event.row else {}
+        self.screen.update(
+            self.task,
+            completed=event.step if self.by_step else event.epoch,
+            description=f"epoch {event.epoch}/{self.epochs} {rate:.0f} steps/s",
+            **fields,
+        )
 
 
-def numbers(row: dict[str, Any]) -> str:
+def _numbers(row: dict[str, Any]) -> str:
     """Give the few numbers of a check that a person wants to see."""
-    parts = []
-    for name, words in (
-        ("loss", "loss"),
-        ("validation_loss", "validation"),
-        ("validation_accuracy", "accuracy"),
-        ("validation_token_accuracy", "words right"),
-        ("validation_mse", "mse"),
-    ):
-        value = row.get(name)
-        if value is not None:
-            parts.append(f"{words} {value:.4f}")
-    return "  ".join(parts)
+    names = {
+        "loss": "loss",
+        "validation_loss": "validation",
+        "validation_accuracy": "accuracy",
+        "validation_token_accuracy": "words right",
+        "validation_mse": "mse",
+    }
+    return "  ".join(f"{words} {row[name]:.4f}" for name, words in names.items() if row.get(name) is not None)
 
 
-def progress(epochs: int, batches: int = 0, quiet: bool = False) -> Plain | Live:
-    """Choose by where the output goes; without the number of batches the bar counts epochs."""
-    return Live(epochs, batches) if sys.stdout.isatty() and not quiet else Plain(epochs, quiet)
+def progress(epochs: int, batches: int = 0, quiet: bool = False) -> Quiet:
+    """Show a run; without the number of batches the bar counts epochs."""
+    return watcher(quiet, lambda: _Live(epochs, batches), lambda: _Plain(epochs))
+
+
+class Warnings:
+    """Catch warnings about data and show each once, as a sentence."""
+
+    def __enter__(self) -> None:
+        self._catcher = warnings.catch_warnings(record=True)
+        self._caught = self._catcher.__enter__()
+        warnings.simplefilter("always", DataWarning)
+
+    def __exit__(self, *error: Any) -> None:
+        self._messages = list(
+            dict.fromkeys(str(w.message) for w in self._caught or () if issubclass(w.category, DataWarning))
+        )
+        self._catcher.__exit__(*error)
+
+    def show(self) -> None:
+        """Print what was caught."""
+        for message in self._messages:
+            print(f"note: {message}", file=sys.stderr)

@@ -6,12 +6,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from lamina._errors import ArgumentError
+from lamina.cli.options import Json
 
 
-class Format(StrEnum):
+class _Format(StrEnum):
     """What a report can be."""
 
     html = "html"
@@ -19,14 +20,15 @@ class Format(StrEnum):
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run or a study.")],
-    format: Annotated[Format, typer.Option(help="A page that stands alone, or Markdown.")] = Format.html,
+    run: Annotated[Path, Argument(metavar="RUN", help="The folder of a run or a study.")],
+    format: Annotated[_Format, Option(help="A self-contained web page, or Markdown.")] = _Format.html,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The file; RUN/report.html by default, - prints it.")
+        Path | None,
+        Option("-o", "--output", help="The file to write; RUN/report.html by default; - prints the report."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Write the report of a run or a study: what was trained on what, curves, mistakes, and how to do it again."""
+    """Write the report of a run or a study: what was trained on which data, curves, mistakes, and how to repeat it."""
     from lamina.report.render import render, write_report
 
     if output == Path("-"):

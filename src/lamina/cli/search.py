@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from lamina._errors import ArgumentError, RunError
 from lamina.cli.leaders import leaders
-from lamina.cli.train import _Warnings as Warnings
+from lamina.cli.options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
+from lamina.cli.progress import Warnings
 from lamina.cli.values import settings
 
 if TYPE_CHECKING:
@@ -20,48 +22,44 @@ if TYPE_CHECKING:
 def search(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="ARCH NAME=VALUES...",
-            help="A name from `lamina list`, then what varies: learning_rate=1e-4,1e-3 or dropout=0..0.5 or "
+            help="A name from `lamina list`, then the values to try: learning_rate=1e-4,1e-3 or dropout=0..0.5 or "
             "learning_rate=1e-4..1e-1:log or 'momentum=0,0.9 if optimizer=minibatch'.",
         ),
     ] = None,
-    data: Annotated[
-        str, typer.Option(help="A name from `lamina data list`, a folder of images, or a table.")
-    ] = "digits",
-    target: Annotated[str | None, typer.Option(help="The target column of a table.")] = None,
-    read: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="How to read the data: kind, text, window, horizon, reverse, ..."),
-    ] = None,
-    grid: Annotated[bool, typer.Option("--grid", help="Every combination; this is the default.")] = False,
-    random: Annotated[int | None, typer.Option(metavar="N", help="N random configurations.")] = None,
-    one_at_a_time: Annotated[
-        bool, typer.Option("--one-at-a-time", help="Change one hyperparameter, keep its best value, go on.")
-    ] = False,
-    tpe: Annotated[int | None, typer.Option(metavar="N", help="N configurations that Optuna's TPE proposes.")] = None,
+    data: Data = "digits",
+    target: Target = None,
+    read: Read = None,
+    grid: Annotated[bool, Option("--grid", help="Try every combination; this is the default.")] = False,
+    random: Annotated[int | None, Option(metavar="N", help="Try N random configurations.")] = None,
+    one_at_a_time: Annotated[bool, Option("--one-at-a-time", help="Vary one hyperparameter after the other.")] = False,
+    tpe: Annotated[int | None, Option(metavar="N", help="Try N configurations that Optuna's TPE proposes.")] = None,
     halving: Annotated[
-        bool, typer.Option("--halving", help="With --grid or --random: drop the worse two thirds on the way.")
+        bool, Option("--halving", help="With --grid or --random: drop the worse two thirds early.")
     ] = False,
-    epochs: Annotated[int | None, typer.Option(help="How many epochs; a sensible number by default.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option that is the same in all trials.")
+    epochs: Epochs = None,
+    set_: Settings = None,
+    metric: Annotated[
+        str | None,
+        Option(help="What to compare on the validation data: accuracy, loss or mse; suits the task by default."),
     ] = None,
-    metric: Annotated[str | None, typer.Option(help="accuracy, loss or mse, on the validation data.")] = None,
-    seeds: Annotated[int, typer.Option(help="Train every configuration so many times and compare means.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of the split, the order, the first weights and random choices.")] = 0,
-    folder: Annotated[Path | None, typer.Option(help="The folder of the study; studies/ARCH-DATA by default.")] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Go on with a study; nothing else.")] = None,
-    processes: Annotated[int, typer.Option(help="How many processes on this machine share the work.")] = 1,
-    part: Annotated[str | None, typer.Option(metavar="I/N", help="Do only this part, with no one to ask.")] = None,
-    batch: Annotated[int | None, typer.Option(help="How many networks at most are trained at once.")] = None,
-    release: Annotated[bool, typer.Option("--release", help="Take over what another machine has claimed.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Open the test split although it was opened.")] = False,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    threads: Annotated[int, typer.Option(help="CPU threads; all by default.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seeds: Annotated[int, Option(help="Number of random seeds per configuration; means are compared.")] = 1,
+    seed: Annotated[int, Option(help="Random seed for the split, the weights, the batch order and the search.")] = 0,
+    folder: Annotated[Path | None, Option(help="The folder of the study; studies/ARCH-DATA by default.")] = None,
+    resume: Annotated[Path | None, Option(metavar="FOLDER", help="Continue the study in this folder.")] = None,
+    processes: Annotated[int, Option(help="Number of processes on this machine that share the work.")] = 1,
+    part: Annotated[
+        str | None, Option(metavar="I/N", help="Run only part I of N, without coordination (for job arrays).")
+    ] = None,
+    batch: Annotated[int | None, Option(help="Number of networks to train at once; as many as fit by default.")] = None,
+    release: Annotated[bool, Option("--release", help="Take over what another machine has claimed.")] = False,
+    again: Annotated[bool, Option("--again", help="Open the test split even if it was opened before.")] = False,
+    device: Device = "cpu",
+    threads: Threads = 0,
+    as_json: Json = False,
 ) -> None:
-    """Train a network with many configurations, choose by validation, test the best one once, write a report."""
+    """Train many configurations of a network, choose one by validation, test it once, and write a report."""
     given = [word for word in words or () if "=" in word]
     names = [word for word in words or () if "=" not in word]
     from lamina.studies.folder import Part
@@ -82,8 +80,8 @@ def search(
     else:
         if len(names) != 1 or not given:
             raise ArgumentError(
-                f"`lamina search` takes one architecture and what varies, got {' '.join(words or ()) or 'nothing'}: "
-                "as in  lamina search fnn learning_rate=1e-4,1e-3 width=32,64"
+                f"`lamina search` takes an architecture and values to try, got {' '.join(words or ()) or 'nothing'}: "
+                "for example  lamina search fnn learning_rate=1e-4,1e-3 width=32,64"
             )
         from lamina.studies.halving import Halving
         from lamina.studies.search import plan
@@ -94,11 +92,10 @@ def search(
         sampler = _sampler(grid, random, one_at_a_time, tpe, seed)
         same = settings(set_ or []) | ({} if epochs is None else {"epochs": epochs})
         with said:
+            how = settings(read or [], "--read") | ({} if target is None else {"target": target})
             problem, study = plan(
                 names[0],
-                load_for(
-                    names[0], data, settings(read or [], "--read") | ({} if target is None else {"target": target})
-                ),
+                load_for(names[0], data, how),
                 space,
                 sampler,
                 options=same,
@@ -130,7 +127,7 @@ def _sampler(grid: bool, random: int | None, one_at_a_time: bool, tpe: int | Non
     }
     asked = [name for name, wanted in chosen.items() if wanted]
     if len(asked) > 1:
-        raise ArgumentError(f"a search has one way to choose, got {' and '.join(asked)}: leave one of them out.")
+        raise ArgumentError(f"a search has one strategy, got {' and '.join(asked)}: leave one of them out.")
     if random is not None:
         return Random(random, seed)
     if tpe is not None:
@@ -156,7 +153,7 @@ def _run(study: "Study", problem: Any, share: Any, as_json: bool, **how: Any) ->
         done = len(study.refresh().state.results)
         print(f"lamina: interrupted after {done:,} configurations; they are saved.", file=sys.stderr)
         again = f" --part {share}" if share else ""
-        print(f"Go on with:  {study.resume_command}{again}", file=sys.stderr)
+        print(f"Continue with:  {study.resume_command}{again}", file=sys.stderr)
         raise typer.Exit(1) from None
     except RunError as error:
         print(f"lamina: {error}", file=sys.stderr)
@@ -173,7 +170,7 @@ def _finish(study: "Study", share: Any, as_json: bool) -> None:
         print(
             json.dumps({"study": str(study.folder), "part": str(share), "configurations": len(study.state.results)})
             if as_json
-            else f"part {share} is done. When all are:  {study.resume_command}"
+            else f"part {share} is done. When all parts are done, run:  {study.resume_command}"
         )
         return
     best, report, test = study.best, write_report(study.folder), study.test or {}

@@ -3,55 +3,46 @@
 import csv
 import json
 import sys
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from lamina._errors import ArgumentError, DataWarning
+from lamina._errors import ArgumentError
+from lamina.cli.options import Data, Device, Epochs, Json, Read, RunPath, Settings, Target, Threads
 from lamina.cli.values import settings
-
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 
 
 def train(
-    architecture: Annotated[str, typer.Argument(metavar="ARCH", help="A name from `lamina list`.")],
-    data: Annotated[
-        str, typer.Option(help="A name from `lamina data list`, a folder of images, a table, or a file of texts.")
-    ] = "digits",
-    target: Annotated[str | None, typer.Option(help="The target column of a table.")] = None,
-    read: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="How to read the data: kind, text, window, horizon, reverse, ..."),
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help="How many epochs; a sensible number by default.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of recipe or network.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the split, the weights, the order and all masks.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="The folder of the run; runs/ARCH-DATA by default.")] = None,
-    weights: Annotated[
-        Path | None, typer.Option(help="Start from the weights of a run or a file (transfer learning).")
-    ] = None,
-    freeze: Annotated[str | None, typer.Option(help="With --weights: train only what comes after this stage.")] = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    threads: Annotated[int, typer.Option(help="CPU threads; by default as many as the work can use.")] = 0,
+    architecture: Annotated[str, Argument(metavar="ARCH", help="A name from `lamina list`.")],
+    data: Data = "digits",
+    target: Target = None,
+    read: Read = None,
+    epochs: Epochs = None,
+    set_: Settings = None,
+    seed: Annotated[
+        int, Option(help="Random seed for the split, the initial weights, the batch order and the dropout masks.")
+    ] = 0,
+    out: Annotated[Path | None, Option(help="The folder of the run; runs/ARCH-DATA by default.")] = None,
+    weights: Annotated[Path | None, Option(help="Start from the weights of a run or file (transfer learning).")] = None,
+    freeze: Annotated[str | None, Option(help="With --weights: train only what comes after this stage.")] = None,
+    device: Device = "cpu",
+    threads: Threads = 0,
     step: Annotated[
-        str, typer.Option(help="How an update runs: auto, eager, compiled (on the CPU) or captured (on CUDA).")
+        str, Option(help="How to execute updates: auto, eager, compiled (on the CPU) or captured (on CUDA).")
     ] = "auto",
     as_json: Json = False,
 ) -> None:
-    """Train a network, open the test split once at the end, and leave a run folder with a report."""
-    from lamina.cli.progress import progress
+    """Train a network, evaluate it once on the test split, and write a run folder with a report."""
+    from lamina.cli.progress import Warnings, progress
     from lamina.training.fit import fit
     from lamina.training.plan import plan
     from lamina.training.runtime import Runtime
 
     if freeze is not None and weights is None:
         raise ArgumentError("`--freeze` keeps loaded weights as they are: give them with --weights.")
-    said = _Warnings()
+    said = Warnings()
     options: dict[str, Any] = settings(read or [], "--read") | ({"target": target} if target is not None else {})
     with said:
         job = plan(
@@ -82,16 +73,16 @@ def train(
 
 def resume(
     run: RunPath,
-    epochs: Annotated[int | None, typer.Option(help="Train up to so many epochs instead.")] = None,
+    epochs: Annotated[int | None, Option(help="Total number of epochs; as planned by default.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Go on with a run that was killed or interrupted, bit for bit."""
-    from lamina.cli.progress import progress
+    """Continue a run that was killed or interrupted, bit for bit as if it had not been."""
+    from lamina.cli.progress import Warnings, progress
     from lamina.training.fit import resume as resume_run
     from lamina.training.folder import RunFolder
 
     recipe = RunFolder.open(run).config()["recipe"]
-    said = _Warnings()
+    said = Warnings()
     with said, progress(epochs or recipe["epochs"], quiet=as_json) as watch:
         result = resume_run(run, observers=(watch,), epochs=epochs)
     said.show()
@@ -103,7 +94,7 @@ def _finish(run: Any, as_json: bool) -> None:
     if run.reason.failed:
         print(f"lamina: {run.reason.sentence}.", file=sys.stderr)
         if run.reason.name == "interrupted":
-            print(f"Go on with:  lamina resume {run.folder}", file=sys.stderr)
+            print(f"Continue with:  lamina resume {run.folder}", file=sys.stderr)
         raise typer.Exit(1)
     result = run.evaluate()
     from lamina.report.render import write_report
@@ -123,10 +114,10 @@ def _finish(run: Any, as_json: bool) -> None:
 
 def evaluate(
     run: RunPath,
-    again: Annotated[bool, typer.Option(help="Open the test split another time; the record then says so.")] = False,
+    again: Annotated[bool, Option("--again", help="Open the test split once more, and record it.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show how the network does on the test split, which is opened once."""
+    """Show how well a trained network does on the test split, which is opened only once."""
     from lamina.training.run import Run
 
     result = Run.load(run).evaluate(again=again)
@@ -141,21 +132,23 @@ def predict(
     run: RunPath,
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="INPUT...", help="Pictures, a folder of pictures, tables, texts, or files of texts."),
+        Argument(metavar="INPUT...", help="Pictures, folders of pictures, tables, texts, or files of texts."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write a CSV file instead of printing.")] = None,
-    top: Annotated[int, typer.Option(help="How many classes to show.")] = 5,
-    beams: Annotated[int, typer.Option(help="Translations: how many beginnings to keep.")] = 1,
-    length_penalty: Annotated[float, typer.Option(help="Translations: 0 favors short ones, 1 does not.")] = 1.0,
-    copy: Annotated[bool, typer.Option(help="Translations: copy unknown words of the text.")] = True,
-    prompt: Annotated[str | None, typer.Option(help="Language models: how the text begins.")] = None,
-    length: Annotated[int, typer.Option(help="Language models: how many characters to write.")] = 200,
-    temperature: Annotated[float, typer.Option(help="Language models: 0 for the most probable, 1 as learned.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Language models: choose among so many.")] = None,
-    seed: Annotated[int, typer.Option(help="Language models: which draw.")] = 0,
+    output: Annotated[Path | None, Option("-o", "--output", help="Write a CSV file instead of printing.")] = None,
+    top: Annotated[int, Option(help="Number of classes to show, the most probable first.")] = 5,
+    beams: Annotated[int, Option(help="Translation: number of beams in the search.")] = 1,
+    length_penalty: Annotated[float, Option(help="Translation: 0 favors short ones, 1 does not.")] = 1.0,
+    copy: Annotated[bool, Option(help="Translation: copy unknown words from the input.")] = True,
+    prompt: Annotated[str | None, Option(help="Language models: the beginning of the text.")] = None,
+    length: Annotated[int, Option(help="Language models: number of characters to write.")] = 200,
+    temperature: Annotated[
+        float, Option(help="Language models: 0 always takes the most probable character, 1 samples as learned.")
+    ] = 1.0,
+    top_k: Annotated[int | None, Option(help="Language models: draw from the K most probable; all by default.")] = None,
+    seed: Annotated[int, Option(help="Language models: random seed.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Predict with a trained network: pictures, rows of a table, texts, what comes next."""
+    """Predict with a trained network: label pictures, table rows or texts, translate, or continue a text."""
     from lamina.training.run import Run
 
     trained = Run.load(run)
@@ -212,22 +205,3 @@ def _plain(found: Any, top: int) -> list[dict[str, Any]]:
             for name, ranking in zip(found.names, found.top(top), strict=True)
         ]
     return [{"name": name, "outputs": row} for name, row in zip(found.names, found.values.tolist(), strict=True)]
-
-
-class _Warnings:
-    """Catch warnings about data and show each once, as a sentence."""
-
-    def __enter__(self) -> None:
-        self._catcher = warnings.catch_warnings(record=True)
-        self._caught = self._catcher.__enter__()
-        warnings.simplefilter("always", DataWarning)
-
-    def __exit__(self, *error: Any) -> None:
-        self._messages = list(
-            dict.fromkeys(str(w.message) for w in self._caught or () if issubclass(w.category, DataWarning))
-        )
-        self._catcher.__exit__(*error)
-
-    def show(self) -> None:
-        for message in self._messages:
-            print(f"note: {message}", file=sys.stderr)

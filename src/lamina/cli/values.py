@@ -23,7 +23,7 @@ def settings(words: list[str], option: str = "--set") -> dict[str, Any]:
 
 
 def parse(text: str) -> Any:
-    """Read one value; what is no number, list or truth value stays a text.
+    """Read one value; what is not a number, a list or a truth value stays a text.
 
     >>> parse("0.5"), parse("none"), parse("1,2"), parse("cosine")
     (0.5, None, (1, 2), 'cosine')

@@ -1,7 +1,6 @@
 """Classification with two and with many classes, on word counts and pictures of digits (§2.4 and §3 of the notes)."""
 
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import nn
@@ -13,7 +12,7 @@ from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.synthetic import spam, spam_logit
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, differences, experiment, mean_and_spread, summary
 from lamina.experiments.trained import Trained, train
 from lamina.functional.activations import probabilities
 from lamina.functional.losses import binary_cross_entropy, negative_log_likelihood
@@ -22,23 +21,9 @@ from lamina.functional.random import as_generator
 from lamina.training.recipe import Adam, Recipe
 
 
-@dataclass(frozen=True)
-class Digits:
-    """One set of pictures of digits, and how long and how well it is learned.
+class _Digits(NamedTuple):
+    """How pictures of digits are split and learned, the least accuracies, and by how much LeNet-5 is ahead at least."""
 
-    Args:
-        name: what `load` calls it.
-        ratios: its split; an official test set stays the test part.
-        epochs: passes through the training part.
-        learning_rate: Adam's step size.
-        batch_size: pictures a step.
-        fnn: the accuracy that 784-128-64-10 with ReLU reaches at least.
-        relu: the same of LeNet-5 with ReLU and max pooling.
-        sigmoid: the same of LeNet-5 with sigmoid and average pooling, as the notes draw it.
-        gain: how much more accurate LeNet-5 with ReLU is at least than the feedforward network, on average.
-    """
-
-    name: str
     ratios: tuple[int, int, int]
     epochs: int
     learning_rate: float
@@ -50,13 +35,13 @@ class Digits:
 
 
 SETS = {
-    "digits": Digits("digits", (4, 1, 1), 8, 3e-3, 32, 0.92, 0.94, 0.9, -0.015),
-    "mnist": Digits("mnist", (1, 0, 0), 5, 1e-3, 128, 0.97, 0.985, 0.963, 0.005),
+    "digits": _Digits((4, 1, 1), 8, 3e-3, 32, 0.92, 0.94, 0.9, -0.015),
+    "mnist": _Digits((1, 0, 0), 5, 1e-3, 128, 0.97, 0.985, 0.963, 0.005),
 }
 """The embedded digits, enlarged to 28 x 28, for quick runs; and MNIST, all 60,000 training pictures."""
 
 
-def digits(data: str, seed: int) -> tuple[Digits, Split]:
+def digits(data: str, seed: int) -> tuple[_Digits, Split]:
     """Give one of `SETS` and a split of it.
 
     >>> about, parts = digits("digits", seed=0)
@@ -64,23 +49,15 @@ def digits(data: str, seed: int) -> tuple[Digits, Split]:
     (8, 1199, 299)
     """
     about = SETS[data]
-    return about, load(about.name).split(seed=seed, ratios=about.ratios)  # type: ignore[attr-defined]
+    return about, load(data).split(seed=seed, ratios=about.ratios)  # type: ignore[attr-defined]
 
 
-def learn_digits(name: str, data: str, seed: int, **options: Any) -> tuple[Trained, Split]:
-    """Train an architecture for pictures of 28 x 28 and ten classes as `SETS` says.
-
-    Args:
-        name: of the architecture; "fnn" reads the pictures as vectors of 784 numbers.
-        data: a name of `SETS`.
-        seed: of the split, the weights and the order of the pictures.
-        options: of the architecture.
-    """
+def _learn_digits(name: str, data: str, seed: int, **options: Any) -> tuple[Trained, Split]:
+    """Train an architecture for pictures of 28 x 28 and ten classes as `SETS` says."""
     about, parts = digits(data, seed)
     shape = 784 if name == "fnn" else (1, 28, 28)
     network = build(name, inputs=shape, outputs=10, seed=seed, **options)
-    optimizer = Adam(about.learning_rate)
-    recipe = Recipe(optimizer=optimizer, epochs=about.epochs, batch_size=about.batch_size, seed=seed)
+    recipe = Recipe(Adam(about.learning_rate), epochs=about.epochs, batch_size=about.batch_size, seed=seed)
     return train(network, parts, recipe), parts
 
 
@@ -89,7 +66,7 @@ def _parameters(network: nn.Module) -> int:
 
 
 @experiment("N2.56")
-def several_classes(data: tuple[str, ...] = ("iris", "wine", "digits"), seeds: Seeds = 3) -> Result:
+def several_classes(data: tuple[str, ...] = ("iris", "wine", "digits"), seeds: range = range(3)) -> Result:
     r"""Look at the labels of data with three or more classes, and at two classes as the special case.
 
     Classes are numbered from 0. With two of them the softmax of the logits (0, z) is the sigmoid of z, and the negative
@@ -103,7 +80,6 @@ def several_classes(data: tuple[str, ...] = ("iris", "wine", "digits"), seeds: S
         data: names of sets with at least 3 classes.
         seeds: random logits.
     """
-    seeds = seed_range(seeds)
     rows = []
     for name in data:
         loaded = load(name)
@@ -120,14 +96,12 @@ def several_classes(data: tuple[str, ...] = ("iris", "wine", "digits"), seeds: S
     return Result(
         "labels of data with several classes",
         ("data", "examples", "classes", "first label", "last label", "labels", "two classes apart"),
-        tuple(rows),
-        (
-            Claim("there are at least 3 classes", all(row[2] >= 3 for row in rows)),
-            Claim("labels are 0, ..., n - 1, all of them present",
-                  all((row[3], row[4], row[5]) == (0, row[2] - 1, row[2]) for row in rows)),
-            Claim("two classes are the case n = 2: softmax and its loss are sigmoid and binary cross entropy, to 1e-12",
-                  all(row[6] < 1e-12 for row in rows)),
-        ),
+        rows,
+        Claim("there are at least 3 classes", all(row[2] >= 3 for row in rows)),
+        Claim("labels are 0, ..., n - 1, all of them present",
+              all((row[3], row[4], row[5]) == (0, row[2] - 1, row[2]) for row in rows)),
+        Claim("two classes are the case n = 2: softmax and its loss are sigmoid and binary cross entropy, to 1e-12",
+              all(row[6] < 1e-12 for row in rows)),
     )  # fmt: skip
 
 
@@ -161,21 +135,19 @@ def digit_pictures(data: str = "digits") -> Result:
     return Result(
         f"pictures of {data}",
         ("part", "pictures", "shape", "least", "largest", "gray values", "in the rarest class"),
-        tuple(rows),
-        (
-            Claim(f"there are {' + '.join(str(size) for size, _ in sizes)} pictures of {sizes[0][1]}",
-                  [(row[1], row[2]) for row in rows] == sizes),
-            Claim("values fill [0, 1], and there are more than black and white",
-                  all(row[3] == 0 and row[4] == 1 and row[5] > 2 for row in rows)),
-            Claim("there are ten classes, 0 to 9, each in every part",
-                  loaded.spec.classes == tuple("0123456789") and all(row[6] > 0 for row in rows)),
-            Claim("a network gets each of them as 784 numbers", tuple(prepared.shape) == (2, 784)),
-        ),
+        rows,
+        Claim(f"there are {' + '.join(str(size) for size, _ in sizes)} pictures of {sizes[0][1]}",
+              [(row[1], row[2]) for row in rows] == sizes),
+        Claim("values fill [0, 1], and there are more than black and white",
+              all(row[3] == 0 and row[4] == 1 and row[5] > 2 for row in rows)),
+        Claim("there are ten classes, 0 to 9, each in every part",
+              loaded.spec.classes == tuple("0123456789") and all(row[6] > 0 for row in rows)),
+        Claim("a network gets each of them as 784 numbers", tuple(prepared.shape) == (2, 784)),
     )  # fmt: skip
 
 
 @experiment("N2.63")
-def fnn_on_digits(seeds: Seeds = 3, data: str = "digits") -> Result:
+def fnn_on_digits(seeds: range = range(3), data: str = "digits") -> Result:
     r"""Train 784-128-64-10 with ReLU, softmax and negative log-likelihood on pictures of digits.
 
     The table is the confusion matrix of the test part, all seeds added: how often each digit (row) was taken for each.
@@ -188,10 +160,9 @@ def fnn_on_digits(seeds: Seeds = 3, data: str = "digits") -> Result:
         seeds: weights, order of the pictures and, where there is no official test part, splits.
         data: a name of `SETS`.
     """
-    seeds = seed_range(seeds)
     about, matrices, sums, parameters = SETS[data], [], [], 0
     for seed in seeds:
-        trained, parts = learn_digits("fnn", data, seed, hidden=(128, 64))
+        trained, parts = _learn_digits("fnn", data, seed, hidden=(128, 64))
         logits, labels = trained.outputs(parts.open_test())
         p, parameters = probabilities(logits.double()), _parameters(trained.network)
         sums.append((p.sum(1) - 1).abs().max().item())
@@ -207,20 +178,18 @@ def fnn_on_digits(seeds: Seeds = 3, data: str = "digits") -> Result:
     return Result(
         f"784-128-64-10 on {data}, {about.epochs} epochs of Adam, {len(seeds)} seeds: test pictures taken for",
         ("digit", *map(str, range(10)), "right", "spread"),
-        tuple(rows),
-        (
-            Claim.on_average("the test accuracy", whole, least=about.fnn),
-            Claim.often("every digit is recognized more often than taken for any other",
-                        [bool((m.diagonal() == m.amax(1)).all()) for m in matrices]),
-            Claim("probabilities sum to 1, to 1e-12", max(sums) < 1e-12),
-            Claim("the network has 109,386 parameters", parameters == 109_386),
-        ),
-        Plot("digit", ("right",), "bars", y_label="share of right answers"),
+        rows,
+        Claim.on_average("the test accuracy", whole, least=about.fnn),
+        Claim.often("every digit is recognized more often than taken for any other",
+                    [bool((m.diagonal() == m.amax(1)).all()) for m in matrices]),
+        Claim("probabilities sum to 1, to 1e-12", max(sums) < 1e-12),
+        Claim("the network has 109,386 parameters", parameters == 109_386),
+        plot=Plot("digit", ("right",), "bars", y_label="share of right answers"),
     )  # fmt: skip
 
 
 @experiment("N2.64")
-def spam_filter(seeds: Seeds = 3, count: int = 6000, epochs: int = 10) -> Result:
+def spam_filter(seeds: range = range(3), count: int = 6000, epochs: int = 10) -> Result:
     r"""Tell spam from other messages by word counts, with probabilities that can be trusted.
 
     The data are made up, so that the exact probability of spam is known; no model can be better on average. The
@@ -235,7 +204,6 @@ def spam_filter(seeds: Seeds = 3, count: int = 6000, epochs: int = 10) -> Result
         count: messages, of which a sixth is the test part.
         epochs: passes through the training part.
     """
-    seeds = seed_range(seeds)
     numbers: dict[str, list[tuple[float, ...]]] = {
         name: [] for name in ("always 'not spam'", "20-1", "20-16-1", "exact")
     }
@@ -261,22 +229,20 @@ def spam_filter(seeds: Seeds = 3, count: int = 6000, epochs: int = 10) -> Result
     losses = {name: [run[2] for run in runs] for name, runs in numbers.items()}
     ahead = {name: [run[0] - other[0] for run, other in zip(runs, numbers["always 'not spam'"], strict=True)]
              for name, runs in numbers.items()}  # fmt: skip
-    excess = {name: [a - b for a, b in zip(each, losses["exact"], strict=True)] for name, each in losses.items()}
+    excess = {name: differences(each, losses["exact"]) for name, each in losses.items()}
     models = ("20-1", "20-16-1")
     return Result(
         f"spam by word counts, {count} messages, {epochs} epochs of Adam, {len(seeds)} seeds: means on the test part",
         ("model", "accuracy", "spread", "AUC", "loss", "calibration error"),
-        tuple(rows),
-        (
-            *(Claim.on_average(f"the accuracy of {name}, less that of the most frequent class,", ahead[name], least=0.2)
-              for name in models),
-            *(Claim.on_average(f"the calibration error of {name}", [run[3] for run in numbers[name]], most=0.05)
-              for name in models),
-            *(Claim.on_average(f"the loss of {name}, less that of the exact probabilities,", excess[name], least=-0.005)
-              for name in models),
-            Claim.on_average("one neuron is enough here: the same difference for 20-1", excess["20-1"], most=0.03),
-        ),
-        Plot("model", ("accuracy", "AUC"), "bars", y_label="accuracy, AUC"),
+        rows,
+        *(Claim.on_average(f"the accuracy of {name}, less that of the most frequent class,", ahead[name], least=0.2)
+          for name in models),
+        *(Claim.on_average(f"the calibration error of {name}", [run[3] for run in numbers[name]], most=0.05)
+          for name in models),
+        *(Claim.on_average(f"the loss of {name}, less that of the exact probabilities,", excess[name], least=-0.005)
+          for name in models),
+        Claim.on_average("one neuron is enough here: the same difference for 20-1", excess["20-1"], most=0.03),
+        plot=Plot("model", ("accuracy", "AUC"), "bars", y_label="accuracy, AUC"),
     )  # fmt: skip
 
 
@@ -289,7 +255,7 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @experiment("N3.56")
-def lenet_against_fnn(seeds: Seeds = 2, data: str = "digits") -> Result:
+def lenet_against_fnn(seeds: range = range(2), data: str = "digits") -> Result:
     r"""Train LeNet-5 in two forms and a feedforward network on pictures of digits.
 
     LeNet-5 with ReLU and max pooling is ahead, with little more than half as many parameters. On the small embedded set
@@ -304,15 +270,14 @@ def lenet_against_fnn(seeds: Seeds = 2, data: str = "digits") -> Result:
         seeds: weights, order of the pictures and, where there is no official test part, splits.
         data: a name of `SETS`.
     """
-    seeds = seed_range(seeds)
     about, rows, runs = SETS[data], [], {}
     for title, (name, options) in NETWORKS.items():
         shares = []
         for seed in seeds:
-            trained, parts = learn_digits(name, data, seed, **options)
+            trained, parts = _learn_digits(name, data, seed, **options)
             shares.append(trained.accuracy(parts.open_test()))
         runs[title] = shares
-        rows.append((title, _parameters(trained.network), *mean_and_spread(shares), min(shares), max(shares)))
+        rows.append((title, _parameters(trained.network), *summary(shares)))
     least = dict(zip(NETWORKS, (about.fnn, about.relu, about.sigmoid), strict=True))
     fnn, relu, _ = runs.values()
     claims = [
@@ -321,7 +286,7 @@ def lenet_against_fnn(seeds: Seeds = 2, data: str = "digits") -> Result:
     claims.append(
         Claim("LeNet-5 has 61,706 parameters, the FNN 109,386", [r[1] for r in rows] == [109_386, 61_706, 61_706])
     )
-    gains = [a - b for a, b in zip(relu, fnn, strict=True)]
+    gains = differences(relu, fnn)
     claims.append(
         Claim.often("LeNet-5 with ReLU is more accurate than the FNN", [gain > 0 for gain in gains], rate=0.5)
     )
@@ -329,9 +294,9 @@ def lenet_against_fnn(seeds: Seeds = 2, data: str = "digits") -> Result:
     return Result(
         f"{data}, {about.epochs} epochs of Adam, {len(seeds)} seeds: test accuracy",
         ("network", "parameters", "accuracy", "spread", "least", "largest"),
-        tuple(rows),
-        tuple(claims),
-        Plot("network", ("accuracy",), "bars"),
+        rows,
+        *claims,
+        plot=Plot("network", ("accuracy",), "bars"),
     )
 
 
@@ -357,27 +322,21 @@ def picture_shapes() -> Result:
         ("LeNet-5", "lenet5", (3, 32, 32)),
         ("AlexNet", "alexnet", (3, 227, 227)),
     ):
-        shapes = layer_shapes(build(name, inputs=shape), torch.rand(1, *shape, generator=as_generator(0)))
+        shapes = _layer_shapes(build(name, inputs=shape), torch.rand(1, *shape, generator=as_generator(0)))
         rows.append((title, "x".join(map(str, shape)), " ".join(shapes)))
     gray, color, large = (tuple(row[2].split()) for row in rows)
     return Result(
         "shapes behind every convolution, pooling and dense layer",
         ("network", "picture", "shapes"),
-        tuple(rows),
-        (
-            Claim("LeNet-5 makes of 28 x 28 gray pixels the shapes of the notes", gray == LENET_SHAPES),
-            Claim("and of 32 x 32 RGB pixels, which it does not pad, the same", color == LENET_SHAPES),
-            Claim("AlexNet makes of 227 x 227 RGB pixels 55, 27, 13 and 6 pixels a side", large == ALEXNET_SHAPES),
-        ),
+        rows,
+        Claim("LeNet-5 makes of 28 x 28 gray pixels the shapes of the notes", gray == LENET_SHAPES),
+        Claim("and of 32 x 32 RGB pixels, which it does not pad, the same", color == LENET_SHAPES),
+        Claim("AlexNet makes of 227 x 227 RGB pixels 55, 27, 13 and 6 pixels a side", large == ALEXNET_SHAPES),
     )
 
 
-def layer_shapes(network: nn.Module, inputs: Tensor) -> list[str]:
-    """List the shapes behind all convolutions, poolings and dense layers of a network, in the order of their use.
-
-    >>> layer_shapes(build("lenet5"), torch.zeros(1, 1, 28, 28))[:2]
-    ['6x28x28', '6x14x14']
-    """
+def _layer_shapes(network: nn.Module, inputs: Tensor) -> list[str]:
+    """List the shapes behind all convolutions, poolings and dense layers of a network, in the order of their use."""
     found: list[str] = []
 
     def note(module: nn.Module, _: Any, outputs: Tensor) -> None:

@@ -4,20 +4,20 @@ import math
 from typing import cast
 
 import torch
-from torch import nn
 
 from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, adding, agreement
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.together import accuracies, cross_entropies, draws, squared_errors, train_members
 from lamina.layers.recurrent import Recurrent
 
+HIDDEN = 16
+"""The number n_h of components of a state."""
+
 
 @experiment("N5.28")
-def clipping_and_memory(
-    seeds: Seeds = 3, steps: int = 300, hidden: int = 16, length: int = 40, gap: int = 60, bound: float = 1.0
-) -> Result:
+def clipping_and_memory(seeds: range = range(3), steps: int = 300, length: int = 40, gap: int = 60) -> Result:
     r"""Train an RNN whose gradients explode and one whose gradients vanish, each with clipping and without.
 
     The first adds two marked numbers of a sequence with ReLU cells whose recurrent weights are twice an orthogonal
@@ -31,37 +31,21 @@ def clipping_and_memory(
     Args:
         seeds: starting points.
         steps: the number of updates.
-        hidden: the number n_h of components of a state.
         length: the number of steps of the first task.
         gap: how many words stand between noun and verb in the second.
-        bound: the largest norm of a gradient with clipping.
     """
-    seeds = seed_range(seeds)
-    bounds = torch.tensor([math.inf] * len(seeds) + [bound] * len(seeds))
+    bounds = torch.tensor([math.inf] * len(seeds) + [1.0] * len(seeds))
     g = torch.Generator().manual_seed(length + seeds.start)
-    wild = [_member(2, 1, hidden, "relu", 2.0, seed) for seed in seeds] * 2
-    exploding = train_members(
-        wild,
-        draws(adding, 64, length, seed=g),
-        squared_errors,
-        steps=steps,
-        learning_rate=0.01,
-        optimizer="sgd",
-        bound=bounds,
+    wild = [_member(2, 1, "relu", 2.0, seed) for seed in seeds] * 2
+    calm = [_member(3 + len(FILLERS), 2, "tanh", 0.5, seed) for seed in seeds] * 2
+    exploding, vanishing = (
+        train_members(members, draw, loss, steps=steps, learning_rate=rate, optimizer="sgd", bound=bounds)
+        for members, draw, loss, rate in (
+            (wild, draws(adding, 64, length, seed=g), squared_errors, 0.01),
+            (calm, draws(agreement, 64, gap, seed=g), cross_entropies, 0.1),
+        )
     )
-    calm = [_member(3 + len(FILLERS), 2, hidden, "tanh", 0.5, seed) for seed in seeds] * 2
-    vanishing = train_members(
-        calm,
-        draws(agreement, 64, gap, seed=g),
-        cross_entropies,
-        steps=steps,
-        learning_rate=0.1,
-        optimizer="sgd",
-        bound=bounds,
-    )
-    read, wanted = draws(agreement, 1000, gap, seed=g)()
-    with torch.no_grad():
-        right = accuracies(torch.stack([network(read) for network in vanishing.networks], 1), wanted).tolist()
+    right = vanishing.measure(accuracies, *draws(agreement, 1000, gap, seed=g)())
     rows, diverged = [], []
     for name, trial in (("exploding", exploding), ("vanishing", vanishing)):
         for place, clipped in enumerate((False, True)):
@@ -69,38 +53,30 @@ def clipping_and_memory(
             ends = losses[-max(steps // 10, 1) :].mean(0)
             diverged.append((~losses.isfinite().all(0)).tolist())
             rows.append((name, clipped, losses[0].mean().item(), *mean_and_spread(ends.tolist()), sum(diverged[-1])))
+    pairs = zip(vanishing.networks[: len(seeds)], vanishing.networks[len(seeds) :], strict=True)
     return Result(
-        f"losses of a plain RNN, n_h = {hidden}, {steps} gradient steps, {len(seeds)} seeds, clipped at {bound:g}",
+        f"losses of a plain RNN, n_h = {HIDDEN}, {steps} gradient steps, {len(seeds)} seeds, clipped at 1",
         ("gradients", "clipped", "start", "end", "spread", "diverged"),
-        tuple(rows),
-        (
-            Claim.often("exploding gradients without clipping make the run diverge", diverged[0], rate=0.75),
-            Claim.often("exploding gradients with clipping do not", [not bad for bad in diverged[1]]),
-            Claim.on_average("vanishing gradients, nothing is learned: the accuracy without clipping",
-                             right[: len(seeds)], least=0.4, most=0.6),
-            Claim.on_average("the same with clipping", right[len(seeds) :], least=0.4, most=0.6),
-            Claim("vanishing: clipping changes no weight, no gradient is that long",
-                  all(map(_same, vanishing.networks[:len(seeds)], vanishing.networks[len(seeds):]))),
-        ),
-        Plot("gradients", ("start", "end"), "bars", y_label="loss"),
+        rows,
+        Claim.often("exploding gradients without clipping make the run diverge", diverged[0], rate=0.75),
+        Claim.often("exploding gradients with clipping do not", [not bad for bad in diverged[1]]),
+        Claim.on_average("vanishing gradients, nothing is learned: the accuracy without clipping",
+                         right[: len(seeds)], least=0.4, most=0.6),
+        Claim.on_average("the same with clipping", right[len(seeds) :], least=0.4, most=0.6),
+        Claim("vanishing: clipping changes no weight, no gradient is that long",
+              all(torch.equal(p, q) for one, other in pairs
+                  for p, q in zip(one.parameters(), other.parameters(), strict=True))),
+        plot=Plot("gradients", ("start", "end"), "bars", y_label="loss"),
     )  # fmt: skip
 
 
-def _member(inputs: int, outputs: int, hidden: int, activation: str, factor: float, seed: int) -> ManyToOne:
+def _member(inputs: int, outputs: int, activation: str, factor: float, seed: int) -> ManyToOne:
     """Make a plain network whose recurrent weights are an orthogonal matrix times a factor."""
-    network = ManyToOne(
-        ManyToOneConfig(
-            inputs, outputs, hidden=hidden, cell="rnn", embedding=None if inputs == 2 else "one-hot", output_bias=True
-        ),
-        seed=seed,
-    )
-    network.recurrent = Recurrent("rnn", inputs, hidden, activation=activation, seed=seed)
+    embedding = None if inputs == 2 else "one-hot"
+    config = ManyToOneConfig(inputs, outputs, hidden=HIDDEN, cell="rnn", embedding=embedding, output_bias=True)
+    network = ManyToOne(config, seed=seed)
+    network.recurrent = Recurrent("rnn", inputs, HIDDEN, activation=activation, seed=seed)
     with torch.no_grad():
-        orthogonal, _ = torch.linalg.qr(torch.randn(hidden, hidden, generator=torch.Generator().manual_seed(seed)))
-        cast(Tensor, network.recurrent.cells[0].weight)[:, :hidden] = factor * orthogonal
+        orthogonal, _ = torch.linalg.qr(torch.randn(HIDDEN, HIDDEN, generator=torch.Generator().manual_seed(seed)))
+        cast(Tensor, network.recurrent.cells[0].weight)[:, :HIDDEN] = factor * orthogonal
     return network
-
-
-def _same(one: nn.Module, other: nn.Module) -> bool:
-    """Say whether two networks have the same weights, to the last bit."""
-    return all(torch.equal(p, q) for p, q in zip(one.parameters(), other.parameters(), strict=True))

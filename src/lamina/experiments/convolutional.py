@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from lamina._types import Float, Tensor
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread, quotients, summary
 from lamina.experiments.together import squared_errors, train_members
 from lamina.functional.convolution import correlation
 from lamina.functional.normalization import local_response_norm
@@ -35,7 +35,9 @@ SHIFTED = {2: 1.0, 4: 0.95, 7: 0.8, 14: 0.6}
 
 
 @experiment("N3.05", "N3.47")
-def shift_sensitivity(seeds: Seeds = 20, windows: tuple[int, ...] = (1, 2, 4, 7, 14, 28), shift: int = 1) -> Result:
+def shift_sensitivity(
+    seeds: range = range(20), windows: tuple[int, ...] = (1, 2, 4, 7, 14, 28), shift: int = 1
+) -> Result:
     r"""Shift a picture by a pixel and see how much its features change, before and after pooling.
 
     The change is $\sum|\hat Y' - \hat Y| / \sum|\hat Y|$ for the features of a smooth picture of 28 x 28 pixels and of
@@ -50,7 +52,6 @@ def shift_sensitivity(seeds: Seeds = 20, windows: tuple[int, ...] = (1, 2, 4, 7,
         windows: sides m of the windows of max pooling, with stride m; 1 first.
         shift: by how many pixels.
     """
-    seeds = seed_range(seeds)
     changes: dict[int, list[float]] = {m: [] for m in windows}
     apart = 0.0
     for seed in seeds:
@@ -62,27 +63,25 @@ def shift_sensitivity(seeds: Seeds = 20, windows: tuple[int, ...] = (1, 2, 4, 7,
         for m in windows:
             a, b = (max_pool(features, m) for features in (before, after))
             changes[m].append(((b - a).abs().sum() / a.abs().sum()).item())
-    rows = tuple((m, *mean_and_spread(each), min(each), max(each), apart) for m, each in changes.items())
+    rows = tuple((m, *summary(each), apart) for m, each in changes.items())
     whole = [row for row in rows if row[0] == 28]
     return Result(
         f"features of a picture shifted by {shift} pixel, max pooling in windows of m x m, {len(seeds)} pictures",
         ("m", "change", "spread", "least", "largest", "features apart"),
         rows,
-        (
-            Claim("a convolution commutes with the shift", apart < 1e-12),
-            *(
-                Claim.on_average(
-                    f"the larger the window, the less features change: the change with m = {n}, divided by that "
-                    "without pooling,",
-                    [b / a for a, b in zip(changes[windows[0]], changes[n], strict=True)],
-                    most=bound,
-                )
-                for n, bound in SHIFTED.items()
-                if n in windows
-            ),
-            Claim("with one window for all they do not change at all", all(row[4] < 1e-12 for row in whole)),
+        Claim("a convolution commutes with the shift", apart < 1e-12),
+        *(
+            Claim.on_average(
+                f"the larger the window, the less features change: the change with m = {n}, divided by that "
+                "without pooling,",
+                quotients(changes[n], changes[windows[0]]),
+                most=bound,
+            )
+            for n, bound in SHIFTED.items()
+            if n in windows
         ),
-        Plot("m", ("change",), log_x=True, y_label="relative change"),
+        Claim("with one window for all they do not change at all", all(row[4] < 1e-12 for row in whole)),
+        plot=Plot("m", ("change",), log_x=True, y_label="relative change"),
     )
 
 
@@ -101,8 +100,8 @@ def bars_and_disk(size: int = 64) -> Float[Tensor, "1 1 height width"]:
 
 
 @experiment("N3.43", "N3.44")
-def blur(seeds: Seeds = 10, windows: tuple[int, ...] = (1, 3, 5, 7, 9), size: int = 64) -> Result:
-    r"""Blur pictures by the mean over m x m pixels with stride 1, the size kept by a frame of zeros.
+def blur(seeds: range = range(10), windows: tuple[int, ...] = (1, 3, 5, 7, 9), size: int = 64) -> Result:
+    r"""Blur pictures by averaging m x m pixels with stride 1; a frame of zeros keeps the size.
 
     Of white noise the mean of m² pixels keeps a share of about 1/m² of the variance, where no border is near. "edges"
     is what is left of the jumps between neighbors in a test picture. The frame enters at the border: a picture of
@@ -119,7 +118,6 @@ def blur(seeds: Seeds = 10, windows: tuple[int, ...] = (1, 3, 5, 7, 9), size: in
     >>> blur(seeds=1, windows=(5,)).column("corner")
     [0.36]
     """
-    seeds = seed_range(seeds)
     test, one = bars_and_disk(size), torch.ones(1, 1, size, size, dtype=F64)
     rows: list[tuple[Any, ...]] = []
     left = {}
@@ -136,16 +134,13 @@ def blur(seeds: Seeds = 10, windows: tuple[int, ...] = (1, 3, 5, 7, 9), size: in
     return Result(
         f"average pooling, stride 1, padding m // 2, {size} x {size} pixels, {len(seeds)} pictures of noise",
         ("m", "variance left", "spread", "1/m^2", "edges", "corner", "edge", "inside"),
-        tuple(rows),
-        (
-            *(Claim.on_average(f"the share of the variance of noise that is left, times m^2, for m = {m}",
-                               each, least=0.8, most=1.2) for m, each in left.items()),
-            Claim("edges are softened the more the larger the window",
-                  all(a[4] > b[4] for a, b in pairwise(rows))),
-            Claim("a constant picture with m = 5: corner 0.36, edge 0.6, inside 1",
-                  all(row[5:] == (0.36, 0.6, 1.0) for row in five)),
-        ),
-        Plot("m", ("variance left", "edges"), log_y=True, y_label="share left"),
+        rows,
+        *(Claim.on_average(f"the share of the variance of noise that is left, times m^2, for m = {m}",
+                           each, least=0.8, most=1.2) for m, each in left.items()),
+        Claim("edges are softened the more the larger the window", all(a[4] > b[4] for a, b in pairwise(rows))),
+        Claim("a constant picture with m = 5: corner 0.36, edge 0.6, inside 1",
+              all(row[5:] == (0.36, 0.6, 1.0) for row in five)),
+        plot=Plot("m", ("variance left", "edges"), log_y=True, y_label="share left"),
     )  # fmt: skip
 
 
@@ -163,7 +158,7 @@ def _two_layers(true: bool, seed: int) -> nn.Sequential:
 
 
 @experiment("N3.20")
-def mirrored_kernels(seeds: Seeds = 3, steps: int = 100, learning_rate: float = 0.02) -> Result:
+def mirrored_kernels(seeds: range = range(3), steps: int = 100) -> Result:
     r"""Train with convolutions and with cross-correlations, from kernels that mirror each other.
 
     Both networks have two layers and learn random targets by Adam. A convolution with K is a cross-correlation with K
@@ -174,16 +169,14 @@ def mirrored_kernels(seeds: Seeds = 3, steps: int = 100, learning_rate: float = 
     Args:
         seeds: kernels, pictures and targets.
         steps: updates.
-        learning_rate: of Adam.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     for seed in seeds:
         g = as_generator(1000 + seed)
         u, s = torch.randn(8, 2, 6, 6, generator=g, dtype=F64), torch.randn(8, 2, 3, 3, generator=g, dtype=F64)
         trials = [
             train_members([_two_layers(true, seed)], repeat((u, s)).__next__, squared_errors, steps=steps,
-                          learning_rate=learning_rate, bound=None)
+                          learning_rate=0.02, bound=None)
             for true in (True, False)
         ]  # fmt: skip
         networks = [trial.networks[0] for trial in trials]
@@ -196,14 +189,12 @@ def mirrored_kernels(seeds: Seeds = 3, steps: int = 100, learning_rate: float = 
     return Result(
         f"convolution and cross-correlation trained from mirrored kernels, {steps} Adam steps",
         ("seed", "first loss", "convolution", "correlation", "losses apart", "from mirrored", "from equal"),
-        tuple(rows),
-        (
-            Claim("both learn, and their losses are equal in every step, to 1e-9",
-                  all(row[2] < 0.9 * row[1] and row[4] < 1e-9 for row in rows)),
-            Claim("the learned kernels mirror each other, to 1e-9, and are not equal",
-                  all(row[5] < 1e-9 and row[6] > 0.1 for row in rows)),
-        ),
-        Plot("seed", ("convolution", "correlation"), "bars", y_label="last loss"),
+        rows,
+        Claim("both learn, and their losses are equal in every step, to 1e-9",
+              all(row[2] < 0.9 * row[1] and row[4] < 1e-9 for row in rows)),
+        Claim("the learned kernels mirror each other, to 1e-9, and are not equal",
+              all(row[5] < 1e-9 and row[6] > 0.1 for row in rows)),
+        plot=Plot("seed", ("convolution", "correlation"), "bars", y_label="last loss"),
     )  # fmt: skip
 
 
@@ -235,13 +226,10 @@ def response_sizes(activities: tuple[float, ...] = (1.0, 10.0, 100.0, 1000.0)) -
     return Result(
         "an activity after local response normalization with AlexNet's constants",
         ("before", "after", "among equals", "factor"),
-        tuple(rows),
-        (
-            Claim("1, 10, 100, 1000 become 0.595, 5.92, 43.9, 31.2",
-                  all(abs(row[1] / known[row[0]] - 1) < 2e-3 for row in rows if row[0] in known)),
-            Claim("the larger the activity, the smaller the factor",
-                  all(a[3] > b[3] for a, b in pairwise(rows))),
-            Claim("active neighbors weaken it further", all(row[2] < row[1] for row in rows)),
-        ),
-        Plot("before", ("after", "among equals"), log_x=True, log_y=True, y_label="activity after"),
+        rows,
+        Claim("1, 10, 100, 1000 become 0.595, 5.92, 43.9, 31.2",
+              all(abs(row[1] / known[row[0]] - 1) < 2e-3 for row in rows if row[0] in known)),
+        Claim("the larger the activity, the smaller the factor", all(a[3] > b[3] for a, b in pairwise(rows))),
+        Claim("active neighbors weaken it further", all(row[2] < row[1] for row in rows)),
+        plot=Plot("before", ("after", "among equals"), log_x=True, log_y=True, y_label="activity after"),
     )  # fmt: skip

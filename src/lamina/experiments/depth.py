@@ -28,12 +28,13 @@ from lamina.experiments.result import (
     Claim,
     Plot,
     Result,
-    Seeds,
+    differences,
     experiment,
     geometric_mean,
     mean_and_spread,
+    quotients,
     ratios_of_pairs,
-    seed_range,
+    summary,
 )
 from lamina.experiments.together import train_together
 from lamina.experiments.trained import parts, train
@@ -53,7 +54,7 @@ def wave(inputs: Float[Tensor, "batch 1"]) -> Float[Tensor, "batch 1"]:
 
 @experiment("N2.16")
 def widening(
-    seeds: Seeds = 5, widths: tuple[int, ...] = (4, 8, 16, 32, 64, 128), tolerance: float = 1e-3, gain: float = 20.0
+    seeds: range = range(5), widths: tuple[int, ...] = (4, 8, 16, 32, 64, 128), tolerance: float = 1e-3
 ) -> Result:
     r"""Take one hidden layer and widen it until the largest error is small enough: the notes' first approach.
 
@@ -67,46 +68,33 @@ def widening(
         seeds: random hidden layers for each width.
         widths: numbers of hidden units, increasing.
         tolerance: the largest error wanted.
-        gain: how steep the hidden units are.
     """
-    seeds = seed_range(seeds)
-    curves = [approximation_errors(wave, widths, gain=gain, seed=seed) for seed in seeds]
-    errors = [
-        math.exp(mean_and_spread([math.log(error) for error in column])[0]) for column in zip(*curves, strict=True)
-    ]
-    rows = tuple(
-        (width, error, min(column), max(column))
-        for width, error, column in zip(widths, errors, zip(*curves, strict=True), strict=True)
-    )
+    curves = [approximation_errors(wave, widths, gain=20.0, seed=seed) for seed in seeds]
+    columns = zip(*curves, strict=True)
+    rows = [(n, geometric_mean(each), min(each), max(each)) for n, each in zip(widths, columns, strict=True)]
     return Result(
         f"largest error on [0, 1] of one hidden sigmoid layer, {len(seeds)} random layers each",
         ("width", "error", "least", "largest"),
         rows,
-        (
-            Claim.often(
-                "the error falls with every widening",
-                [all(b < a for a, b in pairwise(each)) for each in curves],
-                rate=0.7,
-            ),
-            Claim.often(
-                f"a width exists at which the error is at most {tolerance:g}, the last one",
-                [each[-1] <= tolerance for each in curves],
-            ),
-            Claim.often("a few units are not enough", [each[0] > tolerance for each in curves]),
-            Claim.on_average(
-                "log10 of the error at the last width, divided by that at the first,",
-                [math.log10(each[-1] / each[0]) for each in curves],
-                most=-8.0,
-            ),
+        Claim.often(
+            "the error falls with every widening", [all(b < a for a, b in pairwise(each)) for each in curves], rate=0.7
         ),
-        Plot("width", ("error", "least", "largest"), log_x=True, log_y=True, y_label="largest error"),
+        Claim.often(
+            f"a width exists at which the error is at most {tolerance:g}, the last one",
+            [each[-1] <= tolerance for each in curves],
+        ),
+        Claim.often("a few units are not enough", [each[0] > tolerance for each in curves]),
+        Claim.on_average(
+            "log10 of the error at the last width, divided by that at the first,",
+            [math.log10(each[-1] / each[0]) for each in curves],
+            most=-8.0,
+        ),
+        plot=Plot("width", ("error", "least", "largest"), log_x=True, log_y=True, y_label="largest error"),
     )
 
 
 @experiment("N2.17")
-def existence_only(
-    seeds: Seeds = 5, width: int = 64, steps: int = 500, points: tuple[int, int] = (10, 200), noise: float = 0.5
-) -> Result:
+def existence_only(seeds: range = range(5), width: int = 64, steps: int = 500) -> Result:
     r"""Compare weights that are known to be good with those that training finds, and fit too few noisy points.
 
     The first two rows approximate `wave` with one hidden tanh layer: the output weights by least squares, or all
@@ -120,17 +108,14 @@ def existence_only(
         seeds: starting points and, in the last rows, noise.
         width: the number of hidden units.
         steps: Adam steps with all points.
-        points: how many noisy points are few and how many are many.
-        noise: the standard deviation of the noise.
     """
-    seeds = seed_range(seeds)
     u = torch.linspace(0, 1, 200, dtype=torch.float64)[:, None]
     built = [_rms(approximate(u, wave(u), width, activation="tanh", seed=seed), u, wave(u)) for seed in seeds]
     grid, values, sine = (t.float().expand(len(seeds), -1, 1) for t in (2 * u - 1, wave(u), torch.sin(2 * math.pi * u)))
     found = _errors(_fitted(width, steps, grid, values, seeds), grid, values)
     errors, own = {"given weights": built, "weights found": found}, []  # own: the errors of the sine itself
-    for count in points:
-        noisy = [curve(count, noise, seed=seed) for seed in seeds]
+    for count in (10, 200):
+        noisy = [curve(count, 0.5, seed=seed) for seed in seeds]
         there = torch.stack([2 * data.inputs.float() - 1 for data in noisy])
         seen = torch.stack([data.targets.float()[:, None] for data in noisy])
         networks = _fitted(width, steps, there, seen, seeds)
@@ -141,31 +126,29 @@ def existence_only(
         )
     few, wrong, _, better = list(errors.values())[2:]
     return Result(
-        f"1-{width}-1 tanh, {len(seeds)} seeds, {steps} Adam steps, noise {noise:g}: root mean square errors",
+        f"1-{width}-1 tanh, {len(seeds)} seeds, {steps} Adam steps, noise 0.5: root mean square errors",
         ("fit", "error", "spread", "least", "largest"),
-        tuple((name, *mean_and_spread(each), min(each), max(each)) for name, each in errors.items()),
-        (
-            Claim.on_average(
-                "good weights exist: log10 of the error of weights found, divided by that of weights given,",
-                [math.log10(a / b) for a, b in zip(found, built, strict=True)],
-                least=3.0,
-            ),
-            Claim.on_average(
-                "training ends in different places: the larger error of two runs, divided by the smaller,",
-                ratios_of_pairs(found),
-                least=1.05,
-            ),
-            Claim.on_average(
-                "the network fits the noise of few points: its error there, divided by that of the sine itself,",
-                [a / b for a, b in zip(few, own[0], strict=True)],
-                most=0.9,
-            ),
-            Claim.often(
-                "it is the wrong function: its error elsewhere is more than twice that with many points",
-                [a > 2 * b for a, b in zip(wrong, better, strict=True)],
-            ),
+        ((name, *summary(each)) for name, each in errors.items()),
+        Claim.on_average(
+            "good weights exist: log10 of the error of weights found, divided by that of weights given,",
+            [math.log10(a / b) for a, b in zip(found, built, strict=True)],
+            least=3.0,
         ),
-        Plot("fit", ("error",), "bars", log_y=True),
+        Claim.on_average(
+            "training ends in different places: the larger error of two runs, divided by the smaller,",
+            ratios_of_pairs(found),
+            least=1.05,
+        ),
+        Claim.on_average(
+            "the network fits the noise of few points: its error there, divided by that of the sine itself,",
+            quotients(few, own[0]),
+            most=0.9,
+        ),
+        Claim.often(
+            "it is the wrong function: its error elsewhere is more than twice that with many points",
+            [a > 2 * b for a, b in zip(wrong, better, strict=True)],
+        ),
+        plot=Plot("fit", ("error",), "bars", log_y=True),
     )
 
 
@@ -187,7 +170,7 @@ def _rms(network: nn.Module, inputs: Tensor, targets: Tensor) -> float:
 
 @experiment("N2.18")
 def parity_sizes(bits: tuple[int, ...] = (2, 4, 8)) -> Result:
-    r"""Count the units that the parity of n bits takes with one hidden layer and with a tree of XOR networks.
+    r"""Count the units that the parity of n bits needs with one hidden layer and with a tree of XOR networks.
 
     The shallow network has one hidden unit for each odd input, $2^{n-1}$ of them; the tree has $3(n-1)$ units, the
     outputs of its XOR networks among them, in $2\log_2 n$ layers. Both are tried on all $2^n$ inputs.
@@ -212,20 +195,18 @@ def parity_sizes(bits: tuple[int, ...] = (2, 4, 8)) -> Result:
     return Result(
         "parity of n bits: units with one hidden layer and in a tree of XOR networks",
         ("n", "inputs", "hidden units", "right", "units of the tree", "its layers", "right in the tree"),
-        tuple(rows),
-        (
-            Claim("both networks are right on every input", all(row[1] == row[3] == row[6] for row in rows)),
-            Claim("one hidden layer takes 2^(n-1) units, one for each odd input",
-                  all(row[2] == 2 ** (row[0] - 1) for row in rows)),
-            Claim("the tree takes 3(n-1) units in 2 log2(n) layers",
-                  all((row[4], row[5]) == (3 * (row[0] - 1), 2 * int(math.log2(row[0]))) for row in rows)),
-        ),
-        Plot("n", ("hidden units", "units of the tree"), log_x=True, log_y=True, y_label="units"),
+        rows,
+        Claim("both networks are right on every input", all(row[1] == row[3] == row[6] for row in rows)),
+        Claim("one hidden layer takes 2^(n-1) units, one for each odd input",
+              all(row[2] == 2 ** (row[0] - 1) for row in rows)),
+        Claim("the tree takes 3(n-1) units in 2 log2(n) layers",
+              all((row[4], row[5]) == (3 * (row[0] - 1), 2 * int(math.log2(row[0]))) for row in rows)),
+        plot=Plot("n", ("hidden units", "units of the tree"), log_x=True, log_y=True, y_label="units"),
     )  # fmt: skip
 
 
 @experiment("N2.19")
-def linear_piece_counts(layers: tuple[int, ...] = (1, 2, 3, 4, 5, 6), seeds: Seeds = 3) -> Result:
+def linear_piece_counts(layers: tuple[int, ...] = (1, 2, 3, 4, 5, 6), seeds: range = range(3)) -> Result:
     r"""Count the linear pieces of k ReLU layers of width 2 that iterate the tent map, and those of one hidden layer.
 
     One hidden ReLU layer of width w has at most w + 1 pieces, so that it needs $2^k - 1$ units for the $2^k$ pieces;
@@ -241,7 +222,6 @@ def linear_piece_counts(layers: tuple[int, ...] = (1, 2, 3, 4, 5, 6), seeds: See
     >>> linear_piece_counts((5,)).check().rows
     ((5, 10, 32, 11, 32, 32),)
     """
-    seeds = seed_range(seeds)
     rows = []
     for k in layers:
         random = [
@@ -257,23 +237,18 @@ def linear_piece_counts(layers: tuple[int, ...] = (1, 2, 3, 4, 5, 6), seeds: See
     return Result(
         "linear pieces on [0, 1]",
         ("k", "units", "pieces of k layers", "most in a random layer", "units of a layer that does it", "its pieces"),
-        tuple(rows),
-        (
-            Claim("k layers of width 2 have 2^k pieces", all(row[2] == 2 ** row[0] for row in rows)),
-            Claim("one layer with as many units w has at most w + 1", all(row[3] <= row[1] + 1 for row in rows)),
-            Claim("one layer that does the same has between 2^k - 1 and 2^k units",
-                  all(2 ** row[0] - 1 <= row[4] <= 2 ** row[0] and row[5] == row[2] for row in rows)),
-        ),
-        Plot("k", ("pieces of k layers", "most in a random layer"), log_y=True, y_label="linear pieces"),
+        rows,
+        Claim("k layers of width 2 have 2^k pieces", all(row[2] == 2 ** row[0] for row in rows)),
+        Claim("one layer with as many units w has at most w + 1", all(row[3] <= row[1] + 1 for row in rows)),
+        Claim("one layer that does the same has between 2^k - 1 and 2^k units",
+              all(2 ** row[0] - 1 <= row[4] <= 2 ** row[0] and row[5] == row[2] for row in rows)),
+        plot=Plot("k", ("pieces of k layers", "most in a random layer"), log_y=True, y_label="linear pieces"),
     )  # fmt: skip
 
 
 @experiment("N2.20")
 def composition(
-    seeds: Seeds = 4,
-    iterations: int = 3,
-    steps: int = 600,
-    hidden: tuple[tuple[int, ...], ...] = ((197,), (16, 16, 16)),
+    seeds: range = range(4), steps: int = 600, hidden: tuple[tuple[int, ...], ...] = ((197,), (16, 16, 16))
 ) -> Result:
     r"""Fit the tent map, iterated, with one hidden layer and with several of the same number of parameters.
 
@@ -284,12 +259,10 @@ def composition(
 
     Args:
         seeds: starting points.
-        iterations: how often the map is applied.
         steps: updates with all points.
         hidden: the hidden widths of the shallow and of the deep network.
     """
-    seeds = seed_range(seeds)
-    given = tent_map(iterations)
+    given = tent_map(3)
     u = torch.linspace(0, 1, 257)[:, None]
     elsewhere = torch.rand(1000, 1, generator=torch.Generator().manual_seed(seeds.start))
     with torch.no_grad():
@@ -305,32 +278,28 @@ def composition(
             ("-".join(map(str, (1, *widths, 1))), parameter_count((1, *widths, 1)), *mean_and_spread(errors[-1]))
         )
     exact = 2 * _rms(given, elsewhere, (truth + 1) / 2)
-    rows.append((f"given, {iterations} layers of 2", parameter_count(given.config.widths), exact, 0.0))
+    rows.append(("given, 3 layers of 2", parameter_count(given.config.widths), exact, 0.0))
     shallow, deep = errors
     return Result(
-        f"the tent map iterated {iterations} times, ReLU, {steps} Adam steps, {len(seeds)} seeds: rms errors",
+        f"the tent map iterated 3 times, ReLU, {steps} Adam steps, {len(seeds)} seeds: rms errors",
         ("network", "parameters", "error", "spread"),
-        tuple(rows),
-        (
-            Claim("the two have the same number of parameters, to 1 %", abs(rows[0][1] / rows[1][1] - 1) < 0.01),
-            Claim.often("the deep one is better", [b < a for a, b in zip(shallow, deep, strict=True)]),
-            Claim.often(
-                "the deep one is better by a factor of 3",
-                [3 * b < a for a, b in zip(shallow, deep, strict=True)],
-                rate=0.3,
-            ),
-            Claim(
-                "a composition of layers is the map itself, with far fewer parameters",
-                exact < 1e-6 and 10 * rows[2][1] < rows[1][1],
-            ),
+        rows,
+        Claim("the two have the same number of parameters, to 1 %", abs(rows[0][1] / rows[1][1] - 1) < 0.01),
+        Claim.often("the deep one is better", [b < a for a, b in zip(shallow, deep, strict=True)]),
+        Claim.often(
+            "the deep one is better by a factor of 3", [3 * b < a for a, b in zip(shallow, deep, strict=True)], rate=0.3
         ),
-        Plot("network", ("error",), "bars"),
+        Claim(
+            "a composition of layers is the map itself, with far fewer parameters",
+            exact < 1e-6 and 10 * rows[2][1] < rows[1][1],
+        ),
+        plot=Plot("network", ("error",), "bars"),
     )
 
 
 @experiment("N2.21")
 def deep_and_shallow(
-    seeds: Seeds = 3,
+    seeds: range = range(3),
     epochs: int = 15,
     deep: tuple[int, ...] = (32, 32, 32),
     data: tuple[str, ...] = ("digits", "breast-cancer"),
@@ -348,7 +317,6 @@ def deep_and_shallow(
         deep: the hidden widths of the deep network; the shallow one gets the width nearest in parameters.
         data: names of data sets.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     ahead = {}
     for name in data:
@@ -359,7 +327,7 @@ def deep_and_shallow(
         for hidden in ((width,), deep):
             shares, majority = zip(*(_test_accuracy(name, hidden, epochs, seed) for seed in seeds), strict=True)
             widths = (n_in, *hidden, n_out)
-            ahead[name, len(hidden)] = [a - b for a, b in zip(shares, majority, strict=True)]
+            ahead[name, len(hidden)] = differences(shares, majority)
             rows.append(
                 (name, "-".join(map(str, widths)), parameter_count(widths), *mean_and_spread(shares), majority[0])
             )
@@ -367,14 +335,12 @@ def deep_and_shallow(
     return Result(
         f"test accuracy of one hidden layer and of {len(deep)}, ReLU, {epochs} epochs of Adam, {len(seeds)} seeds",
         ("data", "network", "parameters", "accuracy", "spread", "most frequent class"),
-        tuple(rows),
-        (
-            Claim("budgets are equal to 2 %", all(abs(a[2] / b[2] - 1) < 0.02 for a, b in pairs)),
-            *(Claim.on_average(f"every network learns: with {layers} hidden layer{'s'[: layers > 1]} the accuracy on "
-                               f"{name}, less that of the most frequent class,", each, least=0.2)
-              for (name, layers), each in ahead.items()),
-        ),
-        Plot("network", ("accuracy",), "bars", by=("data",)),
+        rows,
+        Claim("budgets are equal to 2 %", all(abs(a[2] / b[2] - 1) < 0.02 for a, b in pairs)),
+        *(Claim.on_average(f"every network learns: with {layers} hidden layer{'s'[: layers > 1]} the accuracy on "
+                           f"{name}, less that of the most frequent class,", each, least=0.2)
+          for (name, layers), each in ahead.items()),
+        plot=Plot("network", ("accuracy",), "bars", by=("data",)),
     )  # fmt: skip
 
 
@@ -400,7 +366,7 @@ STARTS = (
 
 @experiment("N2.25")
 def deep_training(
-    seeds: Seeds = 3,
+    seeds: range = range(3),
     count: int = 128,
     steps: int = 200,
     starts: tuple[tuple[int, str, str, float], ...] = STARTS,
@@ -421,7 +387,6 @@ def deep_training(
         starts: what is compared: a network that is not deep, a deep one that does not learn, and deep ones that do.
         least: the accuracy that is expected of those.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     shares, logs = [], []
     for depth, name, rule, scale in starts:
@@ -433,24 +398,20 @@ def deep_training(
         found, ratios = learn_moons(networks, count, steps, seeds)
         shares.append(found)
         logs.append([math.log10(ratio) for ratio in ratios])
-        rows.append(
-            (depth, name, f"{rule} {scale:g}", geometric_mean(ratios), *mean_and_spread(found), min(found), max(found))
-        )
+        rows.append((depth, name, f"{rule} {scale:g}", geometric_mean(ratios), *summary(found)))
     flat, sigmoid, *others = shares
     return Result(
         f"two moons, width 32, {steps} Adam steps with {count} points, {len(seeds)} seeds",
         ("L", "activation", "start", "gradient", "accuracy", "spread", "least", "largest"),
-        tuple(rows),
-        (
-            Claim.on_average(f"{_named(rows[0])} learns something: its accuracy", flat, least=0.8, most=0.95),
-            Claim.on_average(f"{_named(rows[1])} stays at chance: its accuracy", sigmoid, least=0.4, most=0.6),
-            *(Claim.on_average(f"{_named(row)} learns the task: its accuracy", share, least=least)
-              for row, share in zip(rows[2:], others, strict=True)),
-            *(Claim.on_average(f"{_named(row)}: log10 of the gradient of the first layer, divided by that of the last,",
-                               log, **({"most": -9.0} if row is rows[1] else {"least": -2.0}))
-              for row, log in zip(rows, logs, strict=True)),
-        ),
-        Plot("activation", ("accuracy",), "bars", by=("L",)),
+        rows,
+        Claim.on_average(f"{_named(rows[0])} learns something: its accuracy", flat, least=0.8, most=0.95),
+        Claim.on_average(f"{_named(rows[1])} stays at chance: its accuracy", sigmoid, least=0.4, most=0.6),
+        *(Claim.on_average(f"{_named(row)} learns the task: its accuracy", share, least=least)
+          for row, share in zip(rows[2:], others, strict=True)),
+        *(Claim.on_average(f"{_named(row)}: log10 of the gradient of the first layer, divided by that of the last,",
+                           log, **({"most": -9.0} if row is rows[1] else {"least": -2.0}))
+          for row, log in zip(rows, logs, strict=True)),
+        plot=Plot("activation", ("accuracy",), "bars", by=("L",)),
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Dropout against overfitting in large dense layers (§3 of the notes)."""
 
-from typing import Any
+from itertools import product
 
 import torch
 
@@ -8,7 +8,7 @@ from lamina._types import Tensor
 from lamina.architectures.build import build
 from lamina.data.dataset import ArrayDataset, Subset
 from lamina.data.load import load
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, differences, experiment, mean_and_spread
 from lamina.experiments.trained import parts, train
 from lamina.functional.losses import negative_log_likelihood
 from lamina.functional.random import as_generator
@@ -17,7 +17,7 @@ from lamina.training.recipe import Adam, Recipe
 
 @experiment("N3.57")
 def dropout_gap(
-    seeds: Seeds = 3, count: int = 200, width: int = 256, epochs: int = 60, rate: float = 0.5, wrong: float = 0.2
+    seeds: range = range(3), count: int = 200, width: int = 256, epochs: int = 60, wrong: float = 0.2
 ) -> Result:
     r"""Train large dense layers on few pictures of digits, with and without dropout, and compare with unseen ones.
 
@@ -34,37 +34,28 @@ def dropout_gap(
         count: pictures to train with.
         width: units of each hidden layer.
         epochs: passes through them.
-        rate: with what probability a unit is dropped.
         wrong: the share of training labels that are replaced by random ones.
     """
-    seeds = seed_range(seeds)
-    rows: list[tuple[Any, ...]] = []
-    gaps: dict[tuple[float, float], list[float]] = {}
-    unseen: dict[tuple[float, float], list[float]] = {}
-    seen: dict[tuple[float, float], list[float]] = {}
-    for share in (wrong, 0.0):
-        for p in (0.0, rate):
-            runs = [_learned(count, share, p, width, epochs, seed) for seed in seeds]
-            inside, outside, losses = (list(column) for column in zip(*runs, strict=True))
-            gaps[share, p] = [a - b for a, b in zip(inside, outside, strict=True)]
-            unseen[share, p] = outside
-            seen[share, p] = inside
-            means = [mean_and_spread(column)[0] for column in (inside, outside)]
-            rows.append((share, p, *means, *mean_and_spread(gaps[share, p]), mean_and_spread(losses)[0]))
-    narrower, better = (
-        [b - a for a, b in zip(each[wrong, 0.0], each[wrong, rate], strict=True)] for each in (gaps, unseen)
-    )
+    found = {
+        case: [
+            list(each) for each in zip(*(_learned(count, *case, width, epochs, seed) for seed in seeds), strict=True)
+        ]
+        for case in product((wrong, 0.0), (0.0, 0.5))
+    }
+    seen, unseen, _ = ({case: columns[k] for case, columns in found.items()} for k in range(3))
+    gaps = {case: differences(seen[case], unseen[case]) for case in found}
+    mean = {case: [mean_and_spread(each)[0] for each in columns] for case, columns in found.items()}
+    rows = [(*case, *mean[case][:2], *mean_and_spread(gap), mean[case][2]) for case, gap in gaps.items()]
+    narrower, better = (differences(each[wrong, 0.5], each[wrong, 0.0]) for each in (gaps, unseen))
     return Result(
         f"{count} digits, {width} + {width} hidden ReLU units, {epochs} epochs of Adam, {len(seeds)} seeds",
         ("wrong labels", "dropout", "seen", "unseen", "gap", "spread", "loss on unseen"),
-        tuple(rows),
-        (
-            Claim.on_average("without dropout wrong labels are learned by heart too: the accuracy on the training part",
-                             seen[wrong, 0.0], least=0.99),
-            Claim.on_average("the gap to unseen pictures with dropout, less that without,", narrower, most=-0.02),
-            Claim.on_average("the accuracy on unseen pictures with dropout, less that without,", better, least=0.01),
-        ),
-        Plot("dropout", ("seen", "unseen"), "bars", by=("wrong labels",), y_label="accuracy"),
+        rows,
+        Claim.on_average("without dropout wrong labels are learned by heart too: the accuracy on the training part",
+                         seen[wrong, 0.0], least=0.99),
+        Claim.on_average("the gap to unseen pictures with dropout, less that without,", narrower, most=-0.02),
+        Claim.on_average("the accuracy on unseen pictures with dropout, less that without,", better, least=0.01),
+        plot=Plot("dropout", ("seen", "unseen"), "bars", by=("wrong labels",), y_label="accuracy"),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from lamina.drawing.network import network
 from lamina.drawing.neuron import neuron
 from lamina.drawing.scene import Scene
 from lamina.drawing.transfer import transfer_learning
-from lamina.experiments import figures_curves, figures_data, figures_runs
+from lamina.experiments import block_histories, figures_curves, figures_data
 from lamina.experiments.sensitivity_time import plain_cell, sensitivities
 
 
@@ -80,10 +80,7 @@ def first_input_shares(steps: int = 7, seeds: int = 5) -> tuple[float, ...]:
     return tuple(value / means[0] for value in means)
 
 
-def _chain(skip: bool) -> Scene:
-    return network((1, 1, 1, 1), weight_names=True, loss=True, skip=skip)
-
-
+_CHAIN = partial(network, (1, 1, 1, 1), weight_names=True, loss=True)
 _OPEN = (784, None, None, None, 10)
 _STRIDE_TWO = partial(windows.convolution_windows, 7, 7, stride=2)
 
@@ -105,7 +102,7 @@ FIGURES = {
         Figure("13", "Binary cross entropy for both labels", ("N2.53",), figures_curves.cross_entropy),
         Figure("14", "Handwritten digits", ("N2.58",), figures_data.handwritten_digits),
         Figure("15", "A network for MNIST", ("N2.59",), partial(network, _OPEN, drawn=(5, 4, 3, 2, 2))),
-        Figure("16", "A chain of nodes and its loss", ("N2.66",), partial(_chain, skip=False)),
+        Figure("16", "A chain of nodes and its loss", ("N2.66",), partial(_CHAIN, skip=False)),
         Figure("17", "LeNet-5", ("N3.06",), famous.lenet5),
         Figure("18", "A convolutional layer in two views", ("N3.10",), views.two_views),
         Figure("19", "Windows of a convolution", ("N3.24",), windows.convolution_windows),
@@ -116,10 +113,10 @@ FIGURES = {
         Figure("24", "AlexNet", ("N3.49",), famous.alexnet),
         Figure("25", "Neighborhoods of local response normalization", ("N3.53",), cubes.response_norms),
         Figure("26", "A simplified residual layer", ("N4.05",), blocks.residual_layer),
-        Figure("27", "A chain of residual layers", ("N4.07",), partial(_chain, skip=True)),
+        Figure("27", "A chain of residual layers", ("N4.07",), partial(_CHAIN, skip=True)),
         Figure("28", "The original residual block", ("N4.18",), partial(blocks.residual_block, "original")),
         Figure("29", "The full pre-activation block", ("N4.22",), partial(blocks.residual_block, "pre-activation")),
-        Figure("30", "Both blocks in a deep network while it learns", ("N4.27",), figures_runs.deep_blocks),
+        Figure("30", "Both blocks in a deep network while it learns", ("N4.27",), block_histories.deep_blocks),
         Figure("31", "ResNet18", ("N4.30",), famous.resnet18),
         Figure("32", "Transfer learning", ("N4.42",), transfer_learning),
         Figure("33", "Feedforward and recurrent, rolled up and unrolled", ("N5.04",), unrolled.fnn_and_rnn),
@@ -150,7 +147,7 @@ def chosen(only: str | None = None, history: Sequence[str | Path] | None = None)
     table = FIGURES
     if history:
         runs = tuple(history)
-        table = table | {"30": replace(table["30"], make=partial(figures_runs.deep_blocks, runs))}
+        table = table | {"30": replace(table["30"], make=partial(block_histories.deep_blocks, runs))}
     if only is None:
         return list(table.values())
     names = [name for word in only.split(",") if word.strip() for name in _named(word.strip().lower())]

@@ -144,12 +144,8 @@ def separability() -> Scene:
     return beside(_gate("or", lettered(0, "OR")), _gate("xor", lettered(1, "XOR")), title="OR and XOR")
 
 
-def or_line() -> tuple[tuple[float, float], float]:
-    """Give weights and bias of a neuron that computes OR and keeps away from all four points.
-
-    >>> or_line()
-    ((1.0, 1.0), -0.5)
-    """
+def _or_line() -> tuple[tuple[float, float], float]:
+    """Give weights and bias of a neuron that computes OR and keeps away from all four points."""
     gate = logic_gate("or", robust=True)
     assert isinstance(gate, Perceptron)
     first, second = gate.affine.weight.detach()[0].tolist()
@@ -165,7 +161,7 @@ def _gate(name: str, title: str) -> Scene:
     ]
     lines, bands, ends = [], [], [-0.5, 1.5]
     if name == "or":
-        (first, second), bias = or_line()
+        (first, second), bias = _or_line()
         heights = [-(bias + first * x) / second for x in ends]
         lines = [Series("separating line", ends, heights, "line3", size=2.2)]
         bands = [

@@ -1,9 +1,8 @@
 """Figures of the notes that are computed from data: clusters, polynomials, batch normalization, digits, a blur."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -81,19 +80,8 @@ def _scattered(points: Float[Tensor, "batch 2"], color: str, style: str, size: f
     return Series("", points[:, 0].tolist(), points[:, 1].tolist(), color, style, size=size)
 
 
-@dataclass(frozen=True)
-class Fits:
-    """Polynomials fitted to ten noisy points of a sine, and how they do on 200 others.
-
-    Args:
-        points: the ten places.
-        targets: the values there.
-        test_points: other places.
-        test_targets: the values there.
-        fits: one polynomial a degree.
-        training: the error of each on its own points.
-        test: the error of each on the others.
-    """
+class _Fits(NamedTuple):
+    """Polynomials fitted to ten noisy points of a sine, one per degree, with their errors there and on 200 others."""
 
     points: Float[Tensor, " batch"]
     targets: Float[Tensor, " batch"]
@@ -105,7 +93,7 @@ class Fits:
 
 
 @cache
-def polynomial_fits(degrees: tuple[int, ...] = (0, 1, 3, 9), seed: int = 3) -> Fits:
+def polynomial_fits(degrees: tuple[int, ...] = (0, 1, 3, 9), seed: int = 3) -> _Fits:
     """Fit polynomials of several degrees to ten points of a sine with errors of standard deviation 1/4.
 
     Notes: N1.54 (§1.4, Fig. 6).
@@ -123,7 +111,7 @@ def polynomial_fits(degrees: tuple[int, ...] = (0, 1, 3, 9), seed: int = 3) -> F
         torch.from_numpy, (places, values, others, np.sin(2 * np.pi * others) + 0.25 * rng.normal(size=200))
     )
     fits = tuple(polynomial.fit(u, s, degree) for degree in degrees)
-    return Fits(u, s, v, t, fits, tuple(f.error for f in fits), tuple(polynomial.error(f, v, t) for f in fits))
+    return _Fits(u, s, v, t, fits, tuple(f.error for f in fits), tuple(polynomial.error(f, v, t) for f in fits))
 
 
 def polynomial_panels() -> Scene:
@@ -227,11 +215,6 @@ def _rounded(value: float) -> str:
     return f"{value:.1f}".replace("-0.0", "0.0").replace("-", "−")
 
 
-def handwritten() -> ArrayDataset:
-    """Give MNIST where it has been downloaded or lies under LAMINA_DATA, else the embedded digits."""
-    return digits() if find("mnist") is None else load_named("mnist")
-
-
 def handwritten_samples(
     data: ArrayDataset, each: int = 10
 ) -> tuple[Num[Tensor, "height width"], list[Num[Tensor, "height width"]]]:
@@ -249,25 +232,20 @@ def handwritten_samples(
 
 
 def handwritten_digits() -> Scene:
-    """Draw one 7 and ten samples of each digit, dark ink on white.
+    """Draw one 7 and ten samples of each digit of MNIST if it is here, else of the embedded ones, dark ink on white.
 
     Notes: N2.58 (§2.4, Fig. 14).
     """
-    data = handwritten()
+    data = digits() if find("mnist") is None else load_named("mnist")
     seven, grid = handwritten_samples(data)
-    single = picture_grid([_ink(seven)], 1, cell=298, title="the digit 7")
+    ink = [(255 - picture.int()).tolist() for picture in (seven, *grid)]
     return beside(
-        single,
-        picture_grid([_ink(picture) for picture in grid], 10, cell=28, gap=2),
+        picture_grid(ink[:1], 1, cell=298, title="the digit 7"),
+        picture_grid(ink[1:], 10, cell=28, gap=2),
         gap=8,
         title=f"Handwritten digits ({data.spec.source})",
         description="One 7 on the left, ten samples of each of the ten digits on the right.",
     )
-
-
-def _ink(picture: Num[Tensor, "height width"]) -> list[list[int]]:
-    found: list[list[int]] = (255 - picture.int()).tolist()
-    return found
 
 
 def landscape_picture(size: int = 64) -> Float[Tensor, "3 size size"]:
@@ -277,7 +255,10 @@ def landscape_picture(size: int = 64) -> Float[Tensor, "3 size size"]:
     torch.Size([3, 8, 8])
     """
     y, x = torch.meshgrid(torch.linspace(0, 1, size), torch.linspace(0, 1, size), indexing="ij")
-    color = _color
+
+    def color(*shade: float) -> Tensor:
+        return torch.tensor(shade)[:, None, None]
+
     picture = color(0.62, 0.80, 0.95) * (1 - 0.35 * y) + color(0.98, 0.86, 0.70) * (0.35 * y)
 
     def paint(where: Tensor, *shade: float) -> None:
@@ -297,10 +278,6 @@ def landscape_picture(size: int = 64) -> Float[Tensor, "3 size size"]:
     return picture.clamp(0, 1)
 
 
-def _color(*shade: float) -> Float[Tensor, "3 1 1"]:
-    return torch.tensor(shade)[:, None, None]
-
-
 def blurred(picture: Float[Tensor, "channel height width"]) -> Float[Tensor, "channel height width"]:
     """Blur by 5 x 5 averages, stride 1, with 2 zeros around: same size, darker at the border.
 
@@ -318,13 +295,8 @@ def blur() -> Scene:
     Notes: N3.44 (§3.4, Fig. 23).
     """
     picture = landscape_picture()
-    scenes = [
-        picture_grid([_pixels(pixels)], 1, cell=290, caption=lettered(number, words), title=words)
-        for number, (words, pixels) in enumerate((("picture", picture), ("5 × 5 average", blurred(picture))))
-    ]
+    scenes = []
+    for number, (words, colors) in enumerate((("picture", picture), ("5 × 5 average", blurred(picture)))):
+        pixels = (colors * 255).round().int().permute(1, 2, 0).tolist()
+        scenes.append(picture_grid([pixels], 1, cell=290, caption=lettered(number, words), title=words))
     return beside(*scenes, gap=8, title="A picture and its blur by average pooling")
-
-
-def _pixels(picture: Float[Tensor, "3 height width"]) -> Sequence[Sequence[Sequence[int]]]:
-    found: Sequence[Sequence[Sequence[int]]] = (picture * 255).round().int().permute(1, 2, 0).tolist()
-    return found

@@ -52,7 +52,7 @@ def write_figures(
             written += files
             shown.append((figure, scene, files))
         page = root / "index.html"
-        page.write_text(contact_sheet(shown), encoding="utf-8")
+        page.write_text(_contact_sheet(shown), encoding="utf-8")
     except OSError as error:
         raise ArgumentError(
             f"figures must be written to a folder, got {root} ({error.strerror}): choose another with -o."
@@ -73,12 +73,8 @@ def check_formats(formats: Sequence[str]) -> None:
         )
 
 
-def contact_sheet(shown: Sequence[tuple[Figure, Scene, Sequence[Path]]]) -> str:
-    """Write a page that stands alone, light or dark as its reader likes, with every figure and links to its files.
-
-    Args:
-        shown: each figure with its scene and its files, which lie beside the page.
-    """
+def _contact_sheet(shown: Sequence[tuple[Figure, Scene, Sequence[Path]]]) -> str:
+    """Write a page that stands alone, light or dark as its reader likes, with every figure and links to its files."""
     cards = "\n".join(_card(*item) for item in shown)
     count = f"{len(shown)} figure{'s' * (len(shown) != 1)}"
     return f"""<!DOCTYPE html>

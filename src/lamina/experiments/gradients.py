@@ -10,9 +10,8 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.architectures.build import build
 from lamina.architectures.dense_resnet import DenseResNet
-from lamina.architectures.fnn import FNN
-from lamina.experiments.initialization import Flow, network_flow
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, geometric_mean, seed_range
+from lamina.experiments.initialization import Flow, flow, network_flow
+from lamina.experiments.result import Claim, Plot, Result, experiment, geometric_mean
 from lamina.functional.activations import get_activation
 from lamina.functional.chain_rule import chain_product, layer_jacobian
 from lamina.functional.random import as_generator
@@ -57,16 +56,13 @@ def products(depths: tuple[int, ...] = (10, 100, 1000)) -> Result:
     return Result(
         f"products of factors over up to {depths[-1]} layers",
         ("factor", "all below 1", "bound", *(f"L = {d}" for d in depths)),
-        tuple(rows),
-        (
-            Claim("absolute values of at most q = 1/2: the product vanishes", half[-1] <= 0.5 ** depths[-1]),
-            Claim("at least q = 3/2: it explodes", large[-1] >= 1.5 ** depths[-1] * (1 - 1e-9)),
-            Claim("below 1, but not by a fixed amount: it tends to 1/2",
-                  low[1] and abs(low[-1] - 0.5) < 1 / depths[-1]),
-            Claim("above 1, but not by a fixed amount: it tends to 3.676", abs(high[-1] - limit) < 4 / depths[-1]),
-            Claim("-2 is below 1, and the product explodes", negative[1] and abs(negative[-1]) >= 2 ** depths[-1]),
-        ),
-        Plot("factor", tuple(f"L = {d}" for d in depths), "bars", log_y=True, y_label="product"),
+        rows,
+        Claim("absolute values of at most q = 1/2: the product vanishes", half[-1] <= 0.5 ** depths[-1]),
+        Claim("at least q = 3/2: it explodes", large[-1] >= 1.5 ** depths[-1] * (1 - 1e-9)),
+        Claim("below 1, but not by a fixed amount: it tends to 1/2", low[1] and abs(low[-1] - 0.5) < 1 / depths[-1]),
+        Claim("above 1, but not by a fixed amount: it tends to 3.676", abs(high[-1] - limit) < 4 / depths[-1]),
+        Claim("-2 is below 1, and the product explodes", negative[1] and abs(negative[-1]) >= 2 ** depths[-1]),
+        plot=Plot("factor", tuple(f"L = {d}" for d in depths), "bars", log_y=True, y_label="product"),
     )  # fmt: skip
 
 
@@ -84,25 +80,15 @@ STARTS = (("sigmoid", "Xavier", 0.0), ("tanh", "0.01", 0.01))
 """Activations and standard deviations of the weights; 0 stands for 1/sqrt(width)."""
 
 
-def deep_flow(kind: str, activation: str, std: float, depth: int = 20, width: int = 64, seed: int = 0) -> Flow:
-    """Send normal inputs through a deep square network, plain ("FNN") or residual ("ResNet"), and gradients back.
-
-    >>> [len(part) for part in (deep_flow("ResNet", "tanh", 0.01).weights, deep_flow("FNN", "tanh", 0.01).states)]
-    [20, 21]
-    """
-    options: dict[str, Any] = {
-        "inputs": width, "outputs": width, "activation": activation, "initialization": "gaussian", "scale": std,
-        "seed": seed,
-    }  # fmt: skip
+def _deep_flow(kind: str, activation: str, std: float, depth: int, width: int, seed: int) -> Flow:
+    """Send normal inputs through a deep square network, plain ("FNN") or residual ("ResNet"), and gradients back."""
     if kind == "FNN":
-        network = build("fnn", hidden=(width,) * (depth - 1), last_activation=activation, **options)
-    else:
-        network = build("dense-resnet", hidden=(width,) * depth, **options)
-    return network_flow(cast(FNN | DenseResNet, network.double()), 128, seed)
+        return flow(activation, std, depth, width, 128, seed)
+    return network_flow(_residual(width, depth, activation, seed, "gaussian", std), 128, seed)
 
 
 @experiment("N4.12")
-def gradients_by_layer(seeds: Seeds = 5, depth: int = 20, width: int = 64) -> Result:
+def gradients_by_layer(seeds: range = range(5), depth: int = 20) -> Result:
     r"""Follow the gradient of the loss back through deep networks with and without skip connections.
 
     The numbers are $\|\partial\mathscr L/\partial y^{[l]}\| / \|\partial\mathscr L/\partial y^{[L]}\|$, geometric means
@@ -113,34 +99,30 @@ def gradients_by_layer(seeds: Seeds = 5, depth: int = 20, width: int = 64) -> Re
     Args:
         seeds: weights, inputs and targets.
         depth: the number L of layers.
-        width: units of every layer.
     """
-    seeds = seed_range(seeds)
     columns: dict[str, list[float]] = {}
     logs: dict[str, dict[str, list[float]]] = {"states": {}, "weights": {}}
     for activation, _, std in STARTS:
         for kind in ("FNN", "ResNet"):
             name = f"{activation} {kind}"
-            runs = [deep_flow(kind, activation, std or width**-0.5, depth, width, seed) for seed in seeds]
+            runs = [_deep_flow(kind, activation, std or 64**-0.5, depth, 64, seed) for seed in seeds]
             shares = [[state / run.states[-1] for state in run.states] for run in runs]
             columns[name] = [geometric_mean(layer) for layer in zip(*shares, strict=True)]
             logs["states"][name] = [math.log10(run.states[0] / run.states[-1]) for run in runs]
             logs["weights"][name] = [math.log10(run.weights[0] / run.weights[-1]) for run in runs]
     return Result(
-        f"state gradients, relative to the last layer, depth {depth}, width {width}, {len(seeds)} seeds",
+        f"state gradients, relative to the last layer, depth {depth}, width 64, {len(seeds)} seeds",
         ("layer", *columns),
-        tuple(zip(range(depth + 1), *columns.values(), strict=True)),
-        (
-            *(Claim.on_average(f"{start}: log10 of the {what} gradient of the first layer, relative to the last,",
-                               logs[what][name], least=low, most=high)
-              for what, name, start, low, high in BOUNDS),
-        ),
-        Plot("layer", tuple(columns), log_y=True, y_label="gradient of the state"),
+        zip(range(depth + 1), *columns.values(), strict=True),
+        *(Claim.on_average(f"{start}: log10 of the {what} gradient of the first layer, relative to the last,",
+                           logs[what][name], least=low, most=high)
+          for what, name, start, low, high in BOUNDS),
+        plot=Plot("layer", tuple(columns), log_y=True, y_label="gradient of the state"),
     )  # fmt: skip
 
 
 @experiment("N4.11")
-def residual_exceptions(seeds: Seeds = 5, depth: int = 20, width: int = 64) -> Result:
+def residual_exceptions(seeds: range = range(5), depth: int = 20, width: int = 64) -> Result:
     r"""Find residual networks whose gradients vanish, and those whose gradients explode.
 
     Every row gives $\|\partial\mathscr L/\partial y^{[0]}\| / \|\partial\mathscr L/\partial y^{[L]}\|$ and the norm of
@@ -156,7 +138,6 @@ def residual_exceptions(seeds: Seeds = 5, depth: int = 20, width: int = 64) -> R
         depth: the number L of layers.
         width: units of every layer but in the first row.
     """
-    seeds = seed_range(seeds)
     cases: dict[str, Callable[[int], DenseResNet]] = {
         "one unit, tanh, weight -0.9": lambda seed: _filled(_residual(1, depth, "tanh", seed), weight=-0.9),
         "dead ReLU units": lambda seed: _filled(_residual(width, depth, "relu", seed), bias=-1e6),
@@ -175,17 +156,15 @@ def residual_exceptions(seeds: Seeds = 5, depth: int = 20, width: int = 64) -> R
     return Result(
         f"residual networks of {depth} layers, width {width}, {len(seeds)} seeds",
         ("network", "state gradient", "first weights"),
-        tuple(rows),
-        (
-            Claim.on_average("derivatives of -0.9: gradients vanish; log10 of the state gradient", negative[0],
-                             least=-depth - 1.0, most=-depth + 1.0),
-            Claim("dead units: the state's gradient passes, that of the weights is exactly 0",
-                  abs(dead[1] - 1) < 1e-9 and dead[2] == 0.0),
-            Claim.on_average("ReLU with He's weights: explosion; log10 of the gradient of the first weights", large[1],
-                             least=0.45 * depth),
-            Claim.on_average("a step size of 1/L holds it: log10 of the state gradient", small[0], least=0.0, most=0.6),
-        ),
-        Plot("network", ("state gradient", "first weights"), "bars", log_y=True, y_label="norm of gradients"),
+        rows,
+        Claim.on_average("derivatives of -0.9: gradients vanish; log10 of the state gradient", negative[0],
+                         least=-depth - 1.0, most=-depth + 1.0),
+        Claim("dead units: the state's gradient passes, that of the weights is exactly 0",
+              abs(dead[1] - 1) < 1e-9 and dead[2] == 0.0),
+        Claim.on_average("ReLU with He's weights: explosion; log10 of the gradient of the first weights", large[1],
+                         least=0.45 * depth),
+        Claim.on_average("a step size of 1/L holds it: log10 of the state gradient", small[0], least=0.0, most=0.6),
+        plot=Plot("network", ("state gradient", "first weights"), "bars", log_y=True, y_label="norm of gradients"),
     )  # fmt: skip
 
 
@@ -210,7 +189,7 @@ def _filled(network: DenseResNet, weight: float | None = None, bias: float | Non
 
 
 @experiment("N4.10")
-def identity_term(seeds: Seeds = 3, depths: tuple[int, ...] = (1, 3, 10, 30), width: int = 8) -> Result:
+def identity_term(seeds: range = range(3), depths: tuple[int, ...] = (1, 3, 10, 30), width: int = 8) -> Result:
     r"""Compare the derivative of a residual network, with biases, with the product $\prod_j (\mathbb I + J_j)$.
 
     $J_j = \partial a^{[j]} / \partial y^{[j-1]}$ is the Jacobian of a branch; without the identity their product is
@@ -223,7 +202,6 @@ def identity_term(seeds: Seeds = 3, depths: tuple[int, ...] = (1, 3, 10, 30), wi
         depths: numbers L of layers.
         width: units of every layer.
     """
-    seeds = seed_range(seeds)
     sigma = get_activation("tanh")
     rows: list[tuple[Any, ...]] = []
     logs = {}
@@ -254,25 +232,20 @@ def identity_term(seeds: Seeds = 3, depths: tuple[int, ...] = (1, 3, 10, 30), wi
     return Result(
         f"Jacobians of tanh networks with biases, width {width}, {len(seeds)} seeds",
         ("L", "with the identity", "without", "autograd apart"),
-        tuple(rows),
-        (
-            Claim(
-                "the product is the derivative, relative to its size to 1e-12",
-                all(row[3] < 1e-12 * max(1.0, row[1]) for row in rows),
-            ),
-            *(
-                Claim.on_average(
-                    f"with the identity it does not vanish: log10 of its norm for L = {depth}",
-                    logs[depth][0],
-                    least=0.0,
-                )
-                for depth in depths
-            ),
-            Claim.on_average(
-                f"without the identity it does: log10 of its norm for L = {depths[-1]}",
-                logs[depths[-1]][1],
-                most=-0.3 * depths[-1],
-            ),
+        rows,
+        Claim(
+            "the product is the derivative, relative to its size to 1e-12",
+            all(row[3] < 1e-12 * max(1.0, row[1]) for row in rows),
         ),
-        Plot("L", ("with the identity", "without"), log_x=True, log_y=True, y_label="norm of the Jacobian"),
+        *Claim.averages(
+            "with the identity it does not vanish: log10 of its norm for L = {}",
+            {depth: logs[depth][0] for depth in depths},
+            least=0.0,
+        ),
+        Claim.on_average(
+            f"without the identity it does: log10 of its norm for L = {depths[-1]}",
+            logs[depths[-1]][1],
+            most=-0.3 * depths[-1],
+        ),
+        plot=Plot("L", ("with the identity", "without"), log_x=True, log_y=True, y_label="norm of the Jacobian"),
     )

@@ -1,7 +1,6 @@
 """What the starting weights decide (§2.2 of the notes): symmetry, vanishing and exploding signals, Xavier's rule."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -19,12 +18,12 @@ from lamina.experiments.result import (
     Claim,
     Plot,
     Result,
-    Seeds,
     experiment,
     geometric_mean,
     mean_and_spread,
+    quotients,
     ratios_of_pairs,
-    seed_range,
+    summary,
 )
 from lamina.experiments.together import train_together
 from lamina.functional.activations import get_activation
@@ -36,7 +35,7 @@ F64 = torch.float64
 
 
 @experiment("N2.26")
-def starting_points(seeds: Seeds = 8, steps: int = 500, hidden: tuple[int, ...] = (4, 4)) -> Result:
+def starting_points(seeds: range = range(8), steps: int = 500, hidden: tuple[int, ...] = (4, 4)) -> Result:
     r"""Train one network from different starting points, among them the one where all weights are zero.
 
     The points are 64 of a sine without noise, the method is Adam with all of them. From zero weights every gradient
@@ -50,7 +49,6 @@ def starting_points(seeds: Seeds = 8, steps: int = 500, hidden: tuple[int, ...] 
         steps: updates.
         hidden: the hidden widths.
     """
-    seeds = seed_range(seeds)
     data = curve(64, noise=0.0, seed=seeds.start)
     members = len(seeds) + 1
     u, s = ((2 * data.inputs - 1).expand(members, -1, 1), data.targets[:, None].expand(members, -1, 1))
@@ -69,33 +67,28 @@ def starting_points(seeds: Seeds = 8, steps: int = 500, hidden: tuple[int, ...] 
         for start, part in (("random", slice(len(seeds))), ("zero", slice(len(seeds), None))):
             inner, last = (max(values) for values in zip(*gradients[part], strict=True))
             ends = losses[part]
-            rows.append((name, start, inner, last, *mean_and_spread(ends), min(ends), max(ends)))
+            rows.append((name, start, inner, last, *summary(ends)))
     constant = (s[0] - s[0].mean()).square().mean().item() / 2
     zero = rows[1::2]
     return Result(
         f"{'-'.join(map(str, (1, *hidden, 1)))} on a sine, {steps} Adam steps, {len(seeds)} random starting points",
         ("activation", "start", "largest gradient", "of the last bias", "last loss", "spread", "least", "largest"),
-        tuple(rows),
-        (
-            *(
-                Claim.on_average(
-                    f"different starting points lead to different results with {name}: log10 of the larger last "
-                    "loss of two, divided by the smaller,",
-                    [math.log10(ratio) for ratio in each],
-                    least=0.05,
-                )
-                for name, each in pairs.items()
-            ),
-            Claim(
-                "from zero weights all gradients but the last bias's are zero",
-                all(row[2] == 0 and row[3] > 0 for row in zero),
-            ),
-            Claim(
-                "and the network converges to the best constant only",
-                all(abs(row[4] - constant) < 1e-3 * constant for row in zero),
-            ),
+        rows,
+        *Claim.averages(
+            "different starting points lead to different results with {}: log10 of the larger last loss of two, "
+            "divided by the smaller,",
+            {name: [math.log10(ratio) for ratio in each] for name, each in pairs.items()},
+            least=0.05,
         ),
-        Plot("activation", ("last loss",), "bars", by=("start",)),
+        Claim(
+            "from zero weights all gradients but the last bias's are zero",
+            all(row[2] == 0 and row[3] > 0 for row in zero),
+        ),
+        Claim(
+            "and the network converges to the best constant only",
+            all(abs(row[4] - constant) < 1e-3 * constant for row in zero),
+        ),
+        plot=Plot("activation", ("last loss",), "bars", by=("start",)),
     )
 
 
@@ -107,7 +100,7 @@ def _norms(network: nn.Module, inputs: Tensor, targets: Tensor) -> tuple[float, 
 
 
 @experiment("N2.27", "N2.28", "N2.29")
-def symmetry(seeds: Seeds = 3, steps: int = 300) -> Result:
+def symmetry(seeds: range = range(3), steps: int = 300) -> Result:
     r"""Start a 3-4-1 tanh network with equal and with random weights, biases zero, and look at its hidden neurons.
 
     A row of $\partial\mathscr L/\partial W^{[0]}$ belongs to a neuron, a column to an input. Distances are the largest
@@ -120,7 +113,6 @@ def symmetry(seeds: Seeds = 3, steps: int = 300) -> Result:
         seeds: data, and random weights.
         steps: updates of gradient descent with step size 0.2.
     """
-    seeds = seed_range(seeds)
     generators = [as_generator(seed) for seed in seeds]
     u = torch.stack([torch.randn(32, 3, generator=g, dtype=F64) for g in generators])
     s = torch.stack([torch.randn(32, 1, generator=g, dtype=F64) for g in generators])
@@ -141,7 +133,10 @@ def symmetry(seeds: Seeds = 3, steps: int = 300) -> Result:
         after = [network.weights[0].detach() for network in networks]
         moves = [(a - b).abs().max().item() for a, b in zip(before, after, strict=True)]
         ranks = [int(torch.linalg.matrix_rank(W, atol=1e-8)) for W in after]
-        distances = [_distances(parts) for parts in (gradients, [g.T for g in gradients], after)]
+        distances = [
+            [torch.pdist(matrix).max().item() for matrix in matrices]  # the largest distance of two rows
+            for matrices in (gradients, [g.T for g in gradients], after)
+        ]
         found.append((*distances, moves, ranks))
         means = [mean_and_spread(each)[0] for each in distances]
         rows.append((start, *means, min(moves), "/".join(map(str, sorted(set(ranks))))))
@@ -149,30 +144,23 @@ def symmetry(seeds: Seeds = 3, steps: int = 300) -> Result:
     return Result(
         f"hidden neurons of 3-4-1 tanh, {steps} steps of gradient descent, {len(seeds)} seeds",
         ("start", "gradient rows apart", "columns apart", "neurons apart at the end", "least change", "rank"),
-        tuple(rows),
-        (
-            Claim("equal weights: the gradients of the neurons are equal, with every seed", max(constant[0]) < 1e-12),
-            Claim.on_average("the largest distance between the gradients of two inputs", constant[1], least=0.02),
-            Claim(
-                "after training the neurons are identical still, and the rank of W0 is 1, with every seed",
-                max(constant[2]) < 1e-10 and set(constant[4]) == {1},
-            ),
-            Claim.on_average("although they do train: the largest change of a weight", constant[3], least=0.05),
-            Claim.on_average(
-                "random weights with zero biases: the largest distance between the gradients of two neurons",
-                random[0],
-                least=0.05,
-            ),
-            Claim.on_average("after training the largest distance between two neurons", random[2], least=0.5),
-            Claim.often("the neurons stay different, and W0 keeps its full rank 3", [rank == 3 for rank in random[4]]),
+        rows,
+        Claim("equal weights: the gradients of the neurons are equal, with every seed", max(constant[0]) < 1e-12),
+        Claim.on_average("the largest distance between the gradients of two inputs", constant[1], least=0.02),
+        Claim(
+            "after training the neurons are identical still, and the rank of W0 is 1, with every seed",
+            max(constant[2]) < 1e-10 and set(constant[4]) == {1},
         ),
-        Plot("start", ("gradient rows apart", "neurons apart at the end"), "bars", y_label="largest distance"),
+        Claim.on_average("although they do train: the largest change of a weight", constant[3], least=0.05),
+        Claim.on_average(
+            "random weights with zero biases: the largest distance between the gradients of two neurons",
+            random[0],
+            least=0.05,
+        ),
+        Claim.on_average("after training the largest distance between two neurons", random[2], least=0.5),
+        Claim.often("the neurons stay different, and W0 keeps its full rank 3", [rank == 3 for rank in random[4]]),
+        plot=Plot("start", ("gradient rows apart", "neurons apart at the end"), "bars", y_label="largest distance"),
     )
-
-
-def _distances(matrices: Sequence[Tensor]) -> list[float]:
-    """Return the largest distance of two rows of each matrix."""
-    return [torch.pdist(matrix).max().item() for matrix in matrices]
 
 
 @dataclass(frozen=True)
@@ -204,11 +192,16 @@ def flow(activation: str, std: float, depth: int, width: int, samples: int, seed
     >>> len(linear.weights), len(linear.states), linear.features[-1].shape
     (2, 3, torch.Size([4, 16]))
     """
-    network = cast(FNN, build(
+    return network_flow(_square(activation, std, depth, width, seed).double(), samples, seed)
+
+
+def _square(activation: str, std: float, depth: int, width: int, seed: int) -> FNN:
+    """Make a network of equally wide layers with Gaussian weights and zero biases."""
+    network = build(
         "fnn", inputs=width, outputs=width, hidden=(width,) * (depth - 1), activation=activation,
         last_activation=activation, initialization="gaussian", scale=std, seed=seed,
-    )).double()  # fmt: skip
-    return network_flow(network, samples, seed)
+    )  # fmt: skip
+    return cast(FNN, network)
 
 
 def network_flow(network: FNN | DenseResNet, samples: int, seed: int, scale: float = 1.0) -> Flow:
@@ -234,7 +227,9 @@ def network_flow(network: FNN | DenseResNet, samples: int, seed: int, scale: flo
 
 
 @experiment("N2.30")
-def small_weights(seeds: Seeds = 5, depth: int = 20, width: int = 64, trained: int = 2, steps: int = 150) -> Result:
+def small_weights(
+    seeds: range = range(5), depth: int = 20, width: int = 64, trained: int = 2, steps: int = 150
+) -> Result:
     r"""Follow gradients through a deep tanh network with Gaussian weights of standard deviation 0.01.
 
     The state gradient $\|\partial\mathscr L/\partial y^{[0]}\| / \|\partial\mathscr L/\partial y^{[L]}\|$ vanishes. The
@@ -252,7 +247,6 @@ def small_weights(seeds: Seeds = 5, depth: int = 20, width: int = 64, trained: i
         trained: how many networks are trained on two moons.
         steps: Adam steps for that.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     accuracies, logs = [], []
     for start, std in (("0.01", 0.01), ("Xavier", 1 / math.sqrt(width))):
@@ -271,33 +265,27 @@ def small_weights(seeds: Seeds = 5, depth: int = 20, width: int = 64, trained: i
     return Result(
         f"tanh, depth {depth}, width {width}, {len(seeds)} seeds; {steps} Adam steps",
         ("std", "std sqrt(n)", "state gradient", "first weights", "last weights", "ratio", "accuracy", "spread"),
-        tuple(rows),
-        (
-            Claim.on_average("the state gradient vanishes: its log10", small[0], least=-22.5, most=-21.5),
-            *(
-                Claim.on_average(
-                    f"all weight gradients are tiny, first and last alike: log10 of the {name}",
-                    each,
-                    least=-20.6,
-                    most=-19.6,
-                )
-                for name, each in zip(("first", "last"), small[1:], strict=True)
-            ),
-            Claim.on_average("training stays at chance: the accuracy", accuracies[0], least=0.4, most=0.6),
-            *(
-                Claim.on_average(
-                    f"with Xavier's weights it does not vanish: log10 of the {name} gradient", each, least=-3.0
-                )
-                for name, each in zip(("state", "first weight"), good, strict=False)
-            ),
-            Claim.on_average("and training succeeds: the accuracy", accuracies[1], least=0.9),
+        rows,
+        Claim.on_average("the state gradient vanishes: its log10", small[0], least=-22.5, most=-21.5),
+        *Claim.averages(
+            "all weight gradients are tiny, first and last alike: log10 of the {}",
+            dict(zip(("first", "last"), small[1:], strict=True)),
+            least=-20.6,
+            most=-19.6,
         ),
-        Plot("std", ("state gradient", "first weights", "last weights"), "bars", log_y=True, y_label="gradient"),
+        Claim.on_average("training stays at chance: the accuracy", accuracies[0], least=0.4, most=0.6),
+        *Claim.averages(
+            "with Xavier's weights it does not vanish: log10 of the {} gradient",
+            dict(zip(("state", "first weight"), good, strict=False)),
+            least=-3.0,
+        ),
+        Claim.on_average("and training succeeds: the accuracy", accuracies[1], least=0.9),
+        plot=Plot("std", ("state gradient", "first weights", "last weights"), "bars", log_y=True, y_label="gradient"),
     )
 
 
 @experiment("N2.31")
-def large_weights(seeds: Seeds = 10, widths: tuple[int, ...] = (10, 25, 100, 256), std: float = 0.2) -> Result:
+def large_weights(seeds: range = range(10), widths: tuple[int, ...] = (10, 25, 100, 256), std: float = 0.2) -> Result:
     r"""Send signals through 20 layers with Gaussian weights of standard deviation 0.2, for several widths.
 
     Columns "linear" and "ReLU" are mean squares of $y^{[20]}$ for inputs of mean square 1, geometric means over the
@@ -311,7 +299,6 @@ def large_weights(seeds: Seeds = 10, widths: tuple[int, ...] = (10, 25, 100, 256
         widths: units of every layer.
         std: the standard deviation of all weights.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     logs, nan = {}, {}
     for n in widths:
@@ -327,47 +314,33 @@ def large_weights(seeds: Seeds = 10, widths: tuple[int, ...] = (10, 25, 100, 256
     return Result(
         f"standard deviation {std:g}: mean square after 20 layers, NaN after 100",
         ("width", "std sqrt(n)", "linear", "ReLU", "NaN in float32"),
-        tuple(rows),
-        (
-            Claim("some widths lie below std sqrt(n) = 1, others above sqrt(2)", bool(low and high)),
-            *(
-                Claim.on_average(
-                    f"below 1 signals vanish in spite of the large weights: log10 of the mean square, {title}, "
-                    f"n = {n},",
-                    each,
-                    most=-4.0,
-                )
-                for n in low
-                for title, each in logs[n].items()
-            ),
-            *(
-                Claim.on_average(
-                    f"above sqrt(2) they explode: log10 of the mean square, {title}, n = {n},", each, least=4.0
-                )
-                for n in high
-                for title, each in logs[n].items()
-            ),
-            *(
-                Claim.on_average(
-                    f"log10 of the mean square with ReLU, n = {n},", logs[n]["ReLU"], least=low_, most=high_
-                )
-                for n, (low_, high_) in {10: (-20.0, -12.0), 100: (5.0, 7.0)}.items()
-                if n in logs
-            ),
-            Claim.on_average(
-                "deep and wide enough, the share of first gradients that are NaN in float32", nan[widths[-1]], least=0.9
-            ),
+        rows,
+        Claim("some widths lie below std sqrt(n) = 1, others above sqrt(2)", bool(low and high)),
+        *Claim.averages(
+            "below 1 signals vanish in spite of the large weights: log10 of the mean square, {}, n = {},",
+            {(title, n): each for n in low for title, each in logs[n].items()},
+            most=-4.0,
         ),
-        Plot("width", ("linear", "ReLU"), log_x=True, log_y=True, y_label="mean square after 20 layers"),
+        *Claim.averages(
+            "above sqrt(2) they explode: log10 of the mean square, {}, n = {},",
+            {(title, n): each for n in high for title, each in logs[n].items()},
+            least=4.0,
+        ),
+        *(
+            Claim.on_average(f"log10 of the mean square with ReLU, n = {n},", logs[n]["ReLU"], least=low_, most=high_)
+            for n, (low_, high_) in {10: (-20.0, -12.0), 100: (5.0, 7.0)}.items()
+            if n in logs
+        ),
+        Claim.on_average(
+            "deep and wide enough, the share of first gradients that are NaN in float32", nan[widths[-1]], least=0.9
+        ),
+        plot=Plot("width", ("linear", "ReLU"), log_x=True, log_y=True, y_label="mean square after 20 layers"),
     )
 
 
-def _share_of_nan(width: int, std: float, seed: int, depth: int = 100) -> float:
-    """Return the share of NaN in the gradient of the first matrix of a deep ReLU network in float32."""
-    network = cast(FNN, build(
-        "fnn", inputs=width, outputs=width, hidden=(width,) * (depth - 1), activation="relu", last_activation="relu",
-        initialization="gaussian", scale=std, seed=seed,
-    ))  # fmt: skip
+def _share_of_nan(width: int, std: float, seed: int) -> float:
+    """Return the share of NaN in the gradient of the first matrix of 100 ReLU layers in float32."""
+    network = _square("relu", std, 100, width, seed)
     outputs = network(torch.randn(8, width, generator=as_generator(1000 + seed)))
     gradient = torch.autograd.grad(mse_half(outputs, torch.zeros_like(outputs)), network.weights[0])[0]
     return gradient.isnan().double().mean().item()
@@ -375,9 +348,9 @@ def _share_of_nan(width: int, std: float, seed: int, depth: int = 100) -> float:
 
 @experiment("N2.32")
 def saturation(
-    seeds: Seeds = 2, widths: tuple[int, int] = (25, 400), stds: tuple[float, ...] = (0.05, 0.2, 2.0)
+    seeds: range = range(2), widths: tuple[int, int] = (25, 400), stds: tuple[float, ...] = (0.05, 0.2, 2.0)
 ) -> Result:
-    r"""Count saturated tanh units under large weights, and see which gradients vanish by it and which do not.
+    r"""Count saturated tanh units under large weights, and see which gradients vanish because of it and which do not.
 
     A unit counts as saturated when $|y| > 0.99$; it passes less than 0.02 of a gradient. The first rows are 20 layers
     with standard deviation 0.2, the others one hidden layer with Xavier's output weights. There the gradient of the
@@ -392,7 +365,6 @@ def saturation(
         widths: units of every layer of the deep networks.
         stds: standard deviations of the hidden weights of the shallow ones, increasing.
     """
-    seeds = seed_range(seeds)
     deep = [[flow("tanh", 0.2, 20, n, 32, seed) for seed in seeds] for n in widths]
     rows = [_saturated(20, n, 0.2, runs, layer=20) for n, runs in zip(widths, deep, strict=True)]
     n, hidden = widths[1], []
@@ -408,33 +380,26 @@ def saturation(
     return Result(
         f"saturated tanh units and gradients, {len(seeds)} seeds",
         ("L", "width", "std", "saturated", "mean derivative", "first weight gradient", "last"),
-        tuple(rows),
-        (
-            Claim.on_average(
-                "20 wide layers: the share of the last units that are saturated", wide, least=0.4, most=0.5
-            ),
-            Claim.on_average("20 narrow layers: the same share", narrow, most=0.001),
-            *(
-                Claim.on_average(
-                    f"one hidden layer, the larger its weights, the smaller their gradient: that with std {b:g}, "
-                    f"divided by that with {a:g},",
-                    [y / x for x, y in zip(*pair, strict=True)],
-                    most=0.9,
-                )
-                for (a, b), pair in zip(pairwise(stds), pairwise(hidden), strict=True)
-            ),
-            Claim.on_average(
-                f"that with std {stds[-1]:g}, divided by that with {stds[0]:g},",
-                [y / x for x, y in zip(hidden[0], hidden[-1], strict=True)],
-                most=0.25,
-            ),
-            Claim.on_average(
-                "20 wide layers: log10 of the first gradient, divided by the last, in spite of saturation",
-                [math.log10(run.weights[0] / run.weights[-1]) for run in deep[1]],
-                least=2.0,
-            ),
+        rows,
+        Claim.on_average("20 wide layers: the share of the last units that are saturated", wide, least=0.4, most=0.5),
+        Claim.on_average("20 narrow layers: the same share", narrow, most=0.001),
+        *Claim.averages(
+            "one hidden layer, the larger its weights, the smaller their gradient: that with std {1:g}, divided by "
+            "that with {0:g},",
+            {case: quotients(b, a) for case, (a, b) in zip(pairwise(stds), pairwise(hidden), strict=True)},
+            most=0.9,
         ),
-        Plot("std", ("saturated", "mean derivative"), "points", by=("L", "width"), log_x=True, y_label="share"),
+        Claim.on_average(
+            f"that with std {stds[-1]:g}, divided by that with {stds[0]:g},",
+            quotients(hidden[-1], hidden[0]),
+            most=0.25,
+        ),
+        Claim.on_average(
+            "20 wide layers: log10 of the first gradient, divided by the last, in spite of saturation",
+            [math.log10(run.weights[0] / run.weights[-1]) for run in deep[1]],
+            least=2.0,
+        ),
+        plot=Plot("std", ("saturated", "mean derivative"), "points", by=("L", "width"), log_x=True, y_label="share"),
     )
 
 
@@ -449,7 +414,9 @@ def _share(y: Tensor) -> float:
 
 
 @experiment("N2.33")
-def xavier_rule(shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (784, 10)), seeds: Seeds = 10) -> Result:
+def xavier_rule(
+    shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (784, 10)), seeds: range = range(10)
+) -> Result:
     r"""Compare the notes' Xavier rule, std $1/\sqrt{n_{in}}$, with torch's rule of that name.
 
     Notes: N2.33 (§2.2).
@@ -464,10 +431,11 @@ def xavier_rule(shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (
      inputs  outputs  1/sqrt(n_in)  xavier  sqrt(2/(n_in+n_out))   glorot  torch xavier_normal_
         100      400           0.1  0.1002               0.06325  0.06335               0.06335
     """
-    seeds = seed_range(seeds)
     rows, shares = [], {}
     for n_in, n_out in shapes:
-        drawn = [[rule((n_out, n_in), seed).std().item() for seed in seeds] for rule in (xavier, glorot, _torch_xavier)]
+        torchs = [nn.init.xavier_normal_(torch.empty(n_out, n_in), generator=as_generator(seed)) for seed in seeds]
+        drawn = [[rule((n_out, n_in), seed).std().item() for seed in seeds] for rule in (xavier, glorot)]
+        drawn.append([weight.std().item() for weight in torchs])
         stds, rules = [mean_and_spread(each)[0] for each in drawn], (1 / math.sqrt(n_in), math.sqrt(2 / (n_in + n_out)))
         rows.append((n_in, n_out, rules[0], stds[0], rules[1], stds[1], stds[2]))
         for name, rule, each in zip(("xavier", "glorot"), rules, drawn, strict=False):
@@ -475,34 +443,24 @@ def xavier_rule(shapes: tuple[tuple[int, int], ...] = ((100, 100), (100, 400), (
     return Result(
         f"standard deviations of drawn weights, means of {len(seeds)}",
         ("inputs", "outputs", "1/sqrt(n_in)", "xavier", "sqrt(2/(n_in+n_out))", "glorot", "torch xavier_normal_"),
-        tuple(rows),
-        (
-            *(
-                Claim.on_average(
-                    f"the standard deviation of weights drawn by {name} for {n_in} inputs and {n_out} outputs, "
-                    "divided by that of its rule,",
-                    each,
-                    least=0.98,
-                    most=1.02,
-                )
-                for (name, n_in, n_out), each in shares.items()
-            ),
-            Claim("torch's xavier_normal_ is our glorot", all(row[5] == row[6] for row in rows)),
-            Claim(
-                "the rules agree for as many outputs as inputs and for nothing else",
-                all((abs(row[2] / row[4] - 1) < 1e-12) == (row[0] == row[1]) for row in rows),
-            ),
+        rows,
+        *Claim.averages(
+            "the standard deviation of weights drawn by {} for {} inputs and {} outputs, divided by that of its rule,",
+            shares,
+            least=0.98,
+            most=1.02,
         ),
-        Plot("inputs", ("xavier", "glorot"), "points", log_x=True, log_y=True, y_label="standard deviation"),
+        Claim("torch's xavier_normal_ is our glorot", all(row[5] == row[6] for row in rows)),
+        Claim(
+            "the rules agree for as many outputs as inputs and for nothing else",
+            all((abs(row[2] / row[4] - 1) < 1e-12) == (row[0] == row[1]) for row in rows),
+        ),
+        plot=Plot("inputs", ("xavier", "glorot"), "points", log_x=True, log_y=True, y_label="standard deviation"),
     )
 
 
-def _torch_xavier(shape: tuple[int, ...], seed: int) -> Tensor:
-    return nn.init.xavier_normal_(torch.empty(shape), generator=as_generator(seed))
-
-
 @experiment("N2.34", "N2.35")
-def variance_by_layer(seeds: Seeds = 5, width: int = 512, samples: int = 256) -> Result:
+def variance_by_layer(seeds: range = range(5), width: int = 512, samples: int = 256) -> Result:
     r"""Follow variance, second moment and mean of the features through 20 layers.
 
     Normal inputs, zero biases; numbers are means over the seeds. Xavier's rule keeps the variance of the identity, and
@@ -517,7 +475,6 @@ def variance_by_layer(seeds: Seeds = 5, width: int = 512, samples: int = 256) ->
         width: units of every layer.
         samples: inputs.
     """
-    seeds = seed_range(seeds)
     table = {
         (name, rule): _moments(name, rule, seeds, width, samples)
         for name, rule in (
@@ -533,40 +490,36 @@ def variance_by_layer(seeds: Seeds = 5, width: int = 512, samples: int = 256) ->
     return Result(
         f"features of width {width}, {samples} inputs, {len(seeds)} seeds",
         ("activation", "weights", "Var 1", "Var 5", "Var 20", "E y^2 1", "E y^2 5", "E y^2 20", "E y 20"),
-        tuple(
+        (
             (*key, *found.mean(0)[:2, [0, 4, 19]].flatten().tolist(), found.mean(0)[2, 19].item())
             for key, found in table.items()
         ),
-        (
+        Claim.on_average("identity: the variance after 20 layers", identity[:, 0, 19].tolist(), least=0.5, most=1.5),
+        *(
             Claim.on_average(
-                "identity: the variance after 20 layers", identity[:, 0, 19].tolist(), least=0.5, most=1.5
-            ),
-            *(
-                Claim.on_average(
-                    f"tanh: the variance after layer {layer + 1}",
-                    tanh[:, 0, layer].tolist(),
-                    least=0.85 * value,
-                    most=1.15 * value,
-                )
-                for layer, value in measured.items()
-            ),
-            Claim.on_average(
-                "ReLU: the second moment of a layer, divided by that of the layer before,",
-                (relu[:, 1, 1:] / relu[:, 1, :-1]).mean(1).tolist(),
-                least=0.47,
-                most=0.53,
-            ),
-            Claim.on_average(
-                "sigmoid: the largest distance of a layer's mean from 1/2",
-                (sigmoid[:, 2] - 0.5).abs().amax(1).tolist(),
-                most=0.05,
-            ),
-            Claim.on_average(
-                "ReLU with He's rule: log2 of the second moment after 20 layers",
-                he[:, 1, 19].log2().tolist(),
-                least=-1.5,
-                most=1.5,
-            ),
+                f"tanh: the variance after layer {layer + 1}",
+                tanh[:, 0, layer].tolist(),
+                least=0.85 * value,
+                most=1.15 * value,
+            )
+            for layer, value in measured.items()
+        ),
+        Claim.on_average(
+            "ReLU: the second moment of a layer, divided by that of the layer before,",
+            (relu[:, 1, 1:] / relu[:, 1, :-1]).mean(1).tolist(),
+            least=0.47,
+            most=0.53,
+        ),
+        Claim.on_average(
+            "sigmoid: the largest distance of a layer's mean from 1/2",
+            (sigmoid[:, 2] - 0.5).abs().amax(1).tolist(),
+            most=0.05,
+        ),
+        Claim.on_average(
+            "ReLU with He's rule: log2 of the second moment after 20 layers",
+            he[:, 1, 19].log2().tolist(),
+            least=-1.5,
+            most=1.5,
         ),
     )
 

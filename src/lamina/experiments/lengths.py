@@ -1,4 +1,4 @@
-"""One set of weights for all times serves sequences of any length, also of lengths never seen (§5 of the notes)."""
+"""One set of weights for all times serves sequences of any length, even of unseen lengths (§5 of the notes)."""
 
 from functools import partial
 
@@ -9,15 +9,19 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
 from lamina.data.text.texts import IGNORE
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.together import accuracies, cross_entropies, train_members
 
 
 @experiment("N5.14")
 def unseen_lengths(
-    seeds: Seeds = 3, longest: int = 10, tested: tuple[int, ...] = (5, 10, 20, 50), steps: int = 300, hidden: int = 16
+    seeds: range = range(3),
+    longest: int = 10,
+    tested: tuple[int, ...] = (5, 10, 20, 50),
+    steps: int = 300,
+    hidden: int = 16,
 ) -> Result:
-    r"""Train on short sequences to repeat the input before, and try longer ones.
+    r"""Train on short sequences to repeat the previous input, and try longer ones.
 
     Inputs are the signs 0 and 1 at random. Every update takes the next length from 2 to `longest`: 64 new sequences,
     Adam with learning rate 0.01. The accuracy is that of 256 new sequences of each length.
@@ -31,7 +35,6 @@ def unseen_lengths(
         steps: the number of updates.
         hidden: the number n_h of components of a state.
     """
-    seeds = seed_range(seeds)
     g = torch.Generator().manual_seed(longest + seeds.start)
     rows, scores = [], []
     for cell in ("rnn", "gru", "lstm"):
@@ -41,24 +44,19 @@ def unseen_lengths(
         trial = train_members(members, draw, cross_entropies, steps=steps, learning_rate=0.01)
         size = sum(p.numel() for p in trial.networks[0].parameters())
         for length in tested:
-            read, wanted = _signs(256, length, g)
-            with torch.no_grad():
-                outputs = torch.stack([network(read) for network in trial.networks], 1)
-            right = accuracies(outputs, wanted).tolist()
+            right = trial.measure(accuracies, *_signs(256, length, g))
             scores += right
             rows.append((cell, size, length, length <= longest, sum(right) / len(seeds), min(right)))
     return Result(
         f"repeat the input before, trained on 2 to {longest} steps, n_h = {hidden}, {steps} steps, {len(seeds)} seeds",
         ("cell", "parameters", "length", "seen", "accuracy", "least"),
-        tuple(rows),
-        (
-            Claim.often(
-                "the same weights are right for every length, seen or not, in more than 99 % of all answers",
-                [score > 0.99 for score in scores],
-            ),
-            Claim("a feedforward network for one length refuses another", _refuses(longest)),
+        rows,
+        Claim.often(
+            "the same weights are right for every length, seen or not, in more than 99 % of all answers",
+            [score > 0.99 for score in scores],
         ),
-        Plot("length", ("accuracy",), by=("cell",)),
+        Claim("a feedforward network for one length refuses another", _refuses(longest)),
+        plot=Plot("length", ("accuracy",), by=("cell",)),
     )
 
 

@@ -11,23 +11,15 @@ from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig, ManyToOne, ManyToOneConfig
 from lamina.data.sequences import adding, copying
 from lamina.data.text.texts import IGNORE
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, summary
 from lamina.experiments.together import Draw, Measure, cross_entropies, draws, squared_errors, train_members
 
 MEMORY, SYMBOLS = 2, 4
 """The copy problem: how many symbols are kept, of how many."""
 
 
-class Task(NamedTuple):
-    """A task and how long it is trained.
-
-    Args:
-        name: "adding" or "copy".
-        lags: the lengths of the sequences, or the delays, increasing.
-        steps: the number of updates.
-        learning_rate: of Adam.
-        memory_bias: how far the memory of the second variant of the gated cells starts open.
-    """
+class _Task(NamedTuple):
+    """A task, its lags in increasing order, how it is trained, and how far the memory of gated cells starts open."""
 
     name: str
     lags: tuple[int, ...]
@@ -36,12 +28,12 @@ class Task(NamedTuple):
     memory_bias: float
 
 
-ADDING = Task("adding", (10, 50), 1000, 0.01, 1.0)
-COPY = Task("copy", (5, 50), 500, 0.005, 3.0)
+ADDING = _Task("adding", (10, 50), 1000, 0.01, 1.0)
+COPY = _Task("copy", (5, 50), 500, 0.005, 3.0)
 
 
 @experiment("N5.42")
-def memory_tasks(seeds: Seeds = 3, tasks: tuple[Task, ...] = (ADDING, COPY), hidden: int = 32) -> Result:
+def memory_tasks(seeds: range = range(3), tasks: tuple[_Task, ...] = (ADDING, COPY), hidden: int = 32) -> Result:
     r"""Train the three cells on the adding and the copy problem.
 
     The loss of adding is the mean squared error, 1/6 for the constant answer 1; that of copying is the mean cross
@@ -60,14 +52,13 @@ def memory_tasks(seeds: Seeds = 3, tasks: tuple[Task, ...] = (ADDING, COPY), hid
         tasks: what is learned, and how long.
         hidden: the number n_h of components of a state.
     """
-    seeds = seed_range(seeds)
     rows = []
     claims = []
     for task in tasks:
         for lag in task.lags:
             ends = _losses(task, lag, seeds, hidden)
             for (cell, bias), each in ends.items():
-                rows.append((task.name, lag, cell, bias, *mean_and_spread(each), min(each), max(each)))
+                rows.append((task.name, lag, cell, bias, *summary(each)))
         claims += [
             Claim.often(
                 f"{task.name} over {lag} steps: a {cell} with an open memory has below 70 % of the plain cell's loss",
@@ -80,13 +71,13 @@ def memory_tasks(seeds: Seeds = 3, tasks: tuple[Task, ...] = (ADDING, COPY), hid
         f"losses of the three cells, n_h = {hidden}, {len(seeds)} seeds; guessing has 1/6 and ln {SYMBOLS} = "
         f"{math.log(SYMBOLS):.3f}",
         ("task", "lag", "cell", "memory bias", "loss", "spread", "least", "largest"),
-        tuple(rows),
-        tuple(claims),
-        Plot("cell", ("loss",), "bars", by=("task", "lag", "memory bias")),
+        rows,
+        *claims,
+        plot=Plot("cell", ("loss",), "bars", by=("task", "lag", "memory bias")),
     )
 
 
-def _losses(task: Task, lag: int, seeds: range, hidden: int) -> dict[tuple[str, float | None], list[float]]:
+def _losses(task: _Task, lag: int, seeds: range, hidden: int) -> dict[tuple[str, float | None], list[float]]:
     """Train all cells on a task with one lag; return the losses of the seeds by cell and bias."""
     found: dict[tuple[str, float | None], list[float]] = {}
     g = torch.Generator().manual_seed(lag + seeds.start)
@@ -100,8 +91,7 @@ def _losses(task: Task, lag: int, seeds: range, hidden: int) -> dict[tuple[str, 
         biases = (None,) if cell == "rnn" else (None, task.memory_bias)
         members = [_member(task.name, cell, bias, hidden, seed) for bias in biases for seed in seeds]
         trial = train_members(members, draw, loss, steps=task.steps, learning_rate=task.learning_rate)
-        with torch.no_grad():
-            ends = loss(torch.stack([network(test[0]) for network in trial.networks], 1), test[1]).tolist()
+        ends = trial.measure(loss, *test)
         for place, bias in enumerate(biases):
             found[cell, bias] = ends[place * len(seeds) : (place + 1) * len(seeds)]
     return found

@@ -1,11 +1,11 @@
 """What batch normalization does for training (§2.3 of the notes)."""
 
 import math
-from typing import Any
+from itertools import product
 
 from lamina.architectures.build import build
 from lamina.data.synthetic import moons
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, summary
 from lamina.experiments.trained import train
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 
@@ -18,7 +18,7 @@ METHODS: dict[str, MiniBatch | Adam] = {
 
 @experiment("N2.43")
 def batch_norm_training(
-    seeds: Seeds = 3, stds: tuple[float, float] = (0.01, 0.2), depth: int = 10, width: int = 100, epochs: int = 20
+    seeds: range = range(3), stds: tuple[float, float] = (0.01, 0.2), width: int = 100, epochs: int = 20
 ) -> Result:
     r"""Train a deep ReLU network from badly scaled Gaussian weights, with and without batch normalization.
 
@@ -33,66 +33,48 @@ def batch_norm_training(
     Args:
         seeds: points, splits and starting weights.
         stds: a small and a large standard deviation.
-        depth: the number of layers.
         width: units of every hidden layer.
         epochs: passes through the training part.
     """
-    seeds = seed_range(seeds)
-    rows: list[tuple[Any, ...]] = []
     found: dict[tuple[str, float, bool], list[float]] = {}
     bad: dict[tuple[str, float, bool], list[bool]] = {}
-    for method, optimizer in METHODS.items():
-        for std in stds:
-            for normalized in (False, True):
-                case = method, std, normalized
-                shares, diverged = found.setdefault(case, []), bad.setdefault(case, [])
-                for seed in seeds:
-                    network = build(
-                        "fnn", inputs=2, outputs=2, hidden=(width,) * (depth - 1), activation="relu",
-                        initialization="gaussian", scale=std, batch_norm=normalized, seed=seed,
-                    )  # fmt: skip
-                    parts = moons(300, seed=seed).split(seed=seed)
-                    recipe = Recipe(optimizer=optimizer, epochs=epochs, batch_size=50, seed=seed)
-                    trained = train(network, parts, recipe)
-                    diverged.append(trained.reason.failed)
-                    shares.append(trained.accuracy(parts.open_test()))
-                mean, spread = mean_and_spread(shares)
-                rows.append((method, std, "yes" if normalized else "no", mean, spread, min(shares), sum(diverged)))
+    for case in product(METHODS, stds, (False, True)):
+        method, std, normalized = case
+        options = {"hidden": (width,) * 9, "initialization": "gaussian", "scale": std, "batch_norm": normalized}
+        for seed in seeds:
+            network = build("fnn", inputs=2, outputs=2, activation="relu", seed=seed, **options)
+            split = moons(300, seed=seed).split(seed=seed)
+            trained = train(network, split, Recipe(METHODS[method], epochs=epochs, batch_size=50, seed=seed))
+            bad.setdefault(case, []).append(trained.reason.failed)
+            found.setdefault(case, []).append(trained.accuracy(split.open_test()))
+    rows = [
+        (method, std, "yes" if normalized else "no", *summary(shares)[:3], sum(bad[method, std, normalized]))
+        for (method, std, normalized), shares in found.items()
+    ]
     small, large = stds
     return Result(
-        f"two moons, {depth} ReLU layers of width {width}, {epochs} epochs, {len(seeds)} seeds: test accuracy",
+        f"two moons, 10 ReLU layers of width {width}, {epochs} epochs, {len(seeds)} seeds: test accuracy",
         ("method", "std", "batch norm", "accuracy", "spread", "least", "diverged"),
-        tuple(rows),
-        (
-            *(
-                Claim.on_average(
-                    f"from std {small:g} nothing is learned without batch norm: the accuracy of {method}",
-                    found[method, small, False],
-                    most=0.6,
-                )
-                for method in METHODS
-            ),
-            Claim.often(
-                f"from std {large:g} gradient descent diverges without it",
-                bad["gradient descent", large, False],
-                rate=0.75,
-            ),
-            *(
-                Claim.on_average(
-                    f"with batch norm both methods learn: the accuracy of {method} from std {std:g}",
-                    found[method, std, True],
-                    least=0.85,
-                )
-                for method in METHODS
-                for std in stds
-            ),
-            Claim.often(
-                "with batch norm no training diverges", [not each for case in bad if case[2] for each in bad[case]]
-            ),
-            Claim(
-                f"std sqrt(n) is below sqrt(2) for {small:g} and above it for {large:g}",
-                small * math.sqrt(width) < math.sqrt(2) < large * math.sqrt(width),
-            ),
+        rows,
+        *Claim.averages(
+            f"from std {small:g} nothing is learned without batch norm: the accuracy of {{}}",
+            {method: found[method, small, False] for method in METHODS},
+            most=0.6,
         ),
-        Plot("method", ("accuracy",), "bars", by=("std", "batch norm")),
+        Claim.often(
+            f"from std {large:g} gradient descent diverges without it", bad["gradient descent", large, False], rate=0.75
+        ),
+        *Claim.averages(
+            "with batch norm both methods learn: the accuracy of {} from std {:g}",
+            {(method, std): found[method, std, True] for method in METHODS for std in stds},
+            least=0.85,
+        ),
+        Claim.often(
+            "with batch norm no training diverges", [not each for case in bad if case[2] for each in bad[case]]
+        ),
+        Claim(
+            f"std sqrt(n) is below sqrt(2) for {small:g} and above it for {large:g}",
+            small * math.sqrt(width) < math.sqrt(2) < large * math.sqrt(width),
+        ),
+        plot=Plot("method", ("accuracy",), "bars", by=("std", "batch norm")),
     )

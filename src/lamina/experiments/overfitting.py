@@ -6,18 +6,18 @@ The polynomials are fitted to ten evenly spaced points of $\sin(2\pi u)$ on [0, 
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import torch
-from torch import nn
 
 from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.perceptron import Perceptron, PerceptronConfig
 from lamina.classical import estimation, linear_regression, polynomial
 from lamina.data.synthetic import curve, linear
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
 from lamina.experiments.trained import parts, train
 from lamina.functional.random import as_generator
 from lamina.training.recipe import GD, Adam, Penalty, Recipe, Stopping
@@ -45,7 +45,7 @@ def _unseen(seed: int) -> tuple[Tensor, Tensor]:
 
 
 @experiment("N1.54", "N1.55")
-def degrees(seeds: Seeds = 50, highest: int = 9) -> Result:
+def degrees(seeds: range = range(50), highest: int = 9) -> Result:
     """Fit polynomials of all degrees up to 9 to ten points and look at the error there and on 200 unseen points.
 
     Notes: N1.54, N1.55 (§1.4, Fig. 6).
@@ -57,7 +57,6 @@ def degrees(seeds: Seeds = 50, highest: int = 9) -> Result:
     >>> degrees(seeds=2).column("training error")[9] < 1e-15
     True
     """
-    seeds = seed_range(seeds)
     training, unseen = [], []
     for seed in seeds:
         (points, (values,)), test = _samples(seed), _unseen(seed)
@@ -71,44 +70,39 @@ def degrees(seeds: Seeds = 50, highest: int = 9) -> Result:
     return Result(
         f"polynomials on ten points, mean over {len(seeds)} seeds",
         ("degree", "training error", "training spread", "unseen error", "unseen spread"),
-        tuple(rows),
-        (
-            Claim(
-                "for every seed the training error falls with the degree",
-                all(after <= before + 1e-12 for seen in training for before, after in itertools.pairwise(seen)),
-            ),
-            *(
-                Claim.on_average(
-                    f"degree {degree} misses even its own points, underfitting: the training error",
-                    [seen[degree] for seen in training],
-                    least=0.05,
-                )
-                for degree in (0, 1)
-            ),
-            Claim("the highest degree hits its points exactly", max(seen[-1] for seen in training) < 1e-15),
-            Claim.often(
-                "the error on unseen points is U-shaped: smaller at degree 3 than at 1 and at the highest",
-                [new[3] < min(new[1], new[-1]) for new in unseen],
-            ),
-            Claim.on_average(
-                "the degree with the smallest error on unseen points",
-                [min(range(len(new)), key=lambda degree: new[degree]) for new in unseen],
-                least=2.0,
-                most=6.0,
-            ),
-            Claim.on_average(
-                "the highest degree overfits: log2 of its error on unseen points, divided by that of degree 3,",
-                [math.log2(new[-1] / new[3]) for new in unseen],
-                least=0.5,
-            ),
+        rows,
+        Claim(
+            "for every seed the training error falls with the degree",
+            all(after <= before + 1e-12 for seen in training for before, after in itertools.pairwise(seen)),
         ),
-        Plot("degree", ("training error", "unseen error"), y_label="error"),
+        *Claim.averages(
+            "degree {} misses even its own points, underfitting: the training error",
+            {degree: [seen[degree] for seen in training] for degree in (0, 1)},
+            least=0.05,
+        ),
+        Claim("the highest degree hits its points exactly", max(seen[-1] for seen in training) < 1e-15),
+        Claim.often(
+            "the error on unseen points is U-shaped: smaller at degree 3 than at 1 and at the highest",
+            [new[3] < min(new[1], new[-1]) for new in unseen],
+        ),
+        Claim.on_average(
+            "the degree with the smallest error on unseen points",
+            [min(range(len(new)), key=lambda degree: new[degree]) for new in unseen],
+            least=2.0,
+            most=6.0,
+        ),
+        Claim.on_average(
+            "the highest degree overfits: log2 of its error on unseen points, divided by that of degree 3,",
+            [math.log2(new[-1] / new[3]) for new in unseen],
+            least=0.5,
+        ),
+        plot=Plot("degree", ("training error", "unseen error"), y_label="error"),
     )
 
 
 @experiment("N1.56", "N1.57", "N1.58")
 def estimators(draws: int = 20_000, penalties: tuple[float, ...] = (0.0, 0.05, 0.5), seed: int = 0) -> Result:
-    r"""Draw many data sets, estimate the weights of a linear function from each, and take the error apart.
+    r"""Draw many data sets, estimate the weights of a linear function from each, and decompose the error.
 
     $$E\|\hat\theta - \theta\|^2 = \mathrm{tr}\,\mathrm{Cov}(\hat\theta) + \|\mathrm{Bias}(\hat\theta)\|^2$$
     The estimate is the minimizer of $\frac{1}{2N}\|U\theta - S\|^2 + \lambda\|\theta\|^2$ on N = 20 inputs, with
@@ -142,21 +136,18 @@ def estimators(draws: int = 20_000, penalties: tuple[float, ...] = (0.0, 0.05, 0
     return Result(
         f"estimates of three weights from {draws} data sets of 20 points",
         ("penalty", "squared bias", "variance", "mean squared error"),
-        tuple(rows),
-        (
-            Claim(
-                "mean squared error = variance + squared bias, for vectors",
-                all(abs(row[3] - row[1] - row[2]) < 1e-10 for row in rows),
-            ),
-            Claim("the variance is E(x^2) - E(x)^2, summed over the components", max(products) < 1e-10),
-            Claim("least squares has no bias", rows[0][1] < 10 * theory / draws),
-            Claim("and the variance that theory gives", abs(rows[0][2] / theory - 1) < 0.05),
-            Claim(
-                "a penalty trades variance for bias",
-                all(a[1] < b[1] and a[2] > b[2] for a, b in itertools.pairwise(rows)),
-            ),
+        rows,
+        Claim(
+            "mean squared error = variance + squared bias, for vectors",
+            all(abs(row[3] - row[1] - row[2]) < 1e-10 for row in rows),
         ),
-        Plot("penalty", ("squared bias", "variance", "mean squared error"), "bars", log_y=True, y_label="error"),
+        Claim("the variance is E(x^2) - E(x)^2, summed over the components", max(products) < 1e-10),
+        Claim("least squares has no bias", rows[0][1] < 10 * theory / draws),
+        Claim("and the variance that theory gives", abs(rows[0][2] / theory - 1) < 0.05),
+        Claim(
+            "a penalty trades variance for bias", all(a[1] < b[1] and a[2] > b[2] for a, b in itertools.pairwise(rows))
+        ),
+        plot=Plot("penalty", ("squared bias", "variance", "mean squared error"), "bars", log_y=True, y_label="error"),
     )
 
 
@@ -190,26 +181,22 @@ def trade_off(draws: int = 2000, highest: int = 9, seed: int = 0) -> Result:
     return Result(
         f"predictions of polynomials fitted to {draws} data sets of ten points",
         ("degree", "squared bias", "variance", "total"),
-        tuple(rows),
-        (
-            Claim("the variance rises with the degree", all(a[2] < b[2] for a, b in itertools.pairwise(rows))),
-            Claim("the squared bias falls, up to a hundredth",
-                  all(b[1] < a[1] + 0.01 for a, b in itertools.pairwise(rows))),
-            Claim("underfitting, degree 0: high bias, low variance", rows[0][1] > 10 * rows[0][2]),
-            Claim("overfitting, the highest degree: low bias, high variance", rows[-1][2] > 10 * rows[-1][1]),
-            Claim("their sum is smallest at degree 3, between both", best == 3),
-        ),
-        Plot("degree", ("squared bias", "variance", "total"), log_y=True, y_label="error"),
+        rows,
+        Claim("the variance rises with the degree", all(a[2] < b[2] for a, b in itertools.pairwise(rows))),
+        Claim("the squared bias falls, up to a hundredth",
+              all(b[1] < a[1] + 0.01 for a, b in itertools.pairwise(rows))),
+        Claim("underfitting, degree 0: high bias, low variance", rows[0][1] > 10 * rows[0][2]),
+        Claim("overfitting, the highest degree: low bias, high variance", rows[-1][2] > 10 * rows[-1][1]),
+        Claim("their sum is smallest at degree 3, between both", best == 3),
+        plot=Plot("degree", ("squared bias", "variance", "total"), log_y=True, y_label="error"),
     )  # fmt: skip
 
 
 @experiment("N1.63", "N1.64")
 def weight_decay(
-    seeds: Seeds = 20,
-    penalties: tuple[float, ...] = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 100.0),
-    norm_one: float = 1e-2,
+    seeds: range = range(20), penalties: tuple[float, ...] = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 100.0)
 ) -> Result:
-    r"""Fit degree 9 to ten points with penalties of several strengths, and one of norm 1.
+    r"""Fit a polynomial of degree 9 to ten points with squared penalties of several strengths, and with one of norm 1.
 
     Notes: N1.62, N1.63, N1.64 (§1.4).
     Corrects: E20, the squared norm makes coefficients small, but none of them zero; norm 1 does that.
@@ -217,14 +204,12 @@ def weight_decay(
     Args:
         seeds: draws of the errors.
         penalties: the weights lambda of the squared norm, 0 first.
-        norm_one: the weight of the norm 1.
 
     >>> weight_decay(seeds=1).column("zeros of 10")
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.0]
     """
-    seeds = seed_range(seeds)
     rows, found, steepest = [], [], 0.0
-    for norm, penalty in [*((2, penalty) for penalty in penalties), (1, norm_one)]:
+    for norm, penalty in [*((2, penalty) for penalty in penalties), (1, 1e-2)]:
         columns = []
         for seed in seeds:
             (points, (values,)), test = _samples(seed), _unseen(seed)
@@ -245,24 +230,22 @@ def weight_decay(
     return Result(
         f"degree 9 on ten points, mean over {len(seeds)} seeds",
         ("norm", "penalty", "training error", "unseen error", "largest weight", "zeros of 10"),
-        tuple(rows),
-        (
-            Claim("the closed form is where the gradient of loss + penalty vanishes", steepest < 1e-8),
-            Claim.often("a suitable penalty halves the error on unseen points", [gain > 1 for gain in gains], rate=0.7),
-            Claim.on_average("one that is too large underfits: log2 of its error, divided by that with a suitable one,",
-                             losses, least=1.5),
-            Claim.on_average("it is bad even on its own points: the training error", found[-2][0], least=0.15),
-            Claim.often("the largest weight falls with the penalty",
-                        [all(a > b for a, b in itertools.pairwise(each)) for each in heaviest]),
-            Claim("the squared norm sets no coefficient to zero", max(row[5] for row in squared) == 0),
-            Claim.on_average("the number of coefficients of ten that norm 1 sets to zero", found[-1][3], least=5.0),
-        ),
-        Plot("penalty", ("training error", "unseen error"), "bars", by=("norm",), y_label="error"),
+        rows,
+        Claim("the closed form is where the gradient of loss + penalty vanishes", steepest < 1e-8),
+        Claim.often("a suitable penalty halves the error on unseen points", [gain > 1 for gain in gains], rate=0.7),
+        Claim.on_average("one that is too large underfits: log2 of its error, divided by that with a suitable one,",
+                         losses, least=1.5),
+        Claim.on_average("it is bad even on its own points: the training error", found[-2][0], least=0.15),
+        Claim.often("the largest weight falls with the penalty",
+                    [all(a > b for a, b in itertools.pairwise(each)) for each in heaviest]),
+        Claim("the squared norm sets no coefficient to zero", max(row[5] for row in squared) == 0),
+        Claim.on_average("the number of coefficients of ten that norm 1 sets to zero", found[-1][3], least=5.0),
+        plot=Plot("penalty", ("training error", "unseen error"), "bars", by=("norm",), y_label="error"),
     )  # fmt: skip
 
 
 @experiment("N1.62")
-def penalty_in_training(seeds: Seeds = 3, strength: float = 0.05, steps: int = 300) -> Result:
+def penalty_in_training(seeds: range = range(3), strength: float = 0.05, steps: int = 300) -> Result:
     r"""Train linear regression with a penalty in several ways and compare with the closed form.
 
     $$(U^\top U + 2N\lambda I) W = U^\top S$$
@@ -280,23 +263,16 @@ def penalty_in_training(seeds: Seeds = 3, strength: float = 0.05, steps: int = 3
     >>> penalty_in_training(seeds=1, steps=20).column("zeros of 8")
     [0, 0, 0, 0, 0, 5]
     """
-    seeds = seed_range(seeds)
 
-    def decayed(factor: float) -> Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]:
-        return lambda params: torch.optim.SGD(params, lr=0.2, weight_decay=factor * strength)
-
-    def adam(params: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adam(params, lr=0.02, weight_decay=2 * strength)
-
-    def adamw(params: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(params, lr=0.02, weight_decay=2 * strength)
+    def torchs(kind: Any, rate: float, decay: float) -> Any:
+        return partial(kind, lr=rate, weight_decay=decay * strength)
 
     ways = {
         "squared norm in the loss": Recipe(GD(0.2), penalty=Penalty(strength)),
-        "torch SGD, weight_decay 2 lambda": Recipe(decayed(2)),
-        "torch SGD, weight_decay lambda": Recipe(decayed(1)),
-        "torch Adam, weight_decay 2 lambda": Recipe(adam),
-        "torch AdamW, weight_decay 2 lambda": Recipe(adamw),
+        "torch SGD, weight_decay 2 lambda": Recipe(torchs(torch.optim.SGD, 0.2, 2)),
+        "torch SGD, weight_decay lambda": Recipe(torchs(torch.optim.SGD, 0.2, 1)),
+        "torch Adam, weight_decay 2 lambda": Recipe(torchs(torch.optim.Adam, 0.02, 2)),
+        "torch AdamW, weight_decay 2 lambda": Recipe(torchs(torch.optim.AdamW, 0.02, 2)),
         "norm 1 in the loss": Recipe(GD(0.2), penalty=Penalty(strength, norm=1)),
     }
     rows, found = [], []
@@ -308,21 +284,17 @@ def penalty_in_training(seeds: Seeds = 3, strength: float = 0.05, steps: int = 3
     return Result(
         f"linear regression with a penalty of {strength:g}, {steps} steps, {len(seeds)} seeds",
         ("way", "largest distance to closed form", "norm of W", "zeros of 8"),
-        tuple(rows),
-        (
-            Claim(
-                "the squared norm in the loss ends at the closed form, to 1e-5, with every seed", max(exact[0]) < 1e-5
-            ),
-            Claim("so does torch's weight_decay of 2 lambda in SGD, with every seed", max(twice[0]) < 1e-5),
-            Claim.often("so does the same in Adam, to 1e-5 after these steps", [far < 1e-5 for far in moments[0]], 0.8),
-            Claim.on_average(
-                "with weight_decay lambda it ends elsewhere: the distance to the closed form", once[0], least=0.01
-            ),
-            Claim.on_average("in AdamW it does too: the distance", apart[0], least=0.01),
-            Claim("squared norms give no zeros", not any((*exact[1], *twice[1], *moments[1]))),
-            Claim.on_average(
-                "the number of exact zeros with norm 1, where five inputs do not matter,", sparse[1], least=3.0
-            ),
+        rows,
+        Claim("the squared norm in the loss ends at the closed form, to 1e-5, with every seed", max(exact[0]) < 1e-5),
+        Claim("so does torch's weight_decay of 2 lambda in SGD, with every seed", max(twice[0]) < 1e-5),
+        Claim.often("so does the same in Adam, to 1e-5 after these steps", [far < 1e-5 for far in moments[0]], 0.8),
+        Claim.on_average(
+            "with weight_decay lambda it ends elsewhere: the distance to the closed form", once[0], least=0.01
+        ),
+        Claim.on_average("in AdamW it does too: the distance", apart[0], least=0.01),
+        Claim("squared norms give no zeros", not any((*exact[1], *twice[1], *moments[1]))),
+        Claim.on_average(
+            "the number of exact zeros with norm 1, where five inputs do not matter,", sparse[1], least=3.0
         ),
     )
 
@@ -341,11 +313,11 @@ def _regress(recipe: Recipe, seed: int, strength: float, steps: int) -> tuple[fl
 
 
 @experiment("N1.44")
-def early_stopping(seeds: Seeds = 5, steps: int = 800, points: int = 20, patience: int = 10) -> Result:
+def early_stopping(seeds: range = range(5), steps: int = 800, points: int = 20) -> Result:
     """Train a network with far more weights than points and watch the error on unseen points.
 
     Two hidden layers of 64 tanh units on `points` points of a noisy sine, Adam with step size 0.01 on all of them; 500
-    unseen points are looked at every ten steps. The last two columns say where a run would stop that has `patience`
+    unseen points are looked at every ten steps. The last two columns say where a run would stop that has ten
     looks without improvement, and the error of the weights that it keeps.
 
     Notes: N1.44 (§1.3).
@@ -354,14 +326,12 @@ def early_stopping(seeds: Seeds = 5, steps: int = 800, points: int = 20, patienc
         seeds: how many times, each with its own points and first weights.
         steps: updates of the full run.
         points: training points.
-        patience: looks without improvement before the early stop.
 
     >>> early_stopping(seeds=1, steps=20).column("stop")
     [20]
     """
-    seeds = seed_range(seeds)
     rows = []
-    (rule,) = rules(Stopping(patience=patience))
+    (rule,) = rules(Stopping(patience=10))
     recipe = Recipe(Adam(1e-2), epochs=steps, batch_size=points, check_every=10)
     for seed in seeds:
         network = FNN(FNNConfig(1, 1, hidden=(64, 64), activation="tanh"), seed=seed)
@@ -376,17 +346,11 @@ def early_stopping(seeds: Seeds = 5, steps: int = 800, points: int = 20, patienc
     return Result(
         f"{points} points, {steps} steps; errors are halved mean squares, targets standardized",
         ("seed", "best step", "unseen then", "unseen at end", "training then", "training at end", "stop", "kept"),
-        tuple(rows),
-        (
-            Claim.often("the training error falls to the end", [row[5] < row[4] for row in rows]),
-            Claim.often(
-                "the error on unseen points is smallest well before", [row[1] < 0.75 * steps for row in rows], 0.8
-            ),
-            Claim.often(
-                "that error has risen by a tenth or more at the end", [row[3] > 1.1 * row[2] for row in rows], 0.8
-            ),
-            Claim.often("stopping early ends sooner", [row[6] < steps for row in rows]),
-            Claim.often("it keeps weights that are better than the last ones", [row[7] < row[3] for row in rows]),
-        ),
-        Plot("seed", ("unseen then", "unseen at end"), "bars", y_label="error on unseen points"),
+        rows,
+        Claim.often("the training error falls to the end", [row[5] < row[4] for row in rows]),
+        Claim.often("the error on unseen points is smallest well before", [row[1] < 0.75 * steps for row in rows], 0.8),
+        Claim.often("that error has risen by a tenth or more at the end", [row[3] > 1.1 * row[2] for row in rows], 0.8),
+        Claim.often("stopping early ends sooner", [row[6] < steps for row in rows]),
+        Claim.often("it keeps weights that are better than the last ones", [row[7] < row[3] for row in rows]),
+        plot=Plot("seed", ("unseen then", "unseen at end"), "bars", y_label="error on unseen points"),
     )

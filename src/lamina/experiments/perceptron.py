@@ -9,7 +9,7 @@ import torch
 from lamina._types import Tensor
 from lamina.classical.perceptron_rule import learn
 from lamina.data.synthetic import truth_table
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.functional.losses import binary_cross_entropy
 from lamina.functional.optimizers import OPTIMIZERS, GradientDescent, Params, iterates
 from lamina.functional.random import as_generator
@@ -19,7 +19,7 @@ F64 = torch.float64
 
 @experiment("N1.80")
 def logical_functions(
-    seeds: Seeds = 10, epochs: int = 200, gates: tuple[str, str, str] = ("or", "and", "xor")
+    seeds: range = range(10), epochs: int = 200, gates: tuple[str, str, str] = ("or", "and", "xor")
 ) -> Result:
     r"""Teach a neuron OR, AND and XOR by the perceptron rule and by gradient descent on the logistic loss.
 
@@ -36,7 +36,6 @@ def logical_functions(
     >>> logical_functions(seeds=1, epochs=20).column("errors at end")
     [0, 0, 0, 0, 2, 2]
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     losses, runs = {}, {}
     for gate in gates:
@@ -54,25 +53,23 @@ def logical_functions(
     return Result(
         f"errors of a neuron on the four inputs, {len(seeds)} first weights, {epochs} epochs",
         ("function", "method", "errors at end", "fewest", "last loss"),
-        tuple(rows),
-        (
-            Claim(
-                f"{gates[0]} and {gates[1]} are learned without error from everywhere",
-                all(run[-1] == 0 for run in separable),
-            ),
-            Claim(f"{gates[2]} is never below one error", all(run.min() >= 1 for run in inseparable)),
-            Claim.often(
-                "three of four right, which is the best, occurs on the way",
-                [int(run.min()) == 1 for run in inseparable],
-                rate=0.25,
-            ),
-            Claim.on_average(
-                "the logistic loss ends at log 2 there, every answer is one half: its distance from log 2",
-                (losses[gates[2]] - math.log(2)).abs().tolist(),
-                most=1e-3,
-            ),
+        rows,
+        Claim(
+            f"{gates[0]} and {gates[1]} are learned without error from everywhere",
+            all(run[-1] == 0 for run in separable),
         ),
-        Plot("function", ("errors at end",), "bars", by=("method",)),
+        Claim(f"{gates[2]} is never below one error", all(run.min() >= 1 for run in inseparable)),
+        Claim.often(
+            "three of four right, which is the best, occurs on the way",
+            [int(run.min()) == 1 for run in inseparable],
+            rate=0.25,
+        ),
+        Claim.on_average(
+            "the logistic loss ends at log 2 there, every answer is one half: its distance from log 2",
+            (losses[gates[2]] - math.log(2)).abs().tolist(),
+            most=1e-3,
+        ),
+        plot=Plot("function", ("errors at end",), "bars", by=("method",)),
     )
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from lamina._types import Float, Int, Tensor
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, quotients, summary
 from lamina.experiments.together import Check, accuracies, batches, cross_entropies, train_members
 from lamina.functional.convolution import receptive_field
 from lamina.functional.random import as_generator
@@ -28,7 +28,7 @@ def place_patterns(
     """Draw one pattern into each of some black pictures.
 
     Args:
-        patterns: the patterns, one a label.
+        patterns: the patterns, one per label.
         labels: which one a picture shows.
         corners: the row and the column of its upper left pixel.
         size: the height and width of the pictures.
@@ -52,13 +52,12 @@ def _somewhere(patterns: Tensor, count: int, size: int, noise: float, generator:
     return inputs + noise * torch.randn(inputs.shape, generator=generator, dtype=inputs.dtype), labels
 
 
-def _finder(filters: int, kernel: int, outputs: int, seed: int) -> nn.Module:
-    """Make a network that looks for features anywhere: convolution, ReLU, largest value of each map, dense layer."""
+def _finder(filters: int, kernel: int, outputs: int, pool: type[nn.Module], seed: int) -> nn.Module:
+    """Make a network that looks for features anywhere: convolution, ReLU, one number for each map, dense layer."""
     g = as_generator(seed)
     return nn.Sequential(
-        conv2d(1, filters, kernel, seed=g), Detector("relu"), nn.AdaptiveMaxPool2d(1), nn.Flatten(),
-        linear(filters, outputs, seed=g),
-    ).double()  # fmt: skip
+        conv2d(1, filters, kernel, seed=g), Detector("relu"), pool(1), nn.Flatten(), linear(filters, outputs, seed=g)
+    ).double()
 
 
 def _dense(pixels: int, hidden: int, outputs: int, seed: int) -> nn.Module:
@@ -72,9 +71,9 @@ def _dense(pixels: int, hidden: int, outputs: int, seed: int) -> nn.Module:
 
 @experiment("N3.03")
 def pixel_permutation(
-    seeds: Seeds = 3, count: int = 512, steps: int = 120, size: int = 16, kernel: int = 5, classes: int = 8
+    seeds: range = range(3), steps: int = 120, size: int = 16, kernel: int = 5, classes: int = 8
 ) -> Result:
-    r"""Learn to tell patterns at random places, with the pixels as they are and in another order, the same for all.
+    r"""Recognize patterns at random places, with the pixels as they are and in another order, the same for all.
 
     To a dense network the order of its inputs means nothing: $W_{:,P}\,u_P = W u$, so that from first weights in the
     new order it learns the same. A convolution reads neighbors, and after the change there are none left. Adam with
@@ -84,54 +83,50 @@ def pixel_permutation(
 
     Args:
         seeds: patterns, pictures, orders and first weights.
-        count: pictures to train with.
         steps: updates.
         size: the height and width of a picture.
         kernel: the height and width of patterns and kernels.
         classes: how many patterns there are.
     """
-    seeds = seed_range(seeds)
     found: dict[tuple[str, str], list[float]] = {}
     for seed in seeds:
         g = as_generator(seed)
         patterns = 2.0 * torch.randint(2, (classes, kernel, kernel), generator=g).double() - 1
-        seen, unseen = (_somewhere(patterns, n, size, 0.3, g) for n in (count, 500))
+        seen, unseen = (_somewhere(patterns, n, size, 0.3, g) for n in (512, 500))
         order = torch.randperm(size * size, generator=g)
         for name in ("CNN", "FNN"):
             for pixels in ("as they are", "permuted"):
                 permuted = pixels == "permuted"
-                network = _finder(16, kernel, classes, seed) if name == "CNN" else _dense(size**2, 64, classes, seed)
+                network = (
+                    _finder(16, kernel, classes, nn.AdaptiveMaxPool2d, seed)
+                    if name == "CNN"
+                    else _dense(size**2, 64, classes, seed)
+                )
                 if permuted and name == "FNN":
                     first = network.get_parameter("1.weight")
                     first.data = first.data[:, order]
-                data = [(_reordered(u, order), s) if permuted else (u, s) for u, s in (seen, unseen)]
+                data = [(u.flatten(1)[:, order].reshape(u.shape), s) if permuted else (u, s) for u, s in (seen, unseen)]
                 found.setdefault((name, pixels), []).append(_accuracy(network, *data, steps=steps, seed=seed))
-    rows = tuple((*key, *mean_and_spread(each), min(each), max(each)) for key, each in found.items())
+    rows = tuple((*key, *summary(each)) for key, each in found.items())
     cnn, cnn_permuted, fnn, fnn_permuted = found.values()
     return Result(
         f"{classes} patterns of {kernel} x {kernel} pixels anywhere in {size} x {size}, {len(seeds)} seeds: accuracy",
         ("network", "pixels", "accuracy", "spread", "least", "largest"),
         rows,
-        (
-            Claim.on_average("the convolutional network finds the patterns: its accuracy", cnn, least=0.9),
-            Claim.on_average(
-                "with permuted pixels it loses more than half of that: its accuracy, divided by the one before,",
-                [b / a for a, b in zip(cnn, cnn_permuted, strict=True)],
-                most=0.5,
-            ),
-            Claim("the dense network learns exactly the same from permuted pixels", fnn == fnn_permuted),
-            Claim.on_average(
-                "it does not use the structure at all: its accuracy, divided by that of the convolutional network,",
-                [b / a for a, b in zip(cnn, fnn, strict=True)],
-                most=0.5,
-            ),
+        Claim.on_average("the convolutional network finds the patterns: its accuracy", cnn, least=0.9),
+        Claim.on_average(
+            "with permuted pixels it loses more than half of that: its accuracy, divided by the one before,",
+            quotients(cnn_permuted, cnn),
+            most=0.5,
         ),
-        Plot("pixels", ("accuracy",), "bars", by=("network",)),
+        Claim("the dense network learns exactly the same from permuted pixels", fnn == fnn_permuted),
+        Claim.on_average(
+            "it does not use the structure at all: its accuracy, divided by that of the convolutional network,",
+            quotients(fnn, cnn),
+            most=0.5,
+        ),
+        plot=Plot("pixels", ("accuracy",), "bars", by=("network",)),
     )
-
-
-def _reordered(inputs: Tensor, order: Tensor) -> Tensor:
-    return inputs.flatten(1)[:, order].reshape(inputs.shape)
 
 
 def _accuracy(network: nn.Module, seen: Batch, unseen: Batch, *, steps: int, seed: int) -> float:
@@ -146,26 +141,17 @@ SIZE = 8
 """The height and width of the pictures in which two pixels decide."""
 
 
-def two_pixels(count: int, far: bool, generator: torch.Generator) -> Batch:
-    """Draw black and white pictures; the label says whether two pixels differ, in opposite corners or neighbors.
-
-    >>> inputs, labels = two_pixels(5, far=True, generator=torch.Generator().manual_seed(0))
-    >>> bool(((inputs[:, 0, 0, 0] != inputs[:, 0, 7, 7]) == labels.bool()).all())
-    True
-    """
+def _two_pixels(count: int, far: bool, generator: torch.Generator) -> Batch:
+    """Draw black and white pictures; the label says whether two pixels differ, in opposite corners or neighbors."""
     inputs = 2.0 * torch.randint(2, (count, 1, SIZE, SIZE), generator=generator).double() - 1
     place = SIZE - 1 if far else 1
     return inputs, (inputs[:, 0, 0, 0] != inputs[:, 0, place, place]).long()
 
 
-def left_or_right(count: int, generator: torch.Generator) -> Batch:
+def _left_or_right(count: int, generator: torch.Generator) -> Batch:
     """Draw a cross that lies in the left or in the right half of a picture, which is the label.
 
     It keeps a distance of two pixels to the border, so that every 3 x 3 window that sees a part of it is there.
-
-    >>> inputs, labels = left_or_right(4, torch.Generator().manual_seed(0))
-    >>> labels.bincount().tolist(), inputs.sum().item()
-    ([2, 2], 20.0)
     """
     cross = torch.tensor([[0.0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=torch.float64)[None]
     labels = torch.arange(count) % 2
@@ -184,7 +170,7 @@ def _patches(seed: int) -> nn.Module:
 
 
 @experiment("N3.46")
-def assumptions(seeds: Seeds = 3, steps: int = 150) -> Result:
+def assumptions(seeds: range = range(3), steps: int = 150) -> Result:
     r"""Set tasks in which distant pixels interact, or in which it matters where something is.
 
     Whether two pixels differ is asked of a network that adds up what it finds in patches of 5 x 5 pixels: neighbors
@@ -199,14 +185,13 @@ def assumptions(seeds: Seeds = 3, steps: int = 150) -> Result:
         seeds: first weights.
         steps: updates with 128 pictures each.
     """
-    seeds = seed_range(seeds)
-    averaging = partial(_averaging, 8)
+    averaging = partial(_finder, 8, 3, 2, nn.AdaptiveAvgPool2d)
     tasks: list[tuple[str, str, Callable[[int, torch.Generator], Batch], Callable[[int], nn.Module]]] = [
-        ("two neighbors", "CNN, patches", lambda n, g: two_pixels(n, False, g), _patches),
-        ("two far pixels", "CNN, patches", lambda n, g: two_pixels(n, True, g), _patches),
-        ("two far pixels", "FNN", lambda n, g: two_pixels(n, True, g), lambda k: _dense(SIZE**2, 64, 2, k)),
-        ("left or right", "CNN, mean of maps", left_or_right, averaging),
-        ("left or right", "FNN", left_or_right, lambda k: _dense(15**2, 64, 2, k)),
+        ("two neighbors", "CNN, patches", lambda n, g: _two_pixels(n, False, g), _patches),
+        ("two far pixels", "CNN, patches", lambda n, g: _two_pixels(n, True, g), _patches),
+        ("two far pixels", "FNN", lambda n, g: _two_pixels(n, True, g), lambda k: _dense(SIZE**2, 64, 2, k)),
+        ("left or right", "CNN, mean of maps", _left_or_right, averaging),
+        ("left or right", "FNN", _left_or_right, lambda k: _dense(15**2, 64, 2, k)),
     ]
     rows: list[tuple[Any, ...]] = []
     scores = []
@@ -219,29 +204,18 @@ def assumptions(seeds: Seeds = 3, steps: int = 150) -> Result:
         )  # fmt: skip
         found = trial.scores[-1][1]
         scores.append(found)
-        rows.append((task, name, *mean_and_spread(found), min(found), max(found)))
+        rows.append((task, name, *summary(found)))
     near, far, far_dense, place, place_dense = scores
     seen = receptive_field([3, 3], [1, 1])
     return Result(
         f"tasks against the assumptions of convolutional networks, {steps} Adam steps, {len(seeds)} seeds: accuracy",
         ("task", "network", "accuracy", "spread", "least", "largest"),
-        tuple(rows),
-        (
-            Claim(f"the receptive field, {seen} x {seen}, is smaller than a picture, {SIZE} x {SIZE}", seen < SIZE),
-            Claim.on_average("pixels within the receptive field interact: the accuracy", near, least=0.97),
-            Claim.on_average("pixels farther apart do not: the accuracy", far, least=0.45, most=0.55),
-            Claim("after a mean over all places the position is lost: exactly chance", set(place) == {0.5}),
-            Claim.on_average("a dense network solves the task with far pixels: its accuracy", far_dense, least=0.97),
-            Claim.on_average("it solves left or right too: its accuracy", place_dense, least=0.97),
-        ),
-        Plot("task", ("accuracy",), "bars", by=("network",)),
+        rows,
+        Claim(f"the receptive field, {seen} x {seen}, is smaller than a picture, {SIZE} x {SIZE}", seen < SIZE),
+        Claim.on_average("pixels within the receptive field interact: the accuracy", near, least=0.97),
+        Claim.on_average("pixels farther apart do not: the accuracy", far, least=0.45, most=0.55),
+        Claim("after a mean over all places the position is lost: exactly chance", set(place) == {0.5}),
+        Claim.on_average("a dense network solves the task with far pixels: its accuracy", far_dense, least=0.97),
+        Claim.on_average("it solves left or right too: its accuracy", place_dense, least=0.97),
+        plot=Plot("task", ("accuracy",), "bars", by=("network",)),
     )
-
-
-def _averaging(filters: int, seed: int) -> nn.Module:
-    """Make a network that takes the mean of each map over all places."""
-    g = as_generator(seed)
-    return nn.Sequential(
-        conv2d(1, filters, 3, seed=g), Detector("relu"), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-        linear(filters, 2, seed=g),
-    ).double()  # fmt: skip

@@ -38,7 +38,9 @@ def plot(result: Result, width: float = 420.0, height: float = 260.0) -> Scene:
         return _bars(result, series, width)
     styles = STYLES if about.kind == "lines" else ("",)
     drawn = [
-        charts.Series(each.name * (len(series) > 1), each.xs, [_number(y) for y in each.ys], _color(k), style)
+        charts.Series(
+            each.name * (len(series) > 1), each.xs, [y if math.isfinite(y) else None for y in each.ys], _color(k), style
+        )
         for (k, each), style in zip(enumerate(series), cycle(styles), strict=False)
     ]
     few = max(len(each.xs) for each in series) <= 30
@@ -51,10 +53,6 @@ def plot(result: Result, width: float = 420.0, height: float = 260.0) -> Scene:
 
 def _color(number: int) -> str:
     return f"line{number % COLORS + 1}"
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _bars(result: Result, series: tuple[Series, ...], width: float) -> Scene:

@@ -15,11 +15,12 @@ from lamina.experiments.result import (
     Claim,
     Plot,
     Result,
-    Seeds,
+    differences,
     experiment,
     geometric_mean,
     mean_and_spread,
-    seed_range,
+    quotients,
+    summary,
 )
 from lamina.experiments.together import Trial, batches, cross_entropies, train_members
 from lamina.functional.random import as_generator
@@ -34,10 +35,8 @@ STARTS: dict[str, dict[str, Any]] = {
 
 
 @experiment("N4.13")
-def deep_residual_training(
-    seeds: Seeds = 2, depth: int = 20, count: int = 128, steps: int = 250, least: float = 0.9
-) -> Result:
-    r"""Train plain and residual networks of 20 layers on two moons, from weights with which gradients vanish.
+def deep_residual_training(seeds: range = range(2), count: int = 128, steps: int = 250, least: float = 0.9) -> Result:
+    r"""Train plain and residual networks of 20 layers on two moons, from weights that make gradients vanish.
 
     Width 32, Adam with all points in every step, accuracy on 1000 other points. "gradient" is the ratio of the norms
     of the gradients of the first and the last weight matrix at the start, a geometric mean.
@@ -46,43 +45,35 @@ def deep_residual_training(
 
     Args:
         seeds: points and first weights.
-        depth: the number of layers.
         count: training points.
         steps: updates.
         least: the accuracy that is expected of residual networks; with 512 points and 400 steps it is 0.98.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     found: dict[tuple[str, str], list[float]] = {}
     for start, options in STARTS.items():
         for kind, name in (("FNN", "fnn"), ("ResNet", "dense-resnet")):
-            hidden = (32,) * (depth - 1 if name == "fnn" else depth)
+            hidden = (32,) * (19 if name == "fnn" else 20)
             networks = [build(name, inputs=2, outputs=2, hidden=hidden, seed=seed, **options) for seed in seeds]
             shares, ratios = learn_moons(networks, count, steps, seeds)
             found[start, kind] = shares
-            rows.append((start, kind, geometric_mean(ratios), *mean_and_spread(shares), min(shares), max(shares)))
+            rows.append((start, kind, geometric_mean(ratios), *summary(shares)))
     return Result(
-        f"two moons, {depth} layers of width 32, {steps} Adam steps with {count} points, {len(seeds)} seeds",
+        f"two moons, 20 layers of width 32, {steps} Adam steps with {count} points, {len(seeds)} seeds",
         ("start", "network", "gradient", "accuracy", "spread", "least", "largest"),
-        tuple(rows),
-        (
-            *(
-                Claim.on_average(
-                    f"plain networks stay at chance: the accuracy with {start}",
-                    found[start, "FNN"],
-                    least=0.4,
-                    most=0.6,
-                )
-                for start in STARTS
-            ),
-            *(
-                Claim.on_average(
-                    f"residual networks learn the task: the accuracy with {start}", found[start, "ResNet"], least=least
-                )
-                for start in STARTS
-            ),
+        rows,
+        *Claim.averages(
+            "plain networks stay at chance: the accuracy with {}",
+            {start: found[start, "FNN"] for start in STARTS},
+            least=0.4,
+            most=0.6,
         ),
-        Plot("start", ("accuracy",), "bars", by=("network",)),
+        *Claim.averages(
+            "residual networks learn the task: the accuracy with {}",
+            {start: found[start, "ResNet"] for start in STARTS},
+            least=least,
+        ),
+        plot=Plot("start", ("accuracy",), "bars", by=("network",)),
     )
 
 
@@ -153,7 +144,7 @@ def _error(network: nn.Module, inputs: Float[Tensor, "batch ..."], labels: Int[T
 
 @experiment("N4.20")
 def training_error_by_depth(
-    seeds: Seeds = 2, depths: tuple[int, ...] = (4, 12, 28), steps: int = 100, kinds: tuple[str, ...] = KINDS
+    seeds: range = range(2), depths: tuple[int, ...] = (4, 12, 28), steps: int = 100, kinds: tuple[str, ...] = KINDS
 ) -> Result:
     r"""Train deeper and deeper stacks of blocks on digits, without and with skip connections.
 
@@ -171,7 +162,6 @@ def training_error_by_depth(
         steps: updates with 64 pictures each.
         kinds: names of `KINDS`.
     """
-    seeds = seed_range(seeds)
     seen, _ = _digits(seeds.start)
     rows: list[tuple[Any, ...]] = []
     by = {}
@@ -181,44 +171,35 @@ def training_error_by_depth(
             trial = _train(networks, seen, steps, seeds.start)
             by[kind, depth] = losses = trial.losses[-20:].mean(0).tolist()
             errors = [_error(network, *seen) for network in trial.networks]
-            rows.append((kind, depth, *mean_and_spread(losses), min(losses), max(losses), mean_and_spread(errors)[0]))
+            rows.append((kind, depth, *summary(losses), mean_and_spread(errors)[0]))
     shallow, deep = depths[0], depths[-1]
     residual = [kind for kind in kinds if kind != "plain"]
-    grown = {kind: [b - a for a, b in zip(by[kind, shallow], by[kind, deep], strict=True)] for kind in kinds}
+    grown = {kind: differences(by[kind, deep], by[kind, shallow]) for kind in kinds}
     return Result(
         f"digits, blocks of two dense layers of width 32 with batch norm, {steps} Adam steps, {len(seeds)} seeds",
         ("block", "depth", "training loss", "spread", "least", "largest", "training error"),
-        tuple(rows),
-        (
-            Claim.on_average(
-                f"the training loss of a plain network of {deep} layers, less that of one of {shallow},",
-                grown["plain"],
-                least=0.5,
-            ),
-            *(
-                Claim.on_average(
-                    f"at {deep} layers the training loss of {kind} blocks, less that of plain ones,",
-                    [b - a for a, b in zip(by["plain", deep], by[kind, deep], strict=True)],
-                    most=-0.3,
-                )
-                for kind in residual
-            ),
-            *(
-                Claim.on_average(
-                    f"with skip connections depth costs less: what {kind} blocks lose by it, divided by what "
-                    "plain ones lose,",
-                    [b / a for a, b in zip(grown["plain"], grown[kind], strict=True)],
-                    most=0.5,
-                )
-                for kind in residual
-            ),
+        rows,
+        Claim.on_average(
+            f"the training loss of a plain network of {deep} layers, less that of one of {shallow},",
+            grown["plain"],
+            least=0.5,
         ),
-        Plot("depth", ("training loss",), by=("block",)),
+        *Claim.averages(
+            f"at {deep} layers the training loss of {{}} blocks, less that of plain ones,",
+            {kind: differences(by[kind, deep], by["plain", deep]) for kind in residual},
+            most=-0.3,
+        ),
+        *Claim.averages(
+            "with skip connections depth costs less: what {} blocks lose by it, divided by what plain ones lose,",
+            {kind: quotients(grown[kind], grown["plain"]) for kind in residual},
+            most=0.5,
+        ),
+        plot=Plot("depth", ("training loss",), by=("block",)),
     )
 
 
 @experiment("N4.28")
-def both_blocks(seeds: Seeds = 3, depth: int = 110, steps: int = 60, width: int = 32, every: int = 20) -> Result:
+def both_blocks(seeds: range = range(3), depth: int = 110, steps: int = 60, every: int = 20) -> Result:
     r"""Train very deep networks of original and of pre-activation blocks on digits.
 
     The blocks have dense layers. The training loss is the mean over the last `every` batches of 64, the test error that
@@ -234,31 +215,27 @@ def both_blocks(seeds: Seeds = 3, depth: int = 110, steps: int = 60, width: int 
         seeds: first weights.
         depth: the number of layers with weights, an even one.
         steps: updates.
-        width: units of every hidden layer.
         every: the number of batches over which the loss is averaged.
     """
-    seeds = seed_range(seeds)
     seen, other = _digits(seeds.start)
     rows: list[tuple[Any, ...]] = []
     for kind in ("original", "preactivation"):
-        trial = _train([stacked_blocks(kind, depth, width, seed=seed) for seed in seeds], seen, steps, seeds.start)
+        trial = _train([stacked_blocks(kind, depth, 32, seed=seed) for seed in seeds], seen, steps, seeds.start)
         first, last = (part.mean(0).tolist() for part in (trial.losses[:every], trial.losses[-every:]))
         errors = [_error(network, *other) for network in trial.networks]
         rows += [(kind, *row) for row in zip(seeds, first, last, errors, strict=True)]
     original, better = rows[: len(seeds)], rows[len(seeds) :]
     return Result(
-        f"digits, {depth} layers of width {width}, {steps} Adam steps: both blocks",
+        f"digits, {depth} layers of width 32, {steps} Adam steps: both blocks",
         ("block", "seed", "first loss", "training loss", "test error"),
-        tuple(rows),
-        (
-            *(
-                Claim.on_average(
-                    f"the {name} is lower with pre-activation: that with it, less that with original blocks,",
-                    [b[place] - a[place] for a, b in zip(original, better, strict=True)],
-                    most=bound,
-                )
-                for name, place, bound in (("training loss", 3, -0.1), ("test error", 4, -0.05))
-            ),
+        rows,
+        *(
+            Claim.on_average(
+                f"the {name} is lower with pre-activation: that with it, less that with original blocks,",
+                [b[place] - a[place] for a, b in zip(original, better, strict=True)],
+                most=bound,
+            )
+            for name, place, bound in (("training loss", 3, -0.1), ("test error", 4, -0.05))
         ),
-        Plot("seed", ("training loss",), "bars", by=("block",)),
+        plot=Plot("seed", ("training loss",), "bars", by=("block",)),
     )

@@ -4,7 +4,8 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any
 
 from lamina._errors import ArgumentError, LaminaError, choice
 from lamina._tables import Table
@@ -46,7 +47,7 @@ class Claim:
         'in at least 50 % of all runs, a coin shows heads (found in 3 of 5; 1 would suffice)'
         """
         runs = [bool(each) for each in held]
-        count, found, enough = len(runs), sum(runs), runs_enough(len(runs), rate)
+        count, found, enough = len(runs), sum(runs), _runs_enough(len(runs), rate)
         return cls(
             f"in at least {100 * rate:g} % of all runs, {sentence} "
             f"(found in {found} of {count}; {enough} would suffice)",
@@ -83,11 +84,29 @@ class Claim:
             {name: number for name, number in numbers.items() if number is not None},
         )
 
+    @classmethod
+    def averages(cls, subject: str, cases: Mapping[Any, Sequence[float]], **bounds: float) -> list["Claim"]:
+        """Claim the same bounds, as `on_average` takes them, in several cases.
 
-def runs_enough(count: int, rate: float) -> int:
+        Args:
+            subject: what the number is, with braces where the case is named.
+            cases: the number, run by run, by the name of the case or a tuple of names.
+            bounds: `least` and `most`.
+
+        >>> [claim.sentence for claim in Claim.averages("the loss of {}", {"a": [1.0], "b": [2.0]}, most=3.0)]
+        ['the loss of a is on average at most 3: 1 ± 0', 'the loss of b is on average at most 3: 2 ± 0']
+        """
+        names = [case if isinstance(case, tuple) else (case,) for case in cases]
+        return [
+            cls.on_average(subject.format(*name), values, **bounds)
+            for name, values in zip(names, cases.values(), strict=True)
+        ]
+
+
+def _runs_enough(count: int, rate: float) -> int:
     """Return how many of some runs suffice so as not to contradict a rate; one at least, if it is that of most runs.
 
-    >>> [runs_enough(count, 0.9) for count in (1, 3, 20, 30)], [runs_enough(count, 0.2) for count in (3, 20, 30)]
+    >>> [_runs_enough(count, 0.9) for count in (1, 3, 20, 30)], [_runs_enough(count, 0.2) for count in (3, 20, 30)]
     ([1, 2, 16, 24], [0, 1, 3])
     """
     below, enough = 0.0, 0
@@ -145,7 +164,7 @@ class Series:
     ys: tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Result:
     """The outcome of an experiment.
 
@@ -156,7 +175,7 @@ class Result:
         claims: what the notes say about it, and whether it holds here.
         plot: which columns make a picture; None when the table says it better.
 
-    >>> result = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)), (Claim("grows", True),))
+    >>> result = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)), Claim("grows", True))
     >>> print(result)
     powers
       n   2^n
@@ -168,15 +187,24 @@ class Result:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    claims: tuple[Claim, ...] = field(default=())
-    plot: Plot | None = None
+    claims: tuple[Claim, ...]
+    plot: Plot | None
 
-    def __post_init__(self) -> None:
-        if self.plot is not None:
-            for name in (self.plot.x, *self.plot.y, *self.plot.by):
-                choice("column", name, self.columns)
-            numbers = self.plot.y if self.plot.kind == "bars" else (self.plot.x, *self.plot.y)
-            for name in numbers:
+    def __init__(
+        self,
+        title: str,
+        columns: tuple[str, ...],
+        rows: Iterable[Iterable[Any]],
+        *claims: Claim,
+        plot: Plot | None = None,
+    ) -> None:
+        fields = {"title": title, "columns": columns, "rows": tuple(map(tuple, rows)), "claims": claims, "plot": plot}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        if plot is not None:
+            for name in (plot.x, *plot.y, *plot.by):
+                choice("column", name, columns)
+            for name in plot.y if plot.kind == "bars" else (plot.x, *plot.y):
                 for value in self.column(name):
                     if value is not None and not isinstance(value, int | float):
                         raise ArgumentError(f"`{name}` must hold numbers to be drawn, got {value!r}: draw another one.")
@@ -239,19 +267,6 @@ def written(value: Any) -> str:
     return f"{value:.4g}"
 
 
-Seeds = int | range
-"""Which random numbers to draw: so many seeds from 0 on, or a range of seeds."""
-
-
-def seed_range(seeds: Seeds) -> range:
-    """Return the seeds themselves.
-
-    >>> seed_range(3), seed_range(range(2000, 2020))
-    (range(0, 3), range(2000, 2020))
-    """
-    return seeds if isinstance(seeds, range) else range(seeds)
-
-
 def drawing_from(function: Callable[..., Any], seeds: range) -> dict[str, Any]:
     """Return the arguments with which an experiment draws from some seeds: all, the first, or none if it draws nothing.
 
@@ -262,18 +277,27 @@ def drawing_from(function: Callable[..., Any], seeds: range) -> dict[str, Any]:
     return {"seeds": seeds} if "seeds" in known else {"seed": seeds.start} if "seed" in known else {}
 
 
-Function = TypeVar("Function", bound=Callable[..., Result])
-REGISTRY: dict[str, Callable[..., Result]] = {}
+Experiment = Callable[..., Result]
+REGISTRY: dict[str, Experiment] = {}
 """Every experiment by each catalogue id it belongs to."""
 
 
-def experiment(*ids: str) -> Callable[[Function], Function]:
-    """Register an experiment under the catalogue ids whose claims it tries."""
+def experiment(*ids: str) -> Callable[[Experiment], Experiment]:
+    """Register an experiment under the catalogue ids whose claims it tries; a number of seeds counts from 0."""
 
-    def register(function: Function) -> Function:
-        for key in ids:
-            REGISTRY[key] = function
-        return function
+    def register(function: Experiment) -> Experiment:
+        known = inspect.signature(function)
+
+        @wraps(function)
+        def tried(*given: Any, **named: Any) -> Result:
+            bound = known.bind(*given, **named)
+            seeds = bound.arguments.get("seeds")
+            if isinstance(seeds, int):
+                bound.arguments["seeds"] = range(seeds)
+            return function(*bound.args, **bound.kwargs)
+
+        REGISTRY.update(dict.fromkeys(ids, tried))
+        return tried
 
     return register
 
@@ -306,3 +330,30 @@ def geometric_mean(values: Sequence[float]) -> float:
     10.0
     """
     return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def differences(values: Iterable[float], others: Iterable[float]) -> list[float]:
+    """Subtract other numbers from some, run by run.
+
+    >>> differences([3.0, 5.0], [1.0, 1.0])
+    [2.0, 4.0]
+    """
+    return [a - b for a, b in zip(values, others, strict=True)]
+
+
+def quotients(values: Iterable[float], others: Iterable[float]) -> list[float]:
+    """Divide some numbers by others, run by run.
+
+    >>> quotients([3.0, 5.0], [2.0, 1.0])
+    [1.5, 5.0]
+    """
+    return [a / b for a, b in zip(values, others, strict=True)]
+
+
+def summary(values: Sequence[float]) -> tuple[float, float, float, float]:
+    """Return mean, standard deviation, least and largest of some numbers.
+
+    >>> summary([1.0, 3.0])
+    (2.0, 1.4142135623730951, 1.0, 3.0)
+    """
+    return *mean_and_spread(values), min(values), max(values)

@@ -1,7 +1,7 @@
-"""The chain of Fig. 27 with its numbers: one node a layer, gradients by the notes' product and by autograd."""
+"""The chain of Fig. 27 with its numbers: one node per layer, gradients by the notes' product and by autograd."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -15,19 +15,8 @@ from lamina.functional.residual import residual_step
 F64 = torch.float64
 
 
-@dataclass(frozen=True)
-class ScalarChain:
-    r"""The numbers of a chain with one node a layer and no biases.
-
-    Args:
-        features: $y^{[0]}, \ldots, y^{[L]}$.
-        branches: $a^{[1]}, \ldots, a^{[L]}$ with $a^{[l]} = \sigma(W^{[l-1]} y^{[l-1]})$.
-        factors: $\partial y^{[l]} / \partial y^{[l-1]}$, which is $1 + \partial a^{[l]} / \partial y^{[l-1]}$ with skip
-            connections.
-        loss: half the squared distance to the target.
-        formula: $\partial \mathscr L / \partial W^{[l]}$ as the product of the notes.
-        autograd: the same by automatic differentiation.
-    """
+class _ScalarChain(NamedTuple):
+    r"""The numbers of a chain: $y^{[l]}$, $a^{[l]}$, $\partial y^{[l]} / \partial y^{[l-1]}$, loss, both gradients."""
 
     features: tuple[float, ...]
     branches: tuple[float, ...]
@@ -39,7 +28,7 @@ class ScalarChain:
 
 def scalar_chain(
     weights: Sequence[float], start: float, target: float, activation: str = "tanh", *, residual: bool = True
-) -> ScalarChain:
+) -> _ScalarChain:
     r"""Follow one number through a chain, and the gradient of its loss back.
 
     $$\frac{\partial \mathscr L}{\partial W^{[0]}} = \frac{\partial \mathscr L}{\partial y^{[3]}}
@@ -54,6 +43,9 @@ def scalar_chain(
         target: what the output should be.
         activation: of all layers.
         residual: whether every layer adds its input; without, it is the chain of Fig. 16.
+
+    Returns:
+        `features` y, `branches` a, `factors` of the product, `loss`, and its gradients by `formula` and by `autograd`.
 
     >>> chain = scalar_chain((1.0, 1.0, 1.0), 1.0, 0.0, "identity")
     >>> chain.features, chain.formula, chain.autograd
@@ -75,7 +67,7 @@ def scalar_chain(
             layer_jacobian(at, matrix, sigma.derivative, residual) for at, matrix in zip(z, matrices, strict=True)
         ]
         branches = [sigma(at) for at in z]
-    return ScalarChain(
+    return _ScalarChain(
         _numbers(y), _numbers(branches), _numbers(factors), loss.item(), _numbers(by_formula), _numbers(by_autograd)
     )
 

@@ -2,13 +2,13 @@
 
 import itertools
 
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, differences, experiment, mean_and_spread
 from lamina.functional.random import uniform
 
 
 @experiment("N1.68")
 def coin_flips(
-    seeds: Seeds = 50, models: tuple[int, ...] = (1, 16, 1024), points: int = 100, skill: float = 0.0
+    seeds: range = range(50), models: tuple[int, ...] = (1, 16, 1024), points: int = 100, skill: float = 0.0
 ) -> Result:
     """Select the best of many models that guess, and look at it again on points that had no part in the choice.
 
@@ -27,10 +27,9 @@ def coin_flips(
     >>> coin_flips(seeds=2).claims[1].holds
     True
     """
-    seeds = seed_range(seeds)
     rows, found = [], {}
     for count in models:
-        # Two draws a model and point: the set to select on, and the fresh one.
+        # Two draws per model and point: the set to select on, and the fresh one.
         draws = [uniform((2, count, points), seed=seed, stream=count) for seed in seeds]
         accuracies = [(draw < 0.5 + skill).double().mean(2) for draw in draws]
         chosen = [accuracy[0].argmax().item() for accuracy in accuracies]
@@ -43,24 +42,19 @@ def coin_flips(
     return Result(
         f"the best of many guessing models, {points} points, {len(seeds)} seeds",
         ("models", "where selected", "selected spread", "on fresh points", "fresh spread"),
-        tuple(rows),
-        (
-            Claim.on_average(
-                f"the accuracy of the best of {models[-1]} where it was selected", found[models[-1]], least=0.6
-            ),
-            *(
-                Claim.on_average(
-                    f"the more models, the better the best looks: the accuracy of the best of {b}, less that of {a},",
-                    [y - x for x, y in zip(found[a], found[b], strict=True)],
-                    least=0.0,
-                )
-                for a, b in itertools.pairwise(models[1:])
-            ),
-            Claim(
-                f"on fresh points it is a coin, to four standard errors, {margin:.3g}",
-                all(abs(row[3] - 0.5) < margin for row in rows),
-            ),
-            Claim(f"a single model, not selected, looks as it is, to {margin:.3g}", abs(one[1] - 0.5) < margin),
+        rows,
+        Claim.on_average(
+            f"the accuracy of the best of {models[-1]} where it was selected", found[models[-1]], least=0.6
         ),
-        Plot("models", ("where selected", "on fresh points"), log_x=True, y_label="accuracy"),
+        *Claim.averages(
+            "the more models, the better the best looks: the accuracy of the best of {1}, less that of {0},",
+            {(a, b): differences(found[b], found[a]) for a, b in itertools.pairwise(models[1:])},
+            least=0.0,
+        ),
+        Claim(
+            f"on fresh points it is a coin, to four standard errors, {margin:.3g}",
+            all(abs(row[3] - 0.5) < margin for row in rows),
+        ),
+        Claim(f"a single model, not selected, looks as it is, to {margin:.3g}", abs(one[1] - 0.5) < margin),
+        plot=Plot("models", ("where selected", "on fresh points"), log_x=True, y_label="accuracy"),
     )

@@ -30,14 +30,12 @@ def first_layer_sizes(sides: tuple[int, ...] = (28, 100, 224, 1000), units: int 
         f"parameters of a first layer with {units} units, or with {filters} kernels of 5 x 5",
         ("side", "pixels", "dense", "convolutional"),
         rows,
-        (
-            Claim("a dense layer has its width times the number of pixels, and biases",
-                  all(row[2] == units * row[1] + units for row in rows)),
-            Claim("1000 x 1000 pixels and 1000 units: a billion weights",
-                  all(row[2] >= 10**9 for row in rows if row[0] == units == 1000)),
-            Claim("a convolutional layer does not grow with the picture", len({row[3] for row in rows}) == 1),
-        ),
-        Plot("side", ("dense", "convolutional"), log_x=True, log_y=True, y_label="parameters"),
+        Claim("a dense layer has its width times the number of pixels, and biases",
+              all(row[2] == units * row[1] + units for row in rows)),
+        Claim("1000 x 1000 pixels and 1000 units: a billion weights",
+              all(row[2] >= 10**9 for row in rows if row[0] == units == 1000)),
+        Claim("a convolutional layer does not grow with the picture", len({row[3] for row in rows}) == 1),
+        plot=Plot("side", ("dense", "convolutional"), log_x=True, log_y=True, y_label="parameters"),
     )  # fmt: skip
 
 
@@ -57,7 +55,8 @@ def channel_growth(names: tuple[str, ...] = ("lenet5", "alexnet", "resnet18")) -
     rows = []
     for name in names:
         network = build(name, **({} if name != "lenet5" else {"outputs": 10}))
-        maps = [part.out_channels for part in network.modules() if isinstance(part, nn.Conv2d) and _main(part)]
+        layers = [part for part in network.modules() if isinstance(part, nn.Conv2d)]
+        maps = [part.out_channels for part in layers if part.kernel_size != (1, 1)]  # no projections beside the chain
         distinct = [m for i, m in enumerate(maps) if i == 0 or m != maps[i - 1]]
         powers = all(m & (m - 1) == 0 for m in maps)
         grows = all(a <= b for a, b in pairwise(maps))
@@ -65,17 +64,10 @@ def channel_growth(names: tuple[str, ...] = ("lenet5", "alexnet", "resnet18")) -
     return Result(
         "numbers of maps, where they change",
         ("network", "maps", "powers of two", "never shrink"),
-        tuple(rows),
-        (
-            Claim("ResNet18 has growing powers of two", all(row[2] and row[3] for row in rows if "18" in row[0])),
-            Claim("LeNet-5 and AlexNet have other numbers", all(not row[2] for row in rows if "18" not in row[0])),
-        ),
+        rows,
+        Claim("ResNet18 has growing powers of two", all(row[2] and row[3] for row in rows if "18" in row[0])),
+        Claim("LeNet-5 and AlexNet have other numbers", all(not row[2] for row in rows if "18" not in row[0])),
     )  # fmt: skip
-
-
-def _main(layer: nn.Conv2d) -> bool:
-    """Say whether a convolution is one of a chain, not a projection beside it."""
-    return layer.kernel_size != (1, 1)
 
 
 @experiment("N4.33")
@@ -101,12 +93,10 @@ def resnet18_parameters(outputs: tuple[int, ...] = (10, 1000)) -> Result:
     return Result(
         "trainable parameters of ResNet18",
         ("labels", "A", "B", "C", "D", "E", "dense", "all"),
-        tuple(rows),
-        (
-            Claim("more than 10 million", all(row[-1] > 10**7 for row in rows)),
-            Claim("blocks A to E: 9536, 147968, 525568, 2099712, 8393728",
-                  all(row[1:6] == (9536, 147_968, 525_568, 2_099_712, 8_393_728) for row in rows)),
-            Claim("11181642 with 10 labels, 11689512 with 1000",
-                  all(row[-1] == known.get(row[0], row[-1]) for row in rows)),
-        ),
+        rows,
+        Claim("more than 10 million", all(row[-1] > 10**7 for row in rows)),
+        Claim("blocks A to E: 9536, 147968, 525568, 2099712, 8393728",
+              all(row[1:6] == (9536, 147_968, 525_568, 2_099_712, 8_393_728) for row in rows)),
+        Claim("11181642 with 10 labels, 11689512 with 1000",
+              all(row[-1] == known.get(row[0], row[-1]) for row in rows)),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.classical.linear_regression import fit, gradient, squared_error
 from lamina.data.synthetic import linear, moons
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, mean_and_spread, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread, quotients
 from lamina.experiments.trained import EAGER, Passes, parts, train
 from lamina.functional.losses import negative_log_likelihood
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, iterates, sample_indices
@@ -44,9 +44,7 @@ def _shares(batch_size: int, count: int, generator: torch.Generator) -> Tensor:
 
 
 @experiment("N1.42", "N1.45", "N1.46")
-def sampling(
-    count: int = 12, batch_sizes: tuple[int, ...] = (1, 2, 3, 4, 12), draws: int = 4000, seed: int = 0
-) -> Result:
+def sampling(count: int = 12, draws: int = 4000, seed: int = 0) -> Result:
     r"""Compare the mean gradient of a batch with the full gradient, over all batches there are.
 
     $$E\,\bar g = \nabla\mathscr L, \qquad E\|\bar g - \nabla\mathscr L\|^2 = \frac{v}{b}
@@ -54,13 +52,14 @@ def sampling(
     with v the mean of $\|\nabla\mathscr L^{(j)} - \nabla\mathscr L\|^2$ over the points. b = 1 is SGD. The column
     "drawn" estimates the variance from batches of `sample_indices`.
 
+    b > 4 with replacement has too many cases and is left out.
+
     Notes: N1.42, N1.45, N1.46 (§1.3, algs. 3, 4).
     Corrects: E17, drawing with and without replacement are both unbiased, but only the second gives gradient descent
         for b = N.
 
     Args:
         count: the number N of points of a linear regression.
-        batch_sizes: the sizes b, 3 among them; b > 4 with replacement has too many cases and is left out.
         draws: how many batches are drawn.
         seed: which points and draws.
 
@@ -73,7 +72,7 @@ def sampling(
     single = inputs * (inputs @ theta - targets)[:, None]  # the gradients of the N losses, a row each
     v = (single - full).square().sum(1).mean().item()
     rows = []
-    for b, again in itertools.product(batch_sizes, (False, True)):
+    for b, again in itertools.product((1, 2, 3, 4, 12), (False, True)):
         if again and b > 4:
             continue
         cases = itertools.product(range(count), repeat=b) if again else itertools.combinations(range(count), b)
@@ -89,29 +88,29 @@ def sampling(
     return Result(
         f"means of b gradients of {count}, all batches",
         ("b", "replacement", "bias", "variance", "predicted", "drawn"),
-        tuple(rows),
-        (
-            Claim("both ways of drawing are unbiased", max(row[2] for row in rows) < 1e-12),
-            Claim("the variance is as predicted", all(abs(row[3] - row[4]) < 1e-12 * v for row in rows)),
-            Claim(
-                f"for b = 3 it is (N-b)/(N-1) = {(count - 3) / (count - 1):.4f} of that with replacement",
-                abs(three["without"] / three["with"] - (count - 3) / (count - 1)) < 1e-9,
-            ),
-            Claim("the sampler has it too", all(abs(row[5] - row[4]) <= 0.1 * row[4] + 1e-25 for row in rows)),
-            Claim("all N points drawn without replacement give gradient descent exactly", whole.equal(full)),
+        rows,
+        Claim("both ways of drawing are unbiased", max(row[2] for row in rows) < 1e-12),
+        Claim("the variance is as predicted", all(abs(row[3] - row[4]) < 1e-12 * v for row in rows)),
+        Claim(
+            f"for b = 3 it is (N-b)/(N-1) = {(count - 3) / (count - 1):.4f} of that with replacement",
+            abs(three["without"] / three["with"] - (count - 3) / (count - 1)) < 1e-9,
         ),
-        Plot("b", ("variance", "predicted"), "points", by=("replacement",), log_x=True, log_y=True, y_label="variance"),
+        Claim("the sampler has it too", all(abs(row[5] - row[4]) <= 0.1 * row[4] + 1e-25 for row in rows)),
+        Claim("all N points drawn without replacement give gradient descent exactly", whole.equal(full)),
+        plot=Plot(
+            "b", ("variance", "predicted"), "points", by=("replacement",), log_x=True, log_y=True, y_label="variance"
+        ),
     )
 
 
 @experiment("N1.43")
 def noise_ball(
-    seeds: Seeds = 5,
+    seeds: range = range(5),
     steps: int = 2500,
     learning_rate: float = 0.05,
     batch_sizes: tuple[int, ...] = (1, 4, 16, 64),
 ) -> Result:
-    r"""Run mini batch gradient descent with a constant step and see how near it stays to the minimizer.
+    r"""Run mini batch gradient descent with a constant step and see how close it stays to the minimizer.
 
     For small steps theory gives the mean squared distance $\tau d\,v/(2b) \cdot (N-b)/(N-1)$ with v the mean squared
     residual at the minimum and d = 2 parameters. The start is 0, at a squared distance of 5; the first half of the
@@ -129,7 +128,6 @@ def noise_ball(
     >>> noise_ball(seeds=1, steps=200).column("rises")[-1]
     0.0
     """
-    seeds = seed_range(seeds)
     count = 64
     inputs, targets, best = _regression(count, seed=seeds.start)
     members = [(b, as_generator(seed)) for b in batch_sizes for seed in seeds]
@@ -153,41 +151,32 @@ def noise_ball(
     return Result(
         f"squared distance to the minimizer after {steps} steps of size {learning_rate:g}, {len(seeds)} seeds",
         ("b", "squared distance", "spread", "theory", "rises"),
-        tuple(rows),
-        (
-            Claim.on_average(
-                "SGD does not converge, yet comes near, from a squared distance of about 5: the last one",
-                single,
-                least=1e-3,
-                most=0.05,
-            ),
-            *(
-                Claim.on_average(
-                    f"the ball shrinks as 1/b: the squared distance for b = {row[0]}, divided by theory's,",
-                    (square / row[3]).tolist(),
-                    least=0.6,
-                    most=1.6,
-                )
-                for row, square in zip(rows, squares, strict=True)
-                if row[0] < count
-            ),
-            Claim("with all points there is no ball", whole.max().item() < 1e-15),
-            *(
-                Claim.on_average(
-                    f"larger batches raise the loss less often: the share of steps for b = {b}, less that for {a},",
-                    (y - x).tolist(),
-                    most=0.0,
-                )
-                for (a, x), (b, y) in itertools.pairwise(zip(batch_sizes, rises, strict=True))
-            ),
+        rows,
+        Claim.on_average(
+            "SGD does not converge, yet comes near, from a squared distance of about 5: the last one",
+            single,
+            least=1e-3,
+            most=0.05,
         ),
-        Plot("b", ("squared distance", "theory"), log_x=True, log_y=True, y_label="squared distance"),
+        *Claim.averages(
+            "the ball shrinks as 1/b: the squared distance for b = {}, divided by theory's,",
+            {row[0]: (each / row[3]).tolist() for row, each in zip(rows, squares, strict=True) if row[0] < count},
+            least=0.6,
+            most=1.6,
+        ),
+        Claim("with all points there is no ball", whole.max().item() < 1e-15),
+        *Claim.averages(
+            "larger batches raise the loss less often: the share of steps for b = {1}, less that for {0},",
+            {(a, b): (y - x).tolist() for (a, x), (b, y) in itertools.pairwise(zip(batch_sizes, rises, strict=True))},
+            most=0.0,
+        ),
+        plot=Plot("b", ("squared distance", "theory"), log_x=True, log_y=True, y_label="squared distance"),
     )
 
 
 @experiment("N1.40")
-def learning_rates(seeds: Seeds = 10, steps: int = 1000, learning_rate: float = 0.2, batch_size: int = 4) -> Result:
-    """Let the learning rate of mini batches stay, rise and fall, and see how near they end to the minimizer.
+def learning_rates(seeds: range = range(10), steps: int = 1000) -> Result:
+    """Keep, raise and lower the learning rate of mini batches, and see how close to the minimizer they end.
 
     Notes: N1.40 (§1.3).
     Corrects: E16, a small first rate that rises is warm-up; what makes SGD converge is a rate that falls.
@@ -195,24 +184,21 @@ def learning_rates(seeds: Seeds = 10, steps: int = 1000, learning_rate: float = 
     Args:
         seeds: draws of the batches; the points are the same, and so are the draws for each schedule.
         steps: updates.
-        learning_rate: the largest rate.
-        batch_size: the size b, of 64 points.
 
     >>> [round(rate, 3) for rate in learning_rates(seeds=1, steps=20).column("last")]
     [0.2, 0.2, 0.0, 0.0, 0.2]
     """
-    seeds = seed_range(seeds)
     count = 64
     inputs, targets, best = _regression(count, seed=seeds.start)
     kinds = ("constant", "warmup", "cosine", "one-cycle", "step")
-    epoch = count // batch_size
-    plans = torch.stack([rates(Schedule(k, factor=0.5), learning_rate, steps, epoch) for k in kinds])  # kind, step
+    epoch = count // 4
+    plans = torch.stack([rates(Schedule(k, factor=0.5), 0.2, steps, epoch) for k in kinds])  # kind, step
     generators = [as_generator(seed) for seed in seeds]
     optimizer = OPTIMIZERS["gd"]
     theta = {"W": torch.zeros(len(kinds) * len(seeds), 2, dtype=F64)}
     state, squares = optimizer.init(theta), []
     for k in range(steps):
-        shares = torch.stack([_shares(batch_size, count, g) for g in generators]).repeat(len(kinds), 1)
+        shares = torch.stack([_shares(4, count, g) for g in generators]).repeat(len(kinds), 1)
         means = {"W": (shares * (theta["W"] @ inputs.T - targets)) @ inputs}
         theta, state = optimizer.update(theta, means, state, GradientDescent(plans[:, k].repeat_interleave(len(seeds))))
         squares.append((theta["W"] - best).square().sum(1))
@@ -223,27 +209,25 @@ def learning_rates(seeds: Seeds = 10, steps: int = 1000, learning_rate: float = 
     ]
     warmup = rows[1]
     return Result(
-        f"mean squared distance to the minimizer, last 20 of {steps} steps, b = {batch_size}, {len(seeds)} seeds",
+        f"mean squared distance to the minimizer, last 20 of {steps} steps, b = 4, {len(seeds)} seeds",
         ("schedule", "first rate", "largest", "last", "squared distance", "spread"),
-        tuple(rows),
-        (
-            Claim("warm-up starts small and rises to the rate", warmup[1] < 0.1 * warmup[2] == 0.1 * warmup[3]),
-            Claim.on_average(
-                "a rate that rises and stays ends in the same ball: its distance, divided by that of a constant one,",
-                [b / a for a, b in zip(ends[0], ends[1], strict=True)],
-                least=0.9,
-                most=1.1,
-            ),
-            *(
-                Claim.on_average(
-                    f"a rate that falls ends nearer: log10 of the distance with {kind}, divided by a constant one's,",
-                    [math.log10(b / a) for a, b in zip(ends[0], end, strict=True)],
-                    most=-0.1,
-                )
-                for kind, end in zip(kinds[2:], ends[2:], strict=True)
-            ),
+        rows,
+        Claim("warm-up starts small and rises to the rate", warmup[1] < 0.1 * warmup[2] == 0.1 * warmup[3]),
+        Claim.on_average(
+            "a rate that rises and stays ends in the same ball: its distance, divided by that of a constant one,",
+            quotients(ends[1], ends[0]),
+            least=0.9,
+            most=1.1,
         ),
-        Plot("schedule", ("squared distance",), "bars", log_y=True),
+        *Claim.averages(
+            "a rate that falls ends nearer: log10 of the distance with {}, divided by a constant one's,",
+            {
+                kind: [math.log10(share) for share in quotients(end, ends[0])]
+                for kind, end in zip(kinds[2:], ends[2:], strict=True)
+            },
+            most=-0.1,
+        ),
+        plot=Plot("schedule", ("squared distance",), "bars", log_y=True),
     )
 
 
@@ -260,7 +244,7 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
         batch_size: the size b of a mini batch.
         steps: how many steps are counted and timed.
 
-    >>> cost_of_a_step(count=100, batch_size=10, steps=2).column("gradients a step")
+    >>> cost_of_a_step(count=100, batch_size=10, steps=2).column("gradients per step")
     [100.0, 10.0, 1.0]
     """
     data = linear(count, weight=(1.0, -1.0) * 5, seed=0)
@@ -286,24 +270,20 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
         rows.append((name, passes.examples / steps, expected, laid_out // size, 1e6 * statistics.median(took)))
     return Result(
         f"gradients computed in one step, N = {count}, b = {batch_size}",
-        ("method", "gradients a step", "expected", "steps an epoch", "microseconds a step"),
-        tuple(rows),
-        (
-            Claim("N with gradient descent, b with mini batches, 1 with SGD", all(row[1] == row[2] for row in rows)),
-            Claim("so an epoch of N gradients has 1, N/b and N steps",
-                  [row[3] for row in rows] == [1, count // batch_size, count]),
-        ),
-        Plot("method", ("gradients a step",), "bars", log_y=True),
+        ("method", "gradients per step", "expected", "steps per epoch", "microseconds per step"),
+        rows,
+        Claim("N with gradient descent, b with mini batches, 1 with SGD", all(row[1] == row[2] for row in rows)),
+        Claim("so an epoch of N gradients has 1, N/b and N steps",
+              [row[3] for row in rows] == [1, count // batch_size, count]),
+        plot=Plot("method", ("gradients per step",), "bars", log_y=True),
     )  # fmt: skip
 
 
 @experiment("N1.49")
-def adam_on_batches(
-    seeds: Seeds = 3, epochs: int = 10, batch_sizes: tuple[int, ...] = (512, 64, 16), compared: int = 20
-) -> Result:
-    """Train two moons by Adam with the gradients of all points or of mini batches, for equally many passes.
+def adam_on_batches(seeds: range = range(3), epochs: int = 10, batch_sizes: tuple[int, ...] = (512, 64, 16)) -> Result:
+    """Train on two moons with Adam, on all points at once or on mini batches, for equally many passes.
 
-    "difference" is the largest difference between the trainer's parameters after `compared` steps and those of the
+    "difference" is the largest difference between the trainer's parameters after 20 steps and those of the
     plain formulas: batches drawn as in Alg. 4, then Alg. 5, in the same precision.
 
     Notes: N1.49 (§1.3, algs. 4, 5).
@@ -312,12 +292,10 @@ def adam_on_batches(
         seeds: how many times, each with its own points and first weights.
         epochs: passes through the 512 points.
         batch_sizes: the sizes b.
-        compared: steps after which trainer and formulas are compared.
 
     >>> adam_on_batches(seeds=1, epochs=1, batch_sizes=(512,)).column("steps")
     [1]
     """
-    seeds = seed_range(seeds)
     rows, losses = [], []
     for b, way in itertools.product(batch_sizes, ("epoch", "without-replacement", "with-replacement")):
         if b == batch_sizes[0] and way != "without-replacement":
@@ -327,27 +305,22 @@ def adam_on_batches(
             recipe = Recipe(recipes.Adam(1e-2), epochs=epochs, batch_size=b, sampling=way, seed=seed)
             split = parts(moons(512, seed=seed), moons(1000, seed=99 + seed))
             ends.append(train(_network(seed), split, recipe).rows[-1]["validation_loss"])
-            differences.append(_difference(seed, b, way, compared))
+            differences.append(_difference(seed, b, way))
         losses.append((b, way, ends))
         rows.append((b, way, -(-512 // b) * epochs, *mean_and_spread(ends), max(differences)))
     whole = losses[0][2]
     return Result(
         f"Adam with step size 0.01 on two moons, {epochs} epochs, {len(seeds)} seeds",
         ("b", "drawing", "steps", "validation loss", "spread", "difference"),
-        tuple(rows),
-        (
-            Claim("the trainer's Adam on batches is Alg. 5 on the draws of Alg. 4", max(row[5] for row in rows) < 1e-5),
-            *(
-                Claim.on_average(
-                    f"for equally many passes, mini batches end lower: the loss with b = {b} ({way}), divided by that "
-                    "with all points,",
-                    [x / y for x, y in zip(ends, whole, strict=True)],
-                    most=0.8,
-                )
-                for b, way, ends in losses[1:]
-            ),
+        rows,
+        Claim("the trainer's Adam on batches is Alg. 5 on the draws of Alg. 4", max(row[5] for row in rows) < 1e-5),
+        *Claim.averages(
+            "for equally many passes, mini batches end lower: the loss with b = {} ({}), divided by that with all "
+            "points,",
+            {(b, way): quotients(ends, whole) for b, way, ends in losses[1:]},
+            most=0.8,
         ),
-        Plot("b", ("validation loss",), "points", by=("drawing",), log_x=True),
+        plot=Plot("b", ("validation loss",), "points", by=("drawing",), log_x=True),
     )
 
 
@@ -355,11 +328,11 @@ def _network(seed: int) -> FNN:
     return FNN(FNNConfig(2, 2, hidden=(16, 16), activation="tanh"), seed=seed)
 
 
-def _difference(seed: int, batch_size: int, way: str, steps: int) -> float:
-    """Compare the trainer with Alg. 4 and Alg. 5 written out."""
+def _difference(seed: int, batch_size: int, way: str) -> float:
+    """Compare 20 steps of the trainer with Alg. 4 and Alg. 5 written out."""
     data, optimizer = moons(512, seed=seed), recipes.Adam(1e-2)
     recipe = Recipe(optimizer, epochs=10_000, batch_size=batch_size, sampling=way, seed=seed,
-                    stopping=Stopping(max_steps=steps))  # fmt: skip
+                    stopping=Stopping(max_steps=20))  # fmt: skip
     trained = train(_network(seed), parts(data), recipe)
     inputs, targets = trained.prepare.source(data).batch(torch.arange(512))
     plain = _network(seed)
@@ -378,5 +351,5 @@ def _difference(seed: int, batch_size: int, way: str, steps: int) -> float:
         return grad(loss)(theta)
 
     start = {name: p.detach() for name, p in plain.named_parameters()}
-    end = iterate(batch_gradient, start, OPTIMIZERS["adam"], Adam(1e-2), steps)
+    end = iterate(batch_gradient, start, OPTIMIZERS["adam"], Adam(1e-2), 20)
     return max((end[name] - p).abs().max().item() for name, p in trained.network.named_parameters())

@@ -5,7 +5,7 @@ and others give each network examples of its own.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,12 +18,13 @@ from lamina.functional.clipping import clip_by_global_norm
 from lamina.functional.optimizers import Number, Params
 from lamina.functional.random import as_generator
 from lamina.populations.population import Population
+from lamina.training.loop import events
 
 Draw = Callable[[], tuple[Tensor, ...]]
 """A function that draws the next batch: what a network reads, and last the targets."""
 
 Measure = Callable[[Tensor, Tensor], Tensor]
-"""A function of outputs [batch, member, ...] and targets [batch, ...] that gives one number a member."""
+"""A function of outputs [batch, member, ...] and targets [batch, ...] that gives one number per member."""
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """A function of one network's outputs and targets that gives one number."""
@@ -87,7 +88,7 @@ class Trial:
     """What became of the members.
 
     Args:
-        networks: one a member, with the weights of the last update.
+        networks: one per member, with the weights of the last update.
         losses: the loss of every member before each update.
         scores: for every check the number of updates made and the score of each member.
     """
@@ -95,6 +96,13 @@ class Trial:
     networks: list[nn.Module]
     losses: Float[Tensor, "time member"]
     scores: list[tuple[int, list[float]]]
+
+    @torch.no_grad()
+    def measure(self, score: Measure, *batch: Tensor) -> list[float]:
+        """Measure every member with one batch, of which the last tensor holds the targets."""
+        *read, targets = batch
+        found: list[float] = score(torch.stack([network(*read) for network in self.networks], 1), targets).tolist()
+        return found
 
     def reached(self, member: int, goal: float) -> int | None:
         """Return the number of updates at the first check at which a member had the goal; None for never."""
@@ -125,7 +133,7 @@ def train_members(
         steps: the number of updates.
         learning_rate: of the optimizer.
         optimizer: "adam" or "sgd".
-        bound: clip a member's gradient at this norm; one number for all or one a member, inf for not at all.
+        bound: clip a member's gradient at this norm; one number for all or one per member, inf for not at all.
         check: when to look, and when to end early.
         own: whether each network has a batch of its own, [batch, member, ...]; else all have the same.
 
@@ -140,28 +148,55 @@ def train_members(
     True
     """
     population = Population(networks)
-    parameters = dict(population.network.named_parameters())
-    update = OPTIMIZERS[optimizer](list(parameters.values()), learning_rate)
+    moving = OPTIMIZERS[optimizer](list(population.network.parameters()), learning_rate)
     bounds = None if bound is None else torch.as_tensor(bound).expand(len(networks))
-    losses: list[Tensor] = []
+    stream = _Stream(population, draw, loss, moving, bounds, own, steps)
     scores: list[tuple[int, list[float]]] = []
-    for step in range(1, steps + 1):
-        *read, targets = draw()
-        each = loss(population(*read, own=own), targets)
-        losses.append(each.detach())
-        found = torch.autograd.grad(each.sum(), list(parameters.values()))
-        gradients = dict(zip(parameters, found, strict=True))
-        if bounds is not None:
-            gradients = _clipped(gradients, bounds)
-        for name, gradient in gradients.items():
-            parameters[name].grad = gradient
-        update.step()
-        if check is not None and (step % check.every == 0 or step == steps):
-            scores.append((step, _score(population, check)))
+    for event in events(stream, epochs=1, max_steps=steps, check=lambda *_: {}):
+        if check is not None and event.row is None and (event.step % check.every == 0 or event.step == steps):
+            scores.append((event.step, _score(population, check)))
             if min(scores[-1][1]) >= check.goal:
                 break
-    history = torch.stack(losses) if losses else torch.empty(0, len(networks))
+    history = torch.stack(stream.losses) if stream.losses else torch.empty(0, len(networks))
     return Trial([population.member(k) for k in range(len(networks))], history, scores)
+
+
+@dataclass
+class _Stream:
+    """Networks on their way through a stream of batches, as the loop of all training sees them."""
+
+    population: Population
+    draw: Draw
+    loss: Measure
+    optimizer: torch.optim.Optimizer
+    bounds: Tensor | None
+    own: bool
+    batches: int
+    losses: list[Tensor] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.parameters = dict(self.population.network.named_parameters())
+
+    @property
+    def step(self) -> int:
+        """How many updates were made."""
+        return len(self.losses)
+
+    def begin(self, epoch: int, batch: int = 0) -> None:
+        """Need nothing: a stream has no order."""
+
+    def __call__(self) -> None:
+        """Make one update of all members, each with its own gradient; one that has diverged goes on."""
+        *read, targets = self.draw()
+        each = self.loss(self.population(*read, own=self.own), targets)
+        self.losses.append(each.detach())
+        found = torch.autograd.grad(each.sum(), list(self.parameters.values()))
+        gradients = dict(zip(self.parameters, found, strict=True))
+        if self.bounds is not None:
+            gradients = _clipped(gradients, self.bounds)
+        for name, gradient in gradients.items():
+            self.parameters[name].grad = gradient
+        self.optimizer.step()
 
 
 def train_together(

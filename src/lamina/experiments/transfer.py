@@ -12,7 +12,7 @@ from lamina.architectures.build import build
 from lamina.data.dataset import ArrayDataset, Subset
 from lamina.data.load import load
 from lamina.data.splits import Split
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.trained import parts, train
 from lamina.functional.random import as_generator
 from lamina.training.recipe import Adam, Recipe
@@ -37,7 +37,7 @@ def classes_of(name: str, labels: range, count: int, seed: int) -> Split:
 
 @experiment("N4.40")
 def transfer_steps(
-    seeds: Seeds = 3, level: float = 0.8, epochs: tuple[int, int] = (25, 25), real: bool | None = None
+    seeds: range = range(3), level: float = 0.8, epochs: tuple[int, int] = (25, 25), real: bool | None = None
 ) -> Result:
     r"""Learn some classes with LeNet-5 from few pictures, from scratch and from a network that knows others.
 
@@ -53,7 +53,6 @@ def transfer_steps(
         epochs: passes through the first and at most through the second set.
         real: whether to use MNIST and Fashion-MNIST; None decides by LAMINA_DATA.
     """
-    seeds = seed_range(seeds)
     real = bool(os.environ.get("LAMINA_DATA")) if real is None else real
     first, second = (("mnist", range(10), 6000), ("fashion-mnist", range(10), 600)) if real else (
         ("digits", range(6), 800), ("digits", range(6, 10), 200))  # fmt: skip
@@ -71,14 +70,12 @@ def transfer_steps(
     return Result(
         f"steps to {level:.0%} with {second[2]} pictures of {second[0]}, after {first[2]} of {first[0]}",
         ("seed", "transfer", "from scratch", "share"),
-        tuple(rows),
-        (
-            Claim.often("transfer takes fewer steps", [row[1] < row[2] for row in rows]),
-            Claim.on_average(
-                "the number of steps with transfer, divided by that from scratch,", [row[3] for row in rows], most=0.75
-            ),
+        rows,
+        Claim.often("transfer takes fewer steps", [row[1] < row[2] for row in rows]),
+        Claim.on_average(
+            "the number of steps with transfer, divided by that from scratch,", [row[3] for row in rows], most=0.75
         ),
-        Plot("seed", ("transfer", "from scratch"), "bars", y_label="steps"),
+        plot=Plot("seed", ("transfer", "from scratch"), "bars", y_label="steps"),
     )
 
 
@@ -100,7 +97,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 @experiment("N4.41")
 def any_architecture(classes: int = 4) -> Result:
-    r"""Adapt different architectures with 10 labels to other labels, by one function, and see what it changes.
+    r"""Adapt different architectures with 10 labels to other labels with one function, and see what it changes.
 
     Notes: N4.41 (§4.3).
 
@@ -119,9 +116,7 @@ def any_architecture(classes: int = 4) -> Result:
     return Result(
         f"networks for 10 labels, adapted to {classes}",
         ("architecture", "tensors", "new", "which", "share of all numbers"),
-        tuple(rows),
-        (
-            Claim("only the last layer is new: its weight and its bias", all(row[2] == 2 for row in rows)),
-            Claim("almost everything is kept: less than 5 % is new", all(row[4] < 0.05 for row in rows)),
-        ),
+        rows,
+        Claim("only the last layer is new: its weight and its bias", all(row[2] == 2 for row in rows)),
+        Claim("almost everything is kept: less than 5 % is new", all(row[4] < 0.05 for row in rows)),
     )  # fmt: skip

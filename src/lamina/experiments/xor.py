@@ -9,7 +9,7 @@ from lamina._types import Tensor
 from lamina.architectures.build import build
 from lamina.architectures.logic import logic_gate
 from lamina.data.synthetic import truth_table
-from lamina.experiments.result import Claim, Plot, Result, Seeds, experiment, seed_range
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.together import train_together
 from lamina.functional.losses import binary_cross_entropy
 
@@ -18,9 +18,7 @@ GIVEN = (0.007, 0.992, 0.992, 0.007)
 
 
 @experiment("N2.14")
-def xor_training(
-    seeds: Seeds = 100, steps: int = 1000, scales: tuple[float, float] = (1.0, 0.5), learning_rate: float = 3.0
-) -> Result:
+def xor_training(seeds: range = range(100), steps: int = 1000, scales: tuple[float, float] = (1.0, 0.5)) -> Result:
     r"""Train the 2-2-1 network on XOR from many starting points and count how many reach all four answers.
 
     Gradient descent on the binary cross entropy, all four inputs in every step, Xavier's weights times a scale. A
@@ -35,17 +33,15 @@ def xor_training(
         seeds: starting points for each activation and scale.
         steps: updates.
         scales: factors on Xavier's weights; claims are made for sigmoid with the first and tanh with the second.
-        learning_rate: the step size.
     """
-    seeds = seed_range(seeds)
     rows: list[tuple[Any, ...]] = []
     runs = {}
     for name in ("sigmoid", "tanh"):
-        right, losses = _train(name, seeds, steps, scales, learning_rate)
+        right, losses = _train(name, seeds, steps, scales)
         for scale, good, loss in zip(scales, right, losses, strict=True):
             runs[name, scale] = good, loss
             share = good.double().mean().item()
-            rows.append((name, f"Xavier x {scale:g}", share, 1 - share, _most(loss[good]), _least(loss[~good])))
+            rows.append((name, f"Xavier x {scale:g}", share, 1 - share, *_ends(loss[good], loss[~good])))
     table = truth_table("xor")
     given = logic_gate("xor", robust=True, activation="sigmoid", gain=10.0).double()(table.inputs.double())
     given_loss = binary_cross_entropy(given.logit(), table.targets.double()[:, None]).item()
@@ -54,33 +50,29 @@ def xor_training(
     return Result(
         f"XOR with 2-2-1, {steps} steps of gradient descent, {len(seeds)} starting points each",
         ("hidden", "start", "all right", "stuck", "largest loss if right", "least loss if stuck"),
-        tuple(rows),
-        (
-            *(
-                Claim.often(
-                    f"a {name} network from Xavier x {scale:g} reaches 4 of 4", runs[name, scale][0].tolist(), rate=0.5
-                )
-                for name, scale in zip(("sigmoid", "tanh"), scales, strict=True)
-            ),
-            *(
-                Claim.often(f"a {name} network from Xavier x {scale:g} gets stuck", (~good).tolist(), rate=0.05)
-                for (name, scale), (good, _) in runs.items()
-            ),
+        rows,
+        *(
             Claim.often(
-                "a stuck network has a loss of ln 2 / 2 or more, and another one of 0.1 or less", as_it_should.tolist()
-            ),
-            Claim(
-                f"the given weights with gain 10 give {', '.join(map(str, GIVEN))}",
-                tuple(round(value, 3) for value in given.flatten().tolist()) == GIVEN,
-            ),
+                f"a {name} network from Xavier x {scale:g} reaches 4 of 4", runs[name, scale][0].tolist(), rate=0.5
+            )
+            for name, scale in zip(("sigmoid", "tanh"), scales, strict=True)
         ),
-        Plot("hidden", ("all right", "stuck"), "bars", by=("start",), y_label="networks"),
+        *(
+            Claim.often(f"a {name} network from Xavier x {scale:g} gets stuck", (~good).tolist(), rate=0.05)
+            for (name, scale), (good, _) in runs.items()
+        ),
+        Claim.often(
+            "a stuck network has a loss of ln 2 / 2 or more, and another one of 0.1 or less", as_it_should.tolist()
+        ),
+        Claim(
+            f"the given weights with gain 10 give {', '.join(map(str, GIVEN))}",
+            tuple(round(value, 3) for value in given.flatten().tolist()) == GIVEN,
+        ),
+        plot=Plot("hidden", ("all right", "stuck"), "bars", by=("start",), y_label="networks"),
     )
 
 
-def _train(
-    name: str, seeds: range, steps: int, scales: tuple[float, ...], learning_rate: float
-) -> tuple[list[Tensor], list[Tensor]]:
+def _train(name: str, seeds: range, steps: int, scales: tuple[float, ...]) -> tuple[list[Tensor], list[Tensor]]:
     """Return for each scale which networks are right everywhere, and their losses."""
     table = truth_table("xor")
     networks = [
@@ -89,18 +81,13 @@ def _train(
         for seed in seeds
     ]
     u, s = table.inputs.expand(len(networks), 4, 2), table.targets.float()[:, None].expand(len(networks), 4, 1)
-    losses = train_together(
-        networks, u, s, binary_cross_entropy, learning_rate=learning_rate, steps=steps, optimizer="sgd"
-    )
+    losses = train_together(networks, u, s, binary_cross_entropy, learning_rate=3.0, steps=steps, optimizer="sgd")
     with torch.no_grad():
         answers = torch.stack([network(table.inputs)[:, 0] >= 0 for network in networks])
     right = (answers == table.targets.bool()).all(1)
     return list(right.split(len(seeds))), list(losses.split(len(seeds)))
 
 
-def _most(losses: Tensor) -> float:
-    return losses.max().item() if len(losses) else math.nan
-
-
-def _least(losses: Tensor) -> float:
-    return losses.min().item() if len(losses) else math.nan
+def _ends(right: Tensor, stuck: Tensor) -> tuple[float, float]:
+    """Return the largest loss of those that are right and the least of those that are stuck, NaN if there are none."""
+    return max(right.tolist(), default=math.nan), min(stuck.tolist(), default=math.nan)

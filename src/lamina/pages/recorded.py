@@ -49,7 +49,7 @@ def result(name: str) -> Result:
     columns = tuple(values["rows"][0])
     rows = tuple(tuple(row[column] for column in columns) for row in values["rows"])
     claims = tuple(Claim(claim["sentence"], claim["holds"]) for claim in values["claims"])
-    return Result(values["title"], columns, rows, claims)
+    return Result(values["title"], columns, rows, *claims)
 
 
 def show(name: str, columns: Sequence[str] | None = None) -> "Html":

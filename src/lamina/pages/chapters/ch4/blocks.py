@@ -9,9 +9,8 @@ with app.setup:
 
     from lamina.drawing.blocks import SUM, Block, Stage, residual_block
     from lamina.drawing.charts import Series, chart
-    from lamina.experiments.block_histories import DEPTH, compute, stored
+    from lamina.experiments.block_histories import DEPTH, compute, deep_blocks, stored
     from lamina.experiments.euler import damped_block
-    from lamina.experiments.figures_runs import deep_blocks
     from lamina.experiments.residual import stacked_blocks
     from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
     from lamina.layers.residual import SimpleResNetLayer
