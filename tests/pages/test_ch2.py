@@ -13,11 +13,14 @@ from lamina.architectures.python_code import folded
 from lamina.drawing.scene import Picture, Text
 from lamina.experiments.trained import EAGER, train
 from lamina.functional.losses import binary_cross_entropy
-from lamina.pages import recorded
-from lamina.pages.contents import pages
-from lamina.pages.drawings_ch2 import counted_grid, counted_network, decision_surface, pictured_network
-from lamina.pages.work import ch2_approximation, ch2_classification, ch2_normalization, ch2_playground
-from lamina.pages.work.ch2_setup import STARTS, Setup, Table, first_network, problem, read_columns, recipe
+from lamina.pages.kit import recorded
+from lamina.pages.site.contents import pages
+from lamina.pages.chapters.ch2.drawing import counted_grid, counted_network, decision_surface, pictured_network
+from lamina.pages.chapters.ch2.playground import work as ch2_playground
+from lamina.pages.chapters.ch2.normalization import work as ch2_normalization
+from lamina.pages.chapters.ch2.approximation import work as ch2_approximation
+from lamina.pages.chapters.ch2.classification import work as ch2_classification
+from lamina.pages.chapters.ch2.playground.setup import STARTS, Setup, Table, first_network, problem, read_columns, recipe
 
 SMALL = Setup(count=80, hidden=(4,), epochs=3, batch_size=20)
 

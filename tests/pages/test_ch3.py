@@ -11,8 +11,8 @@ from lamina._catalogue import items
 from lamina._errors import DataError
 from lamina.functional.convolution import convolution_matrix, convolve2d, correlate2d, receptive_field
 from lamina.inspection.gradient_field import autograd_field
-from lamina.pages.contents import pages
-from lamina.pages.drawings_ch3 import (
+from lamina.pages.site.contents import pages
+from lamina.pages.chapters.ch3.shared import (
     matrix_of_convolution,
     named_grids,
     pixels,
@@ -21,9 +21,9 @@ from lamina.pages.drawings_ch3 import (
     shades,
     thinned_network,
 )
-from lamina.pages.matrices import read_matrix
-from lamina.pages.stacks import line_stack, square_stack
-from lamina.pages.work.ch3_lrn import dropout_race
+from lamina.pages.kit.matrices import read_matrix
+from lamina.pages.chapters.ch3.receptive_field.work import line_stack, square_stack
+from lamina.pages.chapters.ch3.lrn.work import dropout_race
 
 Y = [[1.0, 5, -2, 0, 2], [3, 8, 7, 1, 0], [-1, 0, 1, 2, 3], [4, 2, 1, -1, 2]]
 K = [[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]

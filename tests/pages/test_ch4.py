@@ -13,12 +13,16 @@ from lamina.data.synthetic import moons
 from lamina.experiments.euler import damped_block
 from lamina.experiments.scalar_chain import scalar_chain
 from lamina.inspection import feature_maps
-from lamina.pages import own_pictures
-from lamina.pages.drawings_ch4 import nested_fields, race_chart
-from lamina.pages.own_pictures import read_archive
-from lamina.pages.shipped import shipped
-from lamina.pages.work import ch4_blocks, ch4_euler, ch4_resnet18, ch4_transfer, ch4_vanishing
-from lamina.pages.work.races import race
+from lamina.pages.chapters.ch4.transfer import own_pictures
+from lamina.pages.chapters.ch4.shared import nested_fields, race_chart
+from lamina.pages.chapters.ch4.transfer.own_pictures import read_archive
+from lamina.pages.kit.shipped import shipped
+from lamina.pages.chapters.ch4.euler import work as ch4_euler
+from lamina.pages.chapters.ch4.blocks import work as ch4_blocks
+from lamina.pages.chapters.ch4.transfer import work as ch4_transfer
+from lamina.pages.chapters.ch4.resnet18 import work as ch4_resnet18
+from lamina.pages.chapters.ch4.vanishing import work as ch4_vanishing
+from lamina.pages.kit.races import race
 from lamina.training.recipe import MiniBatch, Recipe
 
 

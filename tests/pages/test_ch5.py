@@ -13,14 +13,14 @@ from lamina.drawing.scene import Text
 from lamina.experiments import registry
 from lamina.experiments.translation_toy import PAIRS
 from lamina.inspection.sensitivity import gates
-from lamina.pages import recorded
-from lamina.pages.contents import PAGES
-from lamina.pages.drawings_ch5 import cell_grid, live_cell
-from lamina.pages.shipped import shipped
-from lamina.pages.translator import follow
-from lamina.pages.work.ch5_characters import text_of, thinned, write, writer
-from lamina.pages.work.ch5_long_term import cats
-from lamina.pages.work.ch5_translation import by_heart
+from lamina.pages.kit import recorded
+from lamina.pages.site.contents import PAGES
+from lamina.pages.chapters.ch5.shared import cell_grid, live_cell
+from lamina.pages.kit.shipped import shipped
+from lamina.pages.chapters.ch5.translation.translator import follow
+from lamina.pages.chapters.ch5.characters.work import text_of, thinned, write, writer
+from lamina.pages.chapters.ch5.long_term.work import cats
+from lamina.pages.chapters.ch5.translation.work import by_heart
 from lamina.training.texts import translate
 
 SENTENCES = (

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lamina._catalogue import items
-from lamina.pages.contents import PAGES, pages
+from lamina.pages.site.contents import PAGES, pages
 
 IDS = [page.path for page in pages()]
 

@@ -13,11 +13,12 @@ import pytest
 
 from lamina._errors import ArgumentError, DataError
 from lamina.architectures.table import TABLE
-from lamina.pages import keeping, settings
-from lamina.pages.drawings_tools import answers, command, curves, duration, links
-from lamina.pages.own_data import NEW, columns, store, without
-from lamina.pages.uploads import LARGEST
-from lamina.pages.work.tools_playground import Order, ask, learn
+from lamina.pages.kit import keeping
+from lamina.pages.chapters.tools.playground import settings
+from lamina.pages.chapters.tools.shared import answers, command, curves, duration, links
+from lamina.pages.chapters.tools.playground.own_data import NEW, columns, store, without
+from lamina.pages.kit.uploads import LARGEST
+from lamina.pages.chapters.tools.playground.work import Order, ask, learn
 from safety import changes, state
 
 
@@ -82,7 +83,7 @@ def test_bad_uploads_are_refused_in_one_sentence(tmp_path, file, words):
 
 
 def test_an_archive_with_too_much_inside_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("lamina.pages.own_data.UNPACKED", 10)
+    monkeypatch.setattr("lamina.pages.chapters.tools.playground.own_data.UNPACKED", 10)
     with pytest.raises(DataError, match=r"a\.zip holds 2 files of 0 MB, a page takes 20,000 of 0 MB: use the command"):
         store(File("a.zip", packed({"a/1.png": png(0), "b/1.png": png(9)})), tmp_path)
 
@@ -234,7 +235,7 @@ def test_old_entries_make_room(tmp_path):
 
 
 def test_the_server_gives_out_reports_by_their_names_only(tmp_path, monkeypatch):
-    from lamina.pages.server import build
+    from lamina.pages.site.server import build
 
     monkeypatch.setattr(keeping.tempfile, "gettempdir", lambda: str(tmp_path))
     home = keeping.entry(keeping.SHELF.root)

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from lamina.pages.drawings_tools import cell_map, shade
-from lamina.pages.work.tools_search import (
+from lamina.pages.chapters.tools.shared import cell_map, shade
+from lamina.pages.chapters.tools.search.work import (
     AXES,
     FIVE,
     Board,

@@ -24,7 +24,7 @@ from lamina.classical.linear_regression import fit, squared_error
 from lamina.data.synthetic import blobs, curve
 from lamina.inspection.landscape import optimizer_path
 from lamina.inspection.surfaces import bowl
-from lamina.pages.work.ch1 import noisy_sine, regression_data
+from lamina.pages.chapters.ch1.work import noisy_sine, regression_data
 
 F64 = torch.float64
 

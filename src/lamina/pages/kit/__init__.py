@@ -1,0 +1,48 @@
+"""All that a page needs beside marimo and the library: `from lamina.pages import kit`."""
+
+from lamina.pages.kit._blocks import (
+    card,
+    column,
+    facts,
+    formula,
+    note,
+    panel,
+    picture,
+    progress,
+    prose,
+    question,
+    row,
+    section,
+    slider,
+    source,
+    svg,
+    table,
+)
+from lamina.pages.kit._jobs import Job, train
+from lamina.pages.kit._pad import digit_pad, strokes
+from lamina.pages.kit.uploads import read_picture, read_table
+
+__all__ = [
+    "Job",
+    "card",
+    "column",
+    "digit_pad",
+    "facts",
+    "formula",
+    "note",
+    "panel",
+    "picture",
+    "progress",
+    "prose",
+    "question",
+    "read_picture",
+    "read_table",
+    "row",
+    "section",
+    "slider",
+    "source",
+    "strokes",
+    "svg",
+    "table",
+    "train",
+]
