@@ -10,8 +10,9 @@ from lamina._errors import ArgumentError, DataError
 from lamina.data.handwriting import as_mnist
 from lamina.data.load import digits
 from lamina.data.store import find
-from lamina.pages import shipped as module
+from lamina.inspection import feature_maps
 from lamina.pages.chapters.ch3.lenet.work import STROKES, inked
+from lamina.pages.kit import shipped as module
 from lamina.pages.kit.shipped import names, shipped
 
 
@@ -95,3 +96,25 @@ def test_damaged_weights_are_noticed(monkeypatch):
 def test_strokes_without_a_line_are_refused():
     with pytest.raises(ArgumentError, match="at least 2 places, got 1 without one"):
         inked([[(0.5, 0.5)]])
+
+
+def test_shipped_network_reads_the_digits():
+    from lamina.data.load import digits
+
+    network, record = shipped("resnet18-digits")
+    data = digits()
+    with torch.no_grad():
+        answers = network(record.preprocess.apply(data.inputs[:300])).argmax(1)
+    assert (answers == data.targets[:300]).double().mean() > 0.97
+    assert feature_maps(network, record.preprocess.apply(data.inputs[:1]))["layer4.1"].values.shape == (1, 32, 4, 4)
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return shipped("seq2seq-phrasebook")
+
+
+def test_record_says_what_was_measured(translator):
+    _, record = translator
+    assert record.command == "lamina train seq2seq --data phrasebook"
+    assert record.metrics["exact"] == 0.9715 and record.metrics["examples"] == 2000

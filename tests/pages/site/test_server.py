@@ -10,9 +10,7 @@ import pytest
 from lamina._errors import ArgumentError
 from lamina.pages.site import _shell as shell
 from lamina.pages.site import contents
-from lamina.pages.site._prerender import still
 from lamina.pages.site.server import Site, build, free_port
-from lamina.pages.site._visits import Visits
 
 HOME = "/ch1/perceptron"
 
@@ -97,60 +95,6 @@ def test_a_page_as_python(site):
     assert ask(site, "/ch1/../contents.py")[0] == 404
 
 
-class Socket:
-    """A reader's end of a socket."""
-
-    def __init__(self, name):
-        self.scope = {
-            "type": "websocket",
-            "path": HOME + "/ws",
-            "query_string": f"session_id={name}".encode(),
-            "headers": [],
-        }
-        self.sent, self.inbox = [], asyncio.Queue()
-
-    async def receive(self):
-        return await self.inbox.get()
-
-    async def send(self, message):
-        self.sent.append(message)
-
-
-async def _page(scope, receive, send):
-    """Stand for marimo: accept, and wait until the reader leaves."""
-    await receive()
-    await send({"type": "websocket.accept"})
-    while (await receive())["type"] != "websocket.disconnect":
-        pass
-
-
-def visit(visits, socket):
-    socket.inbox.put_nowait({"type": "websocket.connect"})
-    return asyncio.ensure_future(visits.follow(_page, socket.scope, socket.receive, socket.send))
-
-
-def test_a_full_house_refuses_until_a_page_has_rested():
-    async def story():
-        visits = Visits(2, rest=0.2)
-        readers = [Socket(name) for name in "abcd"]
-        tasks = [visit(visits, reader) for reader in readers[:3]]
-        await asyncio.sleep(0.05)
-        assert len(visits) == 2 and not visits.room()
-        assert readers[2].sent == [{"type": "websocket.close", "code": 1013, "reason": "too many pages are open"}]
-        await asyncio.sleep(0.2)
-        visits.touch({b"marimo-session-id": b"a"})
-        tasks.append(visit(visits, readers[3]))  # b has rested longest and gives way
-        await asyncio.sleep(0.05)
-        assert readers[1].sent[-1] == {"type": "websocket.close", "code": 1000, "reason": "MARIMO_SHUTDOWN"}
-        assert [len(reader.sent) for reader in (readers[0], readers[3])] == [1, 1] and len(visits) == 2
-        for reader in readers:
-            reader.inbox.put_nowait({"type": "websocket.disconnect"})
-        await asyncio.wait_for(asyncio.gather(*tasks), 5)
-        assert len(visits) == 0
-
-    asyncio.run(story())
-
-
 def test_a_full_server_says_so():
     site = Site(sessions=0)
     status, _, html = ask(site, HOME + "/")
@@ -166,12 +110,6 @@ def test_the_first_view_is_part_of_the_page(site):
     assert "lamina-still" not in ask(site, HOME + "/")[2]
 
 
-def test_a_first_view_has_everything_but_widgets():
-    html = still(str(contents.PAGES[0].file))
-    assert html.count('class="lamina-section"') == 5 and "marimo-tex" in html and "<svg" in html
-    assert "marimo-slider" not in html and "lamina-ghost" in html
-
-
 def test_beyond_loopback_a_token_is_needed():
     with pytest.raises(ArgumentError, match=r"`--host` 0\.0\.0\.0 can be reached by others: add --token"):
         build(host="0.0.0.0")
@@ -184,14 +122,3 @@ def test_a_used_port_gives_way_to_the_next():
         busy.listen()
         taken = busy.getsockname()[1]
         assert free_port("127.0.0.1", taken) != taken
-
-
-def test_the_table_of_contents_is_in_order():
-    paths = [page.path for page in contents.PAGES]
-    assert len(set(paths)) == len(paths)
-    chapters = [page.chapter for page in contents.PAGES]
-    assert chapters == sorted(chapters, key=list(contents.CHAPTERS).index)
-    first = contents.pages()[0]
-    assert contents.neighbors(first)[0] is None
-    with pytest.raises(ArgumentError, match=r"there is no page 'ch9/none': choose one of ch1/perceptron"):
-        contents.find("ch9/none")

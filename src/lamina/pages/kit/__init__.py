@@ -20,6 +20,7 @@ from lamina.pages.kit._blocks import (
 )
 from lamina.pages.kit._jobs import Job, train
 from lamina.pages.kit._pad import digit_pad, strokes
+from lamina.pages.kit._recorded import recorded, recorded_result
 from lamina.pages.kit.uploads import read_picture, read_table
 
 __all__ = [
@@ -37,6 +38,8 @@ __all__ = [
     "question",
     "read_picture",
     "read_table",
+    "recorded",
+    "recorded_result",
     "row",
     "section",
     "slider",

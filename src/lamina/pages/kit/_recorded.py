@@ -31,13 +31,13 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def result(name: str) -> Result:
+def recorded_result(name: str) -> Result:
     """Read a recorded result.
 
     Args:
         name: of the experiment's function.
 
-    >>> result("order_counts").column("network")
+    >>> recorded_result("order_counts").column("network")
     ['counts', 'rnn', 'gru', 'lstm']
     """
     if name not in names():
@@ -52,7 +52,7 @@ def result(name: str) -> Result:
     return Result(values["title"], columns, rows, claims)
 
 
-def show(name: str, columns: Sequence[str] | None = None) -> "Html":
+def recorded(name: str, columns: Sequence[str] | None = None) -> "Html":
     """Show a recorded result: its table, what was claimed and whether it held, and the command that tries it again.
 
     Args:
@@ -61,7 +61,7 @@ def show(name: str, columns: Sequence[str] | None = None) -> "Html":
     """
     from lamina.pages.kit import _blocks as blocks
 
-    found = result(name)
+    found = recorded_result(name)
     shown = found.columns if columns is None else tuple(columns)
     for column in shown:
         choice("columns", column, found.columns)

@@ -6,8 +6,8 @@ from html import escape
 
 from lamina._catalogue import errata as slips
 from lamina._catalogue import errata_of, items
-from lamina.pages.site.contents import CHAPTERS, pages
 from lamina.pages.site._shell import bar, head
+from lamina.pages.site.contents import CHAPTERS, pages
 from lamina.report.markup import Markup, join, tag
 
 

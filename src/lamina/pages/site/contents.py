@@ -28,8 +28,8 @@ class Page:
         summary: one sentence for the index.
         sections: the sections of the notes it belongs to.
 
-    >>> PAGES[0].path, PAGES[0].file.name
-    ('ch1/perceptron', 'perceptron.py')
+    >>> PAGES[0].path, PAGES[0].file.parts[-3:]
+    ('ch1/perceptron', ('ch1', 'perceptron', 'page.py'))
     """
 
     chapter: str
@@ -46,8 +46,7 @@ class Page:
     @property
     def file(self) -> Path:
         """The notebook."""
-        name = self.slug.replace("-", "_") + ".py"
-        return Path(str(files("lamina.pages"))) / "chapters" / self.chapter / name
+        return Path(str(files("lamina.pages"))) / "chapters" / self.chapter / self.slug.replace("-", "_") / "page.py"
 
     @property
     def number(self) -> str:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import ArgumentError, MissingExtraError, RunError
+from lamina.pages.kit.keeping import SHELF, ZIP
 from lamina.pages.site import _plain as plain
 from lamina.pages.site import _shell as shell
-from lamina.pages.site.contents import Page, pages
 from lamina.pages.site._guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie
-from lamina.pages.kit.keeping import SHELF, ZIP
 from lamina.pages.site._prerender import FirstViews
 from lamina.pages.site._visits import Visits
+from lamina.pages.site.contents import Page, pages
 
 PORT = 2718
 IDLE = 45

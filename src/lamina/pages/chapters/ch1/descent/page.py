@@ -22,8 +22,9 @@ with app.setup:
     from lamina.inspection.landscape import optimizer_path
     from lamina.inspection.surfaces import SURFACES, bowl
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.shared import COLORS, measured, terrain
-    from lamina.pages.chapters.ch1.work import experiment, line_search_path, line_surface, race, regression_data
+    from lamina.pages.chapters.ch1.descent.work import line_search_path, race
+    from lamina.pages.chapters.ch1.shared import COLORS, line_surface, regression_data, terrain
+    from lamina.pages.kit.experiments import experiment, measured
     from lamina.training.line_search import armijo
     from lamina.training.recipe import Schedule, Stopping
     from lamina.training.schedules import rates

@@ -22,8 +22,8 @@ with app.setup:
     from lamina.functional.dense import neuron
     from lamina.functional.random import as_generator
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.shared import half_planes, measured
-    from lamina.pages.chapters.ch1.work import experiment
+    from lamina.pages.chapters.ch1.logic.drawing import half_planes
+    from lamina.pages.kit.experiments import experiment, measured
 
     F64 = torch.float64
     GATES = {"OR": "or", "AND": "and", "XOR": "xor"}

@@ -15,8 +15,8 @@ with app.setup:
     from lamina.experiments.overfitting import early_stopping, estimators, trade_off
     from lamina.functional.optimizers import soft_threshold
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.shared import measured, outcome
-    from lamina.pages.chapters.ch1.work import experiment, noisy_sine, overfit
+    from lamina.pages.chapters.ch1.overfitting.work import noisy_sine, overfit
+    from lamina.pages.kit.experiments import experiment, measured, outcome
     from lamina.training.recipe import Stopping
     from lamina.training.stopping import rules
 

@@ -392,7 +392,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    _found = recorded.result("depth_and_width")
+    _found = kit.recorded_result("depth_and_width")
     _rows = [list(row[1:]) for row in _found.rows]
     kit.row(
         kit.svg(

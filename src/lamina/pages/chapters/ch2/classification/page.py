@@ -23,7 +23,7 @@ with app.setup:
     )
     from lamina.functional.metrics import accuracy, calibration, confusion
     from lamina.pages import kit
-    from lamina.pages.chapters.ch2.drawing import counted_grid
+    from lamina.pages.chapters.ch2.classification.drawing import counted_grid
     from lamina.pages.chapters.ch2.classification.work import SHOWN, learn, parts
 
     F64 = torch.float64

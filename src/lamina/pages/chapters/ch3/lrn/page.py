@@ -16,7 +16,7 @@ with app.setup:
     from lamina.functional.normalization import local_response_norm, local_response_norm_within
     from lamina.functional.random import dropout
     from lamina.pages import kit
-    from lamina.pages.chapters.ch3.shared import thinned_network
+    from lamina.pages.chapters.ch3.lrn.drawing import thinned_network
     from lamina.pages.chapters.ch3.lrn.work import dropout_race
 
     F64 = torch.float64

@@ -20,9 +20,9 @@ with app.setup:
     from lamina.layers.blocks import OriginalBlock, PreActBlock
     from lamina.layers.stages import stage
     from lamina.pages import kit
-    from lamina.pages.chapters.ch4.shared import nested_fields
-    from lamina.pages.kit.shipped import shipped
+    from lamina.pages.chapters.ch4.resnet18.drawing import nested_fields
     from lamina.pages.chapters.ch4.resnet18.work import CHOICES, stages, stored
+    from lamina.pages.kit.shipped import shipped
 
     SHOWN = (
         ("conv1", "the first convolution"),

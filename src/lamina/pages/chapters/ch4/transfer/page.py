@@ -13,8 +13,8 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.ch4.shared import race_chart
     from lamina.pages.chapters.ch4.transfer.own_pictures import read_archive
-    from lamina.pages.kit.shipped import shipped
     from lamina.pages.chapters.ch4.transfer.work import AFTER, BATCH, BEFORE, digits_twice, own_pictures
+    from lamina.pages.kit.shipped import shipped
     from lamina.training.freezing import freeze
 
     COLORS = {"with transfer": "line1", "from scratch": "line2"}

@@ -16,9 +16,9 @@ with app.setup:
     from lamina.experiments.translation_toy import PAIRS, VARIANTS
     from lamina.pages import kit
     from lamina.pages.chapters.ch5.shared import cell_grid
-    from lamina.pages.kit.shipped import shipped
     from lamina.pages.chapters.ch5.translation.translator import follow
     from lamina.pages.chapters.ch5.translation.work import by_heart
+    from lamina.pages.kit.shipped import shipped
     from lamina.training.texts import translate
 
     EXAMPLES = {

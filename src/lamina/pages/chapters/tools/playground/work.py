@@ -14,8 +14,8 @@ import torch
 from lamina._errors import DataWarning, LaminaError
 from lamina._types import Num, Tensor
 from lamina.data.describe import describe
-from lamina.pages.kit.keeping import ZIP, entry
 from lamina.pages.chapters.tools.playground.own_data import without
+from lamina.pages.kit.keeping import ZIP, entry
 from lamina.pages.kit.races import Kept, paced
 from lamina.report.commands import spell
 from lamina.report.render import write_report

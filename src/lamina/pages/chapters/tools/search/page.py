@@ -9,7 +9,7 @@ with app.setup:
     from lamina.data.splits import split
     from lamina.experiments.selection import coin_flips
     from lamina.pages import kit
-    from lamina.pages.chapters.tools.shared import cell_map, command, duration
+    from lamina.pages.chapters.tools.search.drawing import cell_map
     from lamina.pages.chapters.tools.search.work import (
         AXES,
         FIVE,
@@ -21,6 +21,7 @@ with app.setup:
         population,
         thousand,
     )
+    from lamina.pages.chapters.tools.shared import command, duration
     from lamina.populations.population import train_population
     from lamina.studies.samplers import Grid, OneAtATime
     from lamina.studies.space import Space
