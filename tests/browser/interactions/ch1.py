@@ -24,8 +24,8 @@ from lamina.classical.linear_regression import fit, squared_error
 from lamina.data.synthetic import blobs, curve
 from lamina.inspection.landscape import optimizer_path
 from lamina.inspection.surfaces import bowl
-from lamina.pages.chapters.ch1.overfitting.work import noisy_sine
-from lamina.pages.chapters.ch1.shared import regression_data
+from lamina.pages.chapters.ch1._shared import regression_data
+from lamina.pages.chapters.ch1.overfitting._work import noisy_sine
 
 F64 = torch.float64
 

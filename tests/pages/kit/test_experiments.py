@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from lamina.experiments.result import Claim, Result
-from lamina.pages.kit.experiments import experiment, measured, outcome
+from lamina.pages.kit._experiments import experiment, measured, outcome
 
 
 def test_experiment_passes_options_on():

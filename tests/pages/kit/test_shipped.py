@@ -11,7 +11,7 @@ from lamina.data.handwriting import as_mnist
 from lamina.data.load import digits
 from lamina.data.store import find
 from lamina.inspection import feature_maps
-from lamina.pages.chapters.ch3.lenet.work import STROKES, inked
+from lamina.pages.chapters.ch3.lenet._work import STROKES, inked
 from lamina.pages.kit import shipped as module
 from lamina.pages.kit.shipped import names, shipped
 

@@ -18,6 +18,7 @@ from lamina.pages.kit._blocks import (
     svg,
     table,
 )
+from lamina.pages.kit._experiments import experiment, measured, outcome
 from lamina.pages.kit._jobs import Job, train
 from lamina.pages.kit._pad import digit_pad, strokes
 from lamina.pages.kit._recorded import recorded, recorded_result
@@ -28,9 +29,12 @@ __all__ = [
     "card",
     "column",
     "digit_pad",
+    "experiment",
     "facts",
     "formula",
+    "measured",
     "note",
+    "outcome",
     "panel",
     "picture",
     "progress",

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lamina.classical.linear_regression import fit, squared_error
-from lamina.pages.chapters.ch1.shared import line_surface, regression_data
+from lamina.pages.chapters.ch1._shared import line_surface, regression_data
 
 F64 = torch.float64
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from lamina.pages.chapters.ch3.shared import pixels, shades
+from lamina.pages.chapters.ch3._shared import pixels, shades
 
 
 def test_colors_and_pixels():

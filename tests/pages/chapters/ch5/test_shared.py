@@ -1,7 +1,7 @@
 """What the pages share in ch5: numbers by hand, and what the notes say of them."""
 
 from lamina.drawing.scene import Text
-from lamina.pages.chapters.ch5.shared import cell_grid
+from lamina.pages.chapters.ch5._shared import cell_grid
 
 
 def test_words_of_a_visitor_are_no_formulas():

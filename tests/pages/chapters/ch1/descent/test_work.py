@@ -8,8 +8,8 @@ import torch
 from lamina.classical.linear_regression import squared_error
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, iterate
 from lamina.inspection.surfaces import SURFACES, bowl
-from lamina.pages.chapters.ch1.descent.work import line_search_path, race
-from lamina.pages.chapters.ch1.shared import regression_data
+from lamina.pages.chapters.ch1._shared import regression_data
+from lamina.pages.chapters.ch1.descent._work import line_search_path, race
 
 F64 = torch.float64
 

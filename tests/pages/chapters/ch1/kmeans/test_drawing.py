@@ -1,7 +1,7 @@
 """The drawings of the page ch1/kmeans: numbers by hand, and what the notes say of them."""
 
 from lamina.drawing.scene import Path
-from lamina.pages.chapters.ch1.kmeans.drawing import clusters
+from lamina.pages.chapters.ch1.kmeans._drawing import clusters
 
 
 def test_clusters_tie_every_point_to_its_centroid():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch1.logic.drawing import _firing
+from lamina.pages.chapters.ch1.logic._drawing import _firing
 
 
 @pytest.mark.notes("N1.74")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch1.overfitting.work import overfit
+from lamina.pages.chapters.ch1.overfitting._work import overfit
 
 
 @pytest.mark.notes("N1.44")

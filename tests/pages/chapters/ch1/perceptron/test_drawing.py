@@ -1,6 +1,6 @@
 """The drawing of one neuron."""
 
-from lamina.pages.chapters.ch1.perceptron.drawing import live_neuron
+from lamina.pages.chapters.ch1.perceptron._drawing import live_neuron
 
 
 def test_the_live_neuron_has_no_overlapping_words():

@@ -3,7 +3,7 @@
 import pytest
 
 from lamina.drawing.scene import Circle, Path, Rectangle
-from lamina.pages.chapters.ch1.selection.drawing import grid_map, split_bar
+from lamina.pages.chapters.ch1.selection._drawing import grid_map, split_bar
 
 
 def test_split_bar_is_in_proportion():

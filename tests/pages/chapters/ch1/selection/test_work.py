@@ -1,6 +1,6 @@
 """The work of the page ch1/selection: numbers by hand, and what the notes say of them."""
 
-from lamina.pages.chapters.ch1.selection.work import MOMENTA, RATES, grid
+from lamina.pages.chapters.ch1.selection._work import MOMENTA, RATES, grid
 
 
 def test_grid_gives_a_row_for_each_momentum():

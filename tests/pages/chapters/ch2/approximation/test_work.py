@@ -1,6 +1,6 @@
 """The work of the page ch2/approximation: numbers by hand, and what the notes say of them."""
 
-from lamina.pages.chapters.ch2.approximation.work import learn_wave
+from lamina.pages.chapters.ch2.approximation._work import learn_wave
 
 
 def test_a_wave_is_learned_from_several_starts():

@@ -1,8 +1,8 @@
 """The drawings of the page ch2/backpropagation: numbers by hand, and what the notes say of them."""
 
 from lamina.drawing.scene import Text
-from lamina.pages.chapters.ch2.backpropagation.drawing import counted_network
-from lamina.pages.chapters.ch2.classification.drawing import counted_grid
+from lamina.pages.chapters.ch2.backpropagation._drawing import counted_network
+from lamina.pages.chapters.ch2.classification._drawing import counted_grid
 
 
 def test_numbers_of_a_network_stand_where_they_belong():

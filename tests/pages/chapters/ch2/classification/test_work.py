@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lamina.pages.chapters.ch2.classification.work import learn
+from lamina.pages.chapters.ch2.classification._work import learn
 
 
 @pytest.mark.notes("N2.63")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch2.normalization.work import with_and_without
+from lamina.pages.chapters.ch2.normalization._work import with_and_without
 
 
 @pytest.mark.notes("N2.43")

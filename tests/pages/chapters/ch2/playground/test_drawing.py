@@ -1,7 +1,7 @@
 """The drawings of the page ch2/playground: numbers by hand, and what the notes say of them."""
 
 from lamina.drawing.scene import Picture
-from lamina.pages.chapters.ch2.playground.drawing import decision_surface, pictured_network
+from lamina.pages.chapters.ch2.playground._drawing import decision_surface, pictured_network
 
 
 def test_the_border_of_a_surface_lies_where_the_classes_are_equally_likely():

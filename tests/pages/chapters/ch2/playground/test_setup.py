@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lamina._errors import DataError
-from lamina.pages.chapters.ch2.playground.setup import (
+from lamina.pages.chapters.ch2.playground._setup import (
     STARTS,
     Setup,
     Table,

@@ -9,8 +9,8 @@ import torch
 from lamina.architectures.python_code import folded
 from lamina.experiments.trained import EAGER, train
 from lamina.functional.losses import binary_cross_entropy
-from lamina.pages.chapters.ch2.playground.setup import Setup, Table, first_network, problem, read_columns, recipe
-from lamina.pages.chapters.ch2.playground.work import SIDE, code, flow_of, learn, neuron_maps, surface
+from lamina.pages.chapters.ch2.playground._setup import Setup, Table, first_network, problem, read_columns, recipe
+from lamina.pages.chapters.ch2.playground._work import SIDE, code, flow_of, learn, neuron_maps, surface
 
 SMALL = Setup(count=80, hidden=(4,), epochs=3, batch_size=20)
 

@@ -3,9 +3,9 @@
 import torch
 
 from lamina.functional.convolution import convolution_matrix
-from lamina.pages.chapters.ch3.convolution.drawing import matrix_of_convolution, named_grids
-from lamina.pages.chapters.ch3.lrn.drawing import thinned_network
-from lamina.pages.chapters.ch3.receptive_field.drawing import seen_pixels
+from lamina.pages.chapters.ch3.convolution._drawing import matrix_of_convolution, named_grids
+from lamina.pages.chapters.ch3.lrn._drawing import thinned_network
+from lamina.pages.chapters.ch3.receptive_field._drawing import seen_pixels
 
 K = [[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]
 

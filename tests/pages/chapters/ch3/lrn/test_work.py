@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch3.lrn.work import dropout_race
+from lamina.pages.chapters.ch3.lrn._work import dropout_race
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch3.pooling.drawing import pooling_entry
+from lamina.pages.chapters.ch3.pooling._drawing import pooling_entry
 
 
 @pytest.mark.notes("N3.41", "N3.42")

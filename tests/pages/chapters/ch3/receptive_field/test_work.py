@@ -5,7 +5,7 @@ import torch
 
 from lamina.functional.convolution import receptive_field
 from lamina.inspection.gradient_field import autograd_field
-from lamina.pages.chapters.ch3.receptive_field.work import line_stack, square_stack
+from lamina.pages.chapters.ch3.receptive_field._work import line_stack, square_stack
 
 
 @pytest.mark.notes("N3.36", "N3.37")

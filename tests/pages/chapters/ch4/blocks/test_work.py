@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch4.blocks.work import STEPS, stacks
+from lamina.pages.chapters.ch4.blocks._work import STEPS, stacks
 
 
 @pytest.mark.slow

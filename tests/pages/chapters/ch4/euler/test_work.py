@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.pages.chapters.ch4.euler.work import flow, network, paths
+from lamina.pages.chapters.ch4.euler._work import flow, network, paths
 
 
 @pytest.mark.notes("N4.17")

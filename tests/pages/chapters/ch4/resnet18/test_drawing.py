@@ -1,7 +1,7 @@
 """The drawings of the page ch4/resnet18: numbers by hand, and what the notes say of them."""
 
-from lamina.pages.chapters.ch4.resnet18.drawing import nested_fields
-from lamina.pages.chapters.ch4.shared import race_chart
+from lamina.pages.chapters.ch4._shared import race_chart
+from lamina.pages.chapters.ch4.resnet18._drawing import nested_fields
 
 
 def test_drawings_hold_the_numbers():

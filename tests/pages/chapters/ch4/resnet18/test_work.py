@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch4.resnet18.work import CHOICES, stages, stored
+from lamina.pages.chapters.ch4.resnet18._work import CHOICES, stages, stored
 
 
 @pytest.mark.notes("N4.30", "N4.33")

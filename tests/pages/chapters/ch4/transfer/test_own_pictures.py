@@ -3,8 +3,8 @@
 import pytest
 
 from lamina._errors import DataError
-from lamina.pages.chapters.ch4.transfer import own_pictures
-from lamina.pages.chapters.ch4.transfer.own_pictures import read_archive
+from lamina.pages.chapters.ch4.transfer import _own_pictures as own_pictures
+from lamina.pages.chapters.ch4.transfer._own_pictures import read_archive
 from uploads import packed, png
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch4.transfer.work import BEFORE, digits_twice, own_pictures
+from lamina.pages.chapters.ch4.transfer._work import BEFORE, digits_twice, own_pictures
 from uploads import packed, png
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.pages.chapters.ch4.vanishing.work import both
+from lamina.pages.chapters.ch4.vanishing._work import both
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import pytest
 
 from lamina._errors import ArgumentError, DataError
-from lamina.pages.chapters.ch5.characters.work import text_of, thinned, write, writer
+from lamina.pages.chapters.ch5.characters._work import text_of, thinned, write, writer
 
 
 def test_character_model_learns_and_writes():

@@ -5,7 +5,7 @@ import torch
 
 from lamina.drawing.cells import CELLS
 from lamina.drawing.scene import Text
-from lamina.pages.chapters.ch5.gates.drawing import live_cell
+from lamina.pages.chapters.ch5.gates._drawing import live_cell
 
 
 @pytest.mark.parametrize("kind", ["gru", "lstm"])

@@ -8,7 +8,7 @@ import torch
 
 from lamina.data.sequences import agreement
 from lamina.inspection.sensitivity import gates
-from lamina.pages.chapters.ch5.long_term.work import cats
+from lamina.pages.chapters.ch5.long_term._work import cats
 from lamina.pages.kit.shipped import shipped
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lamina.experiments.translation_toy import PAIRS
-from lamina.pages.chapters.ch5.translation.work import by_heart
+from lamina.pages.chapters.ch5.translation._work import by_heart
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """The drawings of the page tools/playground: numbers by hand, and what the notes say of them."""
 
-from lamina.pages.chapters.tools.playground.drawing import answers, curves, links
-from lamina.pages.chapters.tools.shared import command, duration
+from lamina.pages.chapters.tools._shared import command, duration
+from lamina.pages.chapters.tools.playground._drawing import answers, curves, links
 
 
 def test_what_a_visitor_named_is_escaped():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lamina._errors import DataError
-from lamina.pages.chapters.tools.playground.own_data import columns, store, without
+from lamina.pages.chapters.tools.playground._own_data import columns, store, without
 from lamina.pages.kit.uploads import LARGEST
 from uploads import File, packed, png, table
 
@@ -37,7 +37,7 @@ def test_bad_uploads_are_refused_in_one_sentence(tmp_path, file, words):
 
 
 def test_an_archive_with_too_much_inside_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("lamina.pages.chapters.tools.playground.own_data.UNPACKED", 10)
+    monkeypatch.setattr("lamina.pages.chapters.tools.playground._own_data.UNPACKED", 10)
     with pytest.raises(DataError, match=r"a\.zip holds 2 files of 0 MB, a page takes 20,000 of 0 MB: use the command"):
         store(File("a.zip", packed({"a/1.png": png(0), "b/1.png": png(9)})), tmp_path)
 

@@ -4,7 +4,7 @@ import pytest
 
 from lamina._errors import ArgumentError
 from lamina.architectures.table import TABLE
-from lamina.pages.chapters.tools.playground import settings
+from lamina.pages.chapters.tools.playground import _settings as settings
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE if name != "logic-gate"])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lamina.pages.chapters.tools.playground.own_data import NEW, columns, store
-from lamina.pages.chapters.tools.playground.work import Order, ask, learn
+from lamina.pages.chapters.tools.playground._own_data import NEW, columns, store
+from lamina.pages.chapters.tools.playground._work import Order, ask, learn
 from lamina.pages.kit import keeping
 from safety import changes, state
 from uploads import File, packed, png, table

@@ -2,7 +2,7 @@
 
 import math
 
-from lamina.pages.chapters.tools.search.drawing import cell_map, shade
+from lamina.pages.chapters.tools.search._drawing import cell_map, shade
 
 
 def test_the_picture_has_a_cell_for_each_network_and_marks():

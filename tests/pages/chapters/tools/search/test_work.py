@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lamina.pages.chapters.tools.search.work import (
+from lamina.pages.chapters.tools.search._work import (
     AXES,
     FIVE,
     Board,

@@ -22,9 +22,8 @@ with app.setup:
     from lamina.inspection.landscape import optimizer_path
     from lamina.inspection.surfaces import SURFACES, bowl
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.descent.work import line_search_path, race
-    from lamina.pages.chapters.ch1.shared import COLORS, line_surface, regression_data, terrain
-    from lamina.pages.kit.experiments import experiment, measured
+    from lamina.pages.chapters.ch1._shared import COLORS, line_surface, regression_data, terrain
+    from lamina.pages.chapters.ch1.descent._work import line_search_path, race
     from lamina.training.line_search import armijo
     from lamina.training.recipe import Schedule, Stopping
     from lamina.training.schedules import rates
@@ -176,14 +175,14 @@ def _(angle, basin, condition, share, taken, way):
 @app.cell(hide_code=True)
 def _():
     count_steps = mo.ui.button(label="Count the steps", value=0, on_click=lambda n: n + 1)
-    counting = kit.train(experiment)
+    counting = kit.train(kit.experiment)
     return count_steps, counting
 
 
 @app.cell(hide_code=True)
 def _(count_steps, counting):
     counting.show(
-        lambda job: measured(
+        lambda job: kit.measured(
             count_steps, job, "How many steps do bowls of condition 10, 100 and 1000 need? About two seconds."
         ),
         running=count_steps.value > 0,
@@ -383,14 +382,16 @@ def _(first, plan):
 @app.cell(hide_code=True)
 def _():
     try_plans = mo.ui.button(label="Try the schedules", value=0, on_click=lambda n: n + 1)
-    trying = kit.train(experiment)
+    trying = kit.train(kit.experiment)
     return try_plans, trying
 
 
 @app.cell(hide_code=True)
 def _(try_plans, trying):
     trying.show(
-        lambda job: measured(try_plans, job, "How near do mini batches come with each schedule? About two seconds."),
+        lambda job: kit.measured(
+            try_plans, job, "How near do mini batches come with each schedule? About two seconds."
+        ),
         running=try_plans.value > 0,
         key="N1.40",
         run=try_plans.value,
@@ -546,14 +547,16 @@ def _():
         full_width=True,
     )
     measure = mo.ui.button(label="Measure", value=0, on_click=lambda n: n + 1)
-    measuring = kit.train(experiment)
+    measuring = kit.train(kit.experiment)
     return claim, measure, measuring
 
 
 @app.cell(hide_code=True)
 def _(claim, measure, measuring):
     measuring.show(
-        lambda job: kit.panel([claim, measure], measured("", job, "Each takes a few seconds."), label="Measurements"),
+        lambda job: kit.panel(
+            [claim, measure], kit.measured("", job, "Each takes a few seconds."), label="Measurements"
+        ),
         running=measure.value > 0,
         key=claim.value,
         run=measure.value,
@@ -753,14 +756,14 @@ def _(begin, far, stride):
 @app.cell(hide_code=True)
 def _():
     many = mo.ui.button(label="Descend from many starts", value=0, on_click=lambda n: n + 1)
-    descending = kit.train(experiment)
+    descending = kit.train(kit.experiment)
     return descending, many
 
 
 @app.cell(hide_code=True)
 def _(descending, many):
     descending.show(
-        lambda job: measured(
+        lambda job: kit.measured(
             many, job, "XOR with two hidden units, and two convex problems, from ten starts each. A few seconds."
         ),
         running=many.value > 0,

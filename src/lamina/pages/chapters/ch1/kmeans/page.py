@@ -15,7 +15,7 @@ with app.setup:
     from lamina.experiments.figures_data import kmeans_panels, kmeans_steps
     from lamina.functional.random import as_generator
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.kmeans.drawing import clusters
+    from lamina.pages.chapters.ch1.kmeans._drawing import clusters
 
     F64 = torch.float64
     LAST = 24

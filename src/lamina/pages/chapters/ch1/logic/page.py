@@ -22,8 +22,7 @@ with app.setup:
     from lamina.functional.dense import neuron
     from lamina.functional.random import as_generator
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.logic.drawing import half_planes
-    from lamina.pages.kit.experiments import experiment, measured
+    from lamina.pages.chapters.ch1.logic._drawing import half_planes
 
     F64 = torch.float64
     GATES = {"OR": "or", "AND": "and", "XOR": "xor"}
@@ -234,14 +233,14 @@ def _(epoch, rate, start, task):
 @app.cell(hide_code=True)
 def _():
     measure = mo.ui.button(label="Learn from ten starts", value=0, on_click=lambda n: n + 1)
-    measuring = kit.train(experiment)
+    measuring = kit.train(kit.experiment)
     return measure, measuring
 
 
 @app.cell(hide_code=True)
 def _(measure, measuring):
     measuring.show(
-        lambda job: measured(
+        lambda job: kit.measured(
             measure,
             job,
             "The perceptron rule and the logistic loss, ten first weights each, 200 passes. About two seconds.",

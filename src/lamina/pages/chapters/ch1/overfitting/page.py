@@ -15,8 +15,7 @@ with app.setup:
     from lamina.experiments.overfitting import early_stopping, estimators, trade_off
     from lamina.functional.optimizers import soft_threshold
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.overfitting.work import noisy_sine, overfit
-    from lamina.pages.kit.experiments import experiment, measured, outcome
+    from lamina.pages.chapters.ch1.overfitting._work import noisy_sine, overfit
     from lamina.training.recipe import Stopping
     from lamina.training.stopping import rules
 
@@ -314,7 +313,7 @@ def _(balance, power, sets):
 @app.cell(hide_code=True)
 def _():
     kit.column(
-        outcome(estimators(draws=4000)),
+        kit.outcome(estimators(draws=4000)),
         kit.question(
             "In the table three weights are estimated, without a penalty and with two. Which line has the smallest mean squared error, and must the one without bias win?",
             """Here the first one wins narrowly: least squares has no bias, and the variance that the small penalty saves is less than the bias it
@@ -446,14 +445,14 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
 @app.cell(hide_code=True)
 def _():
     decay = mo.ui.button(label="Train with a penalty in six ways", value=0, on_click=lambda n: n + 1)
-    decaying = kit.train(experiment)
+    decaying = kit.train(kit.experiment)
     return decay, decaying
 
 
 @app.cell(hide_code=True)
 def _(decay, decaying):
     decaying.show(
-        lambda job: measured(
+        lambda job: kit.measured(
             decay,
             job,
             "The penalty in the loss, in PyTorch's SGD, Adam and AdamW, and norm 1, against the closed form. About ten seconds.",

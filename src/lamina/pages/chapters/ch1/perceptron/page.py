@@ -15,8 +15,8 @@ with app.setup:
     from lamina.functional.dense import affine, collapse_affine, neuron
     from lamina.functional.losses import mse_half
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.perceptron.drawing import live_neuron
-    from lamina.pages.chapters.ch1.perceptron.work import costs
+    from lamina.pages.chapters.ch1.perceptron._drawing import live_neuron
+    from lamina.pages.chapters.ch1.perceptron._work import costs
 
     NAMES = {"Heaviside": "heaviside", "sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu", "leaky ReLU": "leaky_relu"}
 

@@ -25,7 +25,7 @@ with app.setup:
     from lamina.functional.losses import mse_half
     from lamina.functional.random import as_generator
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.shared import line_surface, regression_data, terrain
+    from lamina.pages.chapters.ch1._shared import line_surface, regression_data, terrain
 
     F64 = torch.float64
     EXAMPLES = {

@@ -18,8 +18,8 @@ with app.setup:
     from lamina.experiments.selection import coin_flips
     from lamina.functional.selection import expected_best
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.selection.drawing import grid_map, split_bar
-    from lamina.pages.chapters.ch1.selection.work import MOMENTA, RATES, defaults, grid
+    from lamina.pages.chapters.ch1.selection._drawing import grid_map, split_bar
+    from lamina.pages.chapters.ch1.selection._work import MOMENTA, RATES, defaults, grid
     from lamina.studies.samplers import Grid, OneAtATime
     from lamina.studies.space import Space
     from lamina.training.recipe import Adam, Recipe

@@ -25,7 +25,7 @@ with app.setup:
     from lamina.functional.activations import get_activation, sigmoid_derivative
     from lamina.inspection.gradient_flow import gradient_flow
     from lamina.pages import kit
-    from lamina.pages.chapters.ch2.approximation.work import learn_wave
+    from lamina.pages.chapters.ch2.approximation._work import learn_wave
 
     F64 = torch.float64
     RELU, STEP, TENT = get_activation("relu"), get_activation("heaviside"), tent_map(3).double()

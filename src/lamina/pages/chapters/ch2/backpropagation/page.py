@@ -35,7 +35,7 @@ with app.setup:
     from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
     from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, iterate
     from lamina.pages import kit
-    from lamina.pages.chapters.ch2.backpropagation.drawing import counted_network
+    from lamina.pages.chapters.ch2.backpropagation._drawing import counted_network
 
     F64 = torch.float64
     SIGMAS = {"tanh": "tanh", "sigmoid": "sigmoid", "ReLU": "relu", "none": "identity"}

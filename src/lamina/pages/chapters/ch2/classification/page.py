@@ -23,8 +23,8 @@ with app.setup:
     )
     from lamina.functional.metrics import accuracy, calibration, confusion
     from lamina.pages import kit
-    from lamina.pages.chapters.ch2.classification.drawing import counted_grid
-    from lamina.pages.chapters.ch2.classification.work import SHOWN, learn, parts
+    from lamina.pages.chapters.ch2.classification._drawing import counted_grid
+    from lamina.pages.chapters.ch2.classification._work import SHOWN, learn, parts
 
     F64 = torch.float64
     MESSAGES = spam(2000, seed=1)

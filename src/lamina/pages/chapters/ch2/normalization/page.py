@@ -19,7 +19,7 @@ with app.setup:
     )
     from lamina.layers.normalization import FullAffineBatchNorm
     from lamina.pages import kit
-    from lamina.pages.chapters.ch2.normalization.work import with_and_without
+    from lamina.pages.chapters.ch2.normalization._work import with_and_without
 
     F64 = torch.float64
 

@@ -28,8 +28,8 @@ with app.setup:
     from lamina.functional.dense import affine, parameter_count
     from lamina.functional.random import as_generator
     from lamina.pages import kit
-    from lamina.pages.chapters.ch3.convolution.drawing import matrix_of_convolution, named_grids
-    from lamina.pages.chapters.ch3.shared import pixels, shades
+    from lamina.pages.chapters.ch3._shared import pixels, shades
+    from lamina.pages.chapters.ch3.convolution._drawing import matrix_of_convolution, named_grids
     from lamina.pages.kit.matrices import read_matrix
 
     F64 = torch.float64

@@ -15,8 +15,8 @@ with app.setup:
     from lamina.functional.activations import probabilities
     from lamina.inspection.activations import feature_maps, kernels, normalized
     from lamina.pages import kit
-    from lamina.pages.chapters.ch3.lenet.work import STROKES, inked
-    from lamina.pages.chapters.ch3.shared import pixels, shades
+    from lamina.pages.chapters.ch3._shared import pixels, shades
+    from lamina.pages.chapters.ch3.lenet._work import STROKES, inked
     from lamina.pages.kit.shipped import shipped
 
     LAYERS = {  # name of the module: what it is called here

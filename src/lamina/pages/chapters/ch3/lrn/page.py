@@ -16,8 +16,8 @@ with app.setup:
     from lamina.functional.normalization import local_response_norm, local_response_norm_within
     from lamina.functional.random import dropout
     from lamina.pages import kit
-    from lamina.pages.chapters.ch3.lrn.drawing import thinned_network
-    from lamina.pages.chapters.ch3.lrn.work import dropout_race
+    from lamina.pages.chapters.ch3.lrn._drawing import thinned_network
+    from lamina.pages.chapters.ch3.lrn._work import dropout_race
 
     F64 = torch.float64
     PLAN = (  # channels, kernel size, padding, stride, pooled

@@ -19,8 +19,8 @@ with app.setup:
     from lamina.functional.pooling import average_pool, max_pool
     from lamina.layers.detector import Detector
     from lamina.pages import kit
-    from lamina.pages.chapters.ch3.pooling.drawing import pooling_entry
-    from lamina.pages.chapters.ch3.shared import pixels, shades
+    from lamina.pages.chapters.ch3._shared import pixels, shades
+    from lamina.pages.chapters.ch3.pooling._drawing import pooling_entry
     from lamina.pages.kit.matrices import read_matrix
 
     F64 = torch.float64

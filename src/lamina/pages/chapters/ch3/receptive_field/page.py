@@ -15,8 +15,8 @@ with app.setup:
     from lamina.inspection.receptive_field import HEAD
     from lamina.inspection.receptive_field import receptive_field as fields_of
     from lamina.pages import kit
-    from lamina.pages.chapters.ch3.receptive_field.drawing import seen_pixels
-    from lamina.pages.chapters.ch3.receptive_field.work import line_stack, square_stack
+    from lamina.pages.chapters.ch3.receptive_field._drawing import seen_pixels
+    from lamina.pages.chapters.ch3.receptive_field._work import line_stack, square_stack
     from lamina.pages.kit.shipped import shipped
 
 

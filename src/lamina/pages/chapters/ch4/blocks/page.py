@@ -17,8 +17,8 @@ with app.setup:
     from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
     from lamina.layers.residual import SimpleResNetLayer
     from lamina.pages import kit
-    from lamina.pages.chapters.ch4.blocks.work import STEPS, stacks
-    from lamina.pages.chapters.ch4.shared import race_chart
+    from lamina.pages.chapters.ch4._shared import race_chart
+    from lamina.pages.chapters.ch4.blocks._work import STEPS, stacks
 
     OUTSIDE = Block(
         (Stage("weights", r"$W_1 y + b$"), Stage("activation", r"activation $\sigma$"), Stage("weights", r"$W_2$"), SUM)

@@ -17,7 +17,7 @@ with app.setup:
     from lamina.functional.residual import residual_step
     from lamina.layers.residual import SimpleResNetLayer
     from lamina.pages import kit
-    from lamina.pages.chapters.ch4.euler.work import DURATION, EPOCHS, KINDS, flow
+    from lamina.pages.chapters.ch4.euler._work import DURATION, EPOCHS, KINDS, flow
 
     F64 = torch.float64
     DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)

@@ -20,8 +20,8 @@ with app.setup:
     from lamina.layers.blocks import OriginalBlock, PreActBlock
     from lamina.layers.stages import stage
     from lamina.pages import kit
-    from lamina.pages.chapters.ch4.resnet18.drawing import nested_fields
-    from lamina.pages.chapters.ch4.resnet18.work import CHOICES, stages, stored
+    from lamina.pages.chapters.ch4.resnet18._drawing import nested_fields
+    from lamina.pages.chapters.ch4.resnet18._work import CHOICES, stages, stored
     from lamina.pages.kit.shipped import shipped
 
     SHOWN = (

@@ -11,9 +11,9 @@ with app.setup:
     from lamina.drawing.transfer import transfer_learning
     from lamina.experiments.transfer import classes_of
     from lamina.pages import kit
-    from lamina.pages.chapters.ch4.shared import race_chart
-    from lamina.pages.chapters.ch4.transfer.own_pictures import read_archive
-    from lamina.pages.chapters.ch4.transfer.work import AFTER, BATCH, BEFORE, digits_twice, own_pictures
+    from lamina.pages.chapters.ch4._shared import race_chart
+    from lamina.pages.chapters.ch4.transfer._own_pictures import read_archive
+    from lamina.pages.chapters.ch4.transfer._work import AFTER, BATCH, BEFORE, digits_twice, own_pictures
     from lamina.pages.kit.shipped import shipped
     from lamina.training.freezing import freeze
 

@@ -23,8 +23,8 @@ with app.setup:
     from lamina.inspection import gradient_flow, jacobians
     from lamina.layers.residual import SimpleResNetLayer
     from lamina.pages import kit
-    from lamina.pages.chapters.ch4.shared import race_chart
-    from lamina.pages.chapters.ch4.vanishing.work import STEPS, both
+    from lamina.pages.chapters.ch4._shared import race_chart
+    from lamina.pages.chapters.ch4.vanishing._work import STEPS, both
 
     ACTIVATIONS = {"sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu", "none (identity)": "identity"}
     BEGINNINGS = {

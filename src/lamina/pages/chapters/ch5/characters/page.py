@@ -17,7 +17,7 @@ with app.setup:
     from lamina.drawing.charts import Note, Series, chart
     from lamina.functional.activations import softmax
     from lamina.pages import kit
-    from lamina.pages.chapters.ch5.characters.work import TEMPERATURES, text_of, write, writer
+    from lamina.pages.chapters.ch5.characters._work import TEMPERATURES, text_of, write, writer
     from lamina.report.markup import tag
 
     TEXTS = {

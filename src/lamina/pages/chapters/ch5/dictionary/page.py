@@ -13,7 +13,7 @@ with app.setup:
     from lamina.functional.encoding import embedding, one_hot
     from lamina.functional.losses import negative_log_likelihood
     from lamina.pages import kit
-    from lamina.pages.chapters.ch5.shared import cell_grid
+    from lamina.pages.chapters.ch5._shared import cell_grid
 
     TEXT = "The sun is shining today. Is the sun shining? The cat, which we saw in the garden, was asleep."
     LEVELS = {"words": "word", "characters": "character", "parts of words": "subword"}

@@ -18,8 +18,8 @@ with app.setup:
     from lamina.inspection.sensitivity import gates
     from lamina.layers.cells import CELLS, GRUCell, LSTMCell
     from lamina.pages import kit
-    from lamina.pages.chapters.ch5.gates.drawing import live_cell
-    from lamina.pages.chapters.ch5.shared import cell_grid
+    from lamina.pages.chapters.ch5._shared import cell_grid
+    from lamina.pages.chapters.ch5.gates._drawing import live_cell
     from lamina.pages.kit.shipped import shipped
 
     DOORS = {"closed (0)": -1000.0, "as it comes": 0.0, "open (1)": 1000.0}

@@ -16,7 +16,7 @@ with app.setup:
     from lamina.inspection.sensitivity import sensitivity
     from lamina.layers.cells import GRUCell, LSTMCell
     from lamina.pages import kit
-    from lamina.pages.chapters.ch5.long_term.work import cats
+    from lamina.pages.chapters.ch5.long_term._work import cats
 
     CELLS = {"plain": "rnn", "GRU": "gru", "LSTM": "lstm"}
     READINGS = {"global": "all together", "tensor": "each tensor", "value": "each number"}

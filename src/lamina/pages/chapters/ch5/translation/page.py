@@ -15,9 +15,9 @@ with app.setup:
     from lamina.drawing.unrolled import sequence_shape
     from lamina.experiments.translation_toy import PAIRS, VARIANTS
     from lamina.pages import kit
-    from lamina.pages.chapters.ch5.shared import cell_grid
+    from lamina.pages.chapters.ch5._shared import cell_grid
+    from lamina.pages.chapters.ch5.translation._work import by_heart
     from lamina.pages.chapters.ch5.translation.translator import follow
-    from lamina.pages.chapters.ch5.translation.work import by_heart
     from lamina.pages.kit.shipped import shipped
     from lamina.training.texts import translate
 

@@ -14,11 +14,11 @@ with app.setup:
     from lamina.data.splits import split
     from lamina.data.store import find
     from lamina.pages import kit
-    from lamina.pages.chapters.tools.playground import settings
-    from lamina.pages.chapters.tools.playground.drawing import run_blocks
-    from lamina.pages.chapters.tools.playground.own_data import ENDINGS, NEW, columns, store
-    from lamina.pages.chapters.tools.playground.work import Order, ask, learn
-    from lamina.pages.chapters.tools.shared import command
+    from lamina.pages.chapters.tools._shared import command
+    from lamina.pages.chapters.tools.playground import _settings as settings
+    from lamina.pages.chapters.tools.playground._drawing import run_blocks
+    from lamina.pages.chapters.tools.playground._own_data import ENDINGS, NEW, columns, store
+    from lamina.pages.chapters.tools.playground._work import Order, ask, learn
     from lamina.pages.kit.keeping import SHELF
     from lamina.report.render import write_report
     from lamina.training.fit import fit

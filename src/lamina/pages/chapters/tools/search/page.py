@@ -9,8 +9,9 @@ with app.setup:
     from lamina.data.splits import split
     from lamina.experiments.selection import coin_flips
     from lamina.pages import kit
-    from lamina.pages.chapters.tools.search.drawing import cell_map
-    from lamina.pages.chapters.tools.search.work import (
+    from lamina.pages.chapters.tools._shared import command, duration
+    from lamina.pages.chapters.tools.search._drawing import cell_map
+    from lamina.pages.chapters.tools.search._work import (
         AXES,
         FIVE,
         Board,
@@ -21,7 +22,6 @@ with app.setup:
         population,
         thousand,
     )
-    from lamina.pages.chapters.tools.shared import command, duration
     from lamina.populations.population import train_population
     from lamina.studies.samplers import Grid, OneAtATime
     from lamina.studies.space import Space

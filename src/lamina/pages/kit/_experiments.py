@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lamina.experiments import registry
 from lamina.pages.kit import _blocks as blocks
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def measured(button: Any, job: Any, words: str) -> "Html":
 
     Args:
         button: that starts it.
-        job: an experiment in another process (`work.ch1.experiment`).
+        job: an `experiment` in another process.
         words: what it does and how long that takes.
     """
     if job.rows:
@@ -49,4 +48,6 @@ def experiment(key: str, run: int, **options: Any) -> Iterator[dict[str, Any]]:
     >>> row["result"].rows[0]
     (600, 400, 100, 100, True)
     """
+    from lamina.experiments import registry
+
     yield {"result": registry()[key](**options), "run": run}

@@ -11,7 +11,7 @@ from lamina.drawing.scene import Circle, Path, Rectangle, Scene, Shape, Stroke, 
 
 if TYPE_CHECKING:
     pass
-from lamina.pages.chapters.ch1.shared import Place
+from lamina.pages.chapters.ch1._shared import Place
 
 
 def grid_map(

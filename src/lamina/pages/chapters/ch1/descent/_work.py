@@ -11,7 +11,7 @@ from lamina.classical.linear_regression import squared_error
 from lamina.functional.optimizers import OPTIMIZERS, Params, iterates, sample_indices
 from lamina.functional.random import as_generator
 from lamina.inspection.surfaces import Surface
-from lamina.pages.chapters.ch1.shared import F64, regression_data
+from lamina.pages.chapters.ch1._shared import F64, regression_data
 from lamina.training.line_search import armijo
 
 

@@ -11,7 +11,7 @@ from lamina.drawing.parts import Board
 from lamina.drawing.scene import Rectangle, Scene, Stroke
 from lamina.functional.convolution import windows
 from lamina.functional.pooling import average_pool, max_pool
-from lamina.pages.chapters.ch3.shared import CELL
+from lamina.pages.chapters.ch3._shared import CELL
 
 
 def pooling_entry(

@@ -8,7 +8,7 @@ from lamina.drawing.scene import Scene
 
 if TYPE_CHECKING:
     pass
-from lamina.pages.chapters.ch1.shared import Place, columns
+from lamina.pages.chapters.ch1._shared import Place, columns
 
 EDGE = (-0.5, 1.5)
 """The ends of both axes around the four inputs of a logical function."""

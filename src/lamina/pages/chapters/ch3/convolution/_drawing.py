@@ -6,7 +6,7 @@ from lamina._types import Float, Tensor
 from lamina.drawing.grids import Cell, Numbers, put_grid, written
 from lamina.drawing.parts import Board
 from lamina.drawing.scene import Rectangle, Scene, Stroke
-from lamina.pages.chapters.ch3.shared import CELL, shades
+from lamina.pages.chapters.ch3._shared import CELL, shades
 
 
 def named_grids(

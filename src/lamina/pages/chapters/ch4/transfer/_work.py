@@ -9,7 +9,7 @@ from lamina.architectures.adapt import adapt
 from lamina.architectures.build import build
 from lamina.data.splits import Split
 from lamina.experiments.transfer import classes_of
-from lamina.pages.chapters.ch4.transfer.own_pictures import read_archive
+from lamina.pages.chapters.ch4.transfer._own_pictures import read_archive
 from lamina.pages.kit.races import race
 from lamina.pages.kit.shipped import shipped
 from lamina.training.freezing import ALL_BUT_LAST, freeze

@@ -2,7 +2,7 @@
 
 The table of the notes' ResNet18 lies in `shipped/tables/resnet18.json`; this command writes it anew:
 
-python -m lamina.pages.chapters.ch4.resnet18.work
+python -m lamina.pages.chapters.ch4.resnet18._work
 """
 
 import json

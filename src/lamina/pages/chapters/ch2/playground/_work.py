@@ -18,8 +18,8 @@ from lamina.drawing.svg import svg
 from lamina.experiments.trained import EAGER
 from lamina.functional.activations import probabilities
 from lamina.inspection.gradient_flow import Flow, gradient_flow
-from lamina.pages.chapters.ch2.playground.drawing import CLASS_COLORS, decision_surface, pictured_network
-from lamina.pages.chapters.ch2.playground.setup import (
+from lamina.pages.chapters.ch2.playground._drawing import CLASS_COLORS, decision_surface, pictured_network
+from lamina.pages.chapters.ch2.playground._setup import (
     OPTIMIZERS,
     STARTS,
     Problem,

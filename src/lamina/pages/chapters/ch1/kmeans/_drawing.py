@@ -8,7 +8,7 @@ from lamina.drawing.scene import Scene
 
 if TYPE_CHECKING:
     pass
-from lamina.pages.chapters.ch1.shared import COLORS, Place, columns
+from lamina.pages.chapters.ch1._shared import COLORS, Place, columns
 
 
 def clusters(

@@ -11,7 +11,7 @@ import torch
 from lamina._types import Tensor
 from lamina.data.synthetic import curve
 from lamina.functional.random import as_generator
-from lamina.pages.chapters.ch1.shared import F64
+from lamina.pages.chapters.ch1._shared import F64
 
 
 def noisy_sine(points: Tensor, noise: float, seed: int) -> Tensor:

@@ -10,7 +10,7 @@ from lamina.report.markup import Markup, tag
 
 if TYPE_CHECKING:
     from marimo import Html
-from lamina.pages.chapters.tools.shared import _html, duration
+from lamina.pages.chapters.tools._shared import _html, duration
 
 SCORES = {"accuracy": "accuracy", "mse": "squared error", "token_accuracy": "words right"}
 

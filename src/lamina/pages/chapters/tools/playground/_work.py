@@ -14,7 +14,7 @@ import torch
 from lamina._errors import DataWarning, LaminaError
 from lamina._types import Num, Tensor
 from lamina.data.describe import describe
-from lamina.pages.chapters.tools.playground.own_data import without
+from lamina.pages.chapters.tools.playground._own_data import without
 from lamina.pages.kit.keeping import ZIP, entry
 from lamina.pages.kit.races import Kept, paced
 from lamina.report.commands import spell
