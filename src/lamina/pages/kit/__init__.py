@@ -1,8 +1,10 @@
 """All that a page needs beside marimo and the library: `from lamina.pages import kit`."""
 
 from lamina.pages.kit._blocks import (
+    button,
     card,
     column,
+    dropdown,
     facts,
     formula,
     note,
@@ -15,9 +17,11 @@ from lamina.pages.kit._blocks import (
     section,
     slider,
     source,
+    steps,
     svg,
     table,
 )
+from lamina.pages.kit._charts import chart
 from lamina.pages.kit._experiments import experiment, measured, outcome
 from lamina.pages.kit._jobs import Job, train
 from lamina.pages.kit._pad import digit_pad, strokes
@@ -26,9 +30,12 @@ from lamina.pages.kit.uploads import read_picture, read_table
 
 __all__ = [
     "Job",
+    "button",
     "card",
+    "chart",
     "column",
     "digit_pad",
+    "dropdown",
     "experiment",
     "facts",
     "formula",
@@ -48,6 +55,7 @@ __all__ = [
     "section",
     "slider",
     "source",
+    "steps",
     "strokes",
     "svg",
     "table",

@@ -72,6 +72,27 @@ def slider(
     )
 
 
+def steps(values: Sequence[float], *, value: float, label: str, debounce: bool = False) -> "marimo_ui.slider":
+    """Make a slider, as wide as its column, that stops at some values only."""
+    import marimo as mo
+
+    return mo.ui.slider(steps=values, value=value, label=label, debounce=debounce, show_value=True, full_width=True)
+
+
+def dropdown(options: Sequence[Any] | dict[str, Any], *, value: str, label: str) -> "marimo_ui.dropdown":
+    """Make a list to choose from, as wide as its column."""
+    import marimo as mo
+
+    return mo.ui.dropdown(options, value=value, label=label, full_width=True)
+
+
+def button(label: str) -> "marimo_ui.button":
+    """Make a button whose value is how often it was pressed."""
+    import marimo as mo
+
+    return mo.ui.button(label=label, value=0, on_click=lambda count: count + 1)
+
+
 def section(title: str, ids: Sequence[str] = (), *, level: int = 2) -> "Html":
     """Start a section: a heading with its own link, and the catalogue ids that the section shows.
 

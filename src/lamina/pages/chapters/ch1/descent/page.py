@@ -10,7 +10,7 @@ with app.setup:
     import torch
 
     from lamina.classical.linear_regression import fit, gradient, squared_error
-    from lamina.drawing.charts import Note, Series, chart
+    from lamina.drawing.charts import Note, Series
     from lamina.experiments.figures_curves import two_minima_loss
     from lamina.functional.optimizers import (
         Adam,
@@ -36,6 +36,8 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    who = kit.slider(1, 8, 1, value=3, label="example $i$")
+    theta_2 = kit.slider(-1, 3, 0.1, value=0.0, label=r"$\theta_2$, the slope")
     kit.column(
         kit.section("One vector, one number", ids=("N1.35",)),
         kit.prose(r"""
@@ -47,13 +49,6 @@ def _():
         ),
         kit.source(squared_error),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    who = kit.slider(1, 8, 1, value=3, label="example $i$")
-    theta_2 = kit.slider(-1, 3, 0.1, value=0.0, label=r"$\theta_2$, the slope")
     return theta_2, who
 
 
@@ -65,16 +60,14 @@ def _(theta_2, who):
     _slopes = torch.stack([gradient(_theta, _U[i : i + 1], _S[i : i + 1]) for i in range(8)])
     _full = gradient(_theta, _U, _S)
     _mean = sum(_each) / 8
-    _scene = chart(
+    _scene = kit.chart(
         bars=[
             Series("loss of one example", list(range(1, 9)), _each, "line1!70"),
             Series("the chosen one", [who.value], [_each[who.value - 1]], "line2", size=0.8),
         ],
         lines=[Series("mean", [0.5, 8.5], [_mean, _mean], "ink", "dashed")],
-        x_label="example",
-        x_range=(0.4, 8.6),
-        width=400,
-        height=240,
+        x=("example", 0.4, 8.6),
+        size=(400, 240),
     )
     kit.panel(
         [who, theta_2],
@@ -103,6 +96,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    share = kit.slider(0.05, 1.1, 0.05, value=0.8, label=r"step size, as a share of $2/\lambda_{\max}$")
+    condition = kit.steps([1, 2, 5, 10, 20, 50], value=10, label=r"condition number $\kappa$")
+    angle = kit.slider(0, 90, 5, value=20, label="turned by (degrees)")
+    taken = kit.slider(0, LAST, 1, value=15, label="steps $k$")
     kit.column(
         kit.section("Gradient descent", ids=("N1.36", "N1.38")),
         kit.prose(r"""
@@ -117,17 +114,6 @@ def _():
         """),
         kit.source(gradient_descent, bowl),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    share = kit.slider(0.05, 1.1, 0.05, value=0.8, label=r"step size, as a share of $2/\lambda_{\max}$")
-    condition = mo.ui.slider(
-        steps=[1, 2, 5, 10, 20, 50], value=10, label=r"condition number $\kappa$", show_value=True, full_width=True
-    )
-    angle = kit.slider(0, 90, 5, value=20, label="turned by (degrees)")
-    taken = kit.slider(0, LAST, 1, value=15, label="steps $k$")
     return angle, condition, share, taken
 
 
@@ -142,18 +128,15 @@ def _(angle, condition, share):
 def _(angle, basin, condition, share, taken, way):
     _k = taken.value
     _values = [v if 1e-30 < v < 1e6 else None for v in way.values.tolist()]
-    _curve = chart(
+    _curve = kit.chart(
         [
             Series("loss", list(range(LAST + 1)), _values, "line2!45"),
             Series("", list(range(_k + 1)), _values[: _k + 1], "line2", size=2.6),
         ],
-        x_label="step $k$",
-        y_label="loss",
+        x=("step $k$", 0, LAST),
+        y=("loss", 1e-8, 1e3),
         log_y=True,
-        x_range=(0, LAST),
-        y_range=(1e-8, 1e3),
-        width=310,
-        height=280,
+        size=(310, 280),
     )
     _loss = way.values[_k].item()
     kit.panel(
@@ -174,7 +157,7 @@ def _(angle, basin, condition, share, taken, way):
 
 @app.cell(hide_code=True)
 def _():
-    count_steps = mo.ui.button(label="Count the steps", value=0, on_click=lambda n: n + 1)
+    count_steps = kit.button("Count the steps")
     counting = kit.train(kit.experiment)
     return count_steps, counting
 
@@ -205,6 +188,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    small = kit.slider(-5, -1, 1, value=-2, label=r"bound $\varepsilon = 10^x$, exponent $x$")
+    pace = kit.steps([0.001, 0.01, 0.05, 0.2, 0.5, 1.0], value=0.2, label=r"step size $\tau$")
+    errors = kit.slider(0, 1, 0.1, value=0.5, label="size of the errors in the data")
     kit.column(
         kit.section("When to stop", ids=("N1.37",)),
         kit.prose(r"""
@@ -218,16 +204,6 @@ def _():
         ),
         kit.source(rules),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    small = kit.slider(-5, -1, 1, value=-2, label=r"bound $\varepsilon = 10^x$, exponent $x$")
-    pace = mo.ui.slider(
-        steps=[0.001, 0.01, 0.05, 0.2, 0.5, 1.0], value=0.2, label=r"step size $\tau$", show_value=True, full_width=True
-    )
-    errors = kit.slider(0, 1, 0.1, value=0.5, label="size of the errors in the data")
     return errors, pace, small
 
 
@@ -265,18 +241,16 @@ def _(errors, pace, small):
         )
         if _at is not None:
             _ends.append((_name, _at))
-    _scene = chart(
+    _scene = kit.chart(
         [
             Series("loss", list(range(201)), _path.values.tolist(), "line1", size=2.2),
             Series("size of the gradient", list(range(201)), _norms, "line2", size=2.2),
             Series("bound", [0, 200], [_eps] * 2, "ink", "dotted"),
         ],
-        x_label="step",
+        x=("step", 0, 200),
         log_y=True,
-        x_range=(0, 200),
-        y_range=(1e-5, 10),
-        width=430,
-        height=260,
+        y=("", 1e-5, 10),
+        size=(430, 260),
     )
     kit.panel(
         [small, pace, errors],
@@ -301,6 +275,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    first = kit.steps([0.001, 0.01, 0.1, 1.0, 10.0, 100.0], value=10.0, label=r"first trial $\tau_0$")
+    plan = kit.dropdown(["constant", "warmup", "cosine", "one-cycle", "step"], value="one-cycle", label="schedule")
     kit.column(
         kit.section("How long a step", ids=("N1.39", "N1.40")),
         kit.prose(r"""
@@ -314,21 +290,6 @@ def _():
         ),
         kit.source(armijo, line_search_path, rates),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    first = mo.ui.slider(
-        steps=[0.001, 0.01, 0.1, 1.0, 10.0, 100.0],
-        value=10.0,
-        label=r"first trial $\tau_0$",
-        show_value=True,
-        full_width=True,
-    )
-    plan = mo.ui.dropdown(
-        ["constant", "warmup", "cosine", "one-cycle", "step"], value="one-cycle", label="schedule", full_width=True
-    )
     return first, plan
 
 
@@ -337,22 +298,19 @@ def _(first, plan):
     _valley = SURFACES["bent valley"]
     _points, _sizes, _losses = line_search_path(_valley, first.value, 40)
     _falls = all(b < a for a, b in pairwise(_losses))
-    _taken = chart(
+    _taken = kit.chart(
         [Series("accepted step size", list(range(40)), _sizes, "line2", "step", size=2.0)],
-        x_label="step",
+        x="step",
         log_y=True,
-        y_range=(1e-4, 10),
-        width=310,
-        height=240,
+        y=("", 1e-4, 10),
+        size=(310, 240),
     )
     _plans = rates(Schedule(plan.value, every=8, factor=0.5), 0.2, 200, 5)
-    _drawn = chart(
+    _drawn = kit.chart(
         [Series("", list(range(200)), _plans.tolist(), "line1", size=2.2)],
-        x_label="step",
-        y_label=r"learning rate $\tau$",
-        y_range=(0, 0.22),
-        width=310,
-        height=240,
+        x="step",
+        y=(r"learning rate $\tau$", 0, 0.22),
+        size=(310, 240),
     )
     kit.column(
         kit.panel(
@@ -381,7 +339,7 @@ def _(first, plan):
 
 @app.cell(hide_code=True)
 def _():
-    try_plans = mo.ui.button(label="Try the schedules", value=0, on_click=lambda n: n + 1)
+    try_plans = kit.button("Try the schedules")
     trying = kit.train(kit.experiment)
     return try_plans, trying
 
@@ -411,6 +369,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    batch = kit.steps([1, 2, 4, 8, 16, 32, 64], value=8, label="batch size $b$ of 64")
+    speed = kit.steps([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], value=0.2, label=r"step size $\tau$")
+    adam_speed = kit.steps([0.01, 0.03, 0.1, 0.3], value=0.1, label=r"step size of Adam")
+    dice = kit.slider(0, 9, 1, value=0, label="which data and draws")
+    go = mo.ui.switch(label="Race")
+    racing = kit.train(race)
     kit.column(
         kit.section("One example, a few, or all", ids=("N1.41", "N1.42", "N1.43", "N1.45", "N1.46", "N1.49")),
         kit.prose(r"""
@@ -437,23 +401,6 @@ def _():
         """),
         kit.source(sample_indices),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    batch = mo.ui.slider(
-        steps=[1, 2, 4, 8, 16, 32, 64], value=8, label="batch size $b$ of 64", show_value=True, full_width=True
-    )
-    speed = mo.ui.slider(
-        steps=[0.02, 0.05, 0.1, 0.2, 0.5, 1.0], value=0.2, label=r"step size $\tau$", show_value=True, full_width=True
-    )
-    adam_speed = mo.ui.slider(
-        steps=[0.01, 0.03, 0.1, 0.3], value=0.1, label=r"step size of Adam", show_value=True, full_width=True
-    )
-    dice = kit.slider(0, 9, 1, value=0, label="which data and draws")
-    go = mo.ui.switch(label="Race")
-    racing = kit.train(race)
     return adam_speed, batch, dice, go, racing, speed
 
 
@@ -474,7 +421,7 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
             (name, color, [row["points"][name] for row in rows]) for name, color in zip(names, COLORS, strict=False)
         ]
         last = rows[-1]
-        curves = chart(
+        curves = kit.chart(
             [
                 Series(
                     name,
@@ -485,13 +432,10 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
                 )
                 for name, color in zip(names, COLORS, strict=False)
             ],
-            x_label="step",
-            y_label="loss above the smallest",
+            x=("step", 0, 120),
+            y=("loss above the smallest", 1e-6, 10),
             log_y=True,
-            x_range=(0, 120),
-            y_range=(1e-6, 10),
-            width=340,
-            height=310,
+            size=(340, 310),
         )
         table = [
             (
@@ -536,7 +480,7 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
 
 @app.cell(hide_code=True)
 def _():
-    claim = mo.ui.dropdown(
+    claim = kit.dropdown(
         {
             "gradients in a step, and their time": "N1.41",
             "batches are right on average; their variance": "N1.46",
@@ -544,9 +488,8 @@ def _():
         },
         value="the ball around the minimum",
         label="measurement",
-        full_width=True,
     )
-    measure = mo.ui.button(label="Measure", value=0, on_click=lambda n: n + 1)
+    measure = kit.button("Measure")
     measuring = kit.train(kit.experiment)
     return claim, measure, measuring
 
@@ -577,6 +520,14 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    ground = kit.dropdown(["long bowl", *SURFACES], value="long bowl", label="landscape")
+    racers = mo.ui.array(
+        [
+            kit.steps([0.001, 0.003, 0.01, 0.03, 0.1, 0.3], value=value, label=f"step size of {name}")
+            for name, value in (("gradient descent", 0.03), ("momentum", 0.01), ("Adam", 0.1))
+        ]
+    )
+    upto = kit.slider(0, 80, 1, value=40, label="steps so far")
     kit.column(
         kit.section("Adam", ids=("N1.47", "N1.48")),
         kit.prose(r"""
@@ -596,25 +547,6 @@ def _():
         """),
         kit.source(adam, Adam, momentum),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    ground = mo.ui.dropdown(["long bowl", *SURFACES], value="long bowl", label="landscape", full_width=True)
-    racers = mo.ui.array(
-        [
-            mo.ui.slider(
-                steps=[0.001, 0.003, 0.01, 0.03, 0.1, 0.3],
-                value=value,
-                label=f"step size of {name}",
-                show_value=True,
-                full_width=True,
-            )
-            for name, value in (("gradient descent", 0.03), ("momentum", 0.01), ("Adam", 0.1))
-        ]
-    )
-    upto = kit.slider(0, 80, 1, value=40, label="steps so far")
     return ground, racers, upto
 
 
@@ -636,7 +568,7 @@ def _(field, ground, racers, tracks, upto):
         (name, color, [p for p in track.points[: _k + 1].tolist() if max(map(abs, p)) < 1e3] or [list(field.start)])
         for (name, track), color in zip(tracks.items(), ("line2", "line3", "line5"), strict=True)
     ]
-    _curves = chart(
+    _curves = kit.chart(
         [
             Series(
                 name,
@@ -647,13 +579,10 @@ def _(field, ground, racers, tracks, upto):
             )
             for (name, track), color in zip(tracks.items(), ("line2", "line3", "line5"), strict=True)
         ],
-        x_label="step",
-        y_label="height above the lowest",
+        x=("step", 0, 80),
+        y=("height above the lowest", 1e-6, 100),
         log_y=True,
-        x_range=(0, 80),
-        y_range=(1e-6, 100),
-        width=330,
-        height=310,
+        size=(330, 310),
     )
     _heights = {name: track.values[_k].item() - _floor for name, track in tracks.items()}
     kit.panel(
@@ -686,6 +615,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    begin = kit.slider(-1.6, 1.6, 0.1, value=1.5, label=r"start $\theta^0$")
+    stride = kit.steps([0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25], value=0.02, label=r"step size $\tau$")
+    far = kit.slider(0, 100, 1, value=60, label="steps")
     kit.column(
         kit.section("Not every valley is the deepest", ids=("N1.50", "N1.51")),
         kit.prose(r"""
@@ -699,20 +631,6 @@ def _():
         ),
         kit.source(two_minima_loss),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    begin = kit.slider(-1.6, 1.6, 0.1, value=1.5, label=r"start $\theta^0$")
-    stride = mo.ui.slider(
-        steps=[0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25],
-        value=0.02,
-        label=r"step size $\tau$",
-        show_value=True,
-        full_width=True,
-    )
-    far = kit.slider(0, 100, 1, value=60, label="steps")
     return begin, far, stride
 
 
@@ -721,7 +639,7 @@ def _(begin, far, stride):
     _path = optimizer_path(lambda t: two_minima_loss(t)[0], (begin.value,), steps=100, learning_rate=stride.value)
     _x = torch.linspace(-1.7, 1.7, 171, dtype=F64)
     _end, _height = _path.points[far.value, 0].item(), _path.values[far.value].item()
-    _scene = chart(
+    _scene = kit.chart(
         [Series("", _x.tolist(), two_minima_loss(_x).tolist(), "line1", size=2.2)],
         [
             Series(
@@ -734,12 +652,9 @@ def _(begin, far, stride):
             Series("", [_end], [_height], "line2", "ring", size=6.0),
         ],
         notes=[Note(-1.0575, -1.5148, "global minimum", (0, 17)), Note(0.9304, -0.5167, "local minimum", (0, 17))],
-        x_label=r"$\theta$",
-        y_label="loss",
-        x_range=(-1.7, 1.7),
-        y_range=(-2, 2),
-        width=430,
-        height=290,
+        x=(r"$\theta$", -1.7, 1.7),
+        y=("loss", -2, 2),
+        size=(430, 290),
     )
     kit.panel(
         [begin, stride, far],
@@ -755,7 +670,7 @@ def _(begin, far, stride):
 
 @app.cell(hide_code=True)
 def _():
-    many = mo.ui.button(label="Descend from many starts", value=0, on_click=lambda n: n + 1)
+    many = kit.button("Descend from many starts")
     descending = kit.train(kit.experiment)
     return descending, many
 

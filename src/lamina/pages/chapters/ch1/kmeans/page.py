@@ -6,12 +6,11 @@ app = marimo.App(width="full", app_title="Clusters without a teacher")
 with app.setup:
     from itertools import islice
 
-    import marimo as mo
     import torch
 
     from lamina.classical import kmeans, pca
     from lamina.data.synthetic import blobs, moons
-    from lamina.drawing.charts import Series, chart, histogram
+    from lamina.drawing.charts import Series, histogram
     from lamina.experiments.figures_data import kmeans_panels, kmeans_steps
     from lamina.functional.random import as_generator
     from lamina.pages import kit
@@ -31,6 +30,8 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    turn = kit.slider(0, 180, 5, value=30, label="turned by (degrees)")
+    long = kit.slider(1, 4, 0.25, value=2.5, label="how much longer than wide")
     kit.column(
         kit.section("Only inputs", ids=("N1.29", "N1.30")),
         kit.prose(r"""
@@ -43,13 +44,6 @@ def _():
         kit.prose("First the directions. Turn and stretch a cloud, and see them follow."),
         kit.source(pca.fit),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    turn = kit.slider(0, 180, 5, value=30, label="turned by (degrees)")
-    long = kit.slider(1, 4, 0.25, value=2.5, label="how much longer than wide")
     return long, turn
 
 
@@ -65,15 +59,12 @@ def _(long, turn):
         _arm = 2 * _found.explained_variance[_k].sqrt() * _found.components[_k]
         _ends = torch.stack([_found.mean - _arm, _found.mean + _arm])
         _arms.append(Series(f"direction {_k + 1}", *_ends.T.tolist(), _color, size=3.0))
-    _scene = chart(
+    _scene = kit.chart(
         _arms,
         [Series("", *_points.T.tolist(), "line6!60", size=2.4)],
-        x_range=(-9, 9),
-        y_range=(-6.5, 6.5),
-        x_label="$u_1$",
-        y_label="$u_2$",
-        width=400,
-        height=300,
+        x=("$u_1$", -9, 9),
+        y=("$u_2$", -6.5, 6.5),
+        size=(400, 300),
     )
     _share = (_found.explained_variance / _found.total_variance).tolist()
     kit.panel(
@@ -103,6 +94,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    data = kit.dropdown(list(DATA), value="four clouds", label="data")
+    groups = kit.slider(1, 6, 1, value=4, label="clusters $k$")
+    begin = kit.dropdown(list(kmeans.STARTS), value="random", label="first centroids")
+    start = kit.slider(0, 30, 1, value=4, label="which start")
+    half = kit.slider(0, LAST, 1, value=1, label="half steps")
     kit.column(
         kit.section("k-means, half a step at a time", ids=("N1.31", "N1.32")),
         kit.prose(r"""
@@ -125,16 +121,6 @@ def _():
         """),
         kit.source(kmeans.assign, kmeans.update, kmeans.distortion, kmeans.half_steps),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    data = mo.ui.dropdown(list(DATA), value="four clouds", label="data", full_width=True)
-    groups = kit.slider(1, 6, 1, value=4, label="clusters $k$")
-    begin = mo.ui.dropdown(list(kmeans.STARTS), value="random", label="first centroids", full_width=True)
-    start = kit.slider(0, 30, 1, value=4, label="which start")
-    half = kit.slider(0, LAST, 1, value=1, label="half steps")
     return begin, data, groups, half, start
 
 
@@ -157,18 +143,16 @@ def _(begin, data, firsts, groups, half, points, start, walk):
     _kind = "the start" if _now is None else ("points assigned" if _now.kind == "assign" else "centroids moved")
     _all = [step.distortion.item() for step in walk]
     _still = next((i for i in range(2, LAST, 2) if torch.equal(walk[i].labels, walk[i - 2].labels)), None)
-    _curve = chart(
+    _curve = kit.chart(
         [Series("distortion", list(range(1, LAST + 1)), _all, "line6", "step", size=1.6)],
         [
             Series("after assigning", [i + 1 for i in range(0, LAST, 2)], _all[::2], "line1", size=3.0),
             Series("after moving", [i + 1 for i in range(1, LAST, 2)], _all[1::2], "line2", size=3.0),
             *([Series("", [_n], [_all[_n - 1]], "ink", "ring", size=6.0)] if _n else []),
         ],
-        x_label="half step",
-        x_range=(0.5, LAST + 0.5),
-        y_range=(0, 1.08 * max(_all) + 1e-9),
-        width=330,
-        height=280,
+        x=("half step", 0.5, LAST + 0.5),
+        y=("", 0, 1.08 * max(_all) + 1e-9),
+        size=(330, 280),
     )
     _label = "no assignment yet" if _now is None else f"distortion {_now.distortion.item():.2f}"
     _end = "runs on" if _still is None else f"nothing changes from half step {_still + 1} on"
@@ -211,6 +195,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    where = kit.dropdown(list(DATA), value="four clouds", label="data")
+    parts = kit.slider(1, 6, 1, value=4, label="clusters $k$")
+    way = kit.dropdown(list(kmeans.STARTS), value="random", label="first centroids")
+    runs = kit.slider(1, 200, 1, value=50, label="restarts", debounce=True)
     kit.column(
         kit.section("Caught in a local minimum", ids=("N1.33",)),
         kit.prose(r"""
@@ -220,15 +208,6 @@ def _():
         """),
         kit.source(kmeans.fit),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    where = mo.ui.dropdown(list(DATA), value="four clouds", label="data", full_width=True)
-    parts = kit.slider(1, 6, 1, value=4, label="clusters $k$")
-    way = mo.ui.dropdown(list(kmeans.STARTS), value="random", label="first centroids", full_width=True)
-    runs = kit.slider(1, 200, 1, value=50, label="restarts", debounce=True)
     return parts, runs, way, where
 
 
@@ -242,14 +221,13 @@ def _(parts, runs, way, where):
     _room = 0.05 * (_high - _low) + 0.02 * _low + 1e-3
     _counts = histogram("", _ends.tolist(), low=_low - _room, high=_high + _room, bins=30)
     _width = _counts.xs[1] - _counts.xs[0]
-    _bars = chart(
+    _bars = kit.chart(
         bars=[
             Series("", _counts.xs, [round(y * len(_ends) * _width) for y in _counts.ys], "line1", "area", size=_width)
         ],
-        x_label="distortion at the end",
-        y_label="runs",
-        width=330,
-        height=280,
+        x="distortion at the end",
+        y="runs",
+        size=(330, 280),
     )
     kit.panel(
         [where, parts, way, runs],

@@ -15,7 +15,7 @@ with app.setup:
         reachable_truth_tables,
     )
     from lamina.data.synthetic import truth_table
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.network import network
     from lamina.experiments.figures_curves import separability
     from lamina.functional.activations import get_activation, heaviside
@@ -73,7 +73,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    gate = mo.ui.dropdown(GATES, value="OR", label="wanted", full_width=True)
+    gate = kit.dropdown(GATES, value="OR", label="wanted")
     first = kit.slider(-2, 2, 0.1, value=1.0, label="weight $W_1$")
     second = kit.slider(-2, 2, 0.1, value=1.0, label="weight $W_2$")
     bias = kit.slider(-3, 3, 0.1, value=-1.0, label="bias $b$")
@@ -166,6 +166,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    task = kit.dropdown(GATES, value="OR", label="function")
+    start = kit.slider(0, 20, 1, value=1, label="which first weights")
+    rate = kit.steps([0.1, 0.2, 0.5, 1.0], value=0.5, label=r"size of a correction $\tau$")
+    epoch = kit.slider(0, 30, 1, value=0, label="passes through the four examples")
     kit.column(
         kit.section("Learning the line", ids=("N1.80",)),
         kit.prose(r"""
@@ -178,17 +182,6 @@ def _():
         ),
         kit.source(learn),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    task = mo.ui.dropdown(GATES, value="OR", label="function", full_width=True)
-    start = kit.slider(0, 20, 1, value=1, label="which first weights")
-    rate = mo.ui.slider(
-        steps=[0.1, 0.2, 0.5, 1.0], value=0.5, label=r"size of a correction $\tau$", show_value=True, full_width=True
-    )
-    epoch = kit.slider(0, 30, 1, value=0, label="passes through the four examples")
     return epoch, rate, start, task
 
 
@@ -202,14 +195,12 @@ def _(epoch, rate, start, task):
     _W, _b = (_first[:2], _first[2].item()) if _now is None else (_now.weight, _now.bias.item())
     _errors = _whole.errors.tolist()
     _errors += [_errors[-1]] * (31 - len(_errors))
-    _curve = chart(
+    _curve = kit.chart(
         [Series("wrong answers", list(range(31)), _errors, "line6", "step", size=2.0)],
         [Series("", [epoch.value], [_errors[epoch.value]], "line2", "ring", size=6.0)],
-        x_label="passes",
-        x_range=(0, 30),
-        y_range=(0, 4),
-        width=330,
-        height=330,
+        x=("passes", 0, 30),
+        y=("", 0, 4),
+        size=(330, 330),
     )
     _said = (
         f"without error after {len(_whole.errors) - 1} passes" if _whole.converged else "still wrong after 30 passes"
@@ -232,7 +223,7 @@ def _(epoch, rate, start, task):
 
 @app.cell(hide_code=True)
 def _():
-    measure = mo.ui.button(label="Learn from ten starts", value=0, on_click=lambda n: n + 1)
+    measure = kit.button("Learn from ten starts")
     measuring = kit.train(kit.experiment)
     return measure, measuring
 
@@ -264,6 +255,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    robust = mo.ui.switch(value=True, label="biases with a margin")
+    push = kit.slider(-0.6, 0.6, 0.05, value=0.0, label="error added to every input")
     kit.column(
         kit.section("Two lines and a third neuron", ids=("N1.81", "N1.83")),
         kit.prose(r"""
@@ -275,13 +268,6 @@ def _():
         kit.formula(r"\text{XOR}(y_1, y_2) = \text{AND}\big(\text{OR}(y_1, y_2),\; \text{NAND}(y_1, y_2)\big)"),
         kit.source(logic_gate),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    robust = mo.ui.switch(value=True, label="biases with a margin")
-    push = kit.slider(-0.6, 0.6, 0.05, value=0.0, label="error added to every input")
     return push, robust
 
 

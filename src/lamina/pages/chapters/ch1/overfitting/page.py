@@ -10,7 +10,7 @@ with app.setup:
     from lamina.classical import estimation, polynomial
     from lamina.classical.linear_regression import least_squares
     from lamina.data.synthetic import curve
-    from lamina.drawing.charts import Band, Note, Series, chart
+    from lamina.drawing.charts import Band, Note, Series
     from lamina.experiments.figures_data import polynomial_fits, polynomial_panels
     from lamina.experiments.overfitting import early_stopping, estimators, trade_off
     from lamina.functional.optimizers import soft_threshold
@@ -28,6 +28,10 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    degree = kit.slider(0, 12, 1, value=3, label="degree $r$")
+    count = kit.slider(4, 40, 1, value=10, label="points $N$")
+    noise = kit.slider(0, 0.6, 0.05, value=0.25, label="size of the errors")
+    seed = kit.slider(0, 30, 1, value=3, label="which data")
     kit.column(
         kit.section("A polynomial is a linear model", ids=("N1.52", "N1.53", "N1.54", "N1.55")),
         kit.prose(r"""
@@ -45,15 +49,6 @@ def _():
         """),
         kit.source(polynomial.vandermonde, polynomial.fit, polynomial.error),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    degree = kit.slider(0, 12, 1, value=3, label="degree $r$")
-    count = kit.slider(4, 40, 1, value=10, label="points $N$")
-    noise = kit.slider(0, 0.6, 0.05, value=0.25, label="size of the errors")
-    seed = kit.slider(0, 30, 1, value=3, label="which data")
     return count, degree, noise, seed
 
 
@@ -71,7 +66,7 @@ def _(count, noise, seed):
 @app.cell(hide_code=True)
 def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
     _fit, _r = ladder[degree.value], degree.value
-    _scene = chart(
+    _scene = kit.chart(
         [
             Series("truth", X.tolist(), TRUTH.tolist(), "line3", "dashed"),
             Series("fit", X.tolist(), _fit.predict(X).tolist(), "line2", size=2.4),
@@ -80,26 +75,21 @@ def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
             Series("unseen points", v.tolist(), t.tolist(), "line1!45", size=1.8),
             Series("points of the fit", u.tolist(), s.tolist(), "line3", size=4.0),
         ],
-        x_label="$u$",
-        x_range=(0, 1),
-        y_range=(-2, 2),
-        width=400,
-        height=310,
+        x=("$u$", 0, 1),
+        y=("", -2, 2),
+        size=(400, 310),
     )
     _floor = [max(each.error, 1e-6) for each in ladder]
-    _errors = chart(
+    _errors = kit.chart(
         [
             Series("at its own points", list(range(13)), _floor, "line3", size=2.0),
             Series("at unseen points", list(range(13)), [min(e, 50.0) for e in unseen_errors], "line1", size=2.0),
         ],
         [Series("", [_r, _r], [_floor[_r], min(unseen_errors[_r], 50.0)], "line2", "ring", size=5.0)],
-        x_label="degree $r$",
-        y_label="error",
+        x=("degree $r$", -0.3, 12.3),
+        y=("error", 1e-6, 10),
         log_y=True,
-        x_range=(-0.3, 12.3),
-        y_range=(1e-6, 10),
-        width=310,
-        height=310,
+        size=(310, 310),
     )
     kit.panel(
         [degree, count, noise, seed],
@@ -146,6 +136,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    held = kit.slider(3, 40, 1, value=20, label="points held back")
+    again = kit.slider(0, 30, 1, value=0, label="which data")
     kit.column(
         kit.section("Choosing the degree", ids=("N1.61",)),
         kit.prose(r"""
@@ -157,13 +149,6 @@ def _():
         ),
         kit.source(polynomial.choose_degree),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    held = kit.slider(3, 40, 1, value=20, label="points held back")
-    again = kit.slider(0, 30, 1, value=0, label="which data")
     return again, held
 
 
@@ -174,7 +159,7 @@ def _(again, held):
     _back = curve(held.value, noise=0.25, seed=1000 + again.value)
     _found = polynomial.choose_degree(_u, _s, _back.inputs[:, 0], _back.targets)
     _best = _found.best.degree
-    _scene = chart(
+    _scene = kit.chart(
         [
             Series(
                 "at the ten points", _found.degrees, [max(e, 1e-4) for e in _found.training_errors], "line3", size=2.0
@@ -183,13 +168,10 @@ def _(again, held):
         ],
         [Series("", [_best], [_found.validation_errors[_best]], "line2", "ring", size=6.0)],
         notes=[Note(_best, _found.validation_errors[_best], f"degree {_best}", (0, 16))],
-        x_label="degree",
-        y_label="error",
+        x=("degree", -0.3, 9.3),
+        y=("error", 1e-4, 10),
         log_y=True,
-        x_range=(-0.3, 9.3),
-        y_range=(1e-4, 10),
-        width=430,
-        height=260,
+        size=(430, 260),
     )
     kit.panel(
         [held, again],
@@ -214,6 +196,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    power = kit.slider(0, 9, 1, value=3, label="degree $r$")
+    sets = kit.slider(5, 200, 5, value=40, label="data sets")
     kit.column(
         kit.section("Bias and variance", ids=("N1.56", "N1.57", "N1.58", "N1.59", "N1.60")),
         kit.prose(r"""
@@ -231,13 +215,6 @@ def _():
         """),
         kit.source(estimation.decompose, estimation.decompose_predictions, trade_off),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    power = kit.slider(0, 9, 1, value=3, label="degree $r$")
-    sets = kit.slider(5, 200, 5, value=40, label="data sets")
     return power, sets
 
 
@@ -257,7 +234,7 @@ def _(balance, power, sets):
     _parts = estimation.decompose_predictions(_drawn[:, _inside], TRUTH[_inside])
     _mean, _spread = _drawn.mean(0), _drawn.std(0, correction=0)
     _xs = X.tolist()
-    _scene = chart(
+    _scene = kit.chart(
         [
             *(Series("", _xs[::4], row[::4].tolist(), "line2!35", size=0.8) for row in _drawn[:25]),
             Series("mean of the fits", _xs, _mean.tolist(), "line2", size=2.6),
@@ -266,25 +243,21 @@ def _(balance, power, sets):
         bands=[
             Band("one standard deviation", _xs, (_mean - _spread).tolist(), (_mean + _spread).tolist(), "line2", 0.2)
         ],
-        x_label="$u$",
-        x_range=(0, 1),
-        y_range=(-2, 2),
-        width=380,
-        height=310,
+        x=("$u$", 0, 1),
+        y=("", -2, 2),
+        size=(380, 310),
     )
     _degrees = balance.column("degree")
-    _curve = chart(
+    _curve = kit.chart(
         [
             Series("squared bias", _degrees, balance.column("squared bias"), "line1", size=2.0),
             Series("variance", _degrees, balance.column("variance"), "line2", size=2.0),
             Series("their sum", _degrees, balance.column("total"), "line4", "dashed", size=2.4),
         ],
         [Series("", [power.value], [balance.column("total")[power.value]], "line4", "ring", size=6.0)],
-        x_label="degree",
-        x_range=(-0.3, 9.3),
-        y_range=(0, 0.6),
-        width=330,
-        height=310,
+        x=("degree", -0.3, 9.3),
+        y=("", 0, 0.6),
+        size=(330, 310),
     )
     kit.panel(
         [power, sets],
@@ -325,6 +298,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    strength = kit.slider(-9, 2, 1, value=-4, label=r"penalty $\lambda = 10^x$, exponent $x$ (far left: 0)")
+    norm = kit.dropdown({"squared norm 2": 2, "norm 1": 1}, value="squared norm 2", label="norm")
+    high = kit.slider(1, 9, 1, value=9, label="degree $r$")
+    case = kit.slider(0, 30, 1, value=3, label="which data")
     kit.column(
         kit.section("Weight decay", ids=("N1.62", "N1.63", "N1.64")),
         kit.prose(r"""
@@ -341,15 +318,6 @@ def _():
         """),
         kit.source(polynomial.fit, soft_threshold),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    strength = kit.slider(-9, 2, 1, value=-4, label=r"penalty $\lambda = 10^x$, exponent $x$ (far left: 0)")
-    norm = mo.ui.dropdown({"squared norm 2": 2, "norm 1": 1}, value="squared norm 2", label="norm", full_width=True)
-    high = kit.slider(1, 9, 1, value=9, label="degree $r$")
-    case = kit.slider(0, 30, 1, value=3, label="which data")
     return case, high, norm, strength
 
 
@@ -372,20 +340,18 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
     _known = list(decay_fits)
     _lambda = max(STRENGTHS[strength.value], _known[0])
     _fit = decay_fits[_lambda]
-    _scene = chart(
+    _scene = kit.chart(
         [
             Series("truth", X.tolist(), TRUTH.tolist(), "line3", "dashed"),
             Series("fit", X.tolist(), _fit.predict(X).tolist(), "line2", size=2.4),
         ],
         [Series("", decay_u.tolist(), decay_s.tolist(), "line3", size=4.0)],
-        x_label="$u$",
-        x_range=(0, 1),
-        y_range=(-2, 2),
-        width=350,
-        height=290,
+        x=("$u$", 0, 1),
+        y=("", -2, 2),
+        size=(350, 290),
     )
     _places = [max(each, 1e-9) for each in _known]
-    _errors = chart(
+    _errors = kit.chart(
         [
             Series(
                 "at its own points",
@@ -397,25 +363,19 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
             Series("at unseen points", _places, [min(decay_errors[each], 10.0) for each in _known], "line1", size=2.0),
         ],
         [Series("", [max(_lambda, 1e-9)], [min(decay_errors[_lambda], 10.0)], "line2", "ring", size=6.0)],
-        x_label=r"penalty $\lambda$ (far left: 0)",
-        y_label="error",
+        x=(r"penalty $\lambda$ (far left: 0)", 1e-9, 100),
+        y=("error", 1e-4, 10),
         log_x=True,
         log_y=True,
-        x_range=(1e-9, 100),
-        y_range=(1e-4, 10),
-        width=350,
-        height=290,
+        size=(350, 290),
     )
     _weights = [abs(w) for w in _fit.weight.tolist()]
-    _bars = chart(
+    _bars = kit.chart(
         bars=[Series("", list(range(len(_weights))), [max(w, 1e-3) if w else 1e-3 for w in _weights], "line2!70")],
-        x_label="power $j$",
-        y_label="size of $W_j$",
+        x=("power $j$", -0.6, 9.6),
+        y=("size of $W_j$", 1e-3, 1e6),
         log_y=True,
-        y_range=(1e-3, 1e6),
-        x_range=(-0.6, 9.6),
-        width=350,
-        height=220,
+        size=(350, 220),
     )
     _zeros = sum(w == 0 for w in _weights)
     kit.panel(
@@ -444,7 +404,7 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
 
 @app.cell(hide_code=True)
 def _():
-    decay = mo.ui.button(label="Train with a penalty in six ways", value=0, on_click=lambda n: n + 1)
+    decay = kit.button("Train with a penalty in six ways")
     decaying = kit.train(kit.experiment)
     return decay, decaying
 
@@ -476,6 +436,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    few = kit.slider(8, 60, 4, value=20, label="training points")
+    width = kit.steps([4, 8, 16, 32, 64], value=64, label="width of two hidden layers")
+    trial = kit.slider(0, 9, 1, value=0, label="which data and weights")
+    patience = kit.slider(2, 20, 1, value=10, label="patience (looks without improvement)")
+    go = mo.ui.switch(label="Training")
+    training = kit.train(overfit)
     kit.column(
         kit.section("Stopping early", ids=("N1.44",)),
         kit.prose(r"""
@@ -488,19 +454,6 @@ def _():
         ),
         kit.source(early_stopping),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    few = kit.slider(8, 60, 4, value=20, label="training points")
-    width = mo.ui.slider(
-        steps=[4, 8, 16, 32, 64], value=64, label="width of two hidden layers", show_value=True, full_width=True
-    )
-    trial = kit.slider(0, 9, 1, value=0, label="which data and weights")
-    patience = kit.slider(2, 20, 1, value=10, label="patience (looks without improvement)")
-    go = mo.ui.switch(label="Training")
-    training = kit.train(overfit)
     return few, go, patience, training, trial, width
 
 
@@ -520,7 +473,7 @@ def _(few, go, patience, training, trial, width):
                 Series("now", places, rows[-1]["curve"], "line2", size=2.2),
                 Series("best so far", places, best["curve"], "line1", size=2.0),
             ]
-        fits = chart(lines, points, x_label="$u$", x_range=(0, 1), y_range=(-2.2, 2.2), width=360, height=300)
+        fits = kit.chart(lines, points, x=("$u$", 0, 1), y=("", -2.2, 2.2), size=(360, 300))
         if not rows:
             words = "Switch the training on." if job.state == "idle" else job.words
             return kit.panel(
@@ -531,20 +484,17 @@ def _(few, go, patience, training, trial, width):
         end = next((k for k in range(1, len(rows) + 1) if rule(history[:k]) is not None), None)
         steps = [row["step"] for row in rows]
         stop = [] if end is None else [Series("early stop", [steps[end - 1]] * 2, [1e-5, 2.0], "ink", "dotted")]
-        losses = chart(
+        losses = kit.chart(
             [
                 Series("training", steps, [max(row["training"], 1e-5) for row in rows], "line3", size=2.0),
                 Series("unseen", steps, [row["validation"] for row in rows], "line1", size=2.0),
                 *stop,
             ],
             [Series("", [best["step"]], [best["validation"]], "line2", "ring", size=6.0)],
-            x_label="step",
-            y_label="loss",
+            x=("step", 0, 800),
+            y=("loss", 1e-4, 2),
             log_y=True,
-            x_range=(0, 800),
-            y_range=(1e-4, 2),
-            width=340,
-            height=300,
+            size=(340, 300),
         )
         said = "not yet" if end is None else steps[end - 1]
         return kit.panel(

@@ -8,7 +8,7 @@ with app.setup:
     import torch
 
     from lamina.classical.descent import descend, learning_problem
-    from lamina.drawing.charts import Note, Series, chart
+    from lamina.drawing.charts import Note, Series
     from lamina.drawing.neuron import neuron as nerve_cell
     from lamina.experiments.activations import activation_cost
     from lamina.functional.activations import ACTIVATIONS, get_activation, leaky_relu, leaky_relu_derivative
@@ -23,6 +23,14 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    inputs = mo.ui.array(
+        [kit.slider(-2, 2, 0.1, value=v, label=f"input $u_{i}$") for i, v in enumerate((1.0, 0.5, -1.0), 1)]
+    )
+    weights = mo.ui.array(
+        [kit.slider(-3, 3, 0.1, value=v, label=f"weight $W_{i}$") for i, v in enumerate((1.0, -2.0, 0.5), 1)]
+    )
+    bias = kit.slider(-3, 3, 0.1, value=0.5, label="bias $b$")
+    fires = mo.ui.dropdown(NAMES, value="Heaviside", label="activation")
     kit.column(
         kit.section("From a nerve cell to a formula", ids=("N1.01", "N1.02", "N1.03")),
         kit.prose(r"""
@@ -39,19 +47,6 @@ def _():
         ),
         kit.source(neuron),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    inputs = mo.ui.array(
-        [kit.slider(-2, 2, 0.1, value=v, label=f"input $u_{i}$") for i, v in enumerate((1.0, 0.5, -1.0), 1)]
-    )
-    weights = mo.ui.array(
-        [kit.slider(-3, 3, 0.1, value=v, label=f"weight $W_{i}$") for i, v in enumerate((1.0, -2.0, 0.5), 1)]
-    )
-    bias = kit.slider(-3, 3, 0.1, value=0.5, label="bias $b$")
-    fires = mo.ui.dropdown(NAMES, value="Heaviside", label="activation")
     return bias, fires, inputs, weights
 
 
@@ -87,6 +82,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    shape = mo.ui.dropdown(NAMES, value="sigmoid", label="activation")
+    place = kit.slider(-5, 5, 0.1, value=1.5, label="where, $y$")
+    alpha = kit.slider(0, 0.9, 0.05, value=0.1, label=r"slope $\alpha$ of leaky ReLU")
     kit.column(
         kit.section(
             "Functions to answer with",
@@ -123,14 +121,6 @@ def _():
         ),
         kit.source(*(ACTIVATIONS[name].function for name in NAMES.values())),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    shape = mo.ui.dropdown(NAMES, value="sigmoid", label="activation")
-    place = kit.slider(-5, 5, 0.1, value=1.5, label="where, $y$")
-    alpha = kit.slider(0, 0.9, 0.05, value=0.1, label=r"slope $\alpha$ of leaky ReLU")
     return alpha, place, shape
 
 
@@ -147,18 +137,16 @@ def _(alpha, place, shape):
     _jump = _x.tolist().index(min(_x.tolist(), key=abs)) if shape.value == "heaviside" else None
     _drawn = [None if i == _jump else v for i, v in enumerate(_value.tolist())]
     _y, _d = (t.item() for t in _pair(torch.tensor(place.value, dtype=torch.float64)))
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             Series(shape.selected_key, _x.tolist(), _drawn, "activation"),
             Series("its derivative", _x.tolist(), _slope.tolist(), "line5", "dashed"),
         ],
         points=[Series("", [place.value], [_y], "activation"), Series("", [place.value], [_d], "line5")],
         title="",
-        x_label="$y$",
-        x_range=(-5, 5),
-        y_range=(-1.5, 1.5),
-        width=430,
-        height=270,
+        x=("$y$", -5, 5),
+        y=("", -1.5, 1.5),
+        size=(430, 270),
     )
     kit.panel(
         [shape, place, *([alpha] if shape.value == "leaky_relu" else [])],
@@ -181,13 +169,12 @@ def _():
             None if name == "heaviside" and abs(x) < 1e-9 else y
             for x, y in zip(_x.tolist(), get_activation(name)(_x).tolist(), strict=True)
         ]
-        return chart(
+        return kit.chart(
             lines=[Series("", _x.tolist(), ys, "activation")],
             title=title,
-            x_range=(-5, 5),
-            y_range=(-1.5, 1.5),
-            width=210,
-            height=170,
+            x=("", -5, 5),
+            y=("", -1.5, 1.5),
+            size=(210, 170),
         )
 
     kit.row(*(kit.svg(_small(title, name), f"The graph of {title}") for title, name in NAMES.items()), least=190)
@@ -207,6 +194,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    bend = mo.ui.dropdown(
+        {"none (identity)": "identity", **NAMES}, value="none (identity)", label="activation between the layers"
+    )
+    shift = kit.slider(-2, 2, 0.1, value=1.0, label="bias of the second unit")
     kit.column(
         kit.section("Why it must not be a straight line", ids=("N1.11",)),
         kit.prose(r"""
@@ -219,15 +210,6 @@ def _():
         ),
         kit.source(collapse_affine),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    bend = mo.ui.dropdown(
-        {"none (identity)": "identity", **NAMES}, value="none (identity)", label="activation between the layers"
-    )
-    shift = kit.slider(-2, 2, 0.1, value=1.0, label="bias of the second unit")
     return bend, shift
 
 
@@ -243,15 +225,14 @@ def _(bend, shift):
     _curve = affine(_hidden, _W[1], _b[1])[:, 0]
     _one, _off = collapse_affine(_W, _b)
     _line = affine(_x[:, None], _one, _off)[:, 0]
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             Series("two layers", _x.tolist(), _curve.tolist(), "hidden", size=3.0),
             Series("the one affine map", _x.tolist(), _line.tolist(), "line5", "dashed"),
         ],
-        x_label="$u$",
-        y_range=(-4, 4),
-        width=430,
-        height=250,
+        x="$u$",
+        y=("", -4, 4),
+        size=(430, 250),
     )
     kit.panel(
         [bend, shift],
@@ -275,6 +256,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    measure = kit.button("Measure")
+    measuring = kit.train(costs, keep="last")
     kit.column(
         kit.section("What an activation costs", ids=("N1.13",)),
         kit.prose("""
@@ -283,13 +266,6 @@ def _():
         """),
         kit.source(activation_cost),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    measure = mo.ui.button(label="Measure", value=0, on_click=lambda count: count + 1)
-    measuring = kit.train(costs, keep="last")
     return measure, measuring
 
 
@@ -320,6 +296,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    steps = kit.slider(0, 200, 1, value=20, label="steps")
+    rate = kit.steps([0.1, 0.3, 1.0, 3.0, 10.0, 30.0], value=3.0, label=r"step size $\tau$")
     kit.column(
         kit.section("What learning means", ids=("N1.19", "N1.20")),
         kit.prose(r"""
@@ -337,15 +315,6 @@ def _():
         """),
         kit.source(learning_problem, descend),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    steps = kit.slider(0, 200, 1, value=20, label="steps")
-    rate = mo.ui.slider(
-        steps=[0.1, 0.3, 1.0, 3.0, 10.0, 30.0], value=3.0, label=r"step size $\tau$", show_value=True, full_width=True
-    )
     return rate, steps
 
 
@@ -360,22 +329,19 @@ def _(rate, steps):
     _found = descend(_problem, _start, rate.value, steps.value)
     _x = torch.linspace(-1, 3, 161, dtype=torch.float64)
     _y = neuron(_x[:, None], _found.params["W"], _found.params["b"], get_activation("sigmoid"))
-    _answers = chart(
+    _answers = kit.chart(
         lines=[Series("answer $y$", _x.tolist(), _y.tolist(), "output")],
         points=[Series("wanted $S(u)$", _u.tolist(), _s.tolist(), "ink", "ring")],
-        x_label="$u$",
-        y_range=(-0.1, 1.1),
-        width=330,
-        height=230,
+        x="$u$",
+        y=("", -0.1, 1.1),
+        size=(330, 230),
     )
-    _losses = chart(
+    _losses = kit.chart(
         lines=[Series("loss", list(range(steps.value + 1)), _found.losses.tolist(), "line1")],
         notes=[Note(steps.value, _found.losses[-1].item(), f"{_found.losses[-1].item():.4f}", anchor="end")],
-        x_label="step",
-        x_range=(0, max(1, steps.value)),
-        y_range=(0, 0.3),
-        width=330,
-        height=230,
+        x=("step", 0, max(1, steps.value)),
+        y=("", 0, 0.3),
+        size=(330, 230),
     )
     kit.panel(
         [steps, rate],

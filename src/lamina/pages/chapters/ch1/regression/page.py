@@ -21,7 +21,7 @@ with app.setup:
     from lamina.data.dataset import all_targets
     from lamina.data.preprocess import Preprocess
     from lamina.data.synthetic import blobs, curve, linear, truth_table
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.functional.losses import mse_half
     from lamina.functional.random import as_generator
     from lamina.pages import kit
@@ -39,6 +39,7 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    asked = kit.dropdown(list(EXAMPLES), value="what does the house cost?", label="the question")
     kit.column(
         kit.section("What the teacher says", ids=("N1.21",)),
         kit.prose(r"""
@@ -51,12 +52,6 @@ def _():
         ),
         kit.source(supervision_kind),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    asked = mo.ui.dropdown(list(EXAMPLES), value="what does the house cost?", label="the question", full_width=True)
     return (asked,)
 
 
@@ -86,6 +81,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    first = kit.slider(-2, 2, 0.1, value=-1.0, label="offset, weight $W_1$")
+    second = kit.slider(-2, 3, 0.1, value=0.0, label="slope, weight $W_2$")
+    count = kit.slider(3, 60, 1, value=20, label="points $N$")
+    noise = kit.slider(0, 1, 0.05, value=0.3, label="size of the errors")
+    draw = kit.slider(0, 20, 1, value=0, label="which data")
+    solve = mo.ui.switch(label="show the best line")
     kit.column(
         kit.section("A neuron that does not bend", ids=("N1.22", "N1.23", "N1.24")),
         kit.prose(r"""
@@ -102,17 +103,6 @@ def _():
         """),
         kit.source(squared_error, mse_half),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    first = kit.slider(-2, 2, 0.1, value=-1.0, label="offset, weight $W_1$")
-    second = kit.slider(-2, 3, 0.1, value=0.0, label="slope, weight $W_2$")
-    count = kit.slider(3, 60, 1, value=20, label="points $N$")
-    noise = kit.slider(0, 1, 0.05, value=0.3, label="size of the errors")
-    draw = kit.slider(0, 20, 1, value=0, label="which data")
-    solve = mo.ui.switch(label="show the best line")
     return count, draw, first, noise, second, solve
 
 
@@ -140,15 +130,8 @@ def _(S, U, best, count, draw, first, noise, second, solve, valley):
     _lines = [_sticks, Series("your line", _x.tolist(), (_ends @ _W).tolist(), "line2", size=2.4)]
     if solve.value:
         _lines.append(Series("the best line", _x.tolist(), best.predict(_ends).tolist(), "line3", "dashed"))
-    _scene = chart(
-        _lines,
-        [Series("", _u, S.tolist(), "ink", size=3.0)],
-        x_label="$u_2$",
-        y_label="$S$",
-        x_range=(-1, 1),
-        y_range=(-3, 3),
-        width=330,
-        height=290,
+    _scene = kit.chart(
+        _lines, [Series("", _u, S.tolist(), "ink", size=3.0)], x=("$u_2$", -1, 1), y=("$S$", -3, 3), size=(330, 290)
     )
     _loss = squared_error(_W, U, S).item()
     _slope = gradient(_W, U, S)
@@ -189,6 +172,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    alike = kit.slider(-8, 0, 1, value=-1, label=r"difference of two columns $10^x$, exponent $x$ (far left: none)")
+    apart = kit.slider(0.5, 4, 0.5, value=2.0, label="distance of two random weights")
     kit.column(
         kit.section("Where the slope is zero", ids=("N1.25", "N1.26", "N1.27")),
         kit.prose(r"""
@@ -207,13 +192,6 @@ def _():
         """),
         kit.source(gradient, hessian, normal_equations, fit),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    alike = kit.slider(-8, 0, 1, value=-1, label=r"difference of two columns $10^x$, exponent $x$ (far left: none)")
-    apart = kit.slider(0.5, 4, 0.5, value=2.0, label="distance of two random weights")
     return alike, apart
 
 
@@ -246,14 +224,13 @@ def _(alike, apart):
     _a, _b = (apart.value * torch.randn(3, generator=_g, dtype=F64) for _ in range(2))
     _t = torch.linspace(0, 1, 41, dtype=F64)
     _between = [squared_error((1 - t) * _a + t * _b, _U, _S).item() for t in _t]
-    _scene = chart(
+    _scene = kit.chart(
         [
             Series("loss between them", _t.tolist(), _between, "line1", size=2.2),
             Series("straight line", [0, 1], [_between[0], _between[-1]], "line6", "dashed"),
         ],
-        x_label="from one weight to the other",
-        width=360,
-        height=230,
+        x="from one weight to the other",
+        size=(360, 230),
     )
     _eigen = torch.linalg.eigvalsh(hessian(_U)).tolist()
     kit.panel(
@@ -289,6 +266,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    tau = kit.steps([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0], value=0.5, label=r"step size $\tau$")
+    rows_N = kit.slider(2, 40, 1, value=20, label="number of points $N$")
     kit.column(
         kit.section("Two scales, one minimum", ids=("N1.28",)),
         kit.prose(r"""
@@ -301,19 +280,6 @@ def _():
         ),
         kit.source(stable_step),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    tau = mo.ui.slider(
-        steps=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0],
-        value=0.5,
-        label=r"step size $\tau$",
-        show_value=True,
-        full_width=True,
-    )
-    rows_N = kit.slider(2, 40, 1, value=20, label="number of points $N$")
     return rows_N, tau
 
 
@@ -331,18 +297,15 @@ def _(rows_N, tau):
 
     _ways = {"mean, 1/(2N)": _distance("mean"), "sum, 1/2": _distance("sum")}
     _bounds = {scaling: stable_step(_U, scaling).item() for scaling in ("mean", "sum")}
-    _scene = chart(
+    _scene = kit.chart(
         [
             Series(name, list(range(41)), ys, color, size=2.2)
             for (name, ys), color in zip(_ways.items(), ("line1", "line2"), strict=True)
         ],
-        x_label="step",
-        y_label="distance from the minimum",
+        x=("step", 0, 40),
+        y=("distance from the minimum", 1e-4, 1e4),
         log_y=True,
-        y_range=(1e-4, 1e4),
-        x_range=(0, 40),
-        width=430,
-        height=270,
+        size=(430, 270),
     )
     _said = [("falls" if tau.value < bound else "grows") for bound in _bounds.values()]
     kit.panel(
@@ -372,6 +335,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    made = mo.ui.dropdown(
+        ["noisy line", "blobs", "noisy curve", "truth table of XOR"], value="noisy curve", label="data"
+    )
+    many = kit.slider(8, 200, 4, value=60, label="how many")
+    seed = kit.slider(0, 9, 1, value=0, label="seed")
     kit.column(
         kit.section("Data of our own making", ids=("N1.82",)),
         kit.prose("""
@@ -380,16 +348,6 @@ def _():
         """),
         kit.source(linear, blobs, curve, truth_table),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    made = mo.ui.dropdown(
-        ["noisy line", "blobs", "noisy curve", "truth table of XOR"], value="noisy curve", label="data"
-    )
-    many = kit.slider(8, 200, 4, value=60, label="how many")
-    seed = kit.slider(0, 9, 1, value=0, label="seed")
     return made, many, seed
 
 
@@ -411,9 +369,7 @@ def _(made, many, seed):
             for c, color in zip(_s.unique().tolist(), ("line2", "line1", "line3", "line5"), strict=False)
         ]
     _flat = _u.shape[1] == 1
-    _scene = chart(
-        points=_marks, x_label="$u$" if _flat else "$u_1$", y_label="$S$" if _flat else "$u_2$", width=400, height=270
-    )
+    _scene = kit.chart(points=_marks, x="$u$" if _flat else "$u_1$", y="$S$" if _flat else "$u_2$", size=(400, 270))
     kit.panel(
         [made, many, seed],
         kit.svg(_scene, f"{len(_data)} examples of {made.value}, seed {seed.value}"),
@@ -434,6 +390,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    table = mo.ui.file(filetypes=[".csv"], kind="area", label="your CSV")
     kit.column(
         kit.section("A line through your own table"),
         kit.prose("""
@@ -442,12 +399,6 @@ def _():
             how much it matters. The file stays on this machine.
         """),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    table = mo.ui.file(filetypes=[".csv"], kind="area", label="your CSV")
     return (table,)
 
 

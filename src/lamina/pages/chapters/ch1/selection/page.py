@@ -13,7 +13,7 @@ with app.setup:
     from lamina.classical import polynomial
     from lamina.data.splits import Sealed, split
     from lamina.data.synthetic import curve, moons
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.experiments.search import play
     from lamina.experiments.selection import coin_flips
     from lamina.functional.selection import expected_best
@@ -31,6 +31,9 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    width = kit.slider(1, 64, 1, value=16, label="width of a hidden layer")
+    layers = kit.slider(1, 4, 1, value=2, label="hidden layers")
+    tau = kit.steps([0.001, 0.003, 0.01, 0.03], value=0.01, label=r"step size $\tau$")
     kit.column(
         kit.section("What is not learned", ids=("N1.65",)),
         kit.prose(r"""
@@ -42,16 +45,6 @@ def _():
             r"\theta^\ast(\eta) = \arg\min_\theta \mathscr{L}_{\text{training}}(\theta; \eta), \qquad \eta = (r, \lambda, \tau, \text{widths}, \ldots)"
         ),
         kit.source(FNNConfig, Recipe),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    width = kit.slider(1, 64, 1, value=16, label="width of a hidden layer")
-    layers = kit.slider(1, 4, 1, value=2, label="hidden layers")
-    tau = mo.ui.slider(
-        steps=[0.001, 0.003, 0.01, 0.03], value=0.01, label=r"step size $\tau$", show_value=True, full_width=True
     )
     return layers, tau, width
 
@@ -97,6 +90,14 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    total = kit.slider(12, 900, 1, value=600, label="examples $N$", debounce=True)
+    ratio = mo.ui.array(
+        [
+            kit.slider(low, 8, 1, value=value, label=f"share of {name}")
+            for name, low, value in (("training", 1, 4), ("validation", 1, 1), ("test", 1, 1))
+        ]
+    )
+    which = kit.slider(0, 20, 1, value=0, label="seed")
     kit.column(
         kit.section("Three parts", ids=("N1.66",)),
         kit.prose(r"""
@@ -109,19 +110,6 @@ def _():
         ),
         kit.source(split),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    total = kit.slider(12, 900, 1, value=600, label="examples $N$", debounce=True)
-    ratio = mo.ui.array(
-        [
-            kit.slider(low, 8, 1, value=value, label=f"share of {name}")
-            for name, low, value in (("training", 1, 4), ("validation", 1, 1), ("test", 1, 1))
-        ]
-    )
-    which = kit.slider(0, 20, 1, value=0, label="seed")
     return ratio, total, which
 
 
@@ -135,7 +123,7 @@ def _(ratio, total, which):
         _u = _part.take(torch.arange(len(_part)))[0].double()
         _marks.append(Series(_name, *_u.T.tolist(), _color, size=2.6))
     _sizes = [len(part) for part in _parts.values()]
-    _scene = chart(points=_marks, x_range=(-1.6, 2.6), y_range=(-1.1, 1.6), width=420, height=270)
+    _scene = kit.chart(points=_marks, x=("", -1.6, 2.6), y=("", -1.1, 1.6), size=(420, 270))
     _classes = [part.take(torch.arange(len(part)))[1].bincount(minlength=2).tolist() for part in _parts.values()]
     kit.panel(
         [total, *ratio.elements, which],
@@ -166,6 +154,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    points = kit.slider(18, 120, 6, value=24, label="examples, split 4:1:1", debounce=True)
+    deal = kit.slider(0, 20, 1, value=1, label="which data", debounce=True)
+    opened = mo.ui.switch(label="Open the test part")
     kit.column(
         kit.section("Train, choose, test once", ids=("N1.67",)),
         kit.prose(r"""
@@ -178,14 +169,6 @@ def _():
         ),
         kit.source(Sealed),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    points = kit.slider(18, 120, 6, value=24, label="examples, split 4:1:1", debounce=True)
-    deal = kit.slider(0, 20, 1, value=1, label="which data", debounce=True)
-    opened = mo.ui.switch(label="Open the test part")
     return deal, opened, points
 
 
@@ -254,6 +237,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    coins = kit.slider(0, 10, 1, value=10, label=r"models $K = 2^x$, exponent $x$", debounce=True)
+    size = kit.steps([20, 50, 100, 200, 500], value=100, label="points $n$ to choose by", debounce=True)
     kit.column(
         kit.section("Why the test part must not choose", ids=("N1.68",)),
         kit.prose(r"""
@@ -266,20 +251,6 @@ def _():
         ),
         kit.source(expected_best, coin_flips),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    coins = kit.slider(0, 10, 1, value=10, label=r"models $K = 2^x$, exponent $x$", debounce=True)
-    size = mo.ui.slider(
-        steps=[20, 50, 100, 200, 500],
-        value=100,
-        label="points $n$ to choose by",
-        show_value=True,
-        full_width=True,
-        debounce=True,
-    )
     return coins, size
 
 
@@ -289,7 +260,7 @@ def _(coins, size):
     _found = coin_flips(seeds=10, models=(_many,), points=size.value)
     _shown, _fresh = _found.rows[0][1], _found.rows[0][3]
     _ks = [2**x for x in range(11)]
-    _scene = chart(
+    _scene = kit.chart(
         [
             Series("expected for the best", _ks, [expected_best(k, size.value) for k in _ks], "line1", size=2.0),
             Series("what it is worth", [1, 1024], [0.5, 0.5], "line3", "dashed"),
@@ -298,12 +269,10 @@ def _(coins, size):
             Series("where selected", [_many], [_shown], "line2", size=5.0),
             Series("on fresh points", [_many], [_fresh], "line3", "ring", size=5.0),
         ],
-        x_label="models to choose from",
-        y_label="accuracy",
+        x="models to choose from",
+        y=("accuracy", 0.4, 0.85),
         log_x=True,
-        y_range=(0.4, 0.85),
-        width=430,
-        height=280,
+        size=(430, 280),
     )
     kit.panel(
         [coins, size],
@@ -330,6 +299,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    names = kit.slider(1, 7, 1, value=5, label="hyperparameters $m$")
+    values = kit.slider(2, 6, 1, value=4, label="values of each, $v$")
     kit.column(
         kit.section("All combinations, or one at a time", ids=("N1.69", "N1.70")),
         kit.prose(r"""
@@ -340,13 +311,6 @@ def _():
         kit.formula(r"\text{grid: } v^m \qquad \text{one at a time: } 1 + m\,(v - 1)"),
         kit.source(Grid, OneAtATime),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    names = kit.slider(1, 7, 1, value=5, label="hyperparameters $m$")
-    values = kit.slider(2, 6, 1, value=4, label="values of each, $v$")
     return names, values
 
 
@@ -374,7 +338,7 @@ def _():
 def _():
     epochs = kit.slider(2, 20, 1, value=10, label="epochs of each training")
     moon = kit.slider(0, 9, 1, value=0, label="which data")
-    search = mo.ui.button(label="Search", value=0, on_click=lambda n: n + 1)
+    search = kit.button("Search")
     searching = kit.train(grid)
     return epochs, moon, search, searching
 
@@ -444,6 +408,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    compare = kit.button("Compare on five data sets")
+    comparing = kit.train(defaults)
     kit.column(
         kit.section("Good defaults", ids=("N1.71",)),
         kit.prose(r"""
@@ -454,13 +420,6 @@ def _():
         kit.formula(r"\beta_1 = 0.9, \qquad \beta_2 = 0.999, \qquad \varepsilon = 10^{-8}"),
         kit.source(Adam),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    compare = mo.ui.button(label="Compare on five data sets", value=0, on_click=lambda n: n + 1)
-    comparing = kit.train(defaults)
     return compare, comparing
 
 

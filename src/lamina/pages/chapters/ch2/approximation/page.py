@@ -18,7 +18,7 @@ with app.setup:
         shallow_tent_map,
         tent_map,
     )
-    from lamina.drawing.charts import Band, Note, Series, chart
+    from lamina.drawing.charts import Band, Note, Series
     from lamina.drawing.heat_map import heat_map
     from lamina.drawing.network import network_of
     from lamina.experiments.depth import parity_sizes, wave
@@ -41,6 +41,12 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    function = mo.ui.dropdown(list(FUNCTIONS), value="sin 4πu + u", label="function $f$")
+    width = kit.steps([*range(1, 33), 48, 64, 96, 128], value=6, label="width $n_1$")
+    unit = mo.ui.dropdown(UNITS, value="sigmoid", label="activation")
+    gain = kit.steps([2.0, 5.0, 10.0, 20.0, 50.0, 100.0], value=20.0, label="steepness of the units")
+    seed = kit.slider(0, 20, value=0, label="seed")
+    outside = mo.ui.switch(label="look outside of [0, 1]")
     kit.column(
         kit.section("One hidden layer is enough", ids=("N2.15", "N2.16")),
         kit.prose(r"""
@@ -54,25 +60,6 @@ def _():
         ),
         kit.source(approximate),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    function = mo.ui.dropdown(list(FUNCTIONS), value="sin 4πu + u", label="function $f$")
-    width = mo.ui.slider(
-        steps=[*range(1, 33), 48, 64, 96, 128], value=6, label="width $n_1$", show_value=True, full_width=True
-    )
-    unit = mo.ui.dropdown(UNITS, value="sigmoid", label="activation")
-    gain = mo.ui.slider(
-        steps=[2.0, 5.0, 10.0, 20.0, 50.0, 100.0],
-        value=20.0,
-        label="steepness of the units",
-        show_value=True,
-        full_width=True,
-    )
-    seed = kit.slider(0, 20, value=0, label="seed")
-    outside = mo.ui.switch(label="look outside of [0, 1]")
     return function, gain, outside, seed, unit, width
 
 
@@ -98,32 +85,30 @@ def _(errors, function, gain, outside, seed, unit, width):
         [function, width, unit, gain, seed, outside],
         kit.row(
             kit.svg(
-                chart(
+                kit.chart(
                     [
                         Series("function $f$", _x[:, 0].tolist(), _f(_x)[:, 0].tolist(), "line6", size=4.0),
                         Series(rf"network, $n_1 = {width.value}$", _x[:, 0].tolist(), _y.tolist(), "line2"),
                     ],
                     bands=[Band("", [0.0, 1.0], [-4, -4], [4, 4], "input", 0.06)] if outside.value else [],
-                    x_label="$u$",
-                    y_range=(-4, 4) if outside.value else (-1.6, 2.2),
-                    width=400,
-                    height=270,
+                    x="$u$",
+                    y=("", *((-4, 4) if outside.value else (-1.6, 2.2))),
+                    size=(400, 270),
                 ),
                 f"{function.value} and a network with {width.value} hidden units: the largest error on [0, 1] is {_error:.2g}.",
             ),
             kit.svg(
-                chart(
+                kit.chart(
                     [Series("largest error", list(WIDTHS), errors, "line1")],
                     [
                         Series("", list(WIDTHS), errors, "line1"),
                         Series("yours", [width.value], [_error], "line2", "ring", size=5.0),
                     ],
-                    x_label="width $n_1$",
+                    x="width $n_1$",
                     log_x=True,
                     log_y=True,
-                    y_range=(1e-12, 10),
-                    width=400,
-                    height=270,
+                    y=("", 1e-12, 10),
+                    size=(400, 270),
                 ),
                 f"The largest error over the width; at {width.value} it is {_error:.2g}.",
             ),
@@ -152,6 +137,13 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    learned_width = kit.slider(1, 64, value=16, label="width")
+    learned_layers = kit.slider(1, 4, value=1, label="hidden layers")
+    learned_unit = mo.ui.dropdown(
+        {"tanh": "tanh", "ReLU": "relu", "sigmoid": "sigmoid"}, value="tanh", label="activation"
+    )
+    go = mo.ui.switch(label="Learn from four starting points")
+    learning = kit.train(learn_wave, keep="last")
     kit.column(
         kit.prose(
             "Over five random layers each, the largest error of the wave falls with every doubling of the width:"
@@ -167,18 +159,6 @@ def _():
             r"\text{there is } \theta^* \text{ with } \mathscr{L}(\theta^*) < \varepsilon \qquad \not\Rightarrow \qquad \lim_{k \to \infty} \mathscr{L}(\theta^{(k)}) < \varepsilon"
         ),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    learned_width = kit.slider(1, 64, value=16, label="width")
-    learned_layers = kit.slider(1, 4, value=1, label="hidden layers")
-    learned_unit = mo.ui.dropdown(
-        {"tanh": "tanh", "ReLU": "relu", "sigmoid": "sigmoid"}, value="tanh", label="activation"
-    )
-    go = mo.ui.switch(label="Learn from four starting points")
-    learning = kit.train(learn_wave, keep="last")
     return go, learned_layers, learned_unit, learned_width, learning
 
 
@@ -202,30 +182,26 @@ def _(go, learned_layers, learned_unit, learned_width, learning):
             kit.progress(row["step"] / 1500, job.words),
             kit.row(
                 kit.svg(
-                    chart(
+                    kit.chart(
                         [Series("wave", _x.tolist(), wave(_x[:, None])[:, 0].tolist(), "line6", size=4.0), *curves],
-                        x_label="$u$",
-                        y_range=(-1.6, 2.2),
-                        width=400,
-                        height=260,
+                        x="$u$",
+                        y=("", -1.6, 2.2),
+                        size=(400, 260),
                     ),
                     f"Four networks learn a wave: {words}",
                 ),
                 kit.svg(
-                    chart(
+                    kit.chart(
                         [
                             Series("", [float(s) for s in row["steps"]], own, colors[i])
                             for i, own in enumerate(row["losses"])
                         ]
                         if ends
                         else [Series("", [0.0, 1.0], [None, None])],
-                        x_label="step",
-                        y_label="loss",
-                        y_range=(1e-6, 1),
+                        x=("step", 0, 1500),
+                        y=("loss", 1e-6, 1),
                         log_y=True,
-                        x_range=(0, 1500),
-                        width=400,
-                        height=260,
+                        size=(400, 260),
                     ),
                     f"Their losses: {words}",
                 ),
@@ -241,6 +217,7 @@ def _(go, learned_layers, learned_unit, learned_width, learning):
 
 @app.cell(hide_code=True)
 def _():
+    bits = kit.steps([2, 4, 8], value=4, label="bits $n$")
     kit.column(
         kit.recorded("existence_only"),
         kit.question(
@@ -260,12 +237,6 @@ def _():
         ),
         kit.source(shallow_parity, parity_tree),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    bits = mo.ui.slider(steps=[2, 4, 8], value=4, label="bits $n$", show_value=True, full_width=True)
     return (bits,)
 
 
@@ -343,14 +314,7 @@ def _(folds):
     kit.panel(
         [folds],
         kit.svg(
-            chart(
-                [Series("", _x[:, 0].tolist(), _y, "hidden")],
-                x_label="$u$",
-                y_range=(0, 1),
-                x_range=(0, 1),
-                width=470,
-                height=210,
-            ),
+            kit.chart([Series("", _x[:, 0].tolist(), _y, "hidden")], x=("$u$", 0, 1), y=("", 0, 1), size=(470, 210)),
             f"A zigzag with {_pieces} linear pieces, made by {folds.value} layers of 2 units.",
         ),
         kit.facts(
@@ -416,6 +380,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    deep = kit.slider(2, 30, value=20, label="depth $L$")
+    kind = mo.ui.dropdown(UNITS, value="sigmoid", label="activation")
+    rule = mo.ui.dropdown({"Xavier": "xavier", "He": "he"}, value="Xavier", label="first weights")
     kit.column(
         kit.section("The price of depth: gradients that vanish", ids=("N2.22", "N2.23", "N2.25")),
         kit.prose(r"""
@@ -427,14 +394,6 @@ def _():
         ),
         kit.source(sigmoid_derivative, gradient_flow),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    deep = kit.slider(2, 30, value=20, label="depth $L$")
-    kind = mo.ui.dropdown(UNITS, value="sigmoid", label="activation")
-    rule = mo.ui.dropdown({"Xavier": "xavier", "He": "he"}, value="Xavier", label="first weights")
     return deep, kind, rule
 
 
@@ -457,28 +416,25 @@ def _(deep, kind, rule):
         [deep, kind, rule],
         kit.row(
             kit.svg(
-                chart(
+                kit.chart(
                     [
                         Series(r"$\|\partial L/\partial y^{[l]}\|$", _layers, _states, "line4"),
                         Series(r"$\|\partial L/\partial W^{[l-1]}\|$", _layers, _weights, "line3", "dashed"),
                     ],
-                    x_label="layer $l$",
+                    x="layer $l$",
                     log_y=True,
-                    y_range=(1e-18, 1e3),
-                    width=400,
-                    height=270,
+                    y=("", 1e-18, 1e3),
+                    size=(400, 270),
                 ),
                 f"Gradients of {deep.value} layers of {kind.value}: the first weight gradient is {_flow.weight_ratio:.1e} of the last.",
             ),
             kit.svg(
-                chart(
+                kit.chart(
                     _slopes,
                     notes=[Note(0.0, 0.25, "at most 1/4", (46.0, -8.0))],
-                    x_label="$y$",
-                    y_label=r"$\sigma'(y)$",
-                    y_range=(-0.1, 1.1),
-                    width=400,
-                    height=270,
+                    x="$y$",
+                    y=(r"$\sigma'(y)$", -0.1, 1.1),
+                    size=(400, 270),
                 ),
                 "The derivatives of sigmoid, tanh and ReLU: at most one quarter, at most 1, and 0 or 1.",
             ),

@@ -20,7 +20,7 @@ with app.setup:
     from lamina.backprop.on_the_fly import train_on_the_fly
     from lamina.backprop.reuse import layer_gradients
     from lamina.backprop.sweep import autograd_values, sweep
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.network import network
     from lamina.functional.activations import get_activation, softmax, softmax_vjp
     from lamina.functional.chain_rule import (
@@ -54,6 +54,12 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    chain_weights = mo.ui.array(
+        [kit.slider(-2, 2, 0.1, value=v, label=f"$W^{{[{i}]}}$") for i, v in enumerate((0.8, -1.2, 1.5))]
+    )
+    chain_input = kit.slider(-2, 2, 0.1, value=1.0, label="input $y^{[0]}$")
+    chain_target = kit.slider(-1, 1, 0.1, value=0.5, label="wanted $S$")
+    chain_sigma = mo.ui.dropdown(SIGMAS, value="tanh", label="activation")
     kit.column(
         kit.section("A chain of four nodes", ids=("N2.65", "N2.66", "N2.67", "N2.68", "N2.69", "N2.71")),
         kit.prose(r"""
@@ -70,17 +76,6 @@ def _():
         """),
         kit.source(chain_gradients),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    chain_weights = mo.ui.array(
-        [kit.slider(-2, 2, 0.1, value=v, label=f"$W^{{[{i}]}}$") for i, v in enumerate((0.8, -1.2, 1.5))]
-    )
-    chain_input = kit.slider(-2, 2, 0.1, value=1.0, label="input $y^{[0]}$")
-    chain_target = kit.slider(-1, 1, 0.1, value=0.5, label="wanted $S$")
-    chain_sigma = mo.ui.dropdown(SIGMAS, value="tanh", label="activation")
     return chain_input, chain_sigma, chain_target, chain_weights
 
 
@@ -151,7 +146,7 @@ def _(chain_depth):
             chain_depth,
         ],
         kit.svg(
-            chart(
+            kit.chart(
                 [
                     Series("each gradient by itself", _depths, _counts["without"], "line2"),
                     Series("backwards, with reuse", _depths, _counts["with reuse"], "line3"),
@@ -160,11 +155,9 @@ def _(chain_depth):
                     Series("", [chain_depth.value], [_now[1]], "line2"),
                     Series("", [chain_depth.value], [_now[0]], "line3"),
                 ],
-                x_label="layers $L$",
-                y_label="multiplications",
-                x_range=(2, 40),
-                width=430,
-                height=230,
+                x=("layers $L$", 2, 40),
+                y="multiplications",
+                size=(430, 230),
             ),
             f"With {chain_depth.value} layers: {_now[0]} multiplications with reuse, {_now[1]} without.",
             width=600,
@@ -188,6 +181,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    scores = mo.ui.array([kit.slider(-3, 3, 0.1, value=v, label=f"$z_{i}$") for i, v in enumerate((1.0, 0.0, -0.5), 1)])
+    messages = mo.ui.array(
+        [kit.slider(-1, 1, 0.1, value=v, label=rf"$\bar y_{i}$") for i, v in enumerate((1.0, 0.0, 0.0), 1)]
+    )
     kit.column(
         kit.section("Three small rules", ids=("N2.70", "N2.72", "N2.73", "N2.74", "N2.75", "N2.76", "N2.77")),
         kit.prose(r"""
@@ -211,15 +208,6 @@ def _():
             rule ([E34](/errata#E34)). Compare:
         """),
         kit.source(activation_pullback, affine_pullback, softmax_vjp, hadamard),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    scores = mo.ui.array([kit.slider(-3, 3, 0.1, value=v, label=f"$z_{i}$") for i, v in enumerate((1.0, 0.0, -0.5), 1)])
-    messages = mo.ui.array(
-        [kit.slider(-1, 1, 0.1, value=v, label=rf"$\bar y_{i}$") for i, v in enumerate((1.0, 0.0, 0.0), 1)]
     )
     return messages, scores
 
@@ -261,6 +249,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    shape = mo.ui.dropdown(list(NETS), value="2-2-1", label="network")
+    hidden = mo.ui.dropdown(SIGMAS, value="tanh", label="hidden activation")
+    first_u = kit.slider(-2, 2, 0.1, value=1.0, label="input $u_1$")
+    second_u = kit.slider(-2, 2, 0.1, value=-0.5, label="input $u_2$")
+    wanted = kit.slider(0, 1, 0.1, value=1.0, label="wanted $S$")
+    draw_of = kit.slider(0, 20, value=3, label="weights, seed")
     kit.column(
         kit.section("Algorithm 6, line by line", ids=("N2.65", "N2.77", "N2.79", "N2.80")),
         kit.prose(r"""
@@ -274,17 +268,6 @@ def _():
         ),
         kit.source(sweep, backpropagate),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    shape = mo.ui.dropdown(list(NETS), value="2-2-1", label="network")
-    hidden = mo.ui.dropdown(SIGMAS, value="tanh", label="hidden activation")
-    first_u = kit.slider(-2, 2, 0.1, value=1.0, label="input $u_1$")
-    second_u = kit.slider(-2, 2, 0.1, value=-0.5, label="input $u_2$")
-    wanted = kit.slider(0, 1, 0.1, value=1.0, label="wanted $S$")
-    draw_of = kit.slider(0, 20, value=3, label="weights, seed")
     return draw_of, first_u, hidden, second_u, shape, wanted
 
 
@@ -412,6 +395,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    method = mo.ui.dropdown(["gradient descent", "Adam"], value="gradient descent", label="method")
+    tau = kit.steps([0.01, 0.03, 0.1, 0.3, 1.0], value=0.1, label=r"step size $\tau$")
+    sweeps = kit.slider(1, 40, value=20, label="sweeps")
     kit.column(
         kit.section("Update on the fly", ids=("N2.78",)),
         kit.prose(r"""
@@ -425,16 +411,6 @@ def _():
         ),
         kit.source(train_on_the_fly),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    method = mo.ui.dropdown(["gradient descent", "Adam"], value="gradient descent", label="method")
-    tau = mo.ui.slider(
-        steps=[0.01, 0.03, 0.1, 0.3, 1.0], value=0.1, label=r"step size $\tau$", show_value=True, full_width=True
-    )
-    sweeps = kit.slider(1, 40, value=20, label="sweeps")
     return method, sweeps, tau
 
 
@@ -461,13 +437,11 @@ def _(goal, kind, method, names, net_biases, net_weights, sample, sweeps, tau):
     kit.panel(
         [method, tau, sweeps],
         kit.svg(
-            chart(
+            kit.chart(
                 [Series("loss", list(range(sweeps.value + 1)), _fly.losses.tolist(), "line1")],
-                x_label="sweep",
-                y_range=(0, max(1.0, float(_fly.losses.max()))),
-                x_range=(0, sweeps.value),
-                width=430,
-                height=220,
+                x=("sweep", 0, sweeps.value),
+                y=("", 0, max(1.0, float(_fly.losses.max()))),
+                size=(430, 220),
             ),
             f"The loss over {sweeps.value} sweeps with updates on the fly, {_fly.losses[-1].item():.5f} at the end.",
             width=600,

@@ -9,7 +9,7 @@ with app.setup:
 
     from lamina.data.load import load
     from lamina.data.synthetic import WORDS, spam, spam_logit
-    from lamina.drawing.charts import Note, Series, chart, histogram
+    from lamina.drawing.charts import Note, Series, histogram
     from lamina.drawing.panels import picture_grid
     from lamina.experiments.figures import FIGURES
     from lamina.experiments.figures_data import handwritten_samples
@@ -33,6 +33,7 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    logit = kit.slider(-40, 40, 0.2, value=1.0, label="$z$, before the last activation")
     kit.column(
         kit.section("One output is a probability", ids=("N2.46", "N2.47", "N2.48", "N2.49", "N2.61")),
         kit.prose(r"""
@@ -46,12 +47,6 @@ def _():
         ),
         kit.source(sigmoid, probabilities),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    logit = kit.slider(-40, 40, 0.2, value=1.0, label="$z$, before the last activation")
     return (logit,)
 
 
@@ -65,15 +60,12 @@ def _(logit):
     kit.panel(
         [logit],
         kit.svg(
-            chart(
+            kit.chart(
                 [Series("", _x.tolist(), sigmoid(_x).tolist(), "activation")],
                 [Series("", [min(5.0, max(-5.0, logit.value))], [_both[1].item()], "activation")],
-                x_label="$z$",
-                y_label=r"$\sigma(z)$",
-                x_range=(-5, 5),
-                y_range=(-0.25, 1.25),
-                width=430,
-                height=240,
+                x=("$z$", -5, 5),
+                y=(r"$\sigma(z)$", -0.25, 1.25),
+                size=(430, 240),
             ),
             f"The sigmoid: at z = {logit.value:.1f} the probability of category 1 is {_both[1].item():.4f}.",
             width=600,
@@ -104,6 +96,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    predicted = kit.slider(0.01, 0.99, 0.01, value=0.9, label="predicted $y$")
+    ones = kit.slider(0, 10, value=7, label="of 10 labels are 1")
     kit.column(
         kit.section(
             "The loss: how likely were the labels?", ids=("N2.50", "N2.51", "N2.52", "N2.53", "N2.54", "N2.55")
@@ -123,13 +117,6 @@ def _():
         ),
         kit.source(bernoulli_likelihood, cross_entropy_cases, binary_cross_entropy),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    predicted = kit.slider(0.01, 0.99, 0.01, value=0.9, label="predicted $y$")
-    ones = kit.slider(0, 10, value=7, label="of 10 labels are 1")
     return ones, predicted
 
 
@@ -139,16 +126,13 @@ def _(ones, predicted):
     _now = torch.tensor(predicted.value, dtype=F64)
     _cases = [cross_entropy_cases(_now, torch.tensor(label)).item() for label in (1, 0)]
     _curves = [
-        chart(
+        kit.chart(
             [Series("", _y.tolist(), cross_entropy_cases(_y, torch.full_like(_y, label)).tolist(), color)],
             [Series("", [predicted.value], [loss], color)],
             title=f"label $S = {label}$",
-            x_label="$y$",
-            y_label="loss",
-            x_range=(0, 1),
-            y_range=(0, 5),
-            width=250,
-            height=210,
+            x=("$y$", 0, 1),
+            y=("loss", 0, 5),
+            size=(250, 210),
         )
         for label, loss, color in ((1, _cases[0], "line1"), (0, _cases[1], "line2"))
     ]
@@ -164,7 +148,7 @@ def _(ones, predicted):
                 for scene, label, loss in zip(_curves, (1, 0), _cases, strict=True)
             ),
             kit.svg(
-                chart(
+                kit.chart(
                     [
                         Series(
                             "likelihood, its maximum as 1", _y.tolist(), (_likely / _likely.max()).tolist(), "line3"
@@ -173,11 +157,9 @@ def _(ones, predicted):
                     ],
                     notes=[Note(_best, 1.0, f"{_best:.2f}")],
                     title=f"{ones.value} of 10 labels are 1",
-                    x_label="one $y$ for all",
-                    x_range=(0, 1),
-                    y_range=(0, 2),
-                    width=250,
-                    height=210,
+                    x=("one $y$ for all", 0, 1),
+                    y=("", 0, 2),
+                    size=(250, 210),
                 ),
                 f"Likelihood and cross entropy of ten labels: the best y is {_best:.2f}.",
             ),
@@ -191,12 +173,8 @@ def _(ones, predicted):
 
 @app.cell(hide_code=True)
 def _():
-    wrong = mo.ui.slider(
-        steps=[1.0, 5.0, 10.0, 20.0, 40.0, 80.0, 100.0, 150.0, 200.0],
-        value=20.0,
-        label="$z$, though the label is 0",
-        show_value=True,
-        full_width=True,
+    wrong = kit.steps(
+        [1.0, 5.0, 10.0, 20.0, 40.0, 80.0, 100.0, 150.0, 200.0], value=20.0, label="$z$, though the label is 0"
     )
     return (wrong,)
 
@@ -234,6 +212,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    threshold = kit.slider(0.02, 0.98, 0.02, value=0.5, label="threshold $t$")
+    message = mo.ui.text(value="you are a winner click for a free prize", label="your message", full_width=True)
     kit.column(
         kit.section("From probability to decision: spam", ids=("N2.46", "N2.64")),
         kit.prose(r"""
@@ -244,13 +224,6 @@ def _():
         kit.formula(r"\text{decide for 1 if } \; P(S = 1 \mid u, \theta) \ge t"),
         kit.source(spam, confusion),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    threshold = kit.slider(0.02, 0.98, 0.02, value=0.5, label="threshold $t$")
-    message = mo.ui.text(value="you are a winner click for a free prize", label="your message", full_width=True)
     return message, threshold
 
 
@@ -269,14 +242,12 @@ def _(threshold):
         [threshold],
         kit.row(
             kit.svg(
-                chart(
+                kit.chart(
                     [Series("threshold", [threshold.value] * 2, [0.0, _high], "ink", "dashed")],
                     bars=_bins,
-                    x_label="probability of spam",
-                    x_range=(0, 1),
-                    y_range=(0, _high),
-                    width=360,
-                    height=230,
+                    x=("probability of spam", 0, 1),
+                    y=("", 0, _high),
+                    size=(360, 230),
                 ),
                 f"Probabilities of spam and of other messages, threshold {threshold.value:.2f}.",
             ),
@@ -328,6 +299,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    outputs = mo.ui.array(
+        [kit.slider(-5, 5, 0.1, value=v, label=f"$z_{i}$") for i, v in enumerate((2.0, 0.5, -1.0, 0.0))]
+    )
+    shift = kit.slider(-1000, 1000, 50, value=0, label="added to all of them")
+    label = mo.ui.dropdown({f"class {i}": i for i in range(4)}, value="class 0", label="the right one is")
     kit.column(
         kit.section("Many classes: softmax", ids=("N2.56", "N2.60", "N2.61", "N2.62")),
         kit.prose(r"""
@@ -349,16 +325,6 @@ def _():
         ),
         kit.source(softmax, negative_log_likelihood),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    outputs = mo.ui.array(
-        [kit.slider(-5, 5, 0.1, value=v, label=f"$z_{i}$") for i, v in enumerate((2.0, 0.5, -1.0, 0.0))]
-    )
-    shift = kit.slider(-1000, 1000, 50, value=0, label="added to all of them")
-    label = mo.ui.dropdown({f"class {i}": i for i in range(4)}, value="class 0", label="the right one is")
     return label, outputs, shift
 
 
@@ -374,16 +340,14 @@ def _(label, outputs, shift):
     kit.panel(
         [*outputs.elements, shift, label],
         kit.svg(
-            chart(
+            kit.chart(
                 bars=[
                     Series("probability", [float(i) for i in range(4)], _p.tolist(), "output"),
                 ],
                 points=[Series("one-hot label", [float(i) for i in range(4)], _hot.tolist(), "ink", "ring", size=5.0)],
-                x_label="class",
-                x_range=(-0.6, 3.6),
-                y_range=(-0.1, 1.1),
-                width=430,
-                height=230,
+                x=("class", -0.6, 3.6),
+                y=("", -0.1, 1.1),
+                size=(430, 230),
             ),
             f"Probabilities {', '.join(f'{v:.3f}' for v in _p.tolist())}; the loss is {_loss.item():.4f}.",
             width=600,
@@ -466,14 +430,8 @@ def _():
         label="hidden layers",
     )
     sigma = mo.ui.dropdown({"ReLU": "relu", "tanh": "tanh", "sigmoid": "sigmoid"}, value="ReLU", label="activation")
-    rate = mo.ui.slider(
-        steps=[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03],
-        value=0.001,
-        label=r"learning rate $\tau$",
-        show_value=True,
-        full_width=True,
-    )
-    size = mo.ui.slider(steps=[8, 16, 32, 64, 128], value=32, label="batch size", show_value=True, full_width=True)
+    rate = kit.steps([0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03], value=0.001, label=r"learning rate $\tau$")
+    size = kit.steps([8, 16, 32, 64, 128], value=32, label="batch size")
     go = mo.ui.switch(label="Learn the digits")
     training = kit.train(learn, keep="last")
     return go, rate, sigma, size, training, widths
@@ -532,17 +490,15 @@ def _(go, rate, sigma, size, training, widths):
             kit.progress(row["epoch"] / 15, job.words),
             kit.row(
                 kit.svg(
-                    chart(
+                    kit.chart(
                         [
                             Series("training loss", at, losses, "line1"),
                             Series("validation accuracy", at, scores, "line3", axis="right"),
                         ],
-                        x_label="epoch",
-                        x_range=(0, 15),
-                        y_range=(0, 2.5),
+                        x=("epoch", 0, 15),
+                        y=("", 0, 2.5),
                         right_range=(0, 1),
-                        width=420,
-                        height=280,
+                        size=(420, 280),
                     ),
                     f"Loss and accuracy: {words}",
                 ),

@@ -10,7 +10,7 @@ with app.setup:
     from lamina.architectures.build import build
     from lamina.backprop.backpropagation import name_parameters, objective
     from lamina.classical.descent import descend
-    from lamina.drawing.charts import Series, chart, histogram
+    from lamina.drawing.charts import Series, histogram
     from lamina.experiments.initialization import flow, network_flow
     from lamina.functional.activations import default_initialization, get_activation
     from lamina.functional.initialization import constant, draw, fans, gaussian, glorot, he, xavier
@@ -25,6 +25,12 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    start = mo.ui.dropdown(
+        {"all weights equal": "constant", "random (Xavier)": "xavier"}, value="all weights equal", label="first weights"
+    )
+    value = kit.slider(0, 1, 0.1, value=0.5, label="their common value $c$")
+    steps = kit.slider(0, 300, 10, value=100, label="steps of gradient descent", debounce=True)
+    seed = kit.slider(0, 20, value=0, label="seed")
     kit.column(
         kit.section("Why not all the same?", ids=("N2.26", "N2.27", "N2.28", "N2.29")),
         kit.prose(r"""
@@ -39,17 +45,6 @@ def _():
         ),
         kit.source(constant, gaussian),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    start = mo.ui.dropdown(
-        {"all weights equal": "constant", "random (Xavier)": "xavier"}, value="all weights equal", label="first weights"
-    )
-    value = kit.slider(0, 1, 0.1, value=0.5, label="their common value $c$")
-    steps = kit.slider(0, 300, 10, value=100, label="steps of gradient descent", debounce=True)
-    seed = kit.slider(0, 20, value=0, label="seed")
     return seed, start, steps, value
 
 
@@ -81,13 +76,11 @@ def _(seed, start, steps, value):
             least=300,
         ),
         kit.svg(
-            chart(
+            kit.chart(
                 [Series("loss", list(range(steps.value + 1)), _found.losses.tolist(), "line1")],
-                x_label="step",
-                x_range=(0, 300),
-                y_range=(0, 0.8),
-                width=430,
-                height=190,
+                x=("step", 0, 300),
+                y=("", 0, 0.8),
+                size=(430, 190),
             ),
             f"The loss of 3-4-1 after {steps.value} steps is {_found.losses[-1].item():.4f}; the largest distance of two nodes is {_apart:.3g}.",
             width=560,
@@ -119,6 +112,16 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    sigma = mo.ui.dropdown(SIGMAS, value="tanh", label="activation")
+    rule = mo.ui.dropdown(RULES, value="by hand, Gaussian", label="first weights")
+    std = kit.steps(
+        [0.001, 0.003, 0.01, 0.02, 0.05, 0.08, 0.1, 0.125, 0.15, 0.177, 0.2, 0.25, 0.3, 0.5, 1.0],
+        value=0.01,
+        label="standard deviation",
+    )
+    width = kit.steps([10, 25, 64, 100, 256, 400], value=64, label="width $n$", debounce=True)
+    depth = kit.slider(2, 40, value=20, label="depth $L$", debounce=True)
+    look = kit.slider(0, 40, value=20, label="show the features of layer")
     kit.column(
         kit.section("How large?", ids=("N2.30", "N2.31", "N2.32", "N2.33", "N2.34", "N2.35", "N2.36")),
         kit.prose(r"""
@@ -145,25 +148,6 @@ def _():
         ),
         kit.source(xavier, he, glorot, flow),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    sigma = mo.ui.dropdown(SIGMAS, value="tanh", label="activation")
-    rule = mo.ui.dropdown(RULES, value="by hand, Gaussian", label="first weights")
-    std = mo.ui.slider(
-        steps=[0.001, 0.003, 0.01, 0.02, 0.05, 0.08, 0.1, 0.125, 0.15, 0.177, 0.2, 0.25, 0.3, 0.5, 1.0],
-        value=0.01,
-        label="standard deviation",
-        show_value=True,
-        full_width=True,
-    )
-    width = mo.ui.slider(
-        steps=[10, 25, 64, 100, 256, 400], value=64, label="width $n$", show_value=True, full_width=True, debounce=True
-    )
-    depth = kit.slider(2, 40, value=20, label="depth $L$", debounce=True)
-    look = kit.slider(0, 40, value=20, label="show the features of layer")
     return depth, look, rule, sigma, std, width
 
 
@@ -193,32 +177,30 @@ def _(depth, look, net, passed, rule, sigma, std, width):
         [sigma, rule, *([std] if rule.value == "gaussian" else []), width, depth, look],
         kit.row(
             kit.svg(
-                chart(
+                kit.chart(
                     [
                         Series("mean square of $y^{[l]}$", _layers, _squares, "line1"),
                         Series("variance", _layers, _variances, "line5", "dashed"),
                     ],
                     title="forward: signals",
-                    x_label="layer $l$",
+                    x="layer $l$",
                     log_y=True,
-                    y_range=(1e-24, 1e12),
-                    width=400,
-                    height=270,
+                    y=("", 1e-24, 1e12),
+                    size=(400, 270),
                 ),
                 f"Signals through {depth.value} layers: the mean square of the last layer is {_squares[-1]:.2g}.",
             ),
             kit.svg(
-                chart(
+                kit.chart(
                     [
                         Series(r"$\|\partial L/\partial y^{[l]}\|$", _layers, passed.states, "line4"),
                         Series(r"$\|\partial L/\partial W^{[l-1]}\|$", _layers[1:], passed.weights, "line3", "dashed"),
                     ],
                     title="backward: gradients",
-                    x_label="layer $l$",
+                    x="layer $l$",
                     log_y=True,
-                    y_range=(1e-24, 1e12),
-                    width=400,
-                    height=270,
+                    y=("", 1e-24, 1e12),
+                    size=(400, 270),
                 ),
                 f"Gradients through {depth.value} layers: the first state gets {_ratio:.1e} of the last one's gradient.",
             ),
@@ -226,14 +208,12 @@ def _(depth, look, net, passed, rule, sigma, std, width):
         ),
         kit.row(
             kit.svg(
-                chart(
+                kit.chart(
                     bars=[
                         histogram("", (_values / (_largest or 1.0)).tolist(), low=-1, high=1, bins=50, color="hidden")
                     ],
-                    x_label=f"values of layer {_at}, divided by the largest, {_largest:.2g}",
-                    x_range=(-1, 1),
-                    width=400,
-                    height=190,
+                    x=(f"values of layer {_at}, divided by the largest, {_largest:.2g}", -1, 1),
+                    size=(400, 190),
                 ),
                 f"The distribution of the features of layer {_at}; the largest is {_largest:.2g}.",
             ),

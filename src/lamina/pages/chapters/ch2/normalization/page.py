@@ -9,7 +9,7 @@ with app.setup:
     from torch import nn
 
     from lamina._errors import LaminaError
-    from lamina.drawing.charts import Series, chart, histogram
+    from lamina.drawing.charts import Series, histogram
     from lamina.experiments.figures_data import batch_norm_example
     from lamina.functional.normalization import (
         batch_norm,
@@ -25,19 +25,22 @@ with app.setup:
 
     def small(values, title, words, color):
         """Draw one distribution."""
-        return chart(
+        return kit.chart(
             bars=[histogram("", values.tolist(), low=-6, high=6, bins=40, color=color)],
             title=title,
-            x_label=words,
-            x_range=(-6, 6),
-            y_range=(0, 0.9),
-            width=230,
-            height=175,
+            x=(words, -6, 6),
+            y=("", 0, 0.9),
+            size=(230, 175),
         )
 
 
 @app.cell(hide_code=True)
 def _():
+    batch = kit.steps([2, 5, 10, 50, 200, 1000, 2000], value=1000, label="batch size $b$")
+    bias = kit.slider(-3, 3, 0.5, value=0.0, label="a bias before, added to all nodes")
+    gamma = kit.slider(0.2, 2, 0.1, value=1.0, label=r"scale $\gamma$")
+    beta = kit.slider(-3, 3, 0.5, value=0.0, label=r"shift $\beta$")
+    printed = mo.ui.switch(label="variance as printed: one number")
     kit.column(
         kit.section("A layer that normalizes", ids=("N2.37", "N2.38", "N2.39", "N2.40", "N2.41", "N2.45")),
         kit.prose(r"""
@@ -63,18 +66,6 @@ def _():
         """),
         kit.source(batch_norm_statistics, normalize, batch_norm),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    batch = mo.ui.slider(
-        steps=[2, 5, 10, 50, 200, 1000, 2000], value=1000, label="batch size $b$", show_value=True, full_width=True
-    )
-    bias = kit.slider(-3, 3, 0.5, value=0.0, label="a bias before, added to all nodes")
-    gamma = kit.slider(0.2, 2, 0.1, value=1.0, label=r"scale $\gamma$")
-    beta = kit.slider(-3, 3, 0.5, value=0.0, label=r"shift $\beta$")
-    printed = mo.ui.switch(label="variance as printed: one number")
     return batch, beta, bias, gamma, printed
 
 
@@ -127,6 +118,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    nodes = kit.slider(1, 64, value=5, label="nodes $n$")
     kit.column(
         kit.section("It is learned", ids=("N2.40", "N2.42")),
         kit.prose(r"""
@@ -138,12 +130,6 @@ def _():
         ),
         kit.source(FullAffineBatchNorm),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    nodes = kit.slider(1, 64, value=5, label="nodes $n$")
     return (nodes,)
 
 
@@ -170,6 +156,10 @@ def _(nodes):
 
 @app.cell(hide_code=True)
 def _():
+    momentum = kit.slider(0.01, 0.5, 0.01, value=0.1, label=r"momentum $\rho$")
+    seen = kit.slider(0, 60, value=30, label="batches seen")
+    size = kit.steps([1, 2, 5, 10, 50], value=10, label="batch size $b$")
+    value = kit.slider(-6, 6, 0.5, value=3.0, label="one sample in use: node 1 is")
     kit.column(
         kit.section("In training and in use", ids=("N2.44",)),
         kit.prose(r"""
@@ -182,15 +172,6 @@ def _():
         ),
         kit.source(update_running_statistics),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    momentum = kit.slider(0.01, 0.5, 0.01, value=0.1, label=r"momentum $\rho$")
-    seen = kit.slider(0, 60, value=30, label="batches seen")
-    size = mo.ui.slider(steps=[1, 2, 5, 10, 50], value=10, label="batch size $b$", show_value=True, full_width=True)
-    value = kit.slider(-6, 6, 0.5, value=3.0, label="one sample in use: node 1 is")
     return momentum, seen, size, value
 
 
@@ -214,18 +195,16 @@ def _(momentum, seen, size, value):
     kit.panel(
         [momentum, seen, size, value],
         kit.svg(
-            chart(
+            kit.chart(
                 [
                     Series("running mean of node 1", _x, _means, "line1"),
                     Series("running standard deviation", _x, _stds, "line5"),
                     Series("the truth: 3 and 0.7", [0, 60], [3.0, 3.0], "line6", "dotted"),
                     Series("", [0, 60], [0.7, 0.7], "line6", "dotted"),
                 ],
-                x_label="batches",
-                x_range=(0, 60),
-                y_range=(0, 4),
-                width=430,
-                height=230,
+                x=("batches", 0, 60),
+                y=("", 0, 4),
+                size=(430, 230),
             ),
             f"After {len(_means) - 1} batches the running mean of node 1 is {_means[-1]:.3f} and its standard deviation {_stds[-1]:.3f}.",
             width=600,
@@ -249,6 +228,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    std = kit.steps([0.01, 0.03, 0.1, 0.15, 0.2, 0.3], value=0.01, label="std of the first weights")
+    depth = kit.slider(3, 15, value=10, label="depth $L$")
+    method = mo.ui.dropdown({"mini batches": False, "Adam": True}, value="mini batches", label="method")
+    rate = kit.steps([0.001, 0.01, 0.03, 0.1, 0.3], value=0.1, label=r"learning rate $\tau$")
+    go = mo.ui.switch(label="Learn with and without")
+    learning = kit.train(with_and_without, keep="last")
     kit.column(
         kit.section("What it does for learning", ids=("N2.43",)),
         kit.prose(r"""
@@ -258,25 +243,6 @@ def _():
         """),
         kit.formula(r"\mathrm{BN}(c\, W y) = \mathrm{BN}(W y) \quad \text{for every } c > 0 \text{ (up to } \epsilon)"),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    std = mo.ui.slider(
-        steps=[0.01, 0.03, 0.1, 0.15, 0.2, 0.3],
-        value=0.01,
-        label="std of the first weights",
-        show_value=True,
-        full_width=True,
-    )
-    depth = kit.slider(3, 15, value=10, label="depth $L$")
-    method = mo.ui.dropdown({"mini batches": False, "Adam": True}, value="mini batches", label="method")
-    rate = mo.ui.slider(
-        steps=[0.001, 0.01, 0.03, 0.1, 0.3], value=0.1, label=r"learning rate $\tau$", show_value=True, full_width=True
-    )
-    go = mo.ui.switch(label="Learn with and without")
-    learning = kit.train(with_and_without, keep="last")
     return depth, go, learning, method, rate, std
 
 
@@ -310,19 +276,17 @@ def _(depth, go, learning, method, rate, std):
             kit.progress(row["epoch"] / 60, job.words),
             kit.row(
                 kit.svg(
-                    chart(
+                    kit.chart(
                         lines("loss") if row["epoch"] else [Series("", [0.0], [None])],
-                        y_label="training loss",
-                        y_range=(0, 1),
+                        y=("training loss", 0, 1),
                         **blank,
                     ),
                     f"Training losses: {words}",
                 ),
                 kit.svg(
-                    chart(
+                    kit.chart(
                         lines("score") if row["epoch"] else [Series("", [0.0], [None])],
-                        y_label="validation accuracy",
-                        y_range=(0.3, 1.02),
+                        y=("validation accuracy", 0.3, 1.02),
                         **blank,
                     ),
                     f"Validation accuracy: {words}",

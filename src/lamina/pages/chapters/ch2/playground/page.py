@@ -51,9 +51,7 @@ def _():
 @app.cell(hide_code=True)
 def _():
     data = mo.ui.dropdown(DATA, value="two moons", label="data")
-    count = mo.ui.slider(
-        steps=[40, 100, 200, 300, 600, 1000], value=300, label="points", show_value=True, full_width=True
-    )
+    count = kit.steps([40, 100, 200, 300, 600, 1000], value=300, label="points")
     noise = kit.slider(0.0, 0.5, 0.02, value=0.1, label="noise")
     seed = kit.slider(0, 20, value=0, label="seed")
     layers = kit.slider(0, 6, value=2, label="hidden layers")
@@ -63,25 +61,13 @@ def _():
     normalized = mo.ui.switch(label="batch normalization")
     drop = kit.slider(0.0, 0.8, 0.1, value=0.0, label="dropout")
     method = mo.ui.dropdown(list(OPTIMIZERS), value="Adam", label="optimizer")
-    rate = mo.ui.slider(
-        steps=[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
-        value=0.01,
-        label=r"learning rate $\tau$",
-        show_value=True,
-        full_width=True,
+    rate = kit.steps(
+        [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0], value=0.01, label=r"learning rate $\tau$"
     )
-    batch = mo.ui.slider(
-        steps=[1, 5, 10, 20, 30, 50, 100, 200], value=30, label="batch size", show_value=True, full_width=True
-    )
-    penalty = mo.ui.slider(
-        steps=[0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1],
-        value=0.0,
-        label=r"penalty $\lambda$",
-        show_value=True,
-        full_width=True,
-    )
+    batch = kit.steps([1, 5, 10, 20, 30, 50, 100, 200], value=30, label="batch size")
+    penalty = kit.steps([0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1], value=0.0, label=r"penalty $\lambda$")
     norm = mo.ui.dropdown({"squares": 2, "absolute values": 1}, value="squares", label="penalty of")
-    epochs = mo.ui.slider(steps=[50, 100, 300, 1000, 3000], value=300, label="epochs", show_value=True, full_width=True)
+    epochs = kit.steps([50, 100, 300, 1000, 3000], value=300, label="epochs")
     go = mo.ui.switch(label="Learn")
     training = kit.train(learn, keep="last")
     upload = mo.ui.file(
@@ -236,7 +222,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    export = mo.ui.button(label="Write the code of the network above", value=0, on_click=lambda count: count + 1)
+    export = kit.button("Write the code of the network above")
     kit.column(export)
     return (export,)
 
@@ -273,6 +259,14 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    sizes = mo.ui.array(
+        [
+            kit.slider(1, 6, value=3, label="inputs $n_0$"),
+            kit.slider(0, 5, value=3, label="hidden layers, $L - 1$"),
+            kit.slider(1, 8, value=5, label="nodes in each, $n_l$"),
+            kit.slider(1, 4, value=1, label="outputs $n_L$"),
+        ]
+    )
     kit.column(
         kit.section(
             "Layers",
@@ -305,19 +299,6 @@ def _():
             outputs and frees them from the range of $\sigma$.
         """),
         kit.source(layer, feedforward, parameter_count, FNN),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    sizes = mo.ui.array(
-        [
-            kit.slider(1, 6, value=3, label="inputs $n_0$"),
-            kit.slider(0, 5, value=3, label="hidden layers, $L - 1$"),
-            kit.slider(1, 8, value=5, label="nodes in each, $n_l$"),
-            kit.slider(1, 4, value=1, label="outputs $n_L$"),
-        ]
     )
     return (sizes,)
 
@@ -362,6 +343,13 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    safe = mo.ui.switch(label="robust biases")
+    shake = kit.slider(-0.6, 0.6, 0.05, value=0.0, label="added to every bias")
+    smooth = mo.ui.dropdown(
+        {"Heaviside": "heaviside", "sigmoid, weights x 10": "sigmoid", "none": "identity"},
+        value="Heaviside",
+        label="activation",
+    )
     kit.column(
         kit.section("XOR needs one hidden layer", ids=("N2.06", "N2.08", "N2.09", "N2.10", "N2.11", "N2.14")),
         kit.prose(r"""
@@ -379,18 +367,6 @@ def _():
             network survives.
         """),
         kit.source(logic_gate),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    safe = mo.ui.switch(label="robust biases")
-    shake = kit.slider(-0.6, 0.6, 0.05, value=0.0, label="added to every bias")
-    smooth = mo.ui.dropdown(
-        {"Heaviside": "heaviside", "sigmoid, weights x 10": "sigmoid", "none": "identity"},
-        value="Heaviside",
-        label="activation",
     )
     return safe, shake, smooth
 

@@ -8,7 +8,7 @@ with app.setup:
     import torch
 
     from lamina._errors import LaminaError
-    from lamina.drawing.charts import Band, Series, chart
+    from lamina.drawing.charts import Band, Series
     from lamina.drawing.dice import dice_rows
     from lamina.drawing.panels import picture_grid
     from lamina.drawing.windows import convolution_entry, convolution_windows
@@ -50,6 +50,8 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    shuffled = kit.slider(0, 100, 5, value=100, label="share of pixels that change places, %")
+    order_seed = kit.slider(0, 9, value=0, label="which order")
     kit.column(
         kit.section("What a vector forgets", ids=("N3.02", "N3.03")),
         kit.prose(r"""
@@ -62,13 +64,6 @@ def _():
         kit.formula(r"W_{:,P}\; u_P = W u", "for every order $P$ of the pixels"),
         kit.source(flatten),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    shuffled = kit.slider(0, 100, 5, value=100, label="share of pixels that change places, %")
-    order_seed = kit.slider(0, 9, value=0, label="which order")
     return order_seed, shuffled
 
 
@@ -114,6 +109,13 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    side = mo.ui.slider(
+        steps=[8, 16, 28, 64, 100, 224, 500, 1000], value=1000, label="height and width of the picture",
+        show_value=True, full_width=True,
+    )  # fmt: skip
+    units = kit.steps([10, 30, 100, 300, 1000, 3000], value=1000, label="dense units $n_1$")
+    filters = kit.slider(1, 128, value=96, label="kernels $M$")
+    kernel_side = kit.slider(1, 11, 2, value=5, label="kernel size $m$")
     kit.column(
         kit.section("How many weights", ids=("N3.04",)),
         kit.prose(r"""
@@ -126,20 +128,6 @@ def _():
         ),
         kit.source(parameter_count, filter_parameter_count),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    side = mo.ui.slider(
-        steps=[8, 16, 28, 64, 100, 224, 500, 1000], value=1000, label="height and width of the picture",
-        show_value=True, full_width=True,
-    )  # fmt: skip
-    units = mo.ui.slider(
-        steps=[10, 30, 100, 300, 1000, 3000], value=1000, label="dense units $n_1$", show_value=True, full_width=True
-    )
-    filters = kit.slider(1, 128, value=96, label="kernels $M$")
-    kernel_side = kit.slider(1, 11, 2, value=5, label="kernel size $m$")
     return filters, kernel_side, side, units
 
 
@@ -149,20 +137,21 @@ def _(filters, kernel_side, side, units):
     _dense = [parameter_count((n * n, units.value)) for n in _sides]
     _conv = filter_parameter_count(filters.value, kernel_side.value)
     _now = parameter_count((side.value**2, units.value))
-    _scene = chart(
-        lines=[Series("dense", _sides, _dense, "hidden"), Series("convolutional", _sides, [_conv] * len(_sides), "line5")],
+    _scene = kit.chart(
+        lines=[
+            Series("dense", _sides, _dense, "hidden"),
+            Series("convolutional", _sides, [_conv] * len(_sides), "line5"),
+        ],
         points=[
             Series("", [side.value], [_now], "hidden", size=5),
             Series("", [side.value], [_conv], "line5", size=5),
         ],
-        x_label="height and width of the picture",
-        y_label="parameters",
-        y_range=(1, 1e10),
+        x="height and width of the picture",
+        y=("parameters", 1, 1e10),
         log_x=True,
         log_y=True,
-        width=430,
-        height=270,
-    )  # fmt: skip
+        size=(430, 270),
+    )
     kit.panel(
         [side, units, filters, kernel_side],
         kit.svg(
@@ -175,6 +164,9 @@ def _(filters, kernel_side, side, units):
 
 @app.cell(hide_code=True)
 def _():
+    down = kit.slider(1, 11, value=6, label="rows from the top")
+    right = kit.slider(1, 11, value=6, label="columns from the left")
+    look_for = mo.ui.dropdown(list(KERNELS), value="vertical edges", label="kernel")
     kit.column(
         kit.section("The same feature, anywhere", ids=("N3.05",)),
         kit.prose("""
@@ -184,14 +176,6 @@ def _():
         """),
         kit.source(correlate2d),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    down = kit.slider(1, 11, value=6, label="rows from the top")
-    right = kit.slider(1, 11, value=6, label="columns from the left")
-    look_for = mo.ui.dropdown(list(KERNELS), value="vertical edges", label="kernel")
     return down, look_for, right
 
 
@@ -233,6 +217,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    shape_f = mo.ui.dropdown(list(SHAPES), value="box", label="input $f$")
+    shape_g = mo.ui.dropdown(list(SHAPES), value="decay", label="kernel $g$")
+    time = kit.slider(-3, 3, 0.05, value=0.5, label="shift $t$")
     kit.column(
         kit.section("Convolution of functions", ids=("N3.12",)),
         kit.prose(r"""
@@ -243,14 +230,6 @@ def _():
         kit.formula(r"(f * g)(t) = \int_{\mathbb{R}^n} f(x)\, g(t - x)\, dx"),
         kit.source(convolve_functions),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    shape_f = mo.ui.dropdown(list(SHAPES), value="box", label="input $f$")
-    shape_g = mo.ui.dropdown(list(SHAPES), value="decay", label="kernel $g$")
-    time = kit.slider(-3, 3, 0.05, value=0.5, label="shift $t$")
     return shape_f, shape_g, time
 
 
@@ -263,19 +242,23 @@ def _(shape_f, shape_g, time):
     _now = convolve_functions(_f, _g, torch.tensor(time.value, dtype=F64), -4, 4, 1600).item()
     _moved = _g(time.value - _x)
     _product = _f(_x) * _moved
-    _upper = chart(
+    _upper = kit.chart(
         lines=[
             Series("$f(x)$", _x.tolist(), _f(_x).tolist(), "input"),
             Series("$g(t - x)$", _x.tolist(), _moved.tolist(), "hidden", "dashed"),
         ],
         bands=[Band("product", _x.tolist(), [0.0] * len(_x), _product.tolist(), "line5", 0.4)],
-        x_label="$x$", x_range=(-4, 4), y_range=(-0.1, 1.2), width=430, height=210,
-    )  # fmt: skip
-    _lower = chart(
+        x=("$x$", -4, 4),
+        y=("", -0.1, 1.2),
+        size=(430, 210),
+    )
+    _lower = kit.chart(
         lines=[Series("$(f * g)(t)$", _t.tolist(), _curve.tolist(), "line5")],
         points=[Series("", [time.value], [_now], "line5", size=5)],
-        x_label="$t$", x_range=(-4, 4), y_range=(-0.1, 1.4), width=430, height=190,
-    )  # fmt: skip
+        x=("$t$", -4, 4),
+        y=("", -0.1, 1.4),
+        size=(430, 190),
+    )
     _whole = lambda h: convolve_functions(h, torch.ones_like, torch.zeros((), dtype=F64), -4, 4, 1600).item()  # noqa: E731
     _area = torch.trapezoid(_curve, _t).item()
     kit.panel(
@@ -302,6 +285,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    total = kit.slider(2, 12, value=9, label="sum of two dice $t$")
+    dice = kit.slider(1, 8, value=2, label="number of dice below")
     kit.column(
         kit.section("On whole numbers: two dice", ids=("N3.13", "N3.14", "N3.15", "N3.16", "N3.17")),
         kit.prose(r"""
@@ -317,13 +302,6 @@ def _():
         ),
         kit.source(convolve_on_integers, convolve_indexed, dice_sum_distribution),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    total = kit.slider(2, 12, value=9, label="sum of two dice $t$")
-    dice = kit.slider(1, 8, value=2, label="number of dice below")
     return dice, total
 
 
@@ -331,7 +309,7 @@ def _():
 def _(dice, total):
     _chance = dice_sum_distribution()[total.value]
     _all = dice_sum_distribution(dice.value)
-    _bars = chart(
+    _bars = kit.chart(
         bars=[
             Series("", list(_all), [float(p) for p in _all.values()], "line1"),
             *(
@@ -340,11 +318,9 @@ def _(dice, total):
                 else []
             ),
         ],
-        x_label="sum",
-        y_label="probability",
-        y_range=(0, 0.2),
-        width=430,
-        height=210,
+        x="sum",
+        y=("probability", 0, 0.2),
+        size=(430, 210),
     )
     _rows = dice_rows(total.value, result=False)
     kit.panel(
@@ -378,6 +354,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    typed_y = mo.ui.text_area(value=EXAMPLE[0], label="matrix Y", rows=4, full_width=True)
+    typed_k = mo.ui.text_area(value=EXAMPLE[1], label="kernel K", rows=3, full_width=True)
+    operation = mo.ui.dropdown(
+        {"convolution": True, "cross-correlation": False}, value="convolution", label="operation"
+    )
     kit.column(
         kit.section(
             "A kernel steps over a matrix", ids=("N3.18", "N3.19", "N3.20", "N3.21", "N3.22", "N3.23", "N3.24")
@@ -403,16 +384,6 @@ def _():
         kit.prose("""
             At first you see the example of the notes. Type other numbers: a row on each line, spaces between them.
         """),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    typed_y = mo.ui.text_area(value=EXAMPLE[0], label="matrix Y", rows=4, full_width=True)
-    typed_k = mo.ui.text_area(value=EXAMPLE[1], label="kernel K", rows=3, full_width=True)
-    operation = mo.ui.dropdown(
-        {"convolution": True, "cross-correlation": False}, value="convolution", label="operation"
     )
     return operation, typed_k, typed_y
 

@@ -9,7 +9,7 @@ with app.setup:
     from lamina._errors import DataError
     from lamina.architectures.lenet import LeNet5
     from lamina.data.handwriting import as_mnist, ink_of
-    from lamina.drawing.charts import Note, Series, chart
+    from lamina.drawing.charts import Note, Series
     from lamina.drawing.famous import lenet5
     from lamina.drawing.panels import picture_grid
     from lamina.functional.activations import probabilities
@@ -32,6 +32,11 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    network, record = shipped("lenet5-mnist")
+    pad = kit.digit_pad("Draw a digit from 0 to 9")
+    picture_file = mo.ui.file(filetypes=[".png", ".jpg", ".jpeg", ".bmp", ".webp"], kind="area", label="or a picture of one digit")  # fmt: skip
+    source = mo.ui.dropdown(["my drawing", "my picture", "an example"], value="my drawing", label="read")
+    example = kit.slider(0, 9, value=7, label="example")
     kit.column(
         kit.section("Draw a digit", ids=("N3.07", "N3.58")),
         kit.prose(r"""
@@ -42,16 +47,6 @@ def _():
         """),
         kit.formula(r"p_i = \frac{e^{z_i}}{\sum_{j=0}^{9} e^{z_j}}, \qquad z = \mathcal{F}(u)"),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    network, record = shipped("lenet5-mnist")
-    pad = kit.digit_pad("Draw a digit from 0 to 9")
-    picture_file = mo.ui.file(filetypes=[".png", ".jpg", ".jpeg", ".bmp", ".webp"], kind="area", label="or a picture of one digit")  # fmt: skip
-    source = mo.ui.dropdown(["my drawing", "my picture", "an example"], value="my drawing", label="read")
-    example = kit.slider(0, 9, value=7, label="example")
     return example, network, pad, picture_file, record, source
 
 
@@ -87,17 +82,15 @@ def _(digit, network, record):
 def _(chances, digit, example, pad, picture_file, said, said_kind, source):
     _best = int(chances.argmax())
     _second = int(chances.topk(2).indices[1])
-    _bars = chart(
+    _bars = kit.chart(
         bars=[
             Series("", list(range(10)), chances.tolist(), "stage", size=0.7),
             Series("", [_best], [chances[_best].item()], "output", size=0.7),
         ],
         notes=[Note(i, p, str(i), shift=(0, -9)) for i, p in enumerate(chances.tolist())],
-        y_label="probability",
-        x_range=(-0.6, 9.6),
-        y_range=(0, 1.15),
-        width=330,
-        height=230,
+        y=("probability", 0, 1.15),
+        x=("", -0.6, 9.6),
+        size=(330, 230),
     )
     kit.panel(
         [pad, source, example, picture_file],

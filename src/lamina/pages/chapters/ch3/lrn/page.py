@@ -7,7 +7,7 @@ with app.setup:
     import marimo as mo
     import torch
 
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.cubes import neighborhood, response_norm, rgb_convolution, rgb_numbers
     from lamina.drawing.famous import alexnet
     from lamina.experiments.convolutional import response_sizes
@@ -27,6 +27,12 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    rgb_row = kit.slider(1, 3, value=1, label="row $i$ of the entry")
+    rgb_column = kit.slider(1, 3, value=1, label="column $j$ of the entry")
+    rgb_flip = mo.ui.dropdown(
+        {"cross-correlation": False, "convolution": True}, value="cross-correlation", label="operation"
+    )
+    rgb_seed = kit.slider(0, 9, value=0, label="other numbers")
     kit.column(
         kit.section("Colors: kernels with depth", ids=("N3.33", "N3.34", "N3.58")),
         kit.prose(r"""
@@ -41,17 +47,6 @@ def _():
         ),
         kit.source(correlation),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    rgb_row = kit.slider(1, 3, value=1, label="row $i$ of the entry")
-    rgb_column = kit.slider(1, 3, value=1, label="column $j$ of the entry")
-    rgb_flip = mo.ui.dropdown(
-        {"cross-correlation": False, "convolution": True}, value="cross-correlation", label="operation"
-    )
-    rgb_seed = kit.slider(0, 9, value=0, label="other numbers")
     return rgb_column, rgb_flip, rgb_row, rgb_seed
 
 
@@ -86,6 +81,8 @@ def _():
 @app.cell(hide_code=True)
 def _():
     _scene = alexnet()
+    image = kit.slider(67, 260, value=227, label="height and width of the picture")
+    classes = kit.steps([2, 10, 100, 1000], value=1000, label="classes")
     kit.column(
         kit.section("AlexNet", ids=("N3.49", "N3.50", "N3.58")),
         kit.prose(r"""
@@ -96,13 +93,6 @@ def _():
         """),
         kit.svg(_scene, f"AlexNet, layer by layer: {_scene.description}", width=1120),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    image = kit.slider(67, 260, value=227, label="height and width of the picture")
-    classes = mo.ui.slider(steps=[2, 10, 100, 1000], value=1000, label="classes", show_value=True, full_width=True)
     return classes, image
 
 
@@ -148,6 +138,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    norm_kind = mo.ui.dropdown({"across channels": "channels", "within a channel": "pixels"}, value="across channels", label="neighbors")  # fmt: skip
+    norm_n = kit.slider(1, 7, value=2, label="neighbors $n$")
+    norm_row = kit.slider(1, 4, value=1, label="row $i$")
+    norm_column = kit.slider(1, 4, value=1, label="column $j$")
+    norm_channel = kit.slider(1, 4, value=2, label="channel $k$")
     kit.column(
         kit.section(
             "Local response normalization",
@@ -170,16 +165,6 @@ def _():
         ),
         kit.source(local_response_norm, local_response_norm_within),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    norm_kind = mo.ui.dropdown({"across channels": "channels", "within a channel": "pixels"}, value="across channels", label="neighbors")  # fmt: skip
-    norm_n = kit.slider(1, 7, value=2, label="neighbors $n$")
-    norm_row = kit.slider(1, 4, value=1, label="row $i$")
-    norm_column = kit.slider(1, 4, value=1, label="column $j$")
-    norm_channel = kit.slider(1, 4, value=2, label="channel $k$")
     return norm_channel, norm_column, norm_kind, norm_n, norm_row
 
 
@@ -203,9 +188,7 @@ def _():
     peak = kit.slider(0, 100, value=60, label="activity of channel 5")
     others = kit.slider(0, 100, value=20, label="activity of the other channels")
     kappa = kit.slider(0.5, 4, 0.5, value=2.0, label=r"$\kappa$")
-    gamma = mo.ui.slider(
-        steps=[1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0], value=1e-3, label=r"$\gamma$", show_value=True, full_width=True
-    )
+    gamma = kit.steps([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0], value=1e-3, label=r"$\gamma$")
     beta = kit.slider(0.25, 1.5, 0.25, value=0.75, label=r"$\beta$")
     reach = kit.slider(1, 9, value=5, label="neighbors $n$ in the sum")
     return beta, gamma, kappa, others, peak, reach
@@ -218,35 +201,29 @@ def _(beta, gamma, kappa, others, peak, reach):
     _options = {"size": reach.value, "kappa": kappa.value, "gamma": gamma.value, "beta": beta.value}
     _after = local_response_norm(_y, **_options)
     _k = list(range(1, 10))
-    _bars = chart(
+    _bars = kit.chart(
         bars=[
             Series("before", [k - 0.2 for k in _k], _y.flatten().tolist(), "stage", size=0.38),
             Series("after", [k + 0.2 for k in _k], _after.flatten().tolist(), "norm", size=0.38),
         ],
-        x_label="channel",
-        y_label="activity",
-        x_range=(0, 10),
-        y_range=(0, 100),
-        width=340,
-        height=230,
+        x=("channel", 0, 10),
+        y=("activity", 0, 100),
+        size=(340, 230),
     )
     _sizes = [10 ** (e / 20) for e in range(0, 61)]
     _found = response_sizes(tuple(_sizes))
     _alone = [local_response_norm(torch.tensor([[[v]]], dtype=F64), **_options).item() for v in _sizes]
-    _curve = chart(
+    _curve = kit.chart(
         lines=[
             Series("alone, your constants", _sizes, _alone, "norm"),
             Series("alone, AlexNet's", _sizes, _found.column("after"), "line1", "dashed"),
             Series("no normalization", _sizes, _sizes, "stage", "dotted"),
         ],
-        x_label="activity before",
-        y_label="after",
+        x=("activity before", 1, 1000),
+        y=("after", 0.01, 1000),
         log_x=True,
         log_y=True,
-        y_range=(0.01, 1000),
-        x_range=(1, 1000),
-        width=340,
-        height=230,
+        size=(340, 230),
     )
     kit.panel(
         [peak, others, kappa, gamma, beta, reach],
@@ -287,6 +264,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    rate = kit.slider(0, 0.9, 0.1, value=0.5, label="probability $p$ of dropping")
+    call = kit.slider(1, 50, value=1, label="step of training")
     kit.column(
         kit.section("Dropout", ids=("N3.08", "N3.57")),
         kit.prose(r"""
@@ -298,13 +277,6 @@ def _():
         kit.formula(r"\hat y_i = \frac{d_i}{1 - p}\, y_i, \qquad d_i \in \{0, 1\}, \quad P(d_i = 0) = p"),
         kit.source(dropout),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    rate = kit.slider(0, 0.9, 0.1, value=0.5, label="probability $p$ of dropping")
-    call = kit.slider(1, 50, value=1, label="step of training")
     return call, rate
 
 
@@ -348,9 +320,7 @@ def _(go, p_train, race, race_seed, wrong):
             for part, key, style in (("seen", "seen", "dotted"), ("unseen", "unseen", "solid"))
         ]
         last = rows[-1] if rows else {"epoch": 0, "epochs": 60, "seen": [0, 0], "unseen": [0, 0]}
-        scene = chart(
-            lines=lines, x_label="epoch", y_label="accuracy", x_range=(0, 60), y_range=(0, 1), width=430, height=280
-        )
+        scene = kit.chart(lines=lines, x=("epoch", 0, 60), y=("accuracy", 0, 1), size=(430, 280))
         words = {"idle": "Switch the training on.", "done": "Done."}.get(job.state, f"epoch {last['epoch']} of 60")
         return kit.panel(
             [p_train, wrong, race_seed, go],

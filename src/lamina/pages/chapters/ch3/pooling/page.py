@@ -8,7 +8,7 @@ with app.setup:
     import torch
 
     from lamina._errors import LaminaError
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.panels import picture_grid
     from lamina.drawing.views import two_views
     from lamina.drawing.windows import convolution_windows
@@ -32,6 +32,11 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    height = kit.slider(3, 10, value=7, label="rows $n_1$")
+    width = kit.slider(3, 10, value=7, label="columns $n_2$")
+    size = kit.slider(1, 5, value=3, label="kernel size $m$")
+    padding = kit.slider(0, 2, value=0, label="padding $p$")
+    stride = kit.slider(1, 4, value=2, label="stride $s$")
     kit.column(
         kit.section("How large the result is", ids=("N3.24", "N3.25", "N3.26", "N3.27", "N3.28", "N3.29", "N3.31")),
         kit.prose(r"""
@@ -51,16 +56,6 @@ def _():
         """),
         kit.source(output_size, pad, windows),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    height = kit.slider(3, 10, value=7, label="rows $n_1$")
-    width = kit.slider(3, 10, value=7, label="columns $n_2$")
-    size = kit.slider(1, 5, value=3, label="kernel size $m$")
-    padding = kit.slider(0, 2, value=0, label="padding $p$")
-    stride = kit.slider(1, 4, value=2, label="stride $s$")
     return height, padding, size, stride, width
 
 
@@ -123,6 +118,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    side = kit.slider(8, 227, value=28, label="height and width")
+    channels = kit.slider(1, 64, value=1, label="input channels $n_3$")
+    filters = kit.slider(1, 128, value=6, label="filters $M$")
+    m_layer = kit.slider(1, 11, value=5, label="kernel size $m$ of the layer")
+    p_layer = kit.slider(0, 5, value=2, label="padding $p$ of the layer")
+    s_layer = kit.slider(1, 4, value=1, label="stride $s$ of the layer")
     kit.column(
         kit.section("Many kernels make a layer", ids=("N3.30", "N3.32")),
         kit.prose(r"""
@@ -133,17 +134,6 @@ def _():
         kit.formula(r"M \,(m^2 n_3 + 1) \text{ variables}", r"$n_3$ input channels, $M$ filters with bias"),
         kit.source(filter_parameter_count),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    side = kit.slider(8, 227, value=28, label="height and width")
-    channels = kit.slider(1, 64, value=1, label="input channels $n_3$")
-    filters = kit.slider(1, 128, value=6, label="filters $M$")
-    m_layer = kit.slider(1, 11, value=5, label="kernel size $m$ of the layer")
-    p_layer = kit.slider(0, 5, value=2, label="padding $p$ of the layer")
-    s_layer = kit.slider(1, 4, value=1, label="stride $s$ of the layer")
     return channels, filters, m_layer, p_layer, s_layer, side
 
 
@@ -195,6 +185,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    detects = mo.ui.dropdown(NAMES, value="ReLU", label="detector")
     kit.column(
         kit.section("Detector: one layer or three", ids=("N3.09", "N3.10", "N3.11", "N3.38")),
         kit.prose(r"""
@@ -210,12 +201,6 @@ def _():
         """),
         kit.source(Detector),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    detects = mo.ui.dropdown(NAMES, value="ReLU", label="detector")
     return (detects,)
 
 
@@ -263,6 +248,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    typed = mo.ui.text_area(value=POOLED, label="matrix", rows=4, full_width=True)
+    kind = mo.ui.dropdown({"max": "max", "average": "average"}, value="max", label="pooling")
+    m_pool = kit.slider(1, 4, value=2, label="window $m$")
+    s_pool = kit.slider(1, 4, value=2, label="stride $s$ of the pooling")
+    p_pool = kit.slider(0, 2, value=0, label="padding $p$ of the pooling")
     kit.column(
         kit.section("Pooling", ids=("N3.39", "N3.40", "N3.41", "N3.42", "N3.45")),
         kit.prose(r"""
@@ -283,16 +273,6 @@ def _():
         """),
         kit.source(max_pool, average_pool),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    typed = mo.ui.text_area(value=POOLED, label="matrix", rows=4, full_width=True)
-    kind = mo.ui.dropdown({"max": "max", "average": "average"}, value="max", label="pooling")
-    m_pool = kit.slider(1, 4, value=2, label="window $m$")
-    s_pool = kit.slider(1, 4, value=2, label="stride $s$ of the pooling")
-    p_pool = kit.slider(0, 2, value=0, label="padding $p$ of the pooling")
     return kind, m_pool, p_pool, s_pool, typed
 
 
@@ -347,6 +327,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    m_blur = kit.slider(1, 15, 2, value=5, label="window $m$ of the blur")
+    s_blur = kit.slider(1, 6, value=1, label="stride $s$ of the blur")
+    zeros = mo.ui.switch(value=True, label="count the zeros of the padding")
+    subject = mo.ui.dropdown(["landscape", "bars and disk", "noise"], value="landscape", label="picture")
     kit.column(
         kit.section("Averages blur", ids=("N3.43", "N3.44")),
         kit.prose(r"""
@@ -357,15 +341,6 @@ def _():
         kit.formula(r"\hat Y = Y * K, \qquad K_{kl} = \frac{1}{m^2}", r"with $s = 1$ and $p = (m - 1)/2$"),
         kit.source(blur),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    m_blur = kit.slider(1, 15, 2, value=5, label="window $m$ of the blur")
-    s_blur = kit.slider(1, 6, value=1, label="stride $s$ of the blur")
-    zeros = mo.ui.switch(value=True, label="count the zeros of the padding")
-    subject = mo.ui.dropdown(["landscape", "bars and disk", "noise"], value="landscape", label="picture")
     return m_blur, s_blur, subject, zeros
 
 
@@ -418,6 +393,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    shift = kit.slider(1, 6, value=1, label="shift in pixels", debounce=True)
     kit.column(
         kit.section("What a CNN takes for granted", ids=("N3.46", "N3.47")),
         kit.prose("""
@@ -428,12 +404,6 @@ def _():
         kit.formula(r"\frac{\sum |\hat Y' - \hat Y|}{\sum |\hat Y|}", "relative change after a shift"),
         kit.source(shift_sensitivity),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    shift = kit.slider(1, 6, value=1, label="shift in pixels", debounce=True)
     return (shift,)
 
 
@@ -441,15 +411,13 @@ def _():
 def _(shift):
     _found = shift_sensitivity(shift=shift.value)
     _m, _change = _found.column("m"), _found.column("change")
-    _scene = chart(
+    _scene = kit.chart(
         lines=[Series("change, mean of 20 pictures", _m, _change, "line1")],
         points=[Series("", _m, _change, "line1", size=4)],
-        x_label="window $m$ of max pooling",
-        y_label="relative change",
-        y_range=(0, 1),
+        x="window $m$ of max pooling",
+        y=("relative change", 0, 1),
         log_x=True,
-        width=430,
-        height=240,
+        size=(430, 240),
     )
     kit.panel(
         [shift],

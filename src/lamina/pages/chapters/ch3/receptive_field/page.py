@@ -7,7 +7,7 @@ with app.setup:
     import marimo as mo
 
     from lamina._errors import LaminaError
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.windows import receptive_field_nodes
     from lamina.functional.convolution import filter_parameter_count, output_size, receptive_field
     from lamina.functional.dense import parameter_count
@@ -46,6 +46,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    inputs = kit.slider(4, 13, value=5, label="inputs $n$")
+    depth = kit.slider(1, 4, value=2, label="layers $L$")
+    kernel = kit.slider(1, 5, value=3, label="kernel size $m$")
+    strides = mo.ui.array([kit.slider(1, 3, value=1, label=f"stride $s_{i}$ of layer {i}") for i in range(1, 5)])
+    keep = mo.ui.switch(value=True, label="padding $(m-1)/2$")
     kit.column(
         kit.section("Who sees whom", ids=("N3.36", "N3.37")),
         kit.prose(r"""
@@ -61,16 +66,6 @@ def _():
         """),
         kit.source(receptive_field),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    inputs = kit.slider(4, 13, value=5, label="inputs $n$")
-    depth = kit.slider(1, 4, value=2, label="layers $L$")
-    kernel = kit.slider(1, 5, value=3, label="kernel size $m$")
-    strides = mo.ui.array([kit.slider(1, 3, value=1, label=f"stride $s_{i}$ of layer {i}") for i in range(1, 5)])
-    keep = mo.ui.switch(value=True, label="padding $(m-1)/2$")
     return depth, inputs, keep, kernel, strides
 
 
@@ -158,19 +153,22 @@ def _():
 @app.cell(hide_code=True)
 def _():
     _layers = list(range(0, 13))
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             Series("$m = 3$", _layers, [receptive_field([3] * n, [1] * n) for n in _layers], "line1"),
             Series("$m = 5$", _layers, [receptive_field([5] * n, [1] * n) for n in _layers], "line3"),
-            Series("$m = 3$, stride 2", _layers[:8], [receptive_field([3] * n, [2] * n) for n in _layers[:8]], "line5", "dashed"),
+            Series(
+                "$m = 3$, stride 2",
+                _layers[:8],
+                [receptive_field([3] * n, [2] * n) for n in _layers[:8]],
+                "line5",
+                "dashed",
+            ),
         ],
-        x_label="layers",
-        y_label="receptive field $r$",
-        y_range=(0, 60),
-        x_range=(0, 12),
-        width=430,
-        height=240,
-    )  # fmt: skip
+        x=("layers", 0, 12),
+        y=("receptive field $r$", 0, 60),
+        size=(430, 240),
+    )
     kit.svg(
         _scene,
         "The receptive field over the number of layers: with m = 3 it is 5 after two layers and 21 after ten; with stride 2 it doubles.",
@@ -181,6 +179,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    chosen = mo.ui.dropdown(["LeNet-5, trained", "stack of convolutions"], value="LeNet-5, trained", label="network")
+    stack_depth = kit.slider(1, 10, value=4, label="convolutions")
+    stack_kernel = kit.slider(1, 7, 2, value=3, label="kernel size $m$ in the stack")
     kit.column(
         kit.section("In a picture, and how much it matters", ids=("N3.36",)),
         kit.prose(r"""
@@ -195,14 +196,6 @@ def _():
         ),
         kit.source(fields_of, effective_field),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    chosen = mo.ui.dropdown(["LeNet-5, trained", "stack of convolutions"], value="LeNet-5, trained", label="network")
-    stack_depth = kit.slider(1, 10, value=4, label="convolutions")
-    stack_kernel = kit.slider(1, 7, 2, value=3, label="kernel size $m$ in the stack")
     return chosen, stack_depth, stack_kernel
 
 

@@ -8,7 +8,7 @@ with app.setup:
     import torch
 
     from lamina.drawing.blocks import SUM, Block, Stage, residual_block
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.experiments.block_histories import DEPTH, compute, stored
     from lamina.experiments.euler import damped_block
     from lamina.experiments.figures_runs import deep_blocks
@@ -75,6 +75,7 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    kind = mo.ui.dropdown(list(KINDS), value="original (ResNet)", label="block")
     kit.column(
         kit.section(
             "The same boxes in another order",
@@ -86,12 +87,6 @@ def _():
             stands before the sum and what after it makes the difference between the versions.
         """),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kind = mo.ui.dropdown(list(KINDS), value="original (ResNet)", label="block")
     return (kind,)
 
 
@@ -133,6 +128,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    tau = kit.slider(0, 1, 0.05, value=0.3, label=r"factor $\tau$ on the branch")
     kit.column(
         kit.section("Turn the branch off", ids=("N4.21",)),
         kit.prose(r"""
@@ -145,12 +141,6 @@ def _():
         ),
         kit.source(damped_block),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    tau = kit.slider(0, 1, 0.05, value=0.3, label=r"factor $\tau$ on the branch")
     return (tau,)
 
 
@@ -162,16 +152,13 @@ def _(tau):
         _out = damped_block(_kind, _y, tau.value)
         _least[_kind] = _out.min().item()
         _scenes.append(
-            chart(
+            kit.chart(
                 lines=[Series("", [-3, 3], [-3, 3], "muted", "dashed")],
                 points=[Series("", _y.flatten()[:400].tolist(), _out.flatten()[:400].tolist(), _color, size=1.8)],
                 title=_title,
-                x_label="before",
-                y_label="after",
-                x_range=(-3, 3),
-                y_range=(-3, 3),
-                width=300,
-                height=280,
+                x=("before", -3, 3),
+                y=("after", -3, 3),
+                size=(300, 280),
             )
         )
     kit.panel(
@@ -206,6 +193,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    depth = kit.slider(4, 110, 2, value=50, label="layers with weights", debounce=True)
+    go = mo.ui.switch(label="Training")
+    training = kit.train(stacks)
     kit.column(
         kit.section("Stack them", ids=("N4.28",)),
         kit.prose("""
@@ -214,14 +204,6 @@ def _():
         """),
         kit.source(stacked_blocks),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    depth = kit.slider(4, 110, 2, value=50, label="layers with weights", debounce=True)
-    go = mo.ui.switch(label="Training")
-    training = kit.train(stacks)
     return depth, go, training
 
 

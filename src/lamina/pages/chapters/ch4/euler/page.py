@@ -11,7 +11,7 @@ with app.setup:
 
     from lamina.architectures.build import build
     from lamina.architectures.ode import NeuralODE
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.functional.activations import get_activation
     from lamina.functional.ode import euler_step, integrate, interpolate, layer_dynamics, rk4_step, trajectory
     from lamina.functional.residual import residual_step
@@ -25,6 +25,14 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    steps = kit.slider(1, 64, 1, value=8, label="layers $L$")
+    end = kit.slider(0.5, 6, 0.5, value=3, label="time $T$")
+    entries = mo.ui.array(
+        [
+            kit.slider(-3, 3, 0.1, value=v, label=f"$W_{{{i}}}$")
+            for i, v in zip(("11", "12", "21", "22"), (-0.3, -1.5, 1.5, -0.3), strict=True)
+        ]
+    )
     kit.column(
         kit.section("A layer is a step in time", ids=("N4.14", "N4.15")),
         kit.prose(r"""
@@ -47,19 +55,6 @@ def _():
         """),
         kit.source(residual_step, euler_step, layer_dynamics),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    steps = kit.slider(1, 64, 1, value=8, label="layers $L$")
-    end = kit.slider(0.5, 6, 0.5, value=3, label="time $T$")
-    entries = mo.ui.array(
-        [
-            kit.slider(-3, 3, 0.1, value=v, label=f"$W_{{{i}}}$")
-            for i, v in zip(("11", "12", "21", "22"), (-0.3, -1.5, 1.5, -0.3), strict=True)
-        ]
-    )
     return end, entries, steps
 
 
@@ -72,7 +67,7 @@ def _(end, entries, steps):
     _net = trajectory(field, circle, steps.value, 0.0, end.value)
     _fine = trajectory(field, circle, 100, 0.0, end.value, "rk4")
     apart = (_net[-1] - _fine[-1]).norm(dim=1).max().item()
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             *(
                 Series(
@@ -96,12 +91,9 @@ def _(end, entries, steps):
             Series("input", circle[:, 0].tolist(), circle[:, 1].tolist(), "input", size=4.0),
             Series("output", _net[-1, :, 0].tolist(), _net[-1, :, 1].tolist(), "output", size=4.0),
         ],
-        x_label="$y_1$",
-        y_label="$y_2$",
-        x_range=(-3, 3),
-        y_range=(-3, 3),
-        width=400,
-        height=380,
+        x=("$y_1$", -3, 3),
+        y=("$y_2$", -3, 3),
+        size=(400, 380),
     )
     kit.panel(
         [steps, end, *entries.elements],
@@ -153,19 +145,17 @@ def _(circle, end, field):
         for name, method in (("Euler: a residual network", "euler"), ("Runge-Kutta", "rk4"))
     }
     _ratio = _errors["Euler: a residual network"][-2] / _errors["Euler: a residual network"][-1]
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             Series(name, DEPTHS, ys, color)
             for (name, ys), color in zip(_errors.items(), ("line5", "line4"), strict=True)
         ],
         points=[Series("", DEPTHS, ys, color) for ys, color in zip(_errors.values(), ("line5", "line4"), strict=True)],
-        x_label="layers $L$",
-        y_label="error at the end",
+        x="layers $L$",
+        y=("error at the end", 1e-10, 10),
         log_x=True,
         log_y=True,
-        y_range=(1e-10, 10),
-        width=430,
-        height=290,
+        size=(430, 290),
     )
     kit.column(
         kit.svg(
@@ -190,18 +180,16 @@ def _():
     _depths = (1, 2, 4, 8, 16, 32)
     _curves = {r"$\tau = 1$": [_size(d, 1.0) for d in _depths], r"$\tau = 1/L$": [_size(d, "1/L") for d in _depths]}
     _one, _small = _curves.values()
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             Series(name, _depths, ys, color)
             for (name, ys), color in zip(_curves.items(), ("line2", "line1"), strict=True)
         ],
-        x_label="layers $L$",
-        y_label="size of the output",
+        x="layers $L$",
+        y=("size of the output", 0.5, 1e8),
         log_x=True,
         log_y=True,
-        y_range=(0.5, 1e8),
-        width=430,
-        height=250,
+        size=(430, 250),
     )
     kit.column(
         kit.prose(r"""
@@ -222,6 +210,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    kind = mo.ui.dropdown(list(KINDS), value="ResNet, learned steps", label="network")
+    depth = kit.slider(2, 16, 1, value=8, label="layers or steps", debounce=True)
+    go = mo.ui.switch(label="Training")
+    training = kit.train(flow, keep="last")
     kit.column(
         kit.section("Learned step sizes, and training as control", ids=("N4.17",)),
         kit.prose(r"""
@@ -248,15 +240,6 @@ def _():
         """),
         kit.source(SimpleResNetLayer, interpolate, NeuralODE),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kind = mo.ui.dropdown(list(KINDS), value="ResNet, learned steps", label="network")
-    depth = kit.slider(2, 16, 1, value=8, label="layers or steps", debounce=True)
-    go = mo.ui.switch(label="Training")
-    training = kit.train(flow, keep="last")
     return depth, go, kind, training
 
 
@@ -264,15 +247,7 @@ def _():
 def _(depth, go, kind, training):
     def _places(row):
         if row is None:
-            return chart(
-                lines=[Series("", [0], [None])],
-                x_range=(-6, 6),
-                y_range=(-6, 6),
-                x_label="$y_1$",
-                y_label="$y_2$",
-                width=380,
-                height=360,
-            )
+            return kit.chart(lines=[Series("", [0], [None])], x=("$y_1$", -6, 6), y=("$y_2$", -6, 6), size=(380, 360))
         colors = ("line1", "line2")
         lines = [
             Series("", [y[0] for y in path], [y[1] for y in path], colors[label] + "!45", size=1.0)
@@ -303,16 +278,7 @@ def _(depth, go, kind, training):
             )
             for label in (0, 1)
         ]
-        return chart(
-            lines=lines,
-            points=[*starts, *ends],
-            x_range=(-6, 6),
-            y_range=(-6, 6),
-            x_label="$y_1$",
-            y_label="$y_2$",
-            width=380,
-            height=360,
-        )
+        return kit.chart(lines=lines, points=[*starts, *ends], x=("$y_1$", -6, 6), y=("$y_2$", -6, 6), size=(380, 360))
 
     def _draw(job):
         row = job.rows[-1] if job.rows else None
@@ -322,15 +288,13 @@ def _(depth, go, kind, training):
             if row
             else "Nothing has been trained yet."
         )
-        bars = chart(
+        bars = kit.chart(
             bars=[Series("", list(range(1, len(sizes) + 1)), sizes, "line5")],
-            x_label="layer",
-            y_label=r"step size $\tau$",
-            y_range=(0, max(2.0, 1.1 * max(sizes))),
-            width=330,
-            height=190,
+            x="layer",
+            y=(r"step size $\tau$", 0, max(2.0, 1.1 * max(sizes))),
+            size=(330, 190),
         )
-        loss = chart(
+        loss = kit.chart(
             lines=[
                 Series(
                     "loss",
@@ -339,12 +303,10 @@ def _(depth, go, kind, training):
                     "line1",
                 )
             ],
-            x_label="step",
-            x_range=(0, EPOCHS),
-            y_range=(1e-4, 1),
+            x=("step", 0, EPOCHS),
+            y=("", 1e-4, 1),
             log_y=True,
-            width=330,
-            height=190,
+            size=(330, 190),
         )
         return kit.panel(
             [kind, depth, go],

@@ -71,6 +71,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    depth = mo.ui.dropdown({"ResNet18": 18, "ResNet34": 34, "ResNet50": 50}, value="ResNet18", label="network")
+    block = mo.ui.dropdown(BLOCKS, value="original", label="residual block")
+    pictures = mo.ui.dropdown(SIZES, value="224 × 224 in color", label="pictures")
+    labels = mo.ui.dropdown({"1000": 1000, "100": 100, "10": 10}, value="1000", label="labels")
+    counting = kit.train(stages, keep="last")
     kit.column(
         kit.section("Where the parameters are", ids=("N4.33", "N4.34")),
         kit.prose("""
@@ -79,16 +84,6 @@ def _():
         """),
         kit.source(summary),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    depth = mo.ui.dropdown({"ResNet18": 18, "ResNet34": 34, "ResNet50": 50}, value="ResNet18", label="network")
-    block = mo.ui.dropdown(BLOCKS, value="original", label="residual block")
-    pictures = mo.ui.dropdown(SIZES, value="224 × 224 in color", label="pictures")
-    labels = mo.ui.dropdown({"1000": 1000, "100": 100, "10": 10}, value="1000", label="labels")
-    counting = kit.train(stages, keep="last")
     return block, counting, depth, labels, pictures
 
 
@@ -182,6 +177,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    part = mo.ui.dropdown(["A", "B", "C", "D", "E"], value="C", label="block")
     kit.column(
         kit.section("What a unit sees", level=3),
         kit.prose("""
@@ -189,12 +185,6 @@ def _():
             than 224 × 224 and reaches into the padding.
         """),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    part = mo.ui.dropdown(["A", "B", "C", "D", "E"], value="C", label="block")
     return (part,)
 
 

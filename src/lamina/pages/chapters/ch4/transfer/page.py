@@ -45,6 +45,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    which = mo.ui.dropdown(list(NETWORKS), value="LeNet-5 of MNIST", label="network")
+    channels = mo.ui.dropdown({"1, gray": 1, "3, color": 3}, value="1, gray", label="channels of my pictures")
+    classes = kit.slider(2, 20, 1, value=4, label="my labels")
     kit.column(
         kit.section("What has to change", ids=("N4.36", "N4.37", "N4.38", "N4.39", "N4.41")),
         kit.prose("""
@@ -55,14 +58,6 @@ def _():
             networks that come with this page, both for gray pictures and 10 labels.
         """),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    which = mo.ui.dropdown(list(NETWORKS), value="LeNet-5 of MNIST", label="network")
-    channels = mo.ui.dropdown({"1, gray": 1, "3, color": 3}, value="1, gray", label="channels of my pictures")
-    classes = kit.slider(2, 20, 1, value=4, label="my labels")
     return channels, classes, which
 
 
@@ -105,6 +100,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    count = kit.slider(40, 400, 40, value=200, label="pictures of the new digits", debounce=True)
+    sigma = mo.ui.dropdown({"sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu"}, value="sigmoid", label="activation")
+    frozen = mo.ui.checkbox(label="train only the new layer")
+    go = mo.ui.switch(label="Training")
+    training = kit.train(digits_twice)
     kit.column(
         kit.section("Does it save time?", ids=("N4.40",)),
         kit.prose(f"""
@@ -114,16 +114,6 @@ def _():
         """),
         kit.source(classes_of, freeze),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    count = kit.slider(40, 400, 40, value=200, label="pictures of the new digits", debounce=True)
-    sigma = mo.ui.dropdown({"sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu"}, value="sigmoid", label="activation")
-    frozen = mo.ui.checkbox(label="train only the new layer")
-    go = mo.ui.switch(label="Training")
-    training = kit.train(digits_twice)
     return count, frozen, go, sigma, training
 
 
@@ -175,6 +165,10 @@ def _():
 @app.cell(hide_code=True)
 def _():
     _network, _record = shipped("resnet18-digits")
+    upload = mo.ui.file(filetypes=[".zip"], kind="area", label="your pictures")
+    own_frozen = mo.ui.checkbox(label="train only the new layers at the end")
+    own_go = mo.ui.switch(label="Train on my pictures")
+    own_training = kit.train(own_pictures)
     kit.column(
         kit.section("Your own pictures", level=3),
         kit.prose(f"""
@@ -182,15 +176,6 @@ def _():
             The network that is transferred is a narrow ResNet18 that has learned the embedded digits ({_record.metrics["accuracy"]:.1%} right); nothing leaves this computer.
         """),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    upload = mo.ui.file(filetypes=[".zip"], kind="area", label="your pictures")
-    own_frozen = mo.ui.checkbox(label="train only the new layers at the end")
-    own_go = mo.ui.switch(label="Train on my pictures")
-    own_training = kit.train(own_pictures)
     return own_frozen, own_go, own_training, upload
 
 

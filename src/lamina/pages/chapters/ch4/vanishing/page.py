@@ -12,7 +12,7 @@ with app.setup:
 
     from lamina.architectures.build import build
     from lamina.drawing.blocks import residual_block, residual_layer
-    from lamina.drawing.charts import Note, Series, chart
+    from lamina.drawing.charts import Note, Series
     from lamina.drawing.network import network
     from lamina.experiments.gradients import FACTORS, products
     from lamina.experiments.residual import STARTS
@@ -37,6 +37,9 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    rule = mo.ui.dropdown([*FACTORS, "my own number"], value="1/2", label="factor of layer j")
+    own = kit.slider(-2, 2, 0.05, value=0.9, label="my own number")
+    layers = kit.slider(1, 200, 1, value=40, label="layers $L$")
     kit.column(
         kit.section("A product with as many factors as layers", ids=("N4.01", "N4.02", "N4.03")),
         kit.prose(r"""
@@ -56,14 +59,6 @@ def _():
         """),
         kit.source(chain_product),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    rule = mo.ui.dropdown([*FACTORS, "my own number"], value="1/2", label="factor of layer j")
-    own = kit.slider(-2, 2, 0.05, value=0.9, label="my own number")
-    layers = kit.slider(1, 200, 1, value=40, label="layers $L$")
     return layers, own, rule
 
 
@@ -72,15 +67,13 @@ def _(layers, own, rule):
     _factor = FACTORS.get(rule.value, lambda j: own.value)
     _sizes = [abs(p) for p in accumulate((_factor(j) for j in range(1, layers.value + 1)), mul)]
     _last = _sizes[-1]
-    _scene = chart(
+    _scene = kit.chart(
         lines=[Series("size of the product", list(range(1, layers.value + 1)), _sizes, "line2")],
         notes=[Note(layers.value, min(max(_last, 1e-29), 1e29), f"{_last:.2e}", anchor="end")],
-        x_label="layers $L$",
-        x_range=(1, max(2, layers.value)),
-        y_range=(1e-30, 1e30),
+        x=("layers $L$", 1, max(2, layers.value)),
+        y=("", 1e-30, 1e30),
         log_y=True,
-        width=430,
-        height=260,
+        size=(430, 260),
     )
     kit.panel(
         [rule, layers, *([own] if rule.value == "my own number" else [])],
@@ -118,6 +111,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    n_in = kit.slider(1, 6, 1, value=3, label=r"width before, $n_{\ell-1}$")
+    n_out = kit.slider(1, 6, 1, value=5, label=r"width after, $n_\ell$")
+    kind = mo.ui.dropdown(
+        {"learned": "learned", "pad with zeros": "zero-pad"}, value="learned", label="where widths differ"
+    )
     kit.column(
         kit.section("The skip connection", ids=("N4.04", "N4.05", "N4.06")),
         kit.prose(r"""
@@ -142,16 +140,6 @@ def _():
             "Remark 4.1",
         ),
         kit.source(residual_step, zero_pad_projection),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    n_in = kit.slider(1, 6, 1, value=3, label=r"width before, $n_{\ell-1}$")
-    n_out = kit.slider(1, 6, 1, value=5, label=r"width after, $n_\ell$")
-    kind = mo.ui.dropdown(
-        {"learned": "learned", "pad with zeros": "zero-pad"}, value="learned", label="where widths differ"
     )
     return kind, n_in, n_out
 
@@ -192,6 +180,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    chain_weights = mo.ui.array(
+        [kit.slider(-3, 3, 0.1, value=v, label=f"weight $W^{{[{i}]}}$") for i, v in enumerate((0.5, -0.4, 0.8))]
+    )
+    chain_input = kit.slider(-2, 2, 0.1, value=1.0, label="input $u$")
+    chain_sigma = mo.ui.dropdown(ACTIVATIONS, value="tanh", label="activation of the chain")
+    chain_skip = mo.ui.switch(value=True, label="skip connections")
     kit.column(
         kit.section("Three layers by hand", ids=("N4.07", "N4.08")),
         kit.prose(r"""
@@ -205,17 +199,6 @@ def _():
         ),
         kit.source(scalar_chain, chain_gradients),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    chain_weights = mo.ui.array(
-        [kit.slider(-3, 3, 0.1, value=v, label=f"weight $W^{{[{i}]}}$") for i, v in enumerate((0.5, -0.4, 0.8))]
-    )
-    chain_input = kit.slider(-2, 2, 0.1, value=1.0, label="input $u$")
-    chain_sigma = mo.ui.dropdown(ACTIVATIONS, value="tanh", label="activation of the chain")
-    chain_skip = mo.ui.switch(value=True, label="skip connections")
     return chain_input, chain_sigma, chain_skip, chain_weights
 
 
@@ -272,6 +255,11 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    depth = kit.slider(2, 50, 1, value=20, label="depth $L$", debounce=True)
+    width = mo.ui.dropdown(["8", "16", "32", "64"], value="64", label="width")
+    sigma = mo.ui.dropdown(ACTIVATIONS, value="sigmoid", label="activation of all layers")
+    begin = mo.ui.dropdown(list(BEGINNINGS), value="Xavier", label="first weights")
+    tau = mo.ui.dropdown({"1": 1.0, "1/L": "1/L"}, value="1", label="step size of the ResNet")
     kit.column(
         kit.section("Any depth, any width", ids=("N4.09", "N4.10", "N4.11", "N4.12")),
         kit.prose(r"""
@@ -291,16 +279,6 @@ def _():
         """),
         kit.source(gradient_flow, jacobians, layer_jacobian),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    depth = kit.slider(2, 50, 1, value=20, label="depth $L$", debounce=True)
-    width = mo.ui.dropdown(["8", "16", "32", "64"], value="64", label="width")
-    sigma = mo.ui.dropdown(ACTIVATIONS, value="sigmoid", label="activation of all layers")
-    begin = mo.ui.dropdown(list(BEGINNINGS), value="Xavier", label="first weights")
-    tau = mo.ui.dropdown({"1": 1.0, "1/L": "1/L"}, value="1", label="step size of the ResNet")
     return begin, depth, sigma, tau, width
 
 
@@ -314,7 +292,7 @@ def _(begin, depth, sigma, tau, width):
     _u, _s = (torch.randn(128, _n, generator=_g, dtype=torch.float64) for _ in range(2))
     _flows = {"FNN": gradient_flow(_plain, _u, _s), "ResNet": gradient_flow(_residual, _u, _s)}
     _colors = {"FNN": "line2", "ResNet": "line1"}
-    _states = chart(
+    _states = kit.chart(
         lines=[
             Series(
                 name,
@@ -329,14 +307,12 @@ def _(begin, depth, sigma, tau, width):
             for name, flow in _flows.items()
         ],
         title="gradient that reaches a layer",
-        x_label="layer",
-        x_range=(0, _L),
-        y_range=(1e-25, 1e10),
+        x=("layer", 0, _L),
+        y=("", 1e-25, 1e10),
         log_y=True,
-        width=330,
-        height=270,
+        size=(330, 270),
     )
-    _factors = chart(
+    _factors = kit.chart(
         lines=[
             Series(
                 name,
@@ -349,12 +325,10 @@ def _(begin, depth, sigma, tau, width):
             for name, net in (("FNN", _plain), ("ResNet", _residual))
         ],
         title="norm of each factor",
-        x_label="layer",
-        x_range=(1, _L),
-        y_range=(1e-3, 1e2),
+        x=("layer", 1, _L),
+        y=("", 1e-3, 1e2),
         log_y=True,
-        width=330,
-        height=270,
+        size=(330, 270),
     )
     _ratios = {name: flow.state_ratio for name, flow in _flows.items()}
     _warnings = [kit.note(f"{name}: {sentence}", "warn") for name, flow in _flows.items() for sentence in flow.warnings]
@@ -400,6 +374,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    train_depth = kit.slider(2, 30, 1, value=20, label="layers to train", debounce=True)
+    train_start = mo.ui.dropdown(list(STARTS), value="sigmoid, Xavier", label="start")
+    train_go = mo.ui.switch(label="Training")
+    training = kit.train(both)
     kit.column(
         kit.section("Does it matter for learning?", ids=("N4.13",)),
         kit.prose("""
@@ -407,15 +385,6 @@ def _():
             skip connections. Chance is one half.
         """),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    train_depth = kit.slider(2, 30, 1, value=20, label="layers to train", debounce=True)
-    train_start = mo.ui.dropdown(list(STARTS), value="sigmoid, Xavier", label="start")
-    train_go = mo.ui.switch(label="Training")
-    training = kit.train(both)
     return train_depth, train_go, train_start, training
 
 

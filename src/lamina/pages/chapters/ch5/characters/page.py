@@ -14,7 +14,7 @@ with app.setup:
     from lamina.architectures.recurrent import ManyToMany
     from lamina.data.store import find
     from lamina.data.text.batching import stream_windows
-    from lamina.drawing.charts import Note, Series, chart
+    from lamina.drawing.charts import Note, Series
     from lamina.functional.activations import softmax
     from lamina.pages import kit
     from lamina.pages.chapters.ch5.characters._work import TEMPERATURES, text_of, write, writer
@@ -36,6 +36,21 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    source = mo.ui.dropdown(TEXTS, value="English phrases", label="text")
+    cell = mo.ui.dropdown({"GRU": "gru", "LSTM": "lstm", "plain": "rnn"}, value="GRU", label="cell")
+    hidden = mo.ui.slider(
+        steps=[16, 32, 64, 96, 128, 192, 256], value=96, label="states $n_h$", show_value=True, full_width=True, debounce=True
+    )  # fmt: skip
+    rate = mo.ui.slider(
+        steps=[0.001, 0.003, 0.01, 0.03], value=0.01, label=r"step size $\tau$", show_value=True, full_width=True, debounce=True
+    )  # fmt: skip
+    upload = mo.ui.file(filetypes=[".txt", ".md", ".py", ".csv"], kind="area", label="your text file")
+    paste = mo.ui.text_area(label="or paste a text here", rows=5, full_width=True)
+    go = mo.ui.switch(label="Learning")
+    temperature = kit.steps(list(TEMPERATURES), value=0.8, label="temperature")
+    prompt = mo.ui.text("The ", label="it shall begin with", full_width=True)
+    again = kit.button("Write again")
+    learner = kit.train(writer, keep="last")
     kit.column(
         kit.section("One character after the other", ids=("N5.12", "N5.16")),
         kit.prose(r"""
@@ -53,28 +68,6 @@ def _():
         ),
         kit.source(ManyToMany, writer),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    source = mo.ui.dropdown(TEXTS, value="English phrases", label="text")
-    cell = mo.ui.dropdown({"GRU": "gru", "LSTM": "lstm", "plain": "rnn"}, value="GRU", label="cell")
-    hidden = mo.ui.slider(
-        steps=[16, 32, 64, 96, 128, 192, 256], value=96, label="states $n_h$", show_value=True, full_width=True, debounce=True
-    )  # fmt: skip
-    rate = mo.ui.slider(
-        steps=[0.001, 0.003, 0.01, 0.03], value=0.01, label=r"step size $\tau$", show_value=True, full_width=True, debounce=True
-    )  # fmt: skip
-    upload = mo.ui.file(filetypes=[".txt", ".md", ".py", ".csv"], kind="area", label="your text file")
-    paste = mo.ui.text_area(label="or paste a text here", rows=5, full_width=True)
-    go = mo.ui.switch(label="Learning")
-    temperature = mo.ui.slider(
-        steps=list(TEMPERATURES), value=0.8, label="temperature", show_value=True, full_width=True
-    )
-    prompt = mo.ui.text("The ", label="it shall begin with", full_width=True)
-    again = mo.ui.button(label="Write again", value=0, on_click=lambda count: count + 1)
-    learner = kit.train(writer, keep="last")
     return again, cell, go, hidden, learner, paste, prompt, rate, source, temperature, upload
 
 
@@ -111,16 +104,14 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
             return kit.panel(controls, kit.note("Switch it on: it starts with random weights and writes at once."))
         losses, reach = row["losses"], max(1, row["step"])
         updates = [reach * (i + 0.5) / len(losses) for i in range(len(losses))]
-        scene = chart(
+        scene = kit.chart(
             lines=[
                 Series("guessing", [0, row["steps"]], [math.log(row["entries"])] * 2, "muted", "dashed"),
                 Series("loss of a character", updates, losses, "line1", size=2.2),
             ],
-            x_label="update",
-            x_range=(0, row["steps"]),
-            y_range=(0, 5),
-            width=440,
-            height=220,
+            x=("update", 0, row["steps"]),
+            y=("", 0, 5),
+            size=(440, 220),
         )
         at = TEMPERATURES.index(temperature.value)
         stopped = job.state in ("stopped", "done")
@@ -164,6 +155,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    tau = kit.slider(0.1, 3, 0.1, value=1.0, label=r"temperature $\vartheta$ for the six letters")
     kit.column(
         kit.section("Temperature"),
         kit.prose(r"""
@@ -175,12 +167,6 @@ def _():
         kit.formula(r"p_k \;\propto\; \exp\Big(\frac{y_k}{\vartheta}\Big)"),
         kit.source(sample),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    tau = kit.slider(0.1, 3, 0.1, value=1.0, label=r"temperature $\vartheta$ for the six letters")
     return (tau,)
 
 
@@ -189,14 +175,12 @@ def _(tau):
     _letters = ("e", "a", "o", "i", "u", "y")
     _y = torch.tensor([2.0, 1.5, 1.0, 0.5, -0.5, -1.5], dtype=torch.float64)
     _p = softmax(_y / tau.value)
-    _scene = chart(
+    _scene = kit.chart(
         bars=[Series("", list(range(1, 7)), _p.tolist(), "line1", "bar", size=0.7)],
         notes=[Note(i, p, letter) for i, (p, letter) in enumerate(zip(_p.tolist(), _letters, strict=True), 1)],
-        x_label="six letters that could come next",
-        x_range=(0.4, 6.6),
-        y_range=(0, 1.1),
-        width=420,
-        height=220,
+        x=("six letters that could come next", 0.4, 6.6),
+        y=("", 0, 1.1),
+        size=(420, 220),
     )
     _entropy = -(_p * _p.log()).sum().item()
     kit.panel(
@@ -218,6 +202,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    pieces = kit.slider(1, 4, value=2, label="pieces side by side")
+    window = kit.slider(2, 12, value=5, label="letters of a window")
     kit.column(
         kit.section("Reading a long text in pieces", ids=("N5.17",)),
         kit.prose(r"""
@@ -228,13 +214,6 @@ def _():
         """),
         kit.source(stream_windows),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    pieces = kit.slider(1, 4, value=2, label="pieces side by side")
-    window = kit.slider(2, 12, value=5, label="letters of a window")
     return pieces, window
 
 

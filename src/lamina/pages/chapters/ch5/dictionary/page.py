@@ -9,7 +9,7 @@ with app.setup:
 
     from lamina._errors import LaminaError
     from lamina.data.text.vocabulary import SPECIAL, Vocabulary, Wording
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.functional.encoding import embedding, one_hot
     from lamina.functional.losses import negative_log_likelihood
     from lamina.pages import kit
@@ -23,6 +23,11 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    text = mo.ui.text_area(TEXT, label="a text to make the dictionary of", rows=5, full_width=True)
+    level = mo.ui.dropdown(LEVELS, value="words", label="tokens are")
+    fold = mo.ui.switch(value=True, label="small letters only")
+    marks = mo.ui.dropdown(MARKS, value="tokens", label="punctuation")
+    least = kit.slider(1, 5, value=1, label="a word must occur at least")
     kit.column(
         kit.section("A dictionary", ids=("N5.43", "N5.47")),
         kit.prose(r"""
@@ -36,16 +41,6 @@ def _():
         kit.formula(r"\text{word} \;\longleftrightarrow\; k \in \{1, \dots, n\}, \qquad \text{sorted alphabetically}"),
         kit.source(Wording, Vocabulary),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    text = mo.ui.text_area(TEXT, label="a text to make the dictionary of", rows=5, full_width=True)
-    level = mo.ui.dropdown(LEVELS, value="words", label="tokens are")
-    fold = mo.ui.switch(value=True, label="small letters only")
-    marks = mo.ui.dropdown(MARKS, value="tokens", label="punctuation")
-    least = kit.slider(1, 5, value=1, label="a word must occur at least")
     return fold, least, level, marks, text
 
 
@@ -96,6 +91,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    sentence = mo.ui.text("The sun is shining on the dog", label="a sentence to encode", full_width=True)
+    with_end = mo.ui.switch(value=True, label="with the end of the sentence")
     kit.column(
         kit.section("One-hot", ids=("N5.44",)),
         kit.prose(r"""
@@ -111,13 +108,6 @@ def _():
         ),
         kit.source(one_hot, embedding),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    sentence = mo.ui.text("The sun is shining on the dog", label="a sentence to encode", full_width=True)
-    with_end = mo.ui.switch(value=True, label="with the end of the sentence")
     return sentence, with_end
 
 
@@ -226,16 +216,14 @@ def _(certainty):
     _right = torch.tensor(6)
     _loss = negative_log_likelihood(_p.log()[None], _right[None]).item()
     _whole = -(one_hot(_right, _n, torch.float64) * _p.log()).sum().item()
-    _scene = chart(
+    _scene = kit.chart(
         bars=[
             Series("answer $p$", list(range(1, _n + 1)), _p.tolist(), "line1", "bar", size=0.7),
             Series("right word $e_7$", [7], [1.0], "line3", "area", size=0.9),
         ],
-        x_label="word $k$",
-        x_range=(0.4, 10.6),
-        y_range=(0, 1.05),
-        width=420,
-        height=220,
+        x=("word $k$", 0.4, 10.6),
+        y=("", 0, 1.05),
+        size=(420, 220),
     )
     kit.panel(
         [certainty],

@@ -11,7 +11,7 @@ with app.setup:
 
     from lamina.data.text.words import split_words
     from lamina.drawing.cells import CELLS as WIRINGS
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.wiring import evaluate
     from lamina.functional.dense import affine
     from lamina.functional.recurrent import gru_step, lstm_step, rnn_step
@@ -36,6 +36,10 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    gru_h = kit.slider(-1, 1, 0.05, value=0.5, label="old state $h^{<t-1>}$")
+    gru_u = kit.slider(-2, 2, 0.1, value=-1.0, label="input $u^{<t>}$")
+    reset_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="reset gate")
+    update_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="update gate")
     kit.column(
         kit.section("The gated recurrent unit", ids=("N5.32", "N5.33", "N5.34", "N5.36")),
         kit.prose(r"""
@@ -55,15 +59,6 @@ def _():
         ),
         kit.source(gru_step),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    gru_h = kit.slider(-1, 1, 0.05, value=0.5, label="old state $h^{<t-1>}$")
-    gru_u = kit.slider(-2, 2, 0.1, value=-1.0, label="input $u^{<t>}$")
-    reset_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="reset gate")
-    update_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="update gate")
     return gru_h, gru_u, reset_door, update_door
 
 
@@ -110,6 +105,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    kind = mo.ui.dropdown({"GRU": "gru", "LSTM": "lstm"}, value="GRU", label="network")
+    noun = mo.ui.dropdown(["cat", "cats"], value="cats", label="The")
+    between = mo.ui.text_area(KNOWN, label="words between", rows=3, full_width=True)
     kit.column(
         kit.section("Gates on a sentence"),
         kit.prose(r"""
@@ -119,14 +117,6 @@ def _():
         """),
         kit.source(gates),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kind = mo.ui.dropdown({"GRU": "gru", "LSTM": "lstm"}, value="GRU", label="network")
-    noun = mo.ui.dropdown(["cat", "cats"], value="cats", label="The")
-    between = mo.ui.text_area(KNOWN, label="words between", rows=3, full_width=True)
     return between, kind, noun
 
 
@@ -159,17 +149,15 @@ def _(between, gate, kind, noun):
             said = torch.stack([network(tokens[:, : n + 1])[0].softmax(-1)[1] for n in range(len(words))]).tolist()
         grid = cell_grid(values, words, title=f"{gate.value} gate of each unit: light is closed, dark is open")
         t = list(range(1, len(words) + 1))
-        lines = chart(
+        lines = kit.chart(
             lines=[
                 Series("state kept", t, kept, "line1", size=2.2),
                 Series(f"mean of the {gate.value} gate", t, mean, "line4", "dashed"),
                 Series('says "were"', t, said, "line5", size=2.2),
             ],
-            x_label="word number",
-            x_range=(0.5, len(words) + 0.5),
-            y_range=(-0.02, 1.02),
-            width=440,
-            height=230,
+            x=("word number", 0.5, len(words) + 0.5),
+            y=("", -0.02, 1.02),
+            size=(440, 230),
         )
         verb = record.preprocess.spec.classes[int(said[-1] > 0.5)]
         return [
@@ -199,6 +187,13 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    lstm_c = kit.slider(-2, 2, 0.05, value=0.9, label="old cell state $c^{<t-1>}$")
+    lstm_h = kit.slider(-1, 1, 0.05, value=0.3, label="old state $h^{<t-1>}$")
+    lstm_u = kit.slider(-2, 2, 0.1, value=1.0, label="input $u^{<t>}$")
+    forget_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="forget gate")
+    input_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="input gate")
+    output_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="output gate")
+    belt_steps = kit.slider(1, 50, value=50, label="then so many steps")
     kit.column(
         kit.section("Long short-term memory", ids=("N5.37", "N5.38", "N5.40")),
         kit.prose(r"""
@@ -220,18 +215,6 @@ def _():
         ),
         kit.source(lstm_step),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    lstm_c = kit.slider(-2, 2, 0.05, value=0.9, label="old cell state $c^{<t-1>}$")
-    lstm_h = kit.slider(-1, 1, 0.05, value=0.3, label="old state $h^{<t-1>}$")
-    lstm_u = kit.slider(-2, 2, 0.1, value=1.0, label="input $u^{<t>}$")
-    forget_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="forget gate")
-    input_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="input gate")
-    output_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="output gate")
-    belt_steps = kit.slider(1, 50, value=50, label="then so many steps")
     return belt_steps, forget_door, input_door, lstm_c, lstm_h, lstm_u, output_door
 
 
@@ -250,13 +233,11 @@ def _(belt_steps, forget_door, input_door, lstm_c, lstm_h, lstm_u, output_door):
     for _ in range(belt_steps.value):
         _state = lstm_step(_u, _state, _weight, _bias)
         _belt.append(_state[1].item())
-    _scene = chart(
+    _scene = kit.chart(
         lines=[Series("cell state $c$", list(range(belt_steps.value + 1)), _belt, "hidden", size=2.4)],
-        x_label="step",
-        x_range=(0, 50),
-        y_range=(-3, 3),
-        width=440,
-        height=200,
+        x=("step", 0, 50),
+        y=("", -3, 3),
+        size=(440, 200),
     )
     kit.panel(
         [lstm_c, lstm_h, lstm_u, forget_door, input_door, output_door, belt_steps],
@@ -284,6 +265,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    count_h = kit.slider(1, 256, value=128, label="states $n_h$")
+    count_u = kit.slider(1, 256, value=64, label="inputs $n_u$")
     kit.column(
         kit.section("What gates cost", ids=("N5.35", "N5.39")),
         kit.prose(r"""
@@ -292,13 +275,6 @@ def _():
         """),
         kit.formula(r"k \, \big(n_h (n_h + n_u) + n_h\big), \qquad k = 1 \text{ (plain)}, \; 3 \text{ (GRU)}, \; 4 \text{ (LSTM)}"),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    count_h = kit.slider(1, 256, value=128, label="states $n_h$")
-    count_u = kit.slider(1, 256, value=64, label="inputs $n_u$")
     return count_h, count_u
 
 
@@ -323,6 +299,8 @@ def _(count_h, count_u):
 
 @app.cell(hide_code=True)
 def _():
+    reset_h = kit.slider(1, 16, value=4, label="states $n_h$ of both cells")
+    reset_seed = kit.slider(0, 9, value=0, label="other random weights")
     kit.column(
         kit.section("Reset before or after", level=3),
         kit.prose(r"""
@@ -332,13 +310,6 @@ def _():
         """),
         kit.formula(r"\tanh\big(W_h (\Gamma_r \odot h) + W_u u + b\big) \quad \text{or} \quad \tanh\big(\Gamma_r \odot (W_h h) + W_u u + b\big)"),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    reset_h = kit.slider(1, 16, value=4, label="states $n_h$ of both cells")
-    reset_seed = kit.slider(0, 9, value=0, label="other random weights")
     return reset_h, reset_seed
 
 
@@ -357,16 +328,14 @@ def _(reset_h, reset_seed):
         _states[_where] = torch.stack(_seen)
         _curves[_where] = _states[_where][:, 0].tolist()
     _apart = (_states["before"] - _states["after"]).abs().max().item()
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             Series("reset before", list(range(1, 21)), _curves["before"], "line1", size=2.4),
             Series("reset after", list(range(1, 21)), _curves["after"], "line5", "dashed", size=2.4),
         ],
-        x_label="time $t$",
-        y_label="first component",
-        y_range=(-1, 1),
-        width=440,
-        height=220,
+        x="time $t$",
+        y=("first component", -1, 1),
+        size=(440, 220),
     )
     kit.panel(
         [reset_h, reset_seed],
@@ -392,6 +361,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    skip_bias = kit.slider(-2, 10, 0.5, value=2, label="forget bias $b_f$")
+    skip_steps = kit.slider(1, 50, value=30, label="steps $T$")
+    skip_open = mo.ui.switch(label="open the gates fully")
     kit.column(
         kit.section("An LSTM is almost a ResNet", ids=("N5.41",)),
         kit.prose(r"""
@@ -403,14 +375,6 @@ def _():
             r"c^{<t>} = c^{<t-1>} + \tilde c^{<t>} \;\Rightarrow\; c^{<T>} = c^{<0>} + \sum_{t=1}^{T} \tilde c^{<t>}, \qquad \frac{\partial c^{<T>}}{\partial c^{<0>}}\bigg|_{\text{belt}} = \prod_{t=1}^{T} \Gamma_f^{<t>}"
         ),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    skip_bias = kit.slider(-2, 10, 0.5, value=2, label="forget bias $b_f$")
-    skip_steps = kit.slider(1, 50, value=30, label="steps $T$")
-    skip_open = mo.ui.switch(label="open the gates fully")
     return skip_bias, skip_open, skip_steps
 
 
@@ -434,14 +398,12 @@ def _(skip_bias, skip_open, skip_steps):
     _bias = (1000.0, 1000.0, 1000.0) if skip_open.value else (skip_bias.value, 0.0, 0.0)
     _slopes, _belt = _along(_bias, skip_steps.value)
     _t = list(range(skip_steps.value + 1))
-    _scene = chart(
+    _scene = kit.chart(
         lines=[Series("derivative along the belt", _t, _slopes, "line2", size=2.4)],
-        x_label="step $t$",
+        x=("step $t$", 0, 50),
         log_y=True,
-        x_range=(0, 50),
-        y_range=(1e-12, 10),
-        width=440,
-        height=230,
+        y=("", 1e-12, 10),
+        size=(440, 230),
     )
     kit.panel(
         [skip_open, *([] if skip_open.value else [skip_bias]), skip_steps],

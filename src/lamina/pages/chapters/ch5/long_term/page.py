@@ -8,7 +8,7 @@ with app.setup:
     import torch
 
     from lamina.data.sequences import agreement
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.unrolled import shaded
     from lamina.experiments.sensitivity_time import plain_cell, sensitivities
     from lamina.functional.clipping import clip, clip_by_global_norm, clip_by_tensor_norm, clip_by_value, global_norm
@@ -30,6 +30,8 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    gap = kit.slider(1, 60, value=8, label="words between, the gap")
+    which = kit.slider(0, 20, value=0, label="another sentence")
     kit.column(
         kit.section("The cat, which ..., was", ids=("N5.24", "N5.25")),
         kit.prose(r"""
@@ -42,13 +44,6 @@ def _():
         ),
         kit.source(agreement),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    gap = kit.slider(1, 60, value=8, label="words between, the gap")
-    which = kit.slider(0, 20, value=0, label="another sentence")
     return gap, which
 
 
@@ -72,12 +67,8 @@ def _():
 @app.cell(hide_code=True)
 def _():
     learn_cell = mo.ui.dropdown(CELLS, value="plain", label="cell")
-    learn_gap = mo.ui.slider(
-        steps=[2, 5, 10, 20, 40, 60], value=10, label="gap", show_value=True, full_width=True, debounce=True
-    )
-    learn_bias = mo.ui.slider(
-        steps=[0, 1, 2, 3, 4], value=0, label="memory bias", show_value=True, full_width=True, debounce=True
-    )
+    learn_gap = kit.steps([2, 5, 10, 20, 40, 60], value=10, label="gap", debounce=True)
+    learn_bias = kit.steps([0, 1, 2, 3, 4], value=0, label="memory bias", debounce=True)
     learning = mo.ui.switch(label="Learning")
     learner = kit.train(cats)
     return learn_bias, learn_cell, learn_gap, learner, learning
@@ -88,17 +79,15 @@ def _(learn_bias, learn_cell, learn_gap, learner, learning):
     def _draw(job):
         steps = [row["step"] for row in job.rows]
         right = [row["accuracy"] for row in job.rows]
-        scene = chart(
+        scene = kit.chart(
             lines=[
                 Series("guessing", [0, 600], [0.5, 0.5], "muted", "dashed"),
                 Series("right answers", steps, right, "line3", size=2.4),
                 Series("loss", steps, [row["loss"] for row in job.rows], "line5"),
             ],
-            x_label="update",
-            x_range=(0, 600),
-            y_range=(0, 1.05),
-            width=440,
-            height=250,
+            x=("update", 0, 600),
+            y=("", 0, 1.05),
+            size=(440, 250),
         )
         last = job.rows[-1] if job.rows else {"step": 0, "accuracy": "–", "loss": "–"}
         words = "Share of right answers over the updates"
@@ -143,6 +132,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    radius = kit.slider(0.1, 3.0, 0.1, value=0.5, label="spectral radius")
+    horizon = kit.slider(7, 40, value=30, label="steps $T$")
+    weights_seed = kit.slider(0, 9, value=0, label="other random weights")
     kit.column(
         kit.section("How far back a state feels", ids=("N5.26", "N5.29")),
         kit.prose(r"""
@@ -156,14 +148,6 @@ def _():
         ),
         kit.source(sensitivity, plain_cell),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    radius = kit.slider(0.1, 3.0, 0.1, value=0.5, label="spectral radius")
-    horizon = kit.slider(7, 40, value=30, label="steps $T$")
-    weights_seed = kit.slider(0, 9, value=0, label="other random weights")
     return horizon, radius, weights_seed
 
 
@@ -172,16 +156,13 @@ def _(horizon, radius, weights_seed):
     _g = torch.Generator().manual_seed(weights_seed.value)
     _norms = sensitivities(*plain_cell(radius.value, _g), horizon.value, _g)
     _t = list(range(1, horizon.value + 1))
-    _scene = chart(
+    _scene = kit.chart(
         lines=[Series("", _t, _norms, "accent", size=2.4)],
         points=[Series("", _t, _norms, "accent")],
-        x_label="time $t$",
-        y_label="felt of the first input",
+        x=("time $t$", 0.5, 40.5),
+        y=("felt of the first input", 1e-12, 1e4),
         log_y=True,
-        x_range=(0.5, 40.5),
-        y_range=(1e-12, 1e4),
-        width=440,
-        height=250,
+        size=(440, 250),
     )
     _factor = (_norms[-1] / _norms[0]) ** (1 / (horizon.value - 1))
     kit.panel(
@@ -213,6 +194,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    g_first = kit.slider(-6, 6, 0.1, value=3.0, label="gradient of $W_1$")
+    g_second = kit.slider(-6, 6, 0.1, value=4.0, label="gradient of $W_2$")
+    g_bias = kit.slider(-6, 6, 0.1, value=0.3, label="gradient of $b$")
+    bound = kit.slider(0.1, 6, 0.1, value=1.0, label="bound $C$")
     kit.column(
         kit.section("Clipping the gradient", ids=("N5.27", "N5.28")),
         kit.prose(r"""
@@ -224,15 +209,6 @@ def _():
         kit.formula(r"g \;\leftarrow\; C \, \frac{g}{\lVert g \rVert} \qquad \text{if} \; \lVert g \rVert \ge C"),
         kit.source(clip_by_global_norm, clip_by_tensor_norm, clip_by_value),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    g_first = kit.slider(-6, 6, 0.1, value=3.0, label="gradient of $W_1$")
-    g_second = kit.slider(-6, 6, 0.1, value=4.0, label="gradient of $W_2$")
-    g_bias = kit.slider(-6, 6, 0.1, value=0.3, label="gradient of $b$")
-    bound = kit.slider(0.1, 6, 0.1, value=1.0, label="bound $C$")
     return bound, g_bias, g_first, g_second
 
 
@@ -251,7 +227,7 @@ def _(bound, g_bias, g_first, g_second):
         _rows.append((_words, *_now.tolist(), global_norm(_clipped).item(), _cosine))
         _points.append(_now)
     _colors = ("line3", "line4", "line5")
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             Series("before", [0, g_first.value], [0, g_second.value], "muted", "dashed"),
             *(
@@ -259,12 +235,9 @@ def _(bound, g_bias, g_first, g_second):
                 for i, (words, p, color) in enumerate(zip(READINGS.values(), _points, _colors, strict=True))
             ),
         ],
-        x_label="$W_1$",
-        y_label="$W_2$",
-        x_range=(-6, 6),
-        y_range=(-6, 6),
-        width=330,
-        height=300,
+        x=("$W_1$", -6, 6),
+        y=("$W_2$", -6, 6),
+        size=(330, 300),
     )
     kit.panel(
         [g_first, g_second, g_bias, bound],
@@ -298,6 +271,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    gate_bias = kit.slider(0, 8, 0.5, value=6, label="memory bias $m$")
+    gate_seed = kit.slider(0, 9, value=0, label="other random weights")
     kit.column(
         kit.section("Gates against forgetting", ids=("N5.30", "N5.31")),
         kit.prose(r"""
@@ -312,13 +287,6 @@ def _():
         kit.formula(r"\Gamma = \sigma\big(W \, [h^{<t-1>}; u^{<t>}] + b\big) \in (0, 1)^{n_h}"),
         kit.source(memory_bias),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    gate_bias = kit.slider(0, 8, 0.5, value=6, label="memory bias $m$")
-    gate_seed = kit.slider(0, 9, value=0, label="other random weights")
     return gate_bias, gate_seed
 
 
@@ -332,18 +300,15 @@ def _(gate_bias, gate_seed):
         _cell = _made(4, 16, memory_bias=gate_bias.value, scale=0.6, seed=gate_seed.value).double()
         _curves[_name] = sensitivity(_cell, _u).to(1)
     _t = list(range(1, 31))
-    _scene = chart(
+    _scene = kit.chart(
         lines=[
             Series(name, _t, values, color, size=2.2)
             for (name, values), color in zip(_curves.items(), ("muted", "line1", "line2"), strict=True)
         ],
-        x_label="time $t$",
-        y_label="felt of the first input",
+        x=("time $t$", 0.5, 30.5),
+        y=("felt of the first input", 1e-12, 10),
         log_y=True,
-        x_range=(0.5, 30.5),
-        y_range=(1e-12, 10),
-        width=440,
-        height=260,
+        size=(440, 260),
     )
     kit.panel(
         [gate_bias, gate_seed],

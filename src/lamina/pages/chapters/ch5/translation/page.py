@@ -11,7 +11,7 @@ with app.setup:
     from lamina._errors import LaminaError
     from lamina.architectures.decoding import beam_search, greedy
     from lamina.architectures.seq2seq import EncoderDecoder
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.unrolled import sequence_shape
     from lamina.experiments.translation_toy import PAIRS, VARIANTS
     from lamina.pages import kit
@@ -39,6 +39,8 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    example = mo.ui.dropdown(EXAMPLES, value=next(iter(EXAMPLES)), label="example")
+    beams = kit.slider(1, 8, value=1, label="beams")
     kit.column(
         kit.section("Type English, read German", ids=("N5.03", "N5.49")),
         kit.prose(r"""
@@ -52,13 +54,6 @@ def _():
         ),
         kit.source(EncoderDecoder, greedy, beam_search),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    example = mo.ui.dropdown(EXAMPLES, value=next(iter(EXAMPLES)), label="example")
-    beams = kit.slider(1, 8, value=1, label="beams")
     return beams, example
 
 
@@ -161,6 +156,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    variant = mo.ui.dropdown(list(VARIANTS), value="gru", label="network")
+    start = kit.slider(0, 9, value=0, label="starting point", debounce=True)
+    learning = mo.ui.switch(label="Learning")
+    learner = kit.train(by_heart)
     kit.column(
         kit.section("Twelve sentences by heart"),
         kit.prose(r"""
@@ -171,15 +170,6 @@ def _():
         """),
         kit.source(by_heart),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    variant = mo.ui.dropdown(list(VARIANTS), value="gru", label="network")
-    start = kit.slider(0, 9, value=0, label="starting point", debounce=True)
-    learning = mo.ui.switch(label="Learning")
-    learner = kit.train(by_heart)
     return learner, learning, start, variant
 
 
@@ -187,19 +177,19 @@ def _():
 def _(learner, learning, start, variant):
     def _draw(job):
         last = job.rows[-1] if job.rows else {"step": 0, "loss": "–", "right": 0, "said": [""] * len(PAIRS)}
-        scene = chart(
+        scene = kit.chart(
             lines=[
                 Series("all", [0, 300], [12, 12], "muted", "dashed"),
-                Series("right, of 12", [r["step"] for r in job.rows], [r["right"] for r in job.rows], "line3", size=2.4),
+                Series(
+                    "right, of 12", [r["step"] for r in job.rows], [r["right"] for r in job.rows], "line3", size=2.4
+                ),
                 Series("loss", [r["step"] for r in job.rows], [r["loss"] for r in job.rows], "line5", axis="right"),
             ],
-            x_label="update",
-            x_range=(0, 300),
-            y_range=(0, 12.5),
+            x=("update", 0, 300),
+            y=("", 0, 12.5),
             right_range=(0, 4),
-            width=440,
-            height=220,
-        )  # fmt: skip
+            size=(440, 220),
+        )
         rows = [(english, said) for (english, _), said in zip(PAIRS, last["said"], strict=True)]
         return kit.panel(
             [variant, start, learning, kit.note(job.words, "bad" if job.state == "failed" else "plain")],

@@ -19,7 +19,7 @@ with app.setup:
     from lamina.backprop.through_time import backpropagate_through_time
     from lamina.data.text.vocabulary import Vocabulary
     from lamina.drawing.cells import rnn_cell
-    from lamina.drawing.charts import Series, chart
+    from lamina.drawing.charts import Series
     from lamina.drawing.unrolled import bidirectional, deep, fnn_and_rnn, four_shapes, sequence_shape
     from lamina.functional.losses import squared_error, sum_over_time
     from lamina.functional.recurrent import output_step, rnn_step, unroll
@@ -57,6 +57,8 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    first = mo.ui.text("the dog bites the man", label="one sentence", full_width=True)
+    second = mo.ui.text("the man bites the dog", label="another sentence", full_width=True)
     kit.column(
         kit.section("Order counts", ids=("N5.01", "N5.03")),
         kit.prose(r"""
@@ -70,13 +72,6 @@ def _():
         """),
         kit.formula(r"(u^{<1>}, \dots, u^{<T_{in}>}) \;\longmapsto\; (y^{<1>}, \dots, y^{<T_{out}>})"),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    first = mo.ui.text("the dog bites the man", label="one sentence", full_width=True)
-    second = mo.ui.text("the man bites the dog", label="another sentence", full_width=True)
     return first, second
 
 
@@ -100,9 +95,7 @@ def _(first, second):
             Series("one", [i - 0.2 for i in range(1, 9)], states[0].tolist(), "line1", "bar", size=0.36),
             Series("another", [i + 0.2 for i in range(1, 9)], states[1].tolist(), "line5", "bar", size=0.36),
         ]
-        scene = chart(
-            bars=bars, x_label="component of the last state", y_range=(-1, 1), x_range=(0.4, 8.6), width=330, height=220
-        )
+        scene = kit.chart(bars=bars, x=("component of the last state", 0.4, 8.6), y=("", -1, 1), size=(330, 220))
         label = f"The last states of a recurrent network after both sentences; their distance is {apart:.3f}"
         return [
             kit.row(kit.table(("word", "one", "another"), table, caption="Counts of words"), kit.svg(scene, label)),
@@ -132,6 +125,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    unrolled_steps = kit.slider(1, 6, value=3, label="steps $T$")
     kit.column(
         kit.section("A network with a memory", ids=("N5.02", "N5.04", "N5.05", "N5.06", "N5.07", "N5.08", "N5.15")),
         kit.prose(r"""
@@ -147,12 +141,6 @@ def _():
         ),
         kit.source(rnn_step, output_step),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    unrolled_steps = kit.slider(1, 6, value=3, label="steps $T$")
     return (unrolled_steps,)
 
 
@@ -199,25 +187,24 @@ def _(cell_b, pattern, probabilities, w_h, w_out, w_u):
     _rows = torch.tensor([[w_out.value], [-w_out.value]], dtype=torch.float64)
     _y = output_step(_h[0], _rows, softmax=probabilities.value)
     _t = list(range(1, 13))
-    _state = chart(
+    _state = kit.chart(
         lines=[Series("state $h$", _t, _h[0, :, 0].tolist(), "hidden", size=2.4)],
         bars=[Series("input $u$", _t, _u.tolist(), "input!45", "bar", size=0.5)],
         points=[Series("", _t, _h[0, :, 0].tolist(), "hidden")],
-        x_label="time $t$",
-        x_range=(0.4, 12.6),
-        y_range=(-1.1, 1.1),
-        width=360,
-        height=220,
+        x=("time $t$", 0.4, 12.6),
+        y=("", -1.1, 1.1),
+        size=(360, 220),
     )
     _names = ("softmax, first", "softmax, second") if probabilities.value else ("$y_1$", "$y_2$")
-    _out = chart(
-        lines=[Series(_names[0], _t, _y[:, 0].tolist(), "output"), Series(_names[1], _t, _y[:, 1].tolist(), "line5", "dashed")],
-        x_label="time $t$",
-        x_range=(0.4, 12.6),
-        y_range=(-0.05, 1.05) if probabilities.value else (-3.1, 3.1),
-        width=360,
-        height=220,
-    )  # fmt: skip
+    _out = kit.chart(
+        lines=[
+            Series(_names[0], _t, _y[:, 0].tolist(), "output"),
+            Series(_names[1], _t, _y[:, 1].tolist(), "line5", "dashed"),
+        ],
+        x=("time $t$", 0.4, 12.6),
+        y=("", *((-0.05, 1.05) if probabilities.value else (-3.1, 3.1))),
+        size=(360, 220),
+    )
     kit.panel(
         [w_h, w_u, cell_b, w_out, pattern, probabilities],
         kit.row(
@@ -242,6 +229,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    shape = mo.ui.dropdown(list(SHAPES), value=SHAPES[2], label="shape")
+    t_in = kit.slider(1, 8, value=5, label="inputs $T_{in}$")
+    t_out = kit.slider(1, 8, value=4, label="outputs $T_{out}$")
     kit.column(
         kit.section("Four shapes", ids=("N5.09", "N5.10", "N5.11", "N5.12", "N5.13")),
         kit.prose(r"""
@@ -257,14 +247,6 @@ def _():
         kit.svg(four_shapes(), "The four shapes: inputs, cells and outputs are 1, 3, 3; 3, 3, 1; 3, 5, 2; and 3, 3, 3", width=900),
         kit.source(OneToMany, ManyToOne, ManyToMany),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    shape = mo.ui.dropdown(list(SHAPES), value=SHAPES[2], label="shape")
-    t_in = kit.slider(1, 8, value=5, label="inputs $T_{in}$")
-    t_out = kit.slider(1, 8, value=4, label="outputs $T_{out}$")
     return shape, t_in, t_out
 
 
@@ -307,6 +289,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    back_steps = kit.slider(2, 30, value=12, label="steps $T$")
+    back_size = kit.slider(0.2, 2, 0.1, value=0.8, label="size of the weights")
+    back_where = mo.ui.dropdown(["at every step", "at the last step only"], value="at the last step only", label="loss")
     kit.column(
         kit.section("Loss over time, and the way back", ids=("N5.16", "N5.17")),
         kit.prose(r"""
@@ -322,14 +307,6 @@ def _():
         ),
         kit.source(backpropagate_through_time, sum_over_time),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    back_steps = kit.slider(2, 30, value=12, label="steps $T$")
-    back_size = kit.slider(0.2, 2, 0.1, value=0.8, label="size of the weights")
-    back_where = mo.ui.dropdown(["at every step", "at the last step only"], value="at the last step only", label="loss")
     return back_size, back_steps, back_where
 
 
@@ -352,13 +329,12 @@ def _(back_size, back_steps, back_where):
     (_auto,) = torch.autograd.grad(_loss, _leaf)
     _difference = (_auto - _found.weight).abs().max().item()
     _sizes = _found.states.norm(dim=(0, 2)).tolist()
-    _scene = chart(
+    _scene = kit.chart(
         lines=[Series(r"norm of $\bar{h}$", list(range(1, back_steps.value + 1)), _sizes, "line4", size=2.4)],
         points=[Series("", list(range(1, back_steps.value + 1)), _sizes, "line4")],
-        x_label="time $t$",
+        x="time $t$",
         log_y=True,
-        width=430,
-        height=240,
+        size=(430, 240),
     )
     kit.panel(
         [back_steps, back_size, back_where],
@@ -386,6 +362,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    both = mo.ui.switch(value=True, label="both directions")
+    seen_at = kit.slider(1, 21, value=11, label="output at time $t$")
+    seen_scale = kit.slider(0.3, 1.5, 0.1, value=0.6, label="size of the weights")
     kit.column(
         kit.section("Both directions", ids=("N5.18", "N5.19", "N5.20", "N5.21", "N5.23")),
         kit.prose(r"""
@@ -399,14 +378,6 @@ def _():
                 caption="The first picture of the lost figure, with inputs called $x$ as there."),
         kit.source(Recurrent),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    both = mo.ui.switch(value=True, label="both directions")
-    seen_at = kit.slider(1, 21, value=11, label="output at time $t$")
-    seen_scale = kit.slider(0.3, 1.5, 0.1, value=0.6, label="size of the weights")
     return both, seen_at, seen_scale
 
 
@@ -416,14 +387,11 @@ def _(both, seen_at, seen_scale):
     _u = torch.randn(8, 21, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     _felt = sensitivity(_net, _u, times=[seen_at.value]).relative(seen_at.value)
     _later = sum(value > 0 for value in _felt[seen_at.value :])
-    _scene = chart(
+    _scene = kit.chart(
         bars=[Series("", list(range(1, 22)), _felt, "line1", "bar", size=0.7)],
-        x_label="input at time $s$",
-        y_label="relative sensitivity",
-        x_range=(0.3, 21.7),
-        y_range=(0, 1.05),
-        width=440,
-        height=240,
+        x=("input at time $s$", 0.3, 21.7),
+        y=("relative sensitivity", 0, 1.05),
+        size=(440, 240),
     )
     kit.panel(
         [both, seen_at, seen_scale],
@@ -454,6 +422,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    deep_layers = kit.slider(1, 5, value=3, label="layers $L$")
+    deep_inputs = kit.slider(1, 64, value=3, label="inputs $n_u$")
+    deep_hidden = kit.slider(1, 64, value=4, label="states $n_h$")
     kit.column(
         kit.section("Several layers", ids=("N5.22",)),
         kit.prose(r"""
@@ -463,14 +434,6 @@ def _():
         """),
         kit.formula(r"h_l^{<t>} = \tanh\big(W_l \, [h_l^{<t-1>}; h_{l-1}^{<t>}] + b_l\big), \qquad h_0^{<t>} = u^{<t>}"),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    deep_layers = kit.slider(1, 5, value=3, label="layers $L$")
-    deep_inputs = kit.slider(1, 64, value=3, label="inputs $n_u$")
-    deep_hidden = kit.slider(1, 64, value=4, label="states $n_h$")
     return deep_hidden, deep_inputs, deep_layers
 
 

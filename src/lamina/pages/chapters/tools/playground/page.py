@@ -91,9 +91,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    source = mo.ui.dropdown([MINE, *HERE], value="digits", label="data", full_width=True)
+    source = kit.dropdown([MINE, *HERE], value="digits", label="data")
     upload = mo.ui.file(filetypes=list(ENDINGS), kind="area", label="your file", max_size=20_000_000)
-    kind = mo.ui.dropdown(KINDS, value="decide by looking at it", label="read it as", full_width=True)
+    kind = kit.dropdown(KINDS, value="decide by looking at it", label="read it as")
     network = mo.ui.dropdown(
         NETWORKS, value="fnn: feedforward network, eq. (2)", label="network", searchable=False, full_width=True
     )
@@ -121,7 +121,7 @@ def _(source, upload):
             names = columns(stored)
         except LaminaError as error:
             stored, complaint = None, str(error)
-    target = mo.ui.dropdown([settings.USUAL, *names], value=settings.USUAL, label="target column", full_width=True)
+    target = kit.dropdown([settings.USUAL, *names], value=settings.USUAL, label="target column")
     return complaint, names, stored, target
 
 
@@ -210,6 +210,15 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    text = mo.ui.text(placeholder="any text", label="text", full_width=True)
+    file = mo.ui.file(
+        filetypes=list(NEW),
+        kind="button",
+        label="new rows or a picture",
+        max_size=20_000_000,
+    )
+    asks = kit.button("Ask")
+    asking = kit.train(ask, keep="last")
     kit.column(
         kit.section("Ask your network", ids=()),
         kit.prose(r"""
@@ -219,20 +228,6 @@ def _():
         """),
         kit.source(Run.predict),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    text = mo.ui.text(placeholder="any text", label="text", full_width=True)
-    file = mo.ui.file(
-        filetypes=list(NEW),
-        kind="button",
-        label="new rows or a picture",
-        max_size=20_000_000,
-    )
-    asks = mo.ui.button(label="Ask", value=0, on_click=lambda count: count + 1)
-    asking = kit.train(ask, keep="last")
     return asking, asks, file, text
 
 

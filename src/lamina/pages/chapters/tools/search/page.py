@@ -41,6 +41,13 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    across = kit.dropdown(NAMES, value="learning rate", label="across")
+    up = kit.dropdown(NAMES, value="penalty (L2)", label="up")
+    hidden = kit.steps([2, 4, 8, 16, 32, 64], value=16, label="hidden units")
+    epochs = kit.steps([5, 10, 20, 40, 80], value=20, label="epochs")
+    seed = kit.slider(0, 9, value=0, label="seed")
+    go = mo.ui.switch(label="Search")
+    searching = kit.train(population, keep="last")
     kit.column(
         kit.section("Sixty-four networks, one picture", ids=("N1.66", "N1.67", "N2.24")),
         kit.prose(r"""
@@ -65,18 +72,6 @@ def _():
         """),
         kit.source(split, train_population),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    across = mo.ui.dropdown(NAMES, value="learning rate", label="across", full_width=True)
-    up = mo.ui.dropdown(NAMES, value="penalty (L2)", label="up", full_width=True)
-    hidden = mo.ui.slider(steps=[2, 4, 8, 16, 32, 64], value=16, label="hidden units", show_value=True, full_width=True)
-    epochs = mo.ui.slider(steps=[5, 10, 20, 40, 80], value=20, label="epochs", show_value=True, full_width=True)
-    seed = kit.slider(0, 9, value=0, label="seed")
-    go = mo.ui.switch(label="Search")
-    searching = kit.train(population, keep="last")
     return across, epochs, go, hidden, searching, seed, up
 
 
@@ -180,6 +175,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    many = kit.slider(1, 8, value=5, label="hyperparameters $k$")
+    each = kit.slider(2, 6, value=4, label="values of each, $n$")
+    minutes = kit.slider(1, 60, value=10, label="minutes for one training")
     kit.column(
         kit.section("One at a time", ids=("N1.70",)),
         kit.prose(r"""
@@ -194,14 +192,6 @@ def _():
         ),
         kit.source(Grid, OneAtATime),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    many = kit.slider(1, 8, value=5, label="hyperparameters $k$")
-    each = kit.slider(2, 6, value=4, label="values of each, $n$")
-    minutes = kit.slider(1, 60, value=10, label="minutes for one training")
     return each, many, minutes
 
 
@@ -238,6 +228,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    all_go = mo.ui.switch(label="Train all 1024")
+    stacking = kit.train(thousand, keep="last")
     kit.column(
         kit.section("All 1024 at once", ids=("N1.69", "N1.71")),
         kit.prose(r"""
@@ -249,13 +241,6 @@ def _():
         """),
         kit.source(five_space, thousand),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    all_go = mo.ui.switch(label="Train all 1024")
-    stacking = kit.train(thousand, keep="last")
     return all_go, stacking
 
 
