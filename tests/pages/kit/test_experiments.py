@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from lamina.experiments.result import Claim, Result
-from lamina.pages.kit._experiments import experiment, measured, outcome
+from lamina.pages.kit._experiments import experiment, experiment_button, measured, outcome, waiting
 
 
 def test_experiment_passes_options_on():
@@ -20,6 +20,14 @@ def test_outcome_shows_the_table_and_what_holds():
 
 
 @pytest.mark.parametrize(("state", "words"), [("idle", "press it"), ("running", "running"), ("failed", "no memory")])
-def test_measured_says_what_it_is_doing(state, words):
-    job = SimpleNamespace(rows=[], state=state, words=words)
-    assert words in measured("a button", job, "press it").text
+def test_waiting_says_what_a_job_is_doing(state, words):
+    shown = waiting(SimpleNamespace(state=state, words=words), "press it").text
+    assert words in shown and ("bad" in shown) == (state == "failed")
+
+
+def test_a_button_shows_what_its_experiment_has_found():
+    button = experiment_button("Count")
+    assert "press it" in measured(button, "N1.66", "press it", sizes=(12,)).text
+    button._update(1)  # pressed once
+    shown = measured(button, "N1.66", "press it", sizes=(12,)).text
+    assert button.value == 1 and "press it" not in shown and ">8<" in shown  # 12 examples train with 8

@@ -22,7 +22,7 @@ from lamina.pages.kit._blocks import (
     table,
 )
 from lamina.pages.kit._charts import chart
-from lamina.pages.kit._experiments import experiment, measured, outcome
+from lamina.pages.kit._experiments import experiment_button, measured, outcome, waiting
 from lamina.pages.kit._jobs import Job, train
 from lamina.pages.kit._pad import digit_pad, strokes
 from lamina.pages.kit._recorded import recorded, recorded_result
@@ -36,7 +36,7 @@ __all__ = [
     "column",
     "digit_pad",
     "dropdown",
-    "experiment",
+    "experiment_button",
     "facts",
     "formula",
     "measured",
@@ -60,4 +60,5 @@ __all__ = [
     "svg",
     "table",
     "train",
+    "waiting",
 ]

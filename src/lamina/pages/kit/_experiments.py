@@ -1,12 +1,14 @@
 """Run an experiment in a process of its own, and show what it found."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lamina.pages.kit import _blocks as blocks
+from lamina.pages.kit._jobs import train
 
 if TYPE_CHECKING:
     from marimo import Html
+    from marimo import ui as marimo_ui
 
 
 def outcome(result: Any) -> "Html":
@@ -21,19 +23,40 @@ def outcome(result: Any) -> "Html":
     )
 
 
-def measured(button: Any, job: Any, words: str) -> "Html":
-    """Show a button and what the experiment behind it has found so far.
+def waiting(job: Any, idle: str) -> "Html":
+    """Say what a job that has not told anything yet is doing.
+
+    Args:
+        job: work in another process.
+        idle: what to say before it was started.
+    """
+    words = idle if job.state == "idle" else f"In a process of its own: {job.words} …"
+    return blocks.note(words, "bad" if job.state == "failed" else "plain")
+
+
+def experiment_button(label: str) -> "marimo_ui.button":
+    """Make a button that runs an experiment; `measured` shows it in the next cell."""
+    made = blocks.button(label)
+    made.work = train(experiment)
+    return made
+
+
+def measured(button: "marimo_ui.button", key: str, idle: str, beside: Sequence[Any] = (), **options: Any) -> "Html":
+    """Show an `experiment_button` and what the experiment behind it has found so far.
 
     Args:
         button: that starts it.
-        job: an `experiment` in another process.
-        words: what it does and how long that takes.
+        key: the row of the catalogue that the experiment belongs to.
+        idle: what it does and how long that takes.
+        beside: more widgets; all then stand at the left of the result.
+        options: those of the experiment.
     """
-    if job.rows:
-        return blocks.column(button, outcome(job.rows[-1]["result"]))
-    said = words if job.state == "idle" else f"In a process of its own: {job.words} …"
-    parts = [button, blocks.note(said, "bad" if job.state == "failed" else "plain")]
-    return blocks.column(*parts)
+
+    def draw(job: Any) -> "Html":
+        found = outcome(job.rows[-1]["result"]) if job.rows else waiting(job, idle)
+        return blocks.panel([*beside, button], found, label="Measurements") if beside else blocks.column(button, found)
+
+    return button.work.show(draw, running=button.value > 0, key=key, run=button.value, **options)
 
 
 def experiment(key: str, run: int, **options: Any) -> Iterator[dict[str, Any]]:

@@ -20,11 +20,7 @@ _GHOST = '<div class="lamina-ghost"></div>'
 
 
 def still(file: str) -> str:
-    """Run a notebook as a script and return what its cells show, without widgets.
-
-    Args:
-        file: the path of the notebook.
-    """
+    """Run a notebook as a script and return what its cells show, without widgets."""
     import marimo as mo
 
     spec = importlib.util.spec_from_file_location("lamina_page", file)
@@ -38,11 +34,7 @@ def still(file: str) -> str:
 
 
 def stills(files: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Run all pages in this process of their own, one after another; a page that fails has no first view.
-
-    Args:
-        files: the path of the notebook of each page.
-    """
+    """Run all pages in this process of their own, one after another; a page that fails has no first view."""
     os.nice(15)  # readers who are already here go first
     for path, file in files.items():
         try:

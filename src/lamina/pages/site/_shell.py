@@ -127,14 +127,7 @@ def foot(page: Page) -> Markup:
 
 
 def framed(html: str, page: Page, theme: str, still: str = "") -> str:
-    """Put marimo's page into our frame, and take out what it says about the machine.
-
-    Args:
-        html: what marimo sends for a notebook.
-        page: which page it is.
-        theme: light or dark as the visitor chose, or system.
-        still: what the page shows at first, computed before; see `prerender`.
-    """
+    """Put marimo's page into our frame, and take out what it says about the machine."""
     found = _MOUNT.search(html)
     if found is None:
         raise RunError("marimo's page has no mount configuration where it is expected: install marimo 0.25.")

@@ -28,12 +28,6 @@ def terrain(
 ) -> Scene:
     """Draw a surface as colors and the ways of optimizers on it, each with a ring where it stands.
 
-    Args:
-        surface: the function and where to look at it.
-        paths: name, color and points of each way.
-        labels: of both axes.
-        size: width and height of the scene.
-
     >>> from lamina.inspection.surfaces import bowl
     >>> terrain(bowl(), [("GD", "line1", [[-1.0, 1.0], [0.0, 0.0]])]).title
     'bowl'
@@ -71,10 +65,6 @@ def regression_data(count: int, noise: float, seed: int) -> tuple[Tensor, Tensor
 
 def line_surface(inputs: Tensor, targets: Tensor) -> Surface:
     """Give the loss of a line as a surface over offset and slope, with the minimizer where it is lowest.
-
-    Args:
-        inputs: the data matrix, whose first column is ones.
-        targets: the values.
 
     >>> surface = line_surface(*regression_data(20, 0.0, 0))
     >>> [round(place, 6) for place in surface.lowest]

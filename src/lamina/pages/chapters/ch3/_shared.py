@@ -21,10 +21,6 @@ def pixels(picture: Float[Tensor, "..."]) -> list[list[int]] | list[list[list[in
 def shades(values: Float[Tensor, "rows columns"], most: float | None = None) -> list[list[list[int]]]:
     """Color numbers: red above zero, blue below, the stronger the larger; white is zero.
 
-    Args:
-        values: the numbers.
-        most: the size that has the full color; the largest by default.
-
     >>> shades(torch.tensor([[0.0, 2.0, -2.0]]))
     [[[255, 255, 255], [204, 16, 22], [11, 83, 196]]]
     """

@@ -20,15 +20,6 @@ def race_chart(
 ) -> Scene:
     """Draw one number of networks that learn side by side, over their steps.
 
-    Args:
-        rows: what `work.races.race` has given so far; none draws empty axes.
-        colors: the color of each network.
-        key: which number.
-        until: the last step.
-        y_label: what is drawn.
-        y_range: the ends of the vertical axis, which does not move.
-        log_y: a logarithmic vertical axis.
-
     >>> race_chart([], {"a": "line1"}, "loss", until=10, y_label="loss", y_range=(0, 1)).width
     360
     """

@@ -20,16 +20,6 @@ def cell_grid(
 ) -> Scene:
     """Draw numbers of units over words as colors, one column a word, the word below its column.
 
-    Args:
-        rows: one row a unit, one number a word.
-        words: what was read or written at each time.
-        low: the number of the lightest color.
-        high: the number of the darkest color.
-        title: above the colors.
-        unit: what stands at the left.
-        cell: the size of one field in points.
-        names: of the rows; without them `unit` stands there once.
-
     >>> scene = cell_grid([[0.0, 1.0]], ["the", "cat"])
     >>> [shape.content for shape in scene.shapes if isinstance(shape, Text)]
     ['unit', 'the', 'cat']

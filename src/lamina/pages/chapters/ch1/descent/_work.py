@@ -18,11 +18,6 @@ from lamina.training.line_search import armijo
 def line_search_path(surface: Surface, first: float, steps: int) -> tuple[list[list[float]], list[float], list[float]]:
     """Descend by Armijo's line search, each search beginning with twice the last accepted step.
 
-    Args:
-        surface: what is minimized, from its start.
-        first: the first trial step.
-        steps: how many.
-
     Returns:
         The points before each step, the accepted step sizes, and the losses at the points.
 
@@ -49,16 +44,6 @@ def race(
     pause: float = 0.03,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Let gradient descent, SGD, mini batches and Adam on mini batches fit a line, step by step.
-
-    Args:
-        count: how many points.
-        noise: the standard deviation of their errors.
-        batch_size: of mini batches and of Adam.
-        learning_rate: of the first three.
-        adam_rate: of Adam.
-        steps: how many.
-        seed: of the data and the draws.
-        pause: seconds between two rows, so that one can look.
 
     Yields:
         The step, and for each method where it stands, its loss over all points, and gradients computed so far.

@@ -157,21 +157,13 @@ def _(angle, basin, condition, share, taken, way):
 
 @app.cell(hide_code=True)
 def _():
-    count_steps = kit.button("Count the steps")
-    counting = kit.train(kit.experiment)
-    return count_steps, counting
+    count_steps = kit.experiment_button("Count the steps")
+    return (count_steps,)
 
 
 @app.cell(hide_code=True)
-def _(count_steps, counting):
-    counting.show(
-        lambda job: kit.measured(
-            count_steps, job, "How many steps do bowls of condition 10, 100 and 1000 need? About two seconds."
-        ),
-        running=count_steps.value > 0,
-        key="N1.38",
-        run=count_steps.value,
-    )
+def _(count_steps):
+    kit.measured(count_steps, "N1.38", "How many steps do bowls of condition 10, 100 and 1000 need? About two seconds.")
     return
 
 
@@ -339,21 +331,13 @@ def _(first, plan):
 
 @app.cell(hide_code=True)
 def _():
-    try_plans = kit.button("Try the schedules")
-    trying = kit.train(kit.experiment)
-    return try_plans, trying
+    try_plans = kit.experiment_button("Try the schedules")
+    return (try_plans,)
 
 
 @app.cell(hide_code=True)
-def _(try_plans, trying):
-    trying.show(
-        lambda job: kit.measured(
-            try_plans, job, "How near do mini batches come with each schedule? About two seconds."
-        ),
-        running=try_plans.value > 0,
-        key="N1.40",
-        run=try_plans.value,
-    )
+def _(try_plans):
+    kit.measured(try_plans, "N1.40", "How near do mini batches come with each schedule? About two seconds.")
     return
 
 
@@ -489,21 +473,13 @@ def _():
         value="the ball around the minimum",
         label="measurement",
     )
-    measure = kit.button("Measure")
-    measuring = kit.train(kit.experiment)
-    return claim, measure, measuring
+    measure = kit.experiment_button("Measure")
+    return claim, measure
 
 
 @app.cell(hide_code=True)
-def _(claim, measure, measuring):
-    measuring.show(
-        lambda job: kit.panel(
-            [claim, measure], kit.measured("", job, "Each takes a few seconds."), label="Measurements"
-        ),
-        running=measure.value > 0,
-        key=claim.value,
-        run=measure.value,
-    )
+def _(claim, measure):
+    kit.measured(measure, claim.value, "Each takes a few seconds.", beside=[claim])
     return
 
 
@@ -670,20 +646,14 @@ def _(begin, far, stride):
 
 @app.cell(hide_code=True)
 def _():
-    many = kit.button("Descend from many starts")
-    descending = kit.train(kit.experiment)
-    return descending, many
+    many = kit.experiment_button("Descend from many starts")
+    return (many,)
 
 
 @app.cell(hide_code=True)
-def _(descending, many):
-    descending.show(
-        lambda job: kit.measured(
-            many, job, "XOR with two hidden units, and two convex problems, from ten starts each. A few seconds."
-        ),
-        running=many.value > 0,
-        key="N1.50",
-        run=many.value,
+def _(many):
+    kit.measured(
+        many, "N1.50", "XOR with two hidden units, and two convex problems, from ten starts each. A few seconds."
     )
     return
 

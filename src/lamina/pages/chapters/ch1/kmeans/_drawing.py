@@ -22,14 +22,6 @@ def clusters(
 ) -> Scene:
     """Draw points in the colors of their clusters, each tied to its centroid, and the ways of the centroids.
 
-    Args:
-        points: in the plane.
-        labels: the cluster of each; None before the first assignment.
-        centroids: one a cluster.
-        trails: where each centroid was, from the start on.
-        title: above the plot.
-        size: width and height of the scene.
-
     >>> clusters([[0.0, 0.0], [2.0, 0.0]], [0, 0], [[1.0, 0.0]]).width
     400.0
     """

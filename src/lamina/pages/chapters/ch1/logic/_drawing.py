@@ -19,13 +19,6 @@ def half_planes(
 ) -> Scene:
     """Draw the four inputs of a logical function and the side on which a neuron fires.
 
-    Args:
-        weight: W_1 and W_2.
-        bias: b.
-        targets: what the function says for each input.
-        inputs: the inputs.
-        title: above the plot.
-
     >>> half_planes((1.0, 1.0), -0.5, [0, 1], [[0.0, 0.0], [1.0, 1.0]]).width
     340.0
     """

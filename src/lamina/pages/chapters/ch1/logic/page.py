@@ -223,22 +223,16 @@ def _(epoch, rate, start, task):
 
 @app.cell(hide_code=True)
 def _():
-    measure = kit.button("Learn from ten starts")
-    measuring = kit.train(kit.experiment)
-    return measure, measuring
+    measure = kit.experiment_button("Learn from ten starts")
+    return (measure,)
 
 
 @app.cell(hide_code=True)
-def _(measure, measuring):
-    measuring.show(
-        lambda job: kit.measured(
-            measure,
-            job,
-            "The perceptron rule and the logistic loss, ten first weights each, 200 passes. About two seconds.",
-        ),
-        running=measure.value > 0,
-        key="N1.80",
-        run=measure.value,
+def _(measure):
+    kit.measured(
+        measure,
+        "N1.80",
+        "The perceptron rule and the logistic loss, ten first weights each, 200 passes. About two seconds.",
     )
     return
 

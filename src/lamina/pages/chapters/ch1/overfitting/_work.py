@@ -27,13 +27,6 @@ def noisy_sine(points: Tensor, noise: float, seed: int) -> Tensor:
 def overfit(points: int, width: int, steps: int, seed: int, check_every: int = 10) -> Iterator[dict[str, Any]]:
     """Train a network with many weights on few points of a noisy sine and look at it every few steps.
 
-    Args:
-        points: how many training points.
-        width: units of each of two hidden layers.
-        steps: updates.
-        seed: of points and first weights.
-        check_every: updates between two rows.
-
     Yields:
         The step, the loss on training and on 300 unseen points, and the curve that the network draws.
 

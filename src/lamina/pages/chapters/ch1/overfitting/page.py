@@ -404,22 +404,16 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
 
 @app.cell(hide_code=True)
 def _():
-    decay = kit.button("Train with a penalty in six ways")
-    decaying = kit.train(kit.experiment)
-    return decay, decaying
+    decay = kit.experiment_button("Train with a penalty in six ways")
+    return (decay,)
 
 
 @app.cell(hide_code=True)
-def _(decay, decaying):
-    decaying.show(
-        lambda job: kit.measured(
-            decay,
-            job,
-            "The penalty in the loss, in PyTorch's SGD, Adam and AdamW, and norm 1, against the closed form. About ten seconds.",
-        ),
-        running=decay.value > 0,
-        key="N1.62",
-        run=decay.value,
+def _(decay):
+    kit.measured(
+        decay,
+        "N1.62",
+        "The penalty in the loss, in PyTorch's SGD, Adam and AdamW, and norm 1, against the closed form. About ten seconds.",
     )
     return
 

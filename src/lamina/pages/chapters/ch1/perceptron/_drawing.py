@@ -12,14 +12,6 @@ def live_neuron(
 
     The width of an arrow grows with its weight; negative weights are blue, positive ones red.
 
-    Args:
-        inputs: u.
-        weights: W, as many.
-        bias: b.
-        total: the weighted sum with the bias, z.
-        answer: y.
-        activation: the name of sigma.
-
     >>> live_neuron([1.0], [2.0], 0.5, 2.5, 2.5, "identity").title
     'one neuron'
     """

@@ -9,10 +9,6 @@ from lamina.experiments.activations import activation_cost
 def costs(numbers: int, run: int) -> Iterator[dict[str, Any]]:
     """Measure what the activations cost on this machine.
 
-    Args:
-        numbers: how many values at once.
-        run: which measurement it is; another number measures again.
-
     >>> [row[0] for row in next(costs(10, 1))["rows"]]
     ['heaviside', 'relu', 'leaky_relu', 'sigmoid', 'tanh']
     """

@@ -273,8 +273,7 @@ def _():
 def _(measure, measuring):
     def _draw(job):
         if not job.rows:
-            words = "Not measured yet." if job.state == "idle" else f"Measuring in a process of its own: {job.words} …"
-            return kit.column(measure, kit.note(words, "bad" if job.state == "failed" else "plain"))
+            return kit.column(measure, kit.waiting(job, "Not measured yet."))
         found = job.rows[-1]
         return kit.column(
             measure, kit.table(found["head"], found["rows"], caption=f"For 10,000 numbers, measurement {found['run']}")

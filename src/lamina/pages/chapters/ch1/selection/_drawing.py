@@ -26,15 +26,6 @@ def grid_map(
 ) -> Scene:
     """Color a table of positive errors by their logarithm, light where they are low, with names of rows and columns.
 
-    Args:
-        values: rows from bottom to top; None where there is no number.
-        columns: the names along the bottom.
-        rows: the names at the left, from bottom to top.
-        labels: of both sides.
-        best: column and row of the cell with a ring.
-        way: cells that a line connects.
-        numbers: whether each cell says its number.
-
     >>> grid_map([[1.0, 0.1]], ("a", "b"), ("c",), labels=("x", "y"), best=(1, 0)).title
     'errors'
     """
@@ -68,9 +59,6 @@ def grid_map(
 
 def split_bar(sizes: Sequence[int]) -> Scene:
     """Draw the sizes of training, validation and test part as one bar.
-
-    Args:
-        sizes: three numbers.
 
     >>> split_bar([4, 1, 1]).width
     560.0

@@ -18,11 +18,6 @@ MOMENTA = (0.0, 0.5, 0.9, 0.97)
 def grid(run: int, epochs: int, seed: int) -> Iterator[dict[str, Any]]:
     """Train networks on two moons for every pair of a step size and a momentum, one row of the grid at a time.
 
-    Args:
-        run: which search it is.
-        epochs: of each training.
-        seed: of the data.
-
     Yields:
         The momentum of the row, and the smallest validation loss for each step size, None where training diverged.
 
@@ -47,10 +42,6 @@ def grid(run: int, epochs: int, seed: int) -> Iterator[dict[str, Any]]:
 
 def defaults(run: int, names: tuple[str, ...] = ("moons", "spirals", "blobs", "iris", "wine")) -> Iterator[Any]:
     """Try 64 choices of Adam's constants and five of its step size, one data set after the other.
-
-    Args:
-        run: which measurement it is.
-        names: the data sets.
 
     Yields:
         The result so far, with the number of data sets done.

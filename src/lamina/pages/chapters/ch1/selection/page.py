@@ -350,12 +350,7 @@ def _(epochs, moon, search, searching):
         rows = job.rows
         done = len(rows) / len(MOMENTA)
         if not rows:
-            words = (
-                "Twenty networks wait for the button."
-                if job.state == "idle"
-                else f"In a process of its own: {job.words} …"
-            )
-            return kit.panel(controls, kit.note(words, "bad" if job.state == "failed" else "plain"), label="Search")
+            return kit.panel(controls, kit.waiting(job, "Twenty networks wait for the button."), label="Search")
         losses = {
             (rate, row["momentum"]): loss for row in rows for rate, loss in zip(RATES, row["losses"], strict=True)
         }
@@ -427,12 +422,8 @@ def _():
 def _(compare, comparing):
     def _draw(job):
         if not job.rows:
-            words = (
-                "64 choices of the constants and five step sizes for each data set, about twenty seconds in all."
-                if job.state == "idle"
-                else f"In a process of its own: {job.words} …"
-            )
-            return kit.column(compare, kit.note(words, "bad" if job.state == "failed" else "plain"))
+            idle = "64 choices of the constants and five step sizes for each data set, about twenty seconds in all."
+            return kit.column(compare, kit.waiting(job, idle))
         last = job.rows[-1]
         return kit.column(
             compare,

@@ -19,14 +19,6 @@ def learn_wave(
 ) -> Iterator[dict[str, Any]]:
     """Train networks from several starting points on a wave, with all points in every step.
 
-    Args:
-        width: units of each hidden layer.
-        layers: how many hidden layers.
-        activation: of the hidden units.
-        seeds: how many starting points.
-        steps: updates of Adam.
-        points: of the wave.
-
     >>> row = list(learn_wave(4, 1, "tanh", seeds=2, steps=3, points=20))[-1]
     >>> row["step"], len(row["curves"]), len(row["curves"][0])
     (3, 2, 121)

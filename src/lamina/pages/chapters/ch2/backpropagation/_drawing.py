@@ -18,14 +18,6 @@ def counted_network(
 ) -> Scene:
     """Draw a small network with numbers: in each node its value, below it another one, on each arrow its weight.
 
-    Args:
-        widths: the nodes of each layer, at most four each.
-        values: the words in the nodes, "" for none.
-        below: the words below the nodes, for gradients.
-        weights: the words on the arrows, a row for each node that they enter.
-        active: layers of nodes that are computed now.
-        passed: numbers of the matrices whose arrows are used now.
-
     >>> counted_network((1, 1), [["1"], ["2"]], [[""], ["0.5"]], [[["2"]]]).title
     'network with numbers'
     """

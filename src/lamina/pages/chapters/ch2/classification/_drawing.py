@@ -8,11 +8,6 @@ from lamina.drawing.scene import Rectangle, Scene, Shape, Stroke, Text
 def counted_grid(matrix: Sequence[Sequence[int]], names: Sequence[str], *, cell: float = 30.0) -> Scene:
     """Draw a confusion matrix: rows are what it is, columns what it was taken for; right answers green, others red.
 
-    Args:
-        matrix: the counts.
-        names: of the classes.
-        cell: the side of a cell.
-
     >>> counted_grid([[3, 1], [0, 4]], ("no", "yes")).description
     '7 of 8 are right.'
     """

@@ -35,14 +35,6 @@ def learn(
 ) -> Iterator[dict[str, Any]]:
     """Train 784-...-10 on the embedded digits, enlarged to 28 x 28; judge it on the validation part.
 
-    Args:
-        hidden: the widths of the hidden layers.
-        activation: theirs.
-        rate: Adam's step size.
-        batch_size: pictures in a step.
-        epochs: passes through the training part.
-        seed: of split and weights.
-
     >>> row = list(learn((8,), "relu", 1e-3, 64, epochs=1))[-1]
     >>> sum(map(sum, row["confusion"])), len(row["shares"]), round(sum(row["shares"][0]), 6)
     (299, 12, 1.0)

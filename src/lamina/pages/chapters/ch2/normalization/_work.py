@@ -16,15 +16,6 @@ def with_and_without(
 
     A run whose loss is no longer finite stops; the row says at which step.
 
-    Args:
-        std: the standard deviation of the first weights.
-        depth: the number of layers.
-        width: units of each hidden layer.
-        rate: the learning rate.
-        adam: Adam, or plain mini batches.
-        epochs: passes through the training part.
-        seed: of data and weights.
-
     >>> row = list(with_and_without(0.1, 3, 8, 0.1, False, epochs=2))[-1]
     >>> row["epoch"], row["bad"], len(row["loss"][0])
     (2, [None, None], 2)

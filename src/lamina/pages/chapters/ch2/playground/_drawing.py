@@ -59,16 +59,6 @@ def decision_surface(
 ) -> Scene:
     """Color the plane by the probabilities of the classes, with the border where the most likely class changes.
 
-    Args:
-        shares: one grid of probabilities for each class; rows from bottom to top, numbers at the centers of cells.
-        x_range: the ends of the horizontal axis.
-        y_range: the ends of the vertical axis.
-        points: the examples.
-        x_label: the name of the horizontal axis.
-        y_label: the name of the vertical axis.
-        width: of the scene.
-        height: of the scene.
-
     >>> scene = decision_surface([[[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2], (0, 1), (0, 1), [])
     >>> scene.width, scene.title
     (380.0, 'decision surface')
@@ -121,12 +111,6 @@ def pictured_network(
     widths: Sequence[int], weights: Sequence[Grid], pictures: Sequence[Sequence[Grid]], *, most: int = 8
 ) -> Scene:
     """Draw a network whose nodes are small maps of what they answer over the plane, with its weights as arrows.
-
-    Args:
-        widths: the nodes of each layer, the input first.
-        weights: the matrices, as `network` takes them.
-        pictures: for each layer and node a grid of numbers from -1 to 1.
-        most: how many nodes of a layer are drawn at most.
 
     >>> scene = pictured_network((1, 1), [[[2.0]]], [[[[0.0]]], [[[1.0]]]])
     >>> sum(isinstance(shape, Picture) for shape in scene.shapes)

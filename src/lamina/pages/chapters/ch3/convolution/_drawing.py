@@ -14,12 +14,6 @@ def named_grids(
 ) -> Scene:
     """Draw matrices side by side, each with its name above and some cells marked.
 
-    Args:
-        grids: name, rows of numbers, and the marked cells, counted from 0.
-        title: of the scene.
-        fill: the color of the marked cells.
-        gap: between two matrices.
-
     >>> named_grids([("$Y$", [[1, 2]], [(0, 1)])], title="one row").description
     '$Y$: 1 2.'
     """
@@ -38,10 +32,6 @@ def named_grids(
 
 def matrix_of_convolution(matrix: Float[Tensor, "outputs inputs"], row: int) -> Scene:
     """Draw the matrix that a convolution is on flattened images; zeros stay white, one row is framed.
-
-    Args:
-        matrix: what `functional.convolution.convolution_matrix` gives.
-        row: the framed row, counted from 0.
 
     >>> import torch
     >>> matrix_of_convolution(torch.eye(2), 0).description

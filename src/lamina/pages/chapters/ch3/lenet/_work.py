@@ -38,11 +38,6 @@ STROKES: tuple[tuple[Stroke, ...], ...] = (
 def inked(strokes: Sequence[Stroke], side: int = 140, pen: float = 0.055) -> Float[Tensor, "side side"]:
     """Draw strokes with a round pen, as the square of a page does.
 
-    Args:
-        strokes: the lines.
-        side: the height and width of the paper in pixels.
-        pen: half the width of the line, as a share of the paper.
-
     Returns:
         Ink from 0 to 1.
 

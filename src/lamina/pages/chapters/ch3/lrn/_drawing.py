@@ -9,9 +9,6 @@ from lamina.drawing.scene import Circle, Path, Scene, Stroke
 def thinned_network(kept: Sequence[Sequence[bool]]) -> Scene:
     """Draw a dense network in which dropout has removed some units with all their arrows.
 
-    Args:
-        kept: for each layer, whether each of its units is there.
-
     >>> thinned_network([[True, True], [True, False]]).description
     'Of 4 units 1 is dropped; 2 of 4 arrows are left.'
     """

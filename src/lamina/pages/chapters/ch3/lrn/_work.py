@@ -20,12 +20,6 @@ COUNT, WIDTH, BATCH = 200, 256, 50
 def dropout_race(rate: float, wrong: float, seed: int, epochs: int = 60) -> Iterator[dict[str, Any]]:
     """Train the same dense network without and with dropout, on the same few digits, some of them mislabeled.
 
-    Args:
-        rate: with what probability a hidden unit is dropped.
-        wrong: the share of training labels that are replaced by random ones.
-        seed: of pictures, labels and weights.
-        epochs: passes through the training part.
-
     >>> row = next(dropout_race(0.5, 0.2, 0, epochs=1))
     >>> sorted(row)
     ['epoch', 'epochs', 'seen', 'unseen']

@@ -19,14 +19,6 @@ def pooling_entry(
 ) -> Scene:
     """Draw the pooling of a matrix: every window tinted, the one of an entry framed, and the result.
 
-    Args:
-        image: the rows of numbers.
-        place: the index (from 1) of the entry.
-        kind: max or average.
-        kernel_size: the size m of a window.
-        stride: how far it moves.
-        padding: rings around the image: of minus infinity for max, of zeros for average.
-
     >>> pooling_entry([[1, 3], [-2, 4]]).description
     'Entry (1,1) is max(1, 3, −2, 4) = 4.'
     >>> pooling_entry([[1, 3], [-2, 4]], kind="average").description

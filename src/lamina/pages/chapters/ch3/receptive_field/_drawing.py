@@ -10,10 +10,6 @@ from lamina.drawing.scene import Picture, Rectangle, Scene, Stroke
 def seen_pixels(influence: Float[Tensor, "rows columns"], window: tuple[Cell, Cell]) -> Scene:
     """Color pixels by their influence on a unit and frame what the unit can see; rows count from the top.
 
-    Args:
-        influence: one number a pixel.
-        window: the first and the last row, the first and the last column of the frame.
-
     >>> import torch
     >>> seen_pixels(torch.tensor([[0.0, 1.0]]), ((0, 0), (1, 1))).description
     'The frame holds rows 0 to 0 and columns 1 to 1.'

@@ -12,11 +12,6 @@ from lamina.layers.initialized import conv2d
 def line_stack(kernel_sizes: Sequence[int], strides: Sequence[int], paddings: Sequence[int]) -> nn.Sequential:
     """Make a 1-d convolutional network with one channel, all weights 1, without biases.
 
-    Args:
-        kernel_sizes: the kernel size m of each layer.
-        strides: the stride of each layer.
-        paddings: the padding of each layer.
-
     >>> line_stack([3], [1], [1])(torch.ones(1, 1, 5)).tolist()
     [[[2.0, 3.0, 3.0, 3.0, 2.0]]]
     """
@@ -30,13 +25,6 @@ def line_stack(kernel_sizes: Sequence[int], strides: Sequence[int], paddings: Se
 
 def square_stack(layers: int, kernel_size: int = 3, stride: int = 1, channels: int = 4, seed: int = 0) -> nn.Sequential:
     """Make a stack of equal convolutions of gray pictures, each followed by ReLU.
-
-    Args:
-        layers: how many convolutions.
-        kernel_size: the size m of their kernels, odd; the padding keeps the size.
-        stride: of every convolution.
-        channels: how many maps each has.
-        seed: of the weights.
 
     >>> [type(part).__name__ for part in square_stack(2)]
     ['Conv2d', 'Detector', 'Conv2d', 'Detector']

@@ -16,10 +16,6 @@ EPOCHS, BATCH, STEPS = 6, 64, 114
 def stacks(depth: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Train plain, original and pre-activation blocks of dense layers of the same depth on the embedded digits.
 
-    Args:
-        depth: the number of layers with weights, an even one.
-        seed: of weights and order.
-
     >>> row = next(stacks(4))
     >>> sorted(row), row["plain"]["step"]
     (['epoch', 'original', 'plain', 'preactivation'], 19)

@@ -27,11 +27,6 @@ KINDS = ("ResNet, equal steps", "ResNet, learned steps", "neural ODE, Euler", "n
 def network(kind: str, depth: int, seed: int = 0) -> nn.Module:
     """Make a network of one kind for points in the plane with two labels.
 
-    Args:
-        kind: a name of `KINDS`.
-        depth: the number of layers or of steps of the solver.
-        seed: of the weights.
-
     >>> network("ResNet, learned steps", 4).step_sizes.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
@@ -62,11 +57,6 @@ def paths(model: nn.Module, inputs: Float[Tensor, "batch 2"]) -> Float[Tensor, "
 
 def flow(kind: str, depth: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Train on two moons and show where the points go.
-
-    Args:
-        kind: a name of `KINDS`.
-        depth: the number of layers or of steps.
-        seed: of points and weights.
 
     >>> row = next(flow("ResNet, learned steps", 3))
     >>> len(row["steps"]), len(row["paths"]), len(row["paths"][0])

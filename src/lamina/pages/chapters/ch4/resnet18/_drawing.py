@@ -10,11 +10,6 @@ def nested_fields(sizes: Mapping[str, int], extent: int, chosen: str) -> Scene:
 
     A field that is larger than the picture is drawn beyond its border, dashed.
 
-    Args:
-        sizes: the side of the field of each layer, in pixels.
-        extent: the side of the picture.
-        chosen: the layer whose field is filled.
-
     >>> nested_fields({"A": 11, "B": 43}, 224, "B").description
     'One unit of B sees 43 x 43 of 224 x 224 pixels.'
     """

@@ -30,14 +30,6 @@ CHOICES: dict[str, Any] = {
 def stages(depth: int, block: str, stem: str, channels: int, size: int, classes: int) -> Iterator[dict[str, Any]]:
     """List what every part of a ResNet returns, how many parameters it has, what it costs and what it sees.
 
-    Args:
-        depth: 18, 34 or 50.
-        block: "original" or "preactivation".
-        stem: "imagenet" or "cifar".
-        channels: of the pictures.
-        size: their side in pixels.
-        classes: the number of labels.
-
     >>> found = next(stages(18, "original", "cifar", 1, 28, 10))
     >>> found["parameters"], [row["parameters"] for row in found["rows"]][:2]
     (11172810, [576, 128])

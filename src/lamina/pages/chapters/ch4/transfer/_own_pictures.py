@@ -25,11 +25,6 @@ LEAST, SIDE = 4, 28
 def read_archive(contents: bytes, name: str = "the archive", side: int = SIDE) -> ImageFolder:
     """Read a .zip file with one folder of pictures a class.
 
-    Args:
-        contents: the bytes of the file.
-        name: what messages call it.
-        side: the height and width that pictures get, cut to a square.
-
     Raises:
         DataError: it is no such archive, too large, or has too few classes or pictures.
 

@@ -24,12 +24,6 @@ def digits_twice(
 ) -> Iterator[dict[str, Any]]:
     """Teach LeNet-5 the digits 0 to 5, then 6 to 9 from few pictures, beside a network that starts afresh.
 
-    Args:
-        count: pictures of the digits 6 to 9 to learn from.
-        activation: of LeNet-5.
-        frozen: whether only the new last layer learns.
-        seed: of pictures, weights and order.
-
     >>> row = next(digits_twice(64))
     >>> sorted(row), row["first task"]["step"]
     (['epoch', 'first task'], 13)
@@ -44,13 +38,7 @@ def digits_twice(
 
 
 def own_pictures(archive: bytes, frozen: bool = False, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Teach the shipped ResNet18 of the digits a visitor's pictures, beside a network that starts afresh.
-
-    Args:
-        archive: a .zip file with one folder of pictures a class.
-        frozen: whether only the new last layer learns.
-        seed: of the split, the weights and the order.
-    """
+    """Teach the shipped ResNet18 of the digits a visitor's pictures, beside a network that starts afresh."""
     data = read_archive(archive)
     channels, classes = data.spec.inputs[0], data.spec.outputs
     known, record = shipped("resnet18-digits")

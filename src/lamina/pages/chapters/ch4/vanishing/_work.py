@@ -16,11 +16,6 @@ WIDTH, POINTS, STEPS = 32, 128, 250
 def both(depth: int, start: str, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Train a plain and a residual network of the same depth from the same kind of start.
 
-    Args:
-        depth: the number of layers.
-        start: a name of `lamina.experiments.residual.STARTS`.
-        seed: of points and weights.
-
     >>> row = next(both(4, "sigmoid, Xavier"))
     >>> row["epoch"], sorted(row)
     (5, ['FNN', 'ResNet', 'epoch'])

@@ -37,10 +37,6 @@ WINDOW, READERS, SAMPLE = 50, 16, 160
 def text_of(source: str, own: str = "") -> str:
     """Give the text to learn.
 
-    Args:
-        source: one of `SOURCES`.
-        own: the visitor's text, for "own".
-
     >>> text_of("german")[:23]
     'Heute scheint die Sonne'
     >>> text_of("own", "too short")
@@ -75,16 +71,6 @@ def writer(
     """Learn a running text, character by character; now and then send the loss, samples and the network itself.
 
     The text is cut into sixteen pieces that are read side by side, fifty characters an update; the state is carried on.
-
-    Args:
-        source: which text, one of `SOURCES`.
-        own: the visitor's text.
-        cell: "rnn", "gru" or "lstm".
-        hidden: the size of the state.
-        learning_rate: of Adam, falling toward a tenth along the way.
-        seed: a starting point.
-        steps: the number of updates.
-        every: seconds between two rows.
 
     >>> first = next(writer("own", "to be or not to be, " * 30, hidden=8))
     >>> first["step"], round(first["losses"][0]), len(first["samples"]), len(first["samples"][0])
@@ -150,13 +136,6 @@ def packed(network: ManyToMany, prepare: TextPreprocess) -> dict[str, Any]:
 
 def write(network: dict[str, Any], prompt: str = "", steps: int = 300, temperature: float = 0.7, seed: int = 0) -> str:
     """Write with a packed network.
-
-    Args:
-        network: what `packed` gave.
-        prompt: how the text begins.
-        steps: how many characters.
-        temperature: 0 takes the most probable character each time; above 1 improbable ones become likelier.
-        seed: which draw.
 
     >>> row = next(writer("own", "to be or not to be, " * 30, hidden=8))
     >>> len(write(row["network"], "to", steps=20))

@@ -32,10 +32,6 @@ def number(value: float) -> str:
 def live_cell(kind: str, values: Mapping[str, Tensor]) -> Scene:
     r"""Draw a gated cell with the numbers that `drawing.wiring.evaluate` sends through its wires.
 
-    Args:
-        kind: "gru" or "lstm".
-        values: what leaves each part, one number each.
-
     >>> import torch
     >>> from lamina.drawing.cells import GRU
     >>> scene = live_cell("gru", {part.name: torch.tensor([0.5]) for part in GRU.parts})

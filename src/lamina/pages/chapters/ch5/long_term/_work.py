@@ -19,14 +19,6 @@ def cats(
 ) -> Iterator[dict[str, Any]]:
     """Train a network to choose the verb and say every few updates how often it is right on new sentences.
 
-    Args:
-        cell: "rnn", "gru" or "lstm".
-        gap: how many words stand between noun and verb.
-        memory_bias: how far the memory of a gated cell starts open.
-        seed: a starting point.
-        steps: the number of updates.
-        hidden: the size of the state.
-
     >>> [row["step"] for row in cats("gru", 2, 3.0, steps=11, hidden=4)]
     [0, 10, 11]
     """

@@ -19,12 +19,6 @@ LONGEST = 12
 def by_heart(network: str, seed: int = 0, steps: int = 300, hidden: int = 48) -> Iterator[dict[str, Any]]:
     """Learn the twelve pairs of sentences and translate all of them every few updates.
 
-    Args:
-        network: one of `experiments.translation_toy.VARIANTS`.
-        seed: a starting point.
-        steps: the number of updates.
-        hidden: the size of the states.
-
     >>> rows = list(by_heart("gru", steps=11, hidden=8))
     >>> [row["step"] for row in rows], len(rows[0]["said"])
     ([0, 10, 11], 12)

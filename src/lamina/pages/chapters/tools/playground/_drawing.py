@@ -85,12 +85,7 @@ def _said(each: dict[str, Any]) -> Markup:
 
 
 def run_blocks(job: Any, row: dict[str, Any]) -> "list[Html]":
-    """Show where a run of the playground stands.
-
-    Args:
-        job: the work, with its `state` and `words`.
-        row: what it told last; its `stage` is idle before the first word.
-    """
+    """Show where a run of the playground stands."""
     stage = row["stage"]
     if job.state == "failed":
         return [kit.note(job.words, "bad")]

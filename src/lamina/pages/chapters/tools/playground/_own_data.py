@@ -52,11 +52,6 @@ def safe_name(name: str) -> str:
 def store(upload: Upload, root: str | Path, endings: Sequence[str] = ENDINGS) -> Stored:
     """Write an upload into a new folder; an archive is unpacked.
 
-    Args:
-        upload: the file.
-        root: the folder of all uploads.
-        endings: those that a file name may have.
-
     Raises:
         DataError: the file has an unknown ending, is too large, or is no archive of pictures.
     """

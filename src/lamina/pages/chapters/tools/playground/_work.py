@@ -96,10 +96,6 @@ def _word(value: Any) -> str:
 def learn(order: Order, shelf: str) -> Iterator[dict[str, Any]]:
     """Train as ordered and tell how it goes; what cannot be done is told in one sentence.
 
-    Args:
-        order: what to train on what.
-        shelf: the folder for runs.
-
     Yields:
         The state of the run: its `stage`, what was read and chosen, the history, and at the end the test result.
 
@@ -205,10 +201,6 @@ def pack(folder: Path, output: Path) -> bool:
 def examples(run: Run, count: int = SHOWN) -> list[dict[str, Any]]:
     """Show what a network says about a few validation examples, which had no part in the test.
 
-    Args:
-        run: with its data.
-        count: how many.
-
     Returns:
         For each what it is (`picture` or `values`), the `truth`, the `answer` and, for classes, how `sure` it is.
     """
@@ -238,13 +230,6 @@ def _short(text: str) -> str:
 
 def ask(run: str, text: str, folder: str, file: str, count: int) -> Iterator[dict[str, Any]]:
     """Let a trained network answer: about a text, or about a file that was uploaded.
-
-    Args:
-        run: the folder of the run.
-        text: what to read, translate or go on with; it is never taken for the name of a file.
-        folder: where an upload lies; "" without one.
-        file: its name.
-        count: which question it is; another number asks again.
 
     Yields:
         One row with a `table` of answers, or the `sentence` why there is none.

@@ -44,18 +44,6 @@ def cell_map(
 ) -> Scene:
     """Draw one cell for each network, dark where it makes few mistakes.
 
-    Args:
-        values: accuracies, rows from bottom to top; None before the first check, NaN where training diverged.
-        across: the names of the columns, or of equal groups of columns.
-        up: the names of the rows, or of equal groups of rows, from bottom to top.
-        x_label: what the columns are.
-        y_label: what the rows are.
-        best: row and column of the best network.
-        tried: cells that another search has tried.
-        moves: the cells that it took one after the other.
-        width: of the scene.
-        height: of the scene.
-
     >>> cell_map([[0.5, None], [0.9, float("nan")]], ["a", "b"], ["c", "d"], x_label="x", y_label="y").width
     430.0
     """

@@ -128,10 +128,6 @@ def digits(hidden: int, epochs: int, seed: int) -> Problem:
 def population(plan: Plan, run: int) -> Iterator[dict[str, Any]]:
     """Train a network for each pair of values, all of one shape at once.
 
-    Args:
-        plan: the grid.
-        run: which search it is.
-
     Yields:
         The accuracies and losses of all cells and the epoch; at the end what one network alone takes, and how the best
         one does on the test part.
@@ -191,11 +187,6 @@ def judged(member: Member, result: MemberResult, split: Split) -> dict[str, Any]
 def one_at_a_time(space: Space, start: Values, board: Board) -> tuple[list[int], list[int]]:
     """Play the usual practice on networks that are trained already.
 
-    Args:
-        space: all values; the board has its cells in the order of the grid.
-        start: where it begins.
-        board: what is known.
-
     Returns:
         The places that it tries, in order, and those that it moves through: start, best after each hyperparameter.
 
@@ -219,10 +210,6 @@ def one_at_a_time(space: Space, start: Values, board: Board) -> tuple[list[int],
 
 def thousand(run: int, epochs: int = 12) -> Iterator[dict[str, Any]]:
     """Train all 4^5 = 1024 combinations of five hyperparameters as one stack, on two moons.
-
-    Args:
-        run: which search it is.
-        epochs: of each training.
 
     Yields:
         The accuracies and losses of all cells, and the epoch.
