@@ -25,7 +25,7 @@ def _widget() -> Any:
     static = files("lamina.pages").joinpath("static")
 
     class DigitPad(anywidget.AnyWidget):
-        """The square; `ink` holds one byte a pixel, row by row, as base64."""
+        """The square; `ink` holds one byte per pixel, row by row, as base64."""
 
         _esm = static.joinpath("pad.js").read_text(encoding="utf-8")
         _css = static.joinpath("pad.css").read_text(encoding="utf-8")

@@ -41,8 +41,8 @@ def _():
     kit.column(
         kit.section("One vector, one number", ids=("N1.35",)),
         kit.prose(r"""
-            Put all weights and biases into one long vector $\theta$. The loss is then one number for each $\theta$, and in learning it
-            is a mean: every example has a loss of its own, and all of them count alike.
+            Put all weights and biases into one long vector $\theta$. The loss is then one number for each $\theta$, and for learning it is a
+            mean: every example has a loss of its own, and all of them count alike.
         """),
         kit.formula(
             r"\mathscr{L}(\theta) = \frac1N \sum_{i=1}^N \mathscr{L}^{(i)}(\theta), \qquad \mathscr{L}^{(i)}(\theta) = \tfrac12 \big\| y^{(i)} - S(u^{(i)}) \big\|^2 \;\text{ for the mean squared error}"
@@ -87,7 +87,7 @@ def _(theta_2, who):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Can the slope of one example have the other sign than the slope of all?",
+        "Can a single example's slope have the opposite sign to the average slope?",
         r"""Yes: try examples near the minimum, $\theta_2 = 1.5$. A step that is good for one example can be bad for the others. This is
         the whole difficulty of stochastic gradient descent below.""",
     )
@@ -105,12 +105,12 @@ def _():
         kit.prose(r"""
             The gradient points uphill, so take a step against it, of size $\tau$ times its length, and again. The step size $\tau$ is
             called the **learning rate**. On a quadratic bowl one knows exactly what it may be: with the largest curvature
-            $\lambda_{\max}$ the way leads down if and only if $\tau < 2 / \lambda_{\max}$.
+            $\lambda_{\max}$ the path leads down if and only if $\tau < 2 / \lambda_{\max}$.
         """),
         kit.formula(r"\theta^{k+1} = \theta^k - \tau\, \nabla \mathscr{L}(\theta^k)", "Alg. 2"),
         kit.prose(r"""
             One step size for all components is a limit. The steep direction forbids large steps, the flat one needs them, and the
-            number of steps grows with the condition number $\kappa$, the quotient of both curvatures.
+            number of steps grows with the condition number $\kappa$, the ratio of the two curvatures.
         """),
         kit.source(gradient_descent, bowl),
     )
@@ -170,9 +170,8 @@ def _(count_steps):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Go to 0.95, 1 and 1.05 of the bound. What happens in each case, and in which direction does the path swing?",
-        r"""Below the bound it swings across the steep direction and still comes in. At the bound it jumps from one wall to the other for
-        ever. Above it every jump is larger than the last. The flat direction takes no part in this: there the steps are as
+        "Set the step size to 0.95, 1 and 1.05 times the bound. What happens in each case, and in which direction does the path swing?",
+        r"""Below the bound it swings across the steep direction and still comes in. At the bound it jumps from one wall to the other forever. Above it every jump is larger than the last. The flat direction takes no part in this: there the steps are as
         small as ever.""",
     )
     return
@@ -186,9 +185,8 @@ def _():
     kit.column(
         kit.section("When to stop", ids=("N1.37",)),
         kit.prose(r"""
-            The notes name three rules: a maximal number of steps, a small loss, and a small step. The second rarely helps, for the smallest
-            loss of noisy data is not zero; what is meant is a small **gradient** ([E14](/errata#E14)). And a small step may only say
-            that $\tau$ is small. The library therefore also offers the size of the gradient, the step relative to $\theta$, and
+            The notes name three rules: a maximal number of steps, a small loss, and a small step. The second rarely helps, because the smallest
+            loss of noisy data is not zero; what is meant is a small **gradient** ([E14](/errata#E14)). And a small step may only mean that $\tau$ is small. The library therefore also offers the size of the gradient, the step relative to $\theta$, and
             the relative decrease of the loss.
         """),
         kit.formula(
@@ -273,8 +271,8 @@ def _():
         kit.section("How long a step", ids=("N1.39", "N1.40")),
         kit.prose(r"""
             A **line search** tries step sizes and takes the first that lowers the loss enough (Armijo's rule). It needs no tuning and never goes
-            uphill, but every trial costs a loss over all data, so it is rare in machine learning. A **schedule** changes $\tau$ by plan.
-            The notes advise to start small and to increase; that is called warm-up. Most schedules fall in the end, and for SGD this is
+            uphill, but every trial costs one evaluation of the loss on all data, so it is rare in machine learning. A **schedule** changes $\tau$ according to a plan.
+            The notes advise starting small and increasing the rate; that is called warm-up. Most schedules fall in the end, and for SGD this is
             what makes it converge ([E16](/errata#E16)).
         """),
         kit.formula(
@@ -310,7 +308,7 @@ def _(first, plan):
             kit.row(
                 kit.svg(
                     terrain(_valley, [("", "line2", _points)], size=(360.0, 270.0)),
-                    f"Line search from a first trial of {first.value:g}: after 40 steps the loss is {_losses[-1]:.4f}, and it fell {'at every step' if _falls else 'not always'}.",
+                    f"Line search from a first trial of {first.value:g}: after 40 steps the loss is {_losses[-1]:.4f}; it {'fell at every step' if _falls else 'did not fall at every step'}.",
                 ),
                 kit.svg(_taken, f"Accepted step sizes between {min(_sizes):.3g} and {max(_sizes):.3g}."),
                 least=300,
@@ -337,7 +335,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _(try_plans):
-    kit.measured(try_plans, "N1.40", "How near do mini batches come with each schedule? About two seconds.")
+    kit.measured(
+        try_plans, "N1.40", "How close to the minimum do mini batches get with each schedule? About two seconds."
+    )
     return
 
 
@@ -364,7 +364,7 @@ def _():
         kit.prose(r"""
             A step of gradient descent looks at all $N$ examples. **Stochastic gradient descent** (SGD) draws one of them and takes its gradient,
             which is right on average and wrong every time. A **mini batch** takes the mean over $b$ drawn examples: the error
-            of the gradient has a variance of $1/b$ of that of SGD, a little less when no example is drawn twice. Adam, below,
+            of the gradient has $1/b$ of the variance of that of SGD, a little less when no example is drawn twice. Adam, below,
             usually gets its gradients from mini batches too.
         """),
         kit.row(
@@ -486,8 +486,8 @@ def _(claim, measure):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "After 120 steps SGD has computed 120 gradients and gradient descent 7680. Who is nearer to the minimum, step for step and gradient for gradient?",
-        r"""Step for step gradient descent. Gradient for gradient SGD: 120 gradients are not even two steps of gradient descent with $N = 64$.
+        "After 120 steps SGD has computed 120 gradients and gradient descent 7680. Which of them is nearer to the minimum, step for step and gradient for gradient?",
+        r"""Step for step, gradient descent is. Gradient for gradient, SGD is: 120 gradients are not even two steps of gradient descent with $N = 64$.
         The mini batch lies between, and processors compute a batch nearly as fast as one example: this is why it is the usual
         choice.""",
     )
@@ -508,7 +508,7 @@ def _():
         kit.section("Adam", ids=("N1.47", "N1.48")),
         kit.prose(r"""
             Adam keeps two running means for every component: $m_1$ of the gradient, which smooths the noise, and $m_2$ of its square, which
-            measures how large gradients are there. Dividing one by the root of the other gives every component a step size of its own.
+            measures how large the gradients are there. Dividing one by the root of the other gives every component a step size of its own.
             Both means start at 0 and are too small at first; the hats correct that. All operations act on each component separately.
         """),
         kit.formula(
@@ -584,7 +584,7 @@ def _():
     kit.question(
         "Look at the first step of Adam on each landscape. How long is it in each component, and why does it not depend on the height of the landscape?",
         r"""Exactly $\tau$: after one step $\hat m_1 = g$ and $\hat m_2 = g^2$, so the step is $\tau\, g / |g|$, plus or minus $\tau$ in every
-        component. Multiply the loss by a thousand and Adam walks the same way; gradient descent would fly off.""",
+        component. Multiply the loss by a thousand and Adam takes the same path; gradient descent would fly off.""",
     )
     return
 
@@ -663,7 +663,7 @@ def _():
     kit.question(
         "Find a start on the right from which the descent still ends in the global minimum.",
         r"""From 1.5 with $\tau = 0.2$: the first step is 1.6 long and lands beyond the hill. Large steps do not see narrow valleys. But
-        they do not settle in the deep one either: its curvature is 9.4, and above $2 / 9.4 = 0.21$ the descent jumps around in it for ever.""",
+        they do not settle in the deep one either: its curvature is 9.4, and above $2 / 9.4 = 0.21$ the descent jumps around in it forever.""",
     )
     return
 

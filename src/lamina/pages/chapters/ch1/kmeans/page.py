@@ -87,7 +87,7 @@ def _(long, turn):
 def _():
     kit.question(
         "When the cloud is as wide as it is long, what are its main directions?",
-        "Any two that are perpendicular: the variances are nearly equal, and which direction wins is a matter of chance. The sum of both variances never depends on the turn.",
+        "Any two that are perpendicular: the variances are nearly equal, and which direction wins is a matter of chance. The sum of both variances never depends on the rotation.",
     )
     return
 
@@ -168,7 +168,7 @@ def _(begin, data, firsts, groups, half, points, start, walk):
                     size=(350.0, 300.0),
                 ),
                 f"k-means after half step {_n}, {_kind}: {_label}.",
-                caption=f"Half step {_n}: {_kind}. Dashed: the way of each centroid.",
+                caption=f"Half step {_n}: {_kind}. Dashed: the path of each centroid.",
             ),
             kit.svg(_curve, f"The distortion after each half step; it never rises; {_end}."),
             least=300,
@@ -202,9 +202,9 @@ def _():
     kit.column(
         kit.section("Caught in a local minimum", ids=("N1.33",)),
         kit.prose(r"""
-            Where the algorithm ends depends on where it starts, because the distortion is not convex in $(c, \mu)$. The usual help is to
-            run it many times and to keep the run with the smallest distortion. That makes a bad end less likely; it
-            does not rule it out ([E13](/errata#E13)). On the corners of a rectangle of 4 by 1, two clusters can stop at 1 or at 16.
+            Where the algorithm ends depends on where it starts, because the distortion is not convex in $(c, \mu)$. The usual remedy is to run
+            it many times and keep the run with the smallest distortion. That makes a bad end less likely; it
+            does not rule it out ([E13](/errata#E13)). On the corners of a 4 by 1 rectangle, two clusters can stop at 1 or at 16.
         """),
         kit.source(kmeans.fit),
     )
@@ -248,10 +248,10 @@ def _(parts, runs, way, where):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "On the four corners with two clusters: which share of the runs ends at 16? Does k-means++ help?",
+        "On the four corners with two clusters: what share of the runs ends at 16? Does k-means++ help?",
         r"""A random start takes two of the four corners. Of the six pairs, the two that share a short side lead to the bad end, so
         about a third of the runs stop at 16. k-means++ prefers points far from the first: a pair on a short side has squared distance
-        1, against 16 and 17, so it is chosen only about once in 34 times.""",
+        1, against 16 and 17, so it is chosen only about 1 time in 34.""",
     )
     return
 
@@ -263,7 +263,7 @@ def _():
         kit.section("The figure of the notes", ids=("N1.34",)),
         kit.prose("""
             Six pictures of one run with two clusters: the data, two centroids drawn at random, and two rounds of assigning and
-            moving. The same run stands above under *two clouds, as in Fig. 4* with two clusters and start number 3.
+            moving. The same run can be seen above under *two clouds, as in Fig. 4* with two clusters and start number 3.
         """),
         kit.formula(r"\mathscr{L}(c, \mu) \;\ge\; \mathscr{L}(c', \mu) \;\ge\; \mathscr{L}(c', \mu')"),
         kit.svg(

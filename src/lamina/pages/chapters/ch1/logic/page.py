@@ -62,7 +62,7 @@ def _():
             least=280,
         ),
         kit.prose(r"""
-            The notes give $W_1 = W_2 = 1$ and $b = -1$ for OR. This is right and just so: for two of the four inputs the sum is exactly zero, and the
+            The notes give $W_1 = W_2 = 1$ and $b = -1$ for OR. This is correct, but only just: for two of the four inputs the sum is exactly zero, and the
             answer rests on $H(0) = 1$ ([E21](/errata#E21)). With $b = -0.5$ every sum keeps a distance, the *margin*, from zero. For AND take
             $b = -2$, or with a margin $b = -1.5$. Move the line.
         """),
@@ -129,12 +129,12 @@ def _():
     kit.column(
         kit.section("What no line can do", ids=("N1.77", "N1.78", "N1.79")),
         kit.prose(r"""
-            XOR is true when exactly one input is. Choose it above and try: one answer stays wrong. It must, and four lines prove it. From
+            XOR is true when exactly one input is. Choose it above and try: one answer stays wrong. It must, and four inequalities prove it. From
             the table, in the order $00, 10, 01, 11$:
         """),
         kit.formula(r"b < 0, \qquad W_1 + b \ge 0, \qquad W_2 + b \ge 0, \qquad W_1 + W_2 + b < 0"),
         kit.prose(r"""
-            Add the two in the middle: $W_1 + W_2 + 2b \ge 0$, so $W_1 + W_2 + b \ge -b > 0$. That contradicts the last one. In the picture: a line has
+            Add the two inequalities in the middle: $W_1 + W_2 + 2b \ge 0$, so $W_1 + W_2 + b \ge -b > 0$. That contradicts the last one. In the picture: a line has
             two sides, and the true corners of XOR lie across from each other.
         """),
         kit.svg(separability(), "OR with a line between its values, and XOR, for which there is none", width=760),
@@ -158,7 +158,7 @@ def _():
         ),
         kit.question(
             "Which two are missing, and what do they have in common?",
-            "XOR and its negation, *equal*: in both the true corners are opposite each other. Turning all answers around turns the line around, so a function and its negation are always both within reach or both not.",
+            "XOR and its negation, *equal*: in both the true corners are opposite each other. Turning all answers around turns the line around, so a function and its negation are always both within reach or both out of reach.",
         ),
     )
     return
@@ -175,7 +175,7 @@ def _():
         kit.prose(r"""
             The derivative of Heaviside's function is zero, so gradients are no help. The **perceptron rule** needs none: go through the examples, and
             whenever the answer is wrong, move the weights by the input, towards the right side. If a line exists, this finds one after finitely many
-            corrections. For XOR it goes on for ever.
+            corrections. For XOR it goes on forever.
         """),
         kit.formula(
             r"W \leftarrow W + \tau\, \big(S(u) - y\big)\, u, \qquad b \leftarrow b + \tau\, \big(S(u) - y\big)"
@@ -241,8 +241,8 @@ def _(measure):
 def _():
     kit.question(
         "Let the rule learn XOR and watch the line. Does it settle? How many answers are right at best?",
-        """It never settles: each correction repairs one corner and breaks another. Three of four is the best there is, and on the way it occurs.
-        With the logistic loss, which can be minimized, the neuron ends at weights zero: it answers one half to everything.""",
+        """It never settles: each correction repairs one corner and breaks another. Three of four is the best there is, and it does occur along the way.
+        With the logistic loss, which can be minimized, the neuron ends with all weights at zero: it answers one half to every input.""",
     )
     return
 
@@ -299,8 +299,8 @@ def _(push, robust):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Switch the margin off and add the smallest error. What breaks, and how much error do the biases with a margin bear?",
-        r"""With the printed biases half of the sums are exactly zero, and an error of $-0.05$ to the inputs turns several answers. With a
+        "Switch the margin off and add the smallest error. What breaks, and how much error do the biases with a margin tolerate?",
+        r"""With the printed biases half of the sums are exactly zero, and an error of $-0.05$ in the inputs flips several answers. With a
         margin of one half in the sums, which have two inputs each, errors below 0.25 do no harm.""",
     )
     return

@@ -44,8 +44,8 @@ def _():
         ),
         kit.prose(r"""
             With a low degree the model is too simple: it misses even the points it was fitted to. That is **underfitting**. With degree
-            $N - 1$ it goes through all of them, and swings in between: **overfitting**. The error at the points themselves tells
-            nothing about it. Only points that the fit has not seen do.
+            $N - 1$ it goes through all of them, and swings in between: **overfitting**. The error at the points themselves says nothing
+            about it. Only points that the fit has not seen do.
         """),
         kit.source(polynomial.vandermonde, polynomial.fit, polynomial.error),
     )
@@ -122,11 +122,11 @@ def _():
         kit.svg(
             polynomial_panels(),
             f"Fits of degree 0, 1, 3 and 9 to ten points; test errors {', '.join(f'{e:.3f}' for e in _found.test)}.",
-            caption="The figure of the notes: degree 0 and 1 are too simple, 3 is right, 9 hits every point and misses the rest.",
+            caption="The figure from the notes: degrees 0 and 1 are too simple, 3 is right, 9 hits every point and misses the rest.",
             width=1000,
         ),
         kit.question(
-            "Find a number of points from which degree 9 no longer overfits. What else cures it?",
+            "From how many points on does degree 9 no longer overfit? What else cures it?",
             """About 20 points: then ten weights can no longer follow every error. Without errors in the data a high degree does no harm either,
             for there is nothing false to learn.""",
         ),
@@ -288,9 +288,9 @@ def _():
     kit.column(
         kit.outcome(estimators(draws=4000)),
         kit.question(
-            "In the table three weights are estimated, without a penalty and with two. Which line has the smallest mean squared error, and must the one without bias win?",
+            "In the table three weights are estimated, without a penalty and with two different ones. Which line has the smallest mean squared error, and must the one without bias win?",
             """Here the first one wins narrowly: least squares has no bias, and the variance that the small penalty saves is less than the bias it
-            brings. With more noise or fewer points the order turns. Nothing says that no bias is best.""",
+            brings. With more noise or fewer points the order is reversed. Nothing says that no bias is best.""",
         ),
     )
     return
@@ -305,7 +305,7 @@ def _():
     kit.column(
         kit.section("Weight decay", ids=("N1.62", "N1.63", "N1.64")),
         kit.prose(r"""
-            Instead of counting down the degree, keep it large and make large weights expensive. The number $\lambda$ is continuous, and one fit
+            Instead of lowering the degree, keep it large and make large weights expensive. The number $\lambda$ is continuous, and one fit
             for each value of it is enough. Other norms are possible: norm 1 sets weights to exactly zero.
         """),
         kit.formula(
@@ -422,8 +422,7 @@ def _(decay):
 def _():
     kit.question(
         r"Take norm 1 (drawn from $\lambda = 10^{-4}$ on) and raise $\lambda$. How many weights are exactly zero, and when are all of them?",
-        r"""At $10^{-4}$ about half of them, at $10^{-2}$ seven of ten, and from 1 on all. With the squared norm not a single one
-        ever is, even at 100, where all of them are tiny.""",
+        r"""At $10^{-4}$ about half of them, at $10^{-2}$ seven of ten, and from 1 on, all of them. With the squared norm none ever is, even at 100, where all of them are tiny.""",
     )
     return
 
@@ -440,7 +439,7 @@ def _():
         kit.section("Stopping early", ids=("N1.44",)),
         kit.prose(r"""
             One can also overfit by training too long. A network with thousands of weights first learns the curve and then the errors of the
-            points: the loss on the training points falls to the end, the loss on unseen points turns around. Not converging completely
+            points: the loss on the training points keeps falling, while the loss on unseen points starts to rise again. Not converging completely
             can therefore help. **Early stopping** watches the loss on validation points and keeps the weights from where it was smallest.
         """),
         kit.formula(
@@ -520,7 +519,7 @@ def _():
     kit.question(
         "Train with 20 points and width 64, then with 60 points, then with width 4. Where does the loss on unseen points rise again?",
         """Clearly with 20 points and 4,000 weights; much less with 60 points, and hardly with width 4, which is too small to follow every
-        point. Early stopping saves what weight decay, more data or a smaller network would save too.""",
+        point. Early stopping achieves what weight decay, more data or a smaller network would achieve, too.""",
     )
     return
 

@@ -35,12 +35,11 @@ def _():
         kit.section("From a nerve cell to a formula", ids=("N1.01", "N1.02", "N1.03")),
         kit.prose(r"""
             A nerve cell collects signals through its dendrites, and when enough has come together it sends one itself,
-            through its axon. A human brain has about 86 billion such cells. The **perceptron** keeps three things of
-            this: inputs $u_i$, a weight $W_i$ for each of them, and a threshold that the bias $b$ sets. Its answer $y$
+            through its axon. A human brain has about 86 billion such cells. The **perceptron** keeps three of these things: inputs $u_i$, a weight $W_i$ for each of them, and a threshold that the bias $b$ sets. Its answer $y$
             is called the activation of the node.
         """),
         kit.svg(
-            nerve_cell(), "A nerve cell: dendrites at the left receive signals, the axon carries them away", width=620
+            nerve_cell(), "A nerve cell: dendrites on the left receive signals, the axon carries them away", width=620
         ),
         kit.formula(
             r"y = \sigma\Big(\sum_{i=1}^{n} W_i u_i + b\Big) = \sigma(W^\top u + b), \qquad u, W \in \mathbb{R}^n, \; b \in \mathbb{R}"
@@ -61,7 +60,7 @@ def _(bias, fires, inputs, weights):
         kit.svg(
             live_neuron(_u.tolist(), _W.tolist(), bias.value, _z, _y, fires.selected_key),
             f"A neuron with three inputs: the weighted sum is {_z:.2f}, the answer is {_y:.2f}.",
-            caption="Three inputs, one output: the drawing of the notes with your numbers on it. Red arrows add, blue ones take away.",
+            caption="Three inputs, one output: the drawing from the notes with your numbers on it. Red arrows add, blue ones take away.",
         ),
         kit.facts(sum_z=_z, answer_y=_y, parameters=len(_W) + 1),
         label="Inputs, weights, bias and activation",
@@ -72,7 +71,7 @@ def _(bias, fires, inputs, weights):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        r"At the start the sum is exactly 0 and the neuron fires. Which slider silences it with a single step, and which does not?",
+        r"At the start the sum is exactly 0 and the neuron fires. Which sliders silence it with a single step, and which do not?",
         r"""The sum is $1 \cdot 1 + 0.5 \cdot (-2) + (-1) \cdot 0.5 + 0.5 = 0$, and Heaviside is 1 from 0 on. Anything that takes a
         little away silences it: $b$ down, $W_1$ down, $W_2$ down, $W_3$ up, because its input is negative, and likewise the inputs. No slider
         needs two steps; but one step of $W_2$ moves the sum only half as far as one of $W_1$, because its input is 0.5.""",
@@ -105,8 +104,8 @@ def _():
             ),
         ),
         kit.prose(r"""
-            An activation function usually grows with its input, and all but Heaviside's are continuous. Learning needs
-            one thing more: a derivative that is not zero, because every step of learning is multiplied by it. Move the
+            An activation function usually grows with its input, and all but Heaviside's are continuous. Learning needs one
+            more thing: a derivative that is not zero, because every step of learning is multiplied by it. Move the
             point along the curve and watch the slope.
         """),
         kit.row(
@@ -185,8 +184,8 @@ def _():
 def _():
     kit.question(
         "For which of the five functions does learning stop when a unit is far on the negative side, and for which does it never start at all?",
-        r"""The slope of sigmoid and tanh fades on both sides, that of ReLU is exactly 0 on the negative side: a unit there gets no
-        message any more. Leaky ReLU keeps the slope $\alpha$. Heaviside has slope 0 everywhere, so gradients never move it ([E45](/errata#E45)). At the corner
+        r"""The slope of sigmoid and tanh fades on both sides, that of ReLU is exactly 0 on the negative side: a unit there no longer gets
+        any message. Leaky ReLU keeps the slope $\alpha$. Heaviside has slope 0 everywhere, so gradients never move it ([E45](/errata#E45)). At the corner
         of ReLU, $y = 0$, there is no derivative; we take 0, as PyTorch does, and in practice it does not matter.""",
     )
     return
@@ -249,7 +248,7 @@ def _(bend, shift):
 def _():
     kit.question(
         "Choose each activation in turn and read the largest difference. When is it zero?",
-        "Only without an activation; then the two curves lie on each other whatever the bias is. Any bend makes them part.",
+        "Only without an activation; then the two curves coincide, whatever the bias is. Any bend makes them differ.",
     )
     return
 
@@ -261,8 +260,8 @@ def _():
     kit.column(
         kit.section("What an activation costs", ids=("N1.13",)),
         kit.prose("""
-            Counted on the formulas above, operation by operation: sigmoid and tanh need the exponential function, the others
-            compare and multiply. Times depend on the machine ([E62](/errata#E62)), so measure them on yours.
+            We count the operations in the formulas above: sigmoid and tanh need the exponential function; the others only compare
+            and multiply. Times depend on the machine ([E62](/errata#E62)), so measure them on yours.
         """),
         kit.source(activation_cost),
     )
@@ -287,7 +286,7 @@ def _(measure, measuring):
 def _():
     kit.question(
         "Press the button a few times. Is the price of the exponential function always the same?",
-        """The counts never change, the times do: they depend on the machine and on what else it does. For many numbers at once the
+        """The counts never change, the times do: they depend on the machine and on what else it is doing. For many numbers at once the
         memory is slower than the arithmetic, and the difference may vanish.""",
     )
     return
@@ -309,7 +308,7 @@ def _():
             "the learning problem (P)",
         ),
         kit.prose(r"""
-            Here a single neuron with the sigmoid shall answer 0 below 1 and 1 above it. The loss is half the mean squared
+            Here a single neuron with the sigmoid should answer 0 below 1 and 1 above it. The loss is half the mean squared
             error, and gradient descent takes the steps.
         """),
         kit.source(learning_problem, descend),
@@ -356,7 +355,7 @@ def _(rate, steps):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        r"How far does the step size go before more of it hurts? And what happens to $W$ when you allow many steps?",
+        r"How large can the step size be before it does harm? And what happens to $W$ when you allow many steps?",
         r"""With $\tau = 30$ the first steps overshoot and the loss jumps. With enough steps $W$ keeps growing: the steeper the sigmoid,
         the closer it comes to the step that was wanted, and no finite weight is the best one.""",
     )

@@ -394,8 +394,8 @@ def _():
     kit.column(
         kit.section("A line through your own table"),
         kit.prose("""
-            Give a CSV file with a header. The last column is taken as the answer, all others as inputs; columns of words become one
-            column a value, and every column is shifted and scaled to mean 0 and standard deviation 1, so that its weight tells
+            Give a CSV file with a header. The last column is taken as the answer, all others as inputs; columns of words become one column
+            per value, and every column is shifted and scaled to mean 0 and standard deviation 1, so that its weight tells
             how much it matters. The file stays on this machine.
         """),
     )

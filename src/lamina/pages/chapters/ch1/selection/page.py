@@ -37,7 +37,7 @@ def _():
     kit.column(
         kit.section("What is not learned", ids=("N1.65",)),
         kit.prose(r"""
-            Training changes weights and biases. Everything that must be fixed before is a **hyperparameter**: the degree $r$, the
+            Training changes weights and biases. Everything that must be fixed beforehand is a **hyperparameter**: the degree $r$, the
             penalty $\lambda$, the step size $\tau$ and the other constants of the optimizer, and the shape of the network itself. In the
             library they live in records of their own, and none of them is among the parameters of a network.
         """),
@@ -70,7 +70,7 @@ def _(layers, tau, width):
                     ("batch size", str(_recipe.batch_size)),
                     ("penalty", f"{_recipe.penalty.strength:g}"),
                 ],
-                caption="Fixed before: some of the hyperparameters",
+                caption="Fixed beforehand: some of the hyperparameters",
             ),
         ),
         kit.facts(learned_numbers=_total),
@@ -103,7 +103,7 @@ def _():
         kit.prose(r"""
             Divide the data before anything else. The **training** part fits parameters, the **validation** part chooses hyperparameters, and
             the **test** part is looked at once, at the very end. A common ratio is $4 : 1 : 1$. Validation and test get their share
-            rounded down, training the rest; of every class each part has its share.
+            rounded down, training gets the rest; each part gets its share of every class.
         """),
         kit.formula(
             r"N_{\text{val}} = \Big\lfloor \frac{b\,N}{a + b + c} \Big\rfloor, \qquad N_{\text{test}} = \Big\lfloor \frac{c\,N}{a + b + c} \Big\rfloor, \qquad N_{\text{train}} = N - N_{\text{val}} - N_{\text{test}}"
@@ -146,7 +146,7 @@ def _(ratio, total, which):
 def _():
     kit.question(
         "What happens to the parts with another seed, and with 601 examples instead of 600?",
-        """Another seed deals other examples to the parts, and the sizes stay. The 601st example goes to the training part, because a sixth of
+        """With another seed the parts get other examples, but their sizes stay the same. The 601st example goes to the training part, because a sixth of
         601 is rounded down.""",
     )
     return
@@ -304,8 +304,8 @@ def _():
     kit.column(
         kit.section("All combinations, or one at a time", ids=("N1.69", "N1.70")),
         kit.prose(r"""
-            Five hyperparameters with four values each are $4^5 = 1024$ trainings. The usual practice changes one at a time: keep the best value of the
-            first, go on to the second. That is $1 + 5 \cdot 3 = 16$. It is enough when hyperparameters do not interact, and it
+            Five hyperparameters with four values each make $4^5 = 1024$ training runs. The usual practice changes one at a time: keep the best value of the
+            first, go on to the second. That is $1 + 5 \cdot 3 = 16$. This is enough when hyperparameters do not interact, and it
             misses the best when they do.
         """),
         kit.formula(r"\text{grid: } v^m \qquad \text{one at a time: } 1 + m\,(v - 1)"),
@@ -328,7 +328,7 @@ def _(names, values):
 @app.cell(hide_code=True)
 def _():
     kit.prose("""
-        Now for real. A network learns two moons with every pair of a step size and a momentum, five trainings at once. The arrow shows the way of
+        Now for real. A network learns two moons with every pair of a step size and a momentum, five training runs at once. The arrow shows the path of
         *one at a time*, which begins at the bottom left, first chooses a step size and then a momentum.
     """)
     return
@@ -336,7 +336,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    epochs = kit.slider(2, 20, 1, value=10, label="epochs of each training")
+    epochs = kit.slider(2, 20, 1, value=10, label="epochs of each training run")
     moon = kit.slider(0, 9, 1, value=0, label="which data")
     search = kit.button("Search")
     searching = kit.train(grid)
@@ -365,7 +365,7 @@ def _(epochs, moon, search, searching):
             way = [
                 place((each.values["learning_rate"], each.values["momentum"])) for each in (tried[0], corner, single)
             ]
-            said = {"one_at_a_time": single.error, "its_trainings": len(tried)}
+            said = {"one_at_a_time": single.error, "its_training_runs": len(tried)}
         values = [[losses.get((rate, momentum)) for rate in RATES] for momentum in MOMENTA]
         scene = grid_map(
             [[None if value is None else max(value, 1e-6) for value in row] for row in values],
@@ -378,12 +378,12 @@ def _(epochs, moon, search, searching):
         )
         return kit.panel(
             controls,
-            kit.progress(done, f"{len(losses)} of {len(RATES) * len(MOMENTA)} trainings, {job.words}"),
+            kit.progress(done, f"{len(losses)} of {len(RATES) * len(MOMENTA)} training runs, {job.words}"),
             kit.svg(
                 scene,
-                f"Validation losses of {len(losses)} trainings; the best, {known[best]:.4f}, has step size {best[0]:g} and momentum {best[1]:g}.",
+                f"Validation losses of {len(losses)} training runs; the best, {known[best]:.4f}, has step size {best[0]:g} and momentum {best[1]:g}.",
             ),
-            kit.facts(best_of_the_grid=known[best], trainings=len(losses), **said),
+            kit.facts(best_of_the_grid=known[best], training_runs=len(losses), **said),
             label="Search",
         )
 
@@ -394,7 +394,7 @@ def _(epochs, moon, search, searching):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Search with several data sets. How often does one at a time miss the best pair, and why?",
+        "Search with several data sets. How often does *one at a time* miss the best pair, and why?",
         """In most of them: without momentum a large step size is best, and with it the best momentum is a small one. But a large momentum wants a
         small step size; they interact. Only changing both at once finds that pair.""",
     )
@@ -408,7 +408,7 @@ def _():
     kit.column(
         kit.section("Good defaults", ids=("N1.71",)),
         kit.prose(r"""
-            Some hyperparameters have defaults that nearly always do. Adam's $\beta_1$, $\beta_2$ and $\varepsilon$ are such. The step size is not: it has to be
+            Some hyperparameters have defaults that are nearly always good enough, such as Adam's $\beta_1$, $\beta_2$ and $\varepsilon$. The step size is not: it has to be
             chosen for every task, and this is the tedious part of the work. `lamina search` writes down every run, so that none has to
             be done twice.
         """),

@@ -130,7 +130,7 @@ def _():
         "Widen the layer for the jump. What does the largest error do? Then look outside of [0, 1] with any function.",
         r"""The jump stays near $\frac12$: a continuous network must pass through the middle, however steep it is. The theorem is about
         *continuous* functions, and on *bounded* sets; the notes state it for all measurable functions and the whole space, where it holds only in
-        the mean ([E24](/errata#E24)). Outside the network does what it likes: with sigmoid or tanh it cannot even leave the bound that its output weights set.""",
+        the mean ([E24](/errata#E24)). Outside of it the network does as it likes: with sigmoid or tanh it cannot even leave the bound that its output weights set.""",
     )
     return
 

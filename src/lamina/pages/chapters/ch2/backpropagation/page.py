@@ -71,8 +71,8 @@ def _():
             r"\frac{\partial \mathscr{L}}{\partial W^{[0]}} = \frac{\partial \mathscr{L}}{\partial y^{[3]}} \cdot \frac{\partial y^{[3]}}{\partial y^{[2]}} \cdot \frac{\partial y^{[2]}}{\partial y^{[1]}} \cdot \frac{\partial y^{[1]}}{\partial W^{[0]}}, \qquad \frac{\partial \mathscr{L}}{\partial W^{[l]}} = \frac{\partial \mathscr{L}}{\partial y^{[L]}} \prod_{j=L}^{l+2} \frac{\partial y^{[j]}}{\partial y^{[j-1]}} \cdot \frac{\partial y^{[l+1]}}{\partial W^{[l]}}"
         ),
         kit.prose(r"""
-            The product runs with $j$ going down, and is empty for $l = L - 1$. The loss enters through its derivative by the
-            *last* output alone; that holds for the squared error and for cross entropy.
+            The product runs with $j$ going down, and is empty for $l = L - 1$. The loss enters through its derivative with respect
+            to the *last* output alone; that holds for the squared error and for cross entropy.
         """),
         kit.source(chain_gradients),
     )
@@ -100,7 +100,14 @@ def _(chain_input, chain_sigma, chain_target, chain_weights):
             width=560,
         ),
         kit.table(
-            ("layer", "y", "its derivative by the layer before", "gradient of the weight", "autograd", "difference"),
+            (
+                "layer",
+                "y",
+                "its derivative with respect to the layer before",
+                "gradient of the weight",
+                "autograd",
+                "difference",
+            ),
             [
                 (
                     i + 1,
@@ -335,7 +342,7 @@ def _(
                 active=_active,
                 passed=_passed,
             ),
-            f"The network {shape.value} after line {at.value} of {len(lines)}; largest difference to autograd {_difference:.1e}.",
+            f"The network {shape.value} after line {at.value} of {len(lines)}; largest difference from autograd {_difference:.1e}.",
         ),
         kit.prose(_now),
         kit.table(
@@ -369,7 +376,7 @@ def _(goal, kind, names, net_biases, net_weights, sample, widths):
     _loop = backpropagate_by_sample(net_weights, net_biases, names, _many, _goals, kind)
     kit.row(
         kit.prose(r"""
-            **Several samples.** Looping over samples and averaging their gradients gives the same as matrices with one row a sample
+            **Several samples.** Looping over samples and averaging their gradients gives the same as matrices with one row per sample
             (here four, around yours). Flattened, the gradient is one vector, with an entry
             for every parameter.
         """),

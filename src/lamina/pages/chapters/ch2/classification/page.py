@@ -88,7 +88,7 @@ def _(logit):
 def _():
     kit.question(
         "The sigmoid never reaches 0 or 1, says the formula. From which $z$ on does it, on this computer?",
-        """In float32 from 17.4 on, in float64 from 36.8 on: the nearest number that the computer has *is* 1 then ([E31](/errata#E31)). That is why losses are computed
+        """In float32 from 17.4 on, in float64 from 36.8 on: the nearest number that the computer has then *is* 1 ([E31](/errata#E31)). That is why losses are computed
         from z and not from the probability. And the softmax of (0, z) is the sigmoid of z: one output is two classes.""",
     )
     return
@@ -204,8 +204,8 @@ def _(wrong):
 def _():
     kit.question(
         r"What does a wrong answer cost at $y = 0.9$, at $0.99$? And which constant $y$ is best if 7 of 10 labels are 1?",
-        r"""$-\log 0.1 = 2.303$ and $-\log 0.01 = 4.605$: every nine more costs another 2.3. The best constant is the share of ones, 0.7: maximal
-        likelihood and minimal cross entropy are the same place. The two curves are mirror images, and the loss of a right answer goes to 0.""",
+        r"""$-\log 0.1 = 2.303$ and $-\log 0.01 = 4.605$: every additional nine costs another 2.3. The best constant is the share of ones, 0.7: maximum
+        likelihood and minimum cross entropy are at the same place. The two curves are mirror images, and the loss of a right answer goes to 0.""",
     )
     return
 
@@ -219,7 +219,7 @@ def _():
         kit.prose(r"""
             A probability leaves the decision to you: how sure must the filter be before a message is thrown away? 2000 made-up messages, whose
             words are counted; their exact probability of being spam is known, so that no filter can be better. Move the threshold: losing a real
-            message and reading one spam more are not equally bad.
+            message and reading one more spam message are not equally bad.
         """),
         kit.formula(r"\text{decide for 1 if } \; P(S = 1 \mid u, \theta) \ge t"),
         kit.source(spam, confusion),
@@ -356,7 +356,7 @@ def _(label, outputs, shift):
             loss=_loss.item(), sum=_p.sum().item(), as_written="not a number" if _naive.isnan().any() else "fine"
         ),
         kit.table(
-            ("class", "z", "probability", "one-hot", "gradient by z"),
+            ("class", "z", "probability", "one-hot", "gradient with respect to z"),
             [(i, _z[i].item(), _p[i].item(), _hot[i].item(), _gradient[i].item()) for i in range(4)],
         ),
         label="Outputs and label",
@@ -369,7 +369,7 @@ def _():
     kit.column(
         kit.question(
             "Add 1000 to all outputs. Do the probabilities change? Why does the formula *as written* fail? What is the loss if all outputs are equal?",
-            r"""They do not: a common factor cancels. But $e^{1000}$ is infinite in floating point, and infinite by infinite is not a number. Subtracting the
+            r"""They do not: a common factor cancels. But $e^{1000}$ is infinite in floating point, and infinity divided by infinity is not a number. Subtracting the
             largest output first cures it, and that is what the library does. Equal outputs give $\frac14$ each and the loss $\log 4 = 1.386$.""",
         ),
         kit.card("Labels in real data, and two classes as a special case", kit.recorded("several_classes")),
@@ -524,7 +524,7 @@ def _():
     kit.column(
         kit.question(
             "How far does the network without hidden layers get? Which digits are mixed up most?",
-            """About 96 % of these digits: a single layer already compares with ten weighted templates. Hidden layers bring two points more. Eights are
+            """About 96 % of these digits: a single layer already compares with ten weighted templates. Hidden layers add two percentage points. Eights are
             taken for ones, nines for threes: look at the pictures, some of them you would argue about.""",
         ),
         kit.row(

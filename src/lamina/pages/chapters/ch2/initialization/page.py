@@ -41,7 +41,7 @@ def _():
         """),
         kit.formula(
             r"W^{[l]}_{ij} = c \;\text{ for all } i, j \quad \Rightarrow \quad \frac{\partial \mathscr{L}}{\partial W^{[0]}_{1j}} = \frac{\partial \mathscr{L}}{\partial W^{[0]}_{2j}} = \cdots = \frac{\partial \mathscr{L}}{\partial W^{[0]}_{n_1 j}}",
-            "equal are the rows of the gradient, one for each node; the columns, one for each input, differ (the notes say that all are equal, [E26](/errata#E26))",
+            "the rows of the gradient, one for each node, are equal; its columns, one for each input, differ (the notes say that all are equal, [E26](/errata#E26))",
         ),
         kit.source(constant, gaussian),
     )
@@ -82,7 +82,7 @@ def _(seed, start, steps, value):
                 y=("", 0, 0.8),
                 size=(430, 190),
             ),
-            f"The loss of 3-4-1 after {steps.value} steps is {_found.losses[-1].item():.4f}; the largest distance of two nodes is {_apart:.3g}.",
+            f"The loss of 3-4-1 after {steps.value} steps is {_found.losses[-1].item():.4f}; the largest distance between two nodes is {_apart:.3g}.",
             width=560,
         ),
         kit.facts(
@@ -128,7 +128,7 @@ def _():
             Random, but how large? Send normal inputs through a deep network with weights $W_{ij} \sim \mathcal N(0, \mathrm{std}^2)$ and the
             gradient of the loss back. Each layer multiplies the signal by about $\mathrm{std} \cdot \sqrt{n}$ and the activation's slope. Below one, both
             fade: the gradients **vanish**. Above, both blow up: they **explode**, and in float32 end as NaN. The notes call 0.01 small
-            and 0.2 large; that is so for some widths only ([E27](/errata#E27)). What counts is $\mathrm{std} \cdot \sqrt{n}$, compared with 1 for tanh and the
+            and 0.2 large; that is true for some widths only ([E27](/errata#E27)). What counts is $\mathrm{std} \cdot \sqrt{n}$, compared with 1 for tanh and the
             identity and with $\sqrt2$ for ReLU.
         """),
         kit.row(
@@ -247,7 +247,7 @@ def _():
         kit.card("Large weights saturate tanh", kit.recorded("saturation")),
         kit.prose(r"""
             Xavier's promise, $\mathrm{Var}(y^{[l+1]}) = \mathrm{Var}(y^{[l]})$, holds exactly for the identity and inputs of mean zero ([E29](/errata#E29)).
-            It assumes activations that are centered at zero: tanh bends the variance down slowly, ReLU halves the second moment in every layer, and
+            It assumes activations that are centered at zero: tanh lowers the variance slowly, ReLU halves the second moment in every layer, and
             the sigmoid has mean $\frac12$. He's factor 2 keeps the second moment of ReLU.
         """),
         kit.card("What the rules keep", kit.recorded("variance_by_layer")),
@@ -287,7 +287,7 @@ def _(layer_in, layer_out):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "For which shapes do Xavier's and Glorot's rule agree?",
+        "For which shapes do Xavier's and Glorot's rules agree?",
         r"""For as many outputs as inputs: $\frac{2}{n + n} = \frac1n$. For 100 to 400 they are 0.1 and 0.063.""",
     )
     return

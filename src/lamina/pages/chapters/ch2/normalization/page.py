@@ -108,8 +108,8 @@ def _(batch, beta, bias, gamma, printed):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        r"Move the bias: what happens above, what below? And which $\gamma$, $\beta$ would give node 1 back as it was?",
-        r"""Above all distributions move, below nothing does: the mean takes the bias away again. So a layer right before batch normalization
+        r"Move the bias: what happens above, and what below? And which $\gamma$, $\beta$ would give node 1 back as it was?",
+        r"""Above, all distributions move; below, nothing does: the mean takes the bias away again. So a layer right before batch normalization
         needs no bias. With $\gamma = \sigma$ and $\beta = \mu$ of a node (0.7 and 3 for the first) normalization is undone: nothing is lost that
         learning could not bring back.""",
     )
@@ -122,7 +122,7 @@ def _():
     kit.column(
         kit.section("It is learned", ids=("N2.40", "N2.42")),
         kit.prose(r"""
-            $\gamma$ and $\beta$ are trainable, two numbers a node. With the full matrix of the notes it would be many more: for ResNet18 as
+            $\gamma$ and $\beta$ are trainable, two numbers per node. With the full matrix of the notes it would be many more: for ResNet18 as
             a whole 13.4 million parameters instead of 11.7.
         """),
         kit.formula(
@@ -163,7 +163,7 @@ def _():
     kit.column(
         kit.section("In training and in use", ids=("N2.44",)),
         kit.prose(r"""
-            The notes stop here, but one question is open ([E06](/errata#E06)): whom do you average over when a single sample comes in? A variance of one number
+            The notes stop here, but one question is open ([E06](/errata#E06)): what do you average over when a single sample comes in? A variance of one number
             does not exist. So while training the layer keeps **running averages** of mean and variance, and in use (`model.eval()`) it normalizes by
             them. The averaged variance is the unbiased one, with $b - 1$; the momentum is 0.1 in PyTorch.
         """),
@@ -267,7 +267,7 @@ def _(depth, go, learning, method, rate, std):
             ]
 
         said = [
-            kit.note(f"{name}: the loss is no longer a number since step {step}.", "bad")
+            kit.note(f"{name}: the loss has not been a number since step {step}.", "bad")
             for name, step in zip(("Without", "With"), row["bad"], strict=True)
             if step is not None
         ]

@@ -39,9 +39,9 @@ def _():
         kit.prose(r"""
             Build a network, press *Learn*, and watch. The plane is colored by the predicted class, filled points are learned
             from, rings are kept for validation. Every node of the network shows what *it* answers over the plane, red above
-            zero and blue below; every arrow is a weight. At the right below you see what reaches each layer of the gradient:
+            zero and blue below; every arrow is a weight. At the bottom right you see how much of the gradient reaches each layer:
             a curve that falls towards layer 1 is a network whose first layers hardly learn. Change a setting while it runs,
-            and it starts again. How deep and how wide is best for your data, nobody can tell you: that is found by trying.
+            and it starts again. Nobody can tell you which depth and width are best for your data: you find out by trying.
         """),
         kit.source(gradient_flow, python_code),
     )
@@ -175,7 +175,8 @@ def _(go, setup, training, trouble):
         if row["bad_step"] is not None:
             said.append(
                 kit.note(
-                    f"The loss is no longer a number since step {row['bad_step']}: take a smaller learning rate.", "bad"
+                    f"The loss has not been a number since step {row['bad_step']}: choose a smaller learning rate.",
+                    "bad",
                 )
             )
         if job.state == "failed":
@@ -213,7 +214,7 @@ def _():
     kit.column(
         kit.section("The network as Python code", level=3),
         kit.prose(r"""
-            Switch *Learn* off, or wait for the end, and take the network with you: a program that needs PyTorch alone, has the
+            Switch *Learn* off, or wait for the end, and take the network with you: a program that needs only PyTorch, has the
             weights in it, prepares points as the playground does and gives the same probabilities.
         """),
     )
@@ -250,8 +251,8 @@ def _():
     kit.question(
         """Two spirals: which is the smallest network that separates them? Then choose *sigmoid* with six hidden layers and look at
         the gradients. What do the warnings advise, and does it help?""",
-        """Without a hidden layer the border is a line and the accuracy about 0.65. One layer of 12 nodes with tanh gets some 85 %, two layers of 8 almost
-        all of it in 300 epochs and all in 1000. Six sigmoid layers send the first layer less than a thousandth of the gradient of the last, and the
+        """Without a hidden layer the border is a line and the accuracy about 0.65. One layer of 12 nodes with tanh gets about 85 % right, two layers of 8 get
+        almost everything right in 300 epochs and everything in 1000. Six sigmoid layers send the first layer less than a thousandth of the gradient of the last, and the
         result is no better than without hidden layers. ReLU, as the warning advises, separates the spirals with the same six layers.""",
     )
     return
@@ -274,7 +275,7 @@ def _():
         ),
         kit.prose(r"""
             Put perceptrons next to each other and you have a layer; put layers one after another and you have a
-            **feedforward network** (FNN). Layer 0 is the input, layer $L$ the output, those between are hidden. $L$ is the
+            **feedforward network** (FNN). Layer 0 is the input, layer $L$ the output, those in between are hidden. $L$ is the
             *depth* (the input does not count), the number $n_l$ of nodes the *width* of layer $l$. With two hidden layers
             or more the network is called *deep*. Matrix $W^{[l]}$ and vector $b^{[l]}$ lead from layer $l$ to layer $l+1$,
             and $\sigma$ acts on each component alone.
@@ -313,7 +314,7 @@ def _(sizes):
         kit.svg(
             network(_widths),
             f"The network {_words}: depth {depth(_widths)}, {parameter_count(_widths)} parameters.",
-            caption="Fig. 11 of the notes is 3-5-5-5-1, Fig. 10 is 2-2-1: set the sliders so.",
+            caption="Fig. 11 of the notes is 3-5-5-5-1, Fig. 10 is 2-2-1: set the sliders accordingly.",
             width=620,
         ),
         kit.facts(
@@ -334,7 +335,7 @@ def _(sizes):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Start from 3-5-5-5-1 with its 86 parameters. What adds more: a fourth hidden layer of 5 nodes, or one node more in each of the three?",
+        "Start from 3-5-5-5-1 with its 86 parameters. What adds more: a fourth hidden layer of 5 nodes, or one more node in each of the three?",
         r"""Almost the same: 3-5-5-5-5-1 has $86 + 5 \cdot 5 + 5 = 116$, and 3-6-6-6-1 has $24 + 42 + 42 + 7 = 115$. The products of
         neighboring widths are what counts: double all widths and the parameters almost quadruple.""",
     )
@@ -429,7 +430,7 @@ def _():
 def _():
     kit.column(
         kit.prose(r"""
-            Training must find such weights by itself. The learning problem is the one of the perceptron, over all layers and
+            Training must find such weights by itself. The learning problem is that of the perceptron, over all layers and
             all samples:
         """),
         kit.formula(

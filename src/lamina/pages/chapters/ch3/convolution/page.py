@@ -95,7 +95,7 @@ def _():
     kit.column(
         kit.prose("""
             A convolutional network is different: it reads neighbors, and a shuffle leaves it none. Eight patterns of
-            5 × 5 pixels, anywhere in a picture of 16 × 16, were to be told apart:
+            5 × 5 pixels, anywhere in a picture of 16 × 16, had to be told apart:
         """),
         kit.recorded("pixel_permutation", ("network", "pixels", "accuracy", "least", "largest")),
         kit.question(
@@ -170,7 +170,7 @@ def _():
     kit.column(
         kit.section("The same feature, anywhere", ids=("N3.05",)),
         kit.prose("""
-            A convolutional network leaves the picture a matrix. It looks through a small window, the **kernel**, moves it
+            A convolutional network leaves the picture as a matrix. It looks through a small window, the **kernel**, moves it
             over the whole picture and writes down how well each place fits: the **feature map**. What it has learned at
             one place it finds at any other. Move the little picture: the map moves with it, and nothing else changes.
         """),
@@ -198,7 +198,7 @@ def _(down, look_for, right):
         kit.svg(
             _scene,
             f"A picture at row {down.value}, column {right.value}, and its feature map for {look_for.value}.",
-            caption="Left the picture, right the feature map: red fits, blue is the opposite.",
+            caption="Left: the picture; right: the feature map: red fits, blue is the opposite.",
         ),
         kit.facts(moved_by=f"{down.value - 1}, {right.value - 1}", map_differs_from_the_moved_map_by=f"{_apart:.0g}"),
     )
@@ -382,7 +382,7 @@ def _():
         ),
         kit.source(convolve2d, correlate2d),
         kit.prose("""
-            At first you see the example of the notes. Type other numbers: a row on each line, spaces between them.
+            At first you see the example of the notes. Type other numbers: one row per line, with spaces between them.
         """),
     )
     return operation, typed_k, typed_y

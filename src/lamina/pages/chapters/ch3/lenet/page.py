@@ -113,7 +113,7 @@ def _(record):
     kit.column(
         kit.question(
             "Draw a 1 with a long foot, a 7 with a bar, a 4 that is closed at the top. Which of your ways of writing does it misread? And how sure is it then?",
-            """The network knows 50,000 digits by Americans of about 1990. What they did not do, it has never seen, and it is often sure of its wrong answer:
+            """The network knows 50,000 digits written by Americans around 1990. What they did not do, it has never seen, and it is often sure of its wrong answer:
             the softmax compares ten digits, it has no way to say "none of these". Draw a letter or a face and look at the probability.""",
         ),
         kit.prose(f"""
@@ -243,14 +243,14 @@ def _(maps, network):
             use the sigmoid as the detector; the weights here were trained with ReLU and max pooling.
         """),
         kit.svg(_scene, f"LeNet-5: {_scene.description}", width=720),
-        kit.table(("layer", "output", "variables"), [(a, b, f"{c:,}") for a, b, c in _rows], right=(2,),
-                  caption=f"Together {sum(row[2] for row in _rows):,} variables"),
+        kit.table(("layer", "output", "parameters"), [(a, b, f"{c:,}") for a, b, c in _rows], right=(2,),
+                  caption=f"Together {sum(row[2] for row in _rows):,} parameters"),
         kit.prose("""
             This is the form that is common today ([E37](/errata#E37)). The network of 1998 read 32 × 32 pixels, had a scaled tanh, pooling with
-            variables of its own and a table of which maps feed which; `lamina train lenet5-1998` trains that one.
+            parameters of its own and a table of which maps feed which; `lamina train lenet5-1998` trains that one.
         """),
         kit.question(
-            "Which layer has most of the variables, and why not a convolution?",
+            "Which layer has most of the parameters, and why not a convolution?",
             "The first dense layer: 400 · 120 + 120 = 48,120 of 61,706. A convolution uses its few weights at every place, a dense layer has one for each pair.",
         ),
     )  # fmt: skip
@@ -263,7 +263,7 @@ def _():
         kit.section("Is it better than a dense network?", ids=("N3.56",)),
         kit.prose("""
             On MNIST, five epochs and three seeds, LeNet-5 with ReLU and max pooling reads 98.6 % of the test digits, the form with
-            sigmoids and averages 97.1 %, and a feedforward network 784-128-64-10 97.5 % with almost twice as many variables. On the 1,797 small
+            sigmoids and averages 97.1 %, and a feedforward network 784-128-64-10 97.5 % with almost twice as many parameters. On the 1,797 small
             digits that come with the package the three are close to each other:
         """),
         kit.recorded("lenet_against_fnn", ("network", "parameters", "accuracy", "least", "largest")),

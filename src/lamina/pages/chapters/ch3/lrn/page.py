@@ -73,7 +73,7 @@ def _():
     kit.question(
         "A layer reads 96 channels and has 256 kernels of 5 × 5. How many numbers does one kernel hold, and how many matrices come out?",
         r"""One kernel holds $5 \cdot 5 \cdot 96 = 2400$ numbers, and 256 matrices come out. With biases the layer has
-        $256 \cdot 2401 = 614{,}656$ variables: the second layer of AlexNet.""",
+        $256 \cdot 2401 = 614{,}656$ parameters: the second layer of AlexNet.""",
     )
     return
 
@@ -116,12 +116,12 @@ def _(classes, image):
     kit.panel(
         [image, classes],
         kit.table(
-            ("layer", "output", "variables"),
+            ("layer", "output", "parameters"),
             [(a, b, f"{c:,}") for a, b, c in _rows],
             caption="AlexNet in one column, ReLU after every layer but the last",
             right=(2,),
         ),
-        kit.facts(variables=f"{_total:,}", dense_part=f"{_dense / _total:.0%}", last_maps=f"{_size} × {_size}"),
+        kit.facts(parameters=f"{_total:,}", dense_part=f"{_dense / _total:.0%}", last_maps=f"{_size} × {_size}"),
     )
     return
 
@@ -129,7 +129,7 @@ def _(classes, image):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Where are AlexNet's variables? And what happens to the first layer when a picture has 228 instead of 227 pixels?",
+        "Where are AlexNet's parameters? And what happens to the first layer when a picture has 228 instead of 227 pixels?",
         """94 % of the 62,378,344 are in the three dense layers. (The network of 2012 ran on two cards, with half of the channels on each: 60,965,224.)
         With 228 pixels the first map stays 55 × 55, since a further place would need four more pixels: the last column is never read.""",
     )
@@ -153,7 +153,7 @@ def _():
             that neighbors quiet each other: once **across channels**, at the same pixel, and in another variant **within a
             channel**, among the pixels around. $\kappa$ keeps the denominator from zero, $\gamma$ and $\beta$ set the strength,
             $n$ the number of neighbors. AlexNet took $\kappa = 2$, $\gamma = 10^{-4}$, $\beta = 0.75$ and, which the notes do not
-            say, $n = 5$. Nothing of it is trained.
+            say, $n = 5$. None of it is trained.
         """),
         kit.formula(
             r"\hat Y_{ijk} = \frac{Y_{ijk}}{\Big( \kappa + \gamma \sum_{m = \max(1,\, k - \lfloor n/2 \rfloor)}^{\min(M,\, k + \lfloor n/2 \rfloor)} Y_{ijm}^2 \Big)^{\beta}}",
@@ -176,7 +176,7 @@ def _(norm_channel, norm_column, norm_kind, norm_n, norm_row):
     kit.panel(
         [norm_kind, norm_n, norm_row, norm_column, norm_channel],
         kit.svg(_scene, f"Four channels of 4 x 4 pixels. {_scene.description}", width=520,
-                caption="Red the activity, orange those that are added to its own square. One sheet is one channel."),
+                caption="Red: the activity; orange: those that are added to its own square. One sheet is one channel."),
         kit.facts(activities_in_the_sum=len(_near)),
         label="Position and neighborhood",
     )  # fmt: skip
@@ -236,7 +236,7 @@ def _(beta, gamma, kappa, others, peak, reach):
             channel_5=_after[4].item(),
             a_neighbor=_after[5].item(),
             far_away=_after[0].item(),
-            trainable_variables=0,
+            trainable_parameters=0,
         ),
         label="Activities and constants",
     )  # fmt: skip
@@ -254,7 +254,7 @@ def _():
         """),
         kit.table(_found.columns, _found.rows, caption=_found.title),
         kit.question(
-            r"Even $n$: how many channels are in the sum for $n = 2$? And what must one give PyTorch's `LocalResponseNorm` for the same result?",
+            r"For even $n$: how many channels are in the sum for $n = 2$? And what must one give PyTorch's `LocalResponseNorm` for the same result?",
             r"""$\lfloor n/2 \rfloor = 1$ on either side and the channel itself: three. PyTorch divides $\gamma$ by its window: for a window of
             $w = 2 \lfloor n/2 \rfloor + 1$ channels, `LocalResponseNorm(w, alpha=gamma*w, beta=beta, k=kappa)` is the same ([E53](/errata#E53)).""",
         ),
@@ -269,10 +269,10 @@ def _():
     kit.column(
         kit.section("Dropout", ids=("N3.08", "N3.57")),
         kit.prose(r"""
-            AlexNet's dense layers have almost 59 million variables, enough to learn pictures by heart. **Dropout** works against it:
+            AlexNet's dense layers have almost 59 million parameters, enough to learn pictures by heart. **Dropout** works against it:
             in every step of training each hidden unit is removed with probability $p$, with all its connections, so that no
             unit can rely on a particular other one. Those that stay are scaled up by $1/(1 - p)$, so that sums keep their mean,
-            and after training nothing is dropped and nothing must be changed ([E46](/errata#E46)).
+            and after training nothing is dropped and nothing has to be changed ([E46](/errata#E46)).
         """),
         kit.formula(r"\hat y_i = \frac{d_i}{1 - p}\, y_i, \qquad d_i \in \{0, 1\}, \quad P(d_i = 0) = p"),
         kit.source(dropout),

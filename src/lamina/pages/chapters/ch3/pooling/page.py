@@ -41,13 +41,13 @@ def _():
         kit.section("How large the result is", ids=("N3.24", "N3.25", "N3.26", "N3.27", "N3.28", "N3.29", "N3.31")),
         kit.prose(r"""
             Four numbers decide where a kernel goes. Its **size** $m$ (kernels are usually square, $m \times m$) is a
-            hyperparameter. Without more, an axis of $n$ pixels has $n - m + 1$ places for it, so every layer shrinks the
+            hyperparameter. With nothing else, an axis of $n$ pixels has $n - m + 1$ places for it, so every layer shrinks the
             picture. **Padding** lays $p$ rings of zeros around the picture, which makes it
             $(n_1 + 2p) \times (n_2 + 2p)$. The **stride** $s$ is how far the kernel moves from one place to the next.
         """),
         kit.formula(
             r"\left\lfloor \frac{n + 2p - m}{s} \right\rfloor + 1",
-            r"places along an axis of $n$ pixels; a layer of $M$ kernels gives a tensor with so many rows and columns, and $M$ channels",
+            r"places along an axis of $n$ pixels; a layer of $M$ kernels gives a tensor with that many rows and columns, and $M$ channels",
         ),
         kit.prose(r"""
             The notes print it without the brackets $\lfloor \cdot \rfloor$ ([E08](/errata#E08)). They are needed: with $n = 28$, $m = 3$, $s = 2$
@@ -108,7 +108,7 @@ def _():
             least=320,
         ),
         kit.question(
-            r"A picture of 28 × 28 pixels shall keep its size under a kernel of 5 × 5. Which padding? And under one of 2 × 2?",
+            r"A picture of 28 × 28 pixels should keep its size under a kernel of 5 × 5. Which padding? And under one of 2 × 2?",
             r"""$p = (5 - 1)/2 = 2$, as in the first layer of LeNet-5. For $m = 2$ no padding does it: $p = 0$ gives 27, $p = 1$ gives 29.
             Try it above with the smaller matrix.""",
         ),
@@ -129,9 +129,9 @@ def _():
         kit.prose(r"""
             One kernel finds one feature. A convolutional layer has $M$ of them, all with the same $m$, $p$ and $s$ but each with
             its own numbers and its own bias; their results are stacked like sheets of paper, a tensor with $M$ **channels**.
-            The notes count $M m^2$ variables: that is for one input channel and without biases ([E38](/errata#E38)).
+            The notes count $M m^2$ parameters: that is for one input channel and without biases ([E38](/errata#E38)).
         """),
-        kit.formula(r"M \,(m^2 n_3 + 1) \text{ variables}", r"$n_3$ input channels, $M$ filters with bias"),
+        kit.formula(r"M \,(m^2 n_3 + 1) \text{ parameters}", r"$n_3$ input channels, $M$ filters with bias"),
         kit.source(filter_parameter_count),
     )
     return channels, filters, m_layer, p_layer, s_layer, side
@@ -156,7 +156,7 @@ def _(channels, filters, m_layer, p_layer, s_layer, side):
                 caption="From layer to layer",
             ),
             kit.facts(
-                variables=f"{count:,}",
+                parameters=f"{count:,}",
                 as_the_notes_count=f"{filter_parameter_count(filters.value, m_layer.value, bias=False):,}",
                 output=f"{rows} × {rows} × {filters.value}",
             ),
@@ -176,7 +176,7 @@ def _():
         """),
         kit.recorded("channel_growth"),
         kit.question(
-            "How many variables have 8 filters of 5 × 5 on a color picture?",
+            "How many parameters do 8 filters of size 5 × 5 have on a color picture?",
             r"$8 \cdot (25 \cdot 3 + 1) = 608$; counted for one channel and without bias it would be 200.",
         ),
     )
@@ -258,7 +258,7 @@ def _():
         kit.prose(r"""
             A **pooling layer** makes height and width smaller. It has windows too, with size $m$, stride $s$ and padding $p$
             (almost always 0), and most often $m = s = 2$, which halves both axes. Each channel is treated by itself, so the
-            number of channels stays. There is nothing to learn in it: no variables.
+            number of channels stays. There is nothing to learn in it: no parameters.
         """),
         kit.row(
             kit.formula(r"\hat Y_{ij} = \max_{0 \le k, l < m} Y_{s i + k,\; s j + l}", "max pooling"),
@@ -308,7 +308,7 @@ def _(kind, m_pool, p_pool, pool_step, pool_trouble, pooled, s_pool, to_pool, ty
         return [
             kit.svg(scene, f"{kind.value} pooling gives {values}. {scene.description}"),
             kit.note(scene.description),
-            kit.facts(result=f"{pooled.shape[0]} × {pooled.shape[1]}", variables=0),
+            kit.facts(result=f"{pooled.shape[0]} × {pooled.shape[1]}", parameters=0),
         ]
 
     kit.panel([kind, m_pool, s_pool, p_pool, pool_step, typed], *_shown(), label="Pooling")
@@ -318,7 +318,7 @@ def _(kind, m_pool, p_pool, pool_step, pool_trouble, pooled, s_pool, to_pool, ty
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Choose padding 1 and window 3, first max, then average. What is outside of the matrix in each case, and why not the same?",
+        "Choose padding 1 and window 3, first max, then average. What is outside of the matrix in each case, and why is it not the same?",
         r"""For the mean it is 0, for the maximum $-\infty$: a zero would win against negative numbers, and a map of $-1$ everywhere
         would get a border of zeros. The notes do not say ([E50](/errata#E50)); PyTorch and we do it this way, and we refuse a padding larger than $m/2$.""",
     )
@@ -399,7 +399,7 @@ def _():
         kit.prose("""
             Convolution and pooling contain two beliefs about pictures. Pixels far from each other need not be considered
             together, at least not early; and it does not matter if something is moved a little. Move a picture by one pixel
-            and look how much its feature map changes, before pooling (window 1) and after:
+            and see how much its feature map changes, before pooling (window 1) and after:
         """),
         kit.formula(r"\frac{\sum |\hat Y' - \hat Y|}{\sum |\hat Y|}", "relative change after a shift"),
         kit.source(shift_sensitivity),

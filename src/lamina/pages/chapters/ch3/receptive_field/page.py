@@ -26,12 +26,12 @@ def _():
         kit.section("Few weights, used everywhere", ids=("N3.35",)),
         kit.prose(r"""
             The first layer of LeNet-5 reads pictures of $28 \times 28$ pixels with six kernels of $5 \times 5$ and padding 2, so
-            that its output has $28 \times 28 \times 6$ numbers. All of its variables: 150 weights and 6 biases. A dense layer
+            that its output has $28 \times 28 \times 6$ numbers. All of its parameters: 150 weights and 6 biases. A dense layer
             from 784 pixels to just one map of 784 numbers has 615,440 of them, and to all six maps 3,692,640.
         """),
         kit.row(kit.formula(r"6 \cdot (5^2 + 1) = 156"), kit.formula(r"784 \cdot 784 + 784 = 615\,440"), least=260),
         kit.table(
-            ("layer", "variables"),
+            ("layer", "parameters"),
             [
                 ("convolution, 6 kernels of 5 × 5", f"{filter_parameter_count(6, 5):,}"),
                 ("dense, 784 to 784", f"{parameter_count((784, 784)):,}"),
@@ -56,8 +56,8 @@ def _():
         kit.prose(r"""
             The price of small kernels is a narrow view. An output of a dense layer depends on all inputs; an output of a
             convolution only on those in its window, its **receptive field**. With every layer it grows, because a window of
-            the second layer sees windows of the first. Strides make it grow faster: behind a stride of 2 neighbors are two
-            inputs apart.
+            the second layer sees windows of the first. Strides make it grow faster: after a stride of 2, neighbors are two inputs
+            apart.
         """),
         kit.formula(r"r = 1 + \sum_{l} (m_l - 1) \prod_{k < l} s_k", "inputs along one axis that a unit sees, away from the border"),
         kit.prose("""
@@ -285,7 +285,7 @@ def _(
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Find a unit of LeNet-5's second pooling layer that sees less than 16 × 16 pixels. Why do the dense layers behind it see everything?",
+        "Find a unit of LeNet-5's second pooling layer that sees fewer than 16 × 16 pixels. Why do the dense layers behind it see everything?",
         """Every unit at the border: the one at (0, 0) sees rows and columns 0 to 13, two of its sixteen lie in the padding. A dense unit reads
         all 5 × 5 positions, and their fields together cover the picture.""",
     )

@@ -115,7 +115,7 @@ def _():
             **About the name.** The notes call a block *pre*-activation because every activation comes before the sum; then the
             simplified layer is one, too. In the paper that coined it, the word says that normalization and ReLU stand before
             the *weights*; in that sense $\sigma(Wy + b)$ is a post-activation of its weight. Both readings agree on what
-            counts here ([E58](/errata#E58)): nothing blocks the way of the skip connection.
+            counts here ([E58](/errata#E58)): nothing blocks the path of the skip connection.
         """),
         kit.question(
             "A library offers you a network called ResNet. Which block is it built of?",
@@ -134,7 +134,7 @@ def _():
         kit.prose(r"""
             Multiply the branch by a factor $\tau$ and make it small. A step in time of a differential equation,
             $y + \tau f(y)$, then tends to $y$. Here are all numbers of 64 vectors before and after a block: dense weights,
-            16 numbers a vector.
+            16 numbers per vector.
         """),
         kit.formula(
             r"F_\tau(y) = y + \tau f(y) \quad\Longrightarrow\quad \frac{F_\tau(y) - y}{\tau} = f(y) \;\text{ for every } \tau"
@@ -184,8 +184,8 @@ def _():
         kit.recorded("blocks_as_steps"),
         kit.question(
             "Stack 100 blocks of each kind with branches that do nothing. What comes out?",
-            """Of the pre-activation blocks: the input. Of the original ones: the input with its negative numbers set to zero, after the
-            first block already. Forward and backward the free way through all blocks exists only in the first stack.""",
+            """Of the pre-activation blocks: the input. Of the original ones: the input with its negative numbers set to zero, already after the
+            first block. Forward and backward the free path through all blocks exists only in the first stack.""",
         ),
     )
     return
@@ -275,7 +275,7 @@ def _():
                 ("original", _original.losses[-1], _original.errors[-1]),
                 ("pre-activation", _better.losses[-1], _better.errors[-1]),
             ],
-            caption="Made anew by  python -m lamina.experiments.block_histories",
+            caption="Recreate it with python -m lamina.experiments.block_histories",
         ),
         kit.prose(r"""
             A network of the drawn blocks with two weights has $6n + 2$ layers in three stages, and 1001 is none of these numbers:

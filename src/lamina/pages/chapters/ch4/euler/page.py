@@ -125,7 +125,7 @@ def _():
         kit.section("Half the step, half the error", ids=("N4.16",)),
         kit.prose(r"""
             Explicit Euler is of first order: twice as many layers leave half the error. A method of fourth order, the classical
-            one of Runge and Kutta, evaluates $\sigma(Wy + b)$ four times a step and leaves a sixteenth. The chart belongs
+            one of Runge and Kutta, evaluates $\sigma(Wy + b)$ four times per step and leaves a sixteenth. The chart belongs
             to the weights above. That a residual network may be read, and computed, with other solvers and any number of
             steps is the idea of the **neural ODE**.
         """),
@@ -160,7 +160,7 @@ def _(circle, end, field):
     kit.column(
         kit.svg(
             _scene,
-            f"The error over the number of layers; from 64 to 128 layers that of the residual network falls by the factor {_ratio:.2f}.",
+            f"The error over the number of layers; from 64 to 128 layers that of the residual network falls by a factor of {_ratio:.2f}.",
         ),
         kit.recorded("euler_order"),
     )
@@ -202,7 +202,7 @@ def _():
         ),
         kit.question(
             r"Read the ratio of two neighboring errors in the table. What would it be for a method of second order?",
-            r"Four: half the step leaves a quarter of the error. In the chart with two logarithmic axes the order is the slope: a line that falls by one decade a decade is of first order.",
+            r"Four: half the step leaves a quarter of the error. In the chart with two logarithmic axes the order is the slope: a line that falls by one decade per decade is of first order.",
         ),
     )
     return
@@ -217,7 +217,7 @@ def _():
     kit.column(
         kit.section("Learned step sizes, and training as control", ids=("N4.17",)),
         kit.prose(r"""
-            The step sizes can be learned like any other variable. A step in time has to be positive, so the library learns
+            The step sizes can be learned like any other parameter. A step in time has to be positive, so the library learns
             a number $\rho^{[\ell]}$ and takes
         """),
         kit.formula(
@@ -227,7 +227,7 @@ def _():
         ),
         kit.prose(r"""
             Seen in this way training is a problem of **optimal control**: weights and biases are controls that steer all inputs
-            at once, so that at the time $T$ a straight line can tell the classes apart.
+            at once, so that at time $T$ a straight line can tell the classes apart.
         """),
         kit.formula(
             r"\min_{W(\cdot),\, b(\cdot)} \; \mathscr{L}\big(y(T)\big) \quad \text{subject to} \quad "

@@ -47,7 +47,7 @@ def _():
             ResNet18 reads pictures, so its weights are convolutions. Block **A** prepares the picture: a convolution of 7 × 7
             with stride 2, batch normalization, ReLU and pooling. The blocks **B** to **E** hold two residual blocks each; from
             one to the next the pictures get half as high and wide, and twice as many. At the end a fully connected layer
-            gives one number a class.
+            gives one number per class.
         """),
         kit.svg(
             resnet18(),

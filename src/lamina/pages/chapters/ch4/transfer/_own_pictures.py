@@ -1,4 +1,4 @@
-"""A visitor's pictures: an archive with one folder a class becomes a dataset of small pictures.
+"""A visitor's pictures: an archive with one folder per class becomes a dataset of small pictures.
 
 Nothing of the archive is written under its own name: every picture goes to a numbered file of a temporary folder, so
 that no path of an archive can lead out of it. Counts and sizes are bounded before anything is unpacked.
@@ -23,7 +23,7 @@ LEAST, SIDE = 4, 28
 
 @lru_cache(maxsize=4)
 def read_archive(contents: bytes, name: str = "the archive", side: int = SIDE) -> ImageFolder:
-    """Read a .zip file with one folder of pictures a class.
+    """Read a .zip file with one folder of pictures per class.
 
     Raises:
         DataError: it is no such archive, too large, or has too few classes or pictures.
@@ -47,7 +47,7 @@ def read_archive(contents: bytes, name: str = "the archive", side: int = SIDE) -
     try:
         archive = zipfile.ZipFile(io.BytesIO(contents))
     except zipfile.BadZipFile:
-        raise DataError(f"{name} is not a .zip file: pack one folder of pictures a class into a .zip file.") from None
+        raise DataError(f"{name} is not a .zip file: pack one folder of pictures per class into a .zip file.") from None
     with archive, tempfile.TemporaryDirectory() as folder:
         _unpack(archive, Path(folder), name)
         try:
@@ -57,7 +57,7 @@ def read_archive(contents: bytes, name: str = "the archive", side: int = SIDE) -
 
 
 def _unpack(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
-    """Write the pictures of an archive into one folder a class, under numbers."""
+    """Write the pictures of an archive into one folder per class, under numbers."""
     members = [info for info in archive.infolist() if _class(info) is not None]
     counts = Counter(_class(info) for info in members)
     if len(members) > MOST:
@@ -71,7 +71,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
         )
     kind, least = min(counts.items(), key=lambda item: item[1])
     if least < LEAST:
-        raise DataError(f"{name} has {least} pictures in {kind}, at least {LEAST} a class are needed: add some.")
+        raise DataError(f"{name} has {least} pictures in {kind}, at least {LEAST} per class are needed: add some.")
     for number, info in enumerate(members):
         place = folder / str(_class(info))
         place.mkdir(exist_ok=True)

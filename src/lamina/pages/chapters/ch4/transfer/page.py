@@ -53,7 +53,7 @@ def _():
         kit.prose("""
             (i) Your inputs have another structure, such as color instead of gray: the first layer is new. (ii) You have other
             labels: the last layer is new. If both are as before there is nothing to transfer: use the network as it is. A
-            new layer is initialized like in any network; all others start from the trained weights, which is most likely a good
+            new layer is initialized as in any network; all others start from the trained weights, which is most likely a good
             place, and then **everything** is trained. Try it on two trained
             networks that come with this page, both for gray pictures and 10 labels.
         """),
@@ -172,7 +172,7 @@ def _():
     kit.column(
         kit.section("Your own pictures", level=3),
         kit.prose(f"""
-            Pack a **.zip** file with one folder of pictures a class (two or more classes, at least four pictures each, at most 20 MB). They are cut to squares of 28 × 28 pixels.
+            Pack a **.zip** file with one folder of pictures per class (two or more classes, at least four pictures each, at most 20 MB). They are cut to squares of 28 × 28 pixels.
             The network that is transferred is a narrow ResNet18 that has learned the embedded digits ({_record.metrics["accuracy"]:.1%} right); nothing leaves this computer.
         """),
     )
@@ -234,7 +234,7 @@ def _(own_frozen, own_go, own_training, upload):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "What would you expect of a network that knows digits, for photographs of cats and dogs?",
+        "What would you expect from a network that knows digits, for photographs of cats and dogs?",
         """Little more than edges and strokes: the task should be of the same kind, and the closer the data, the more is saved. For photographs take a network that was
         trained on photographs: `lamina train resnet18 --data FOLDER --weights FILE` starts from the weights of any ResNet18 file, also from those of other libraries.""",
     )

@@ -170,7 +170,7 @@ def _(kind, n_in, n_out):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "When has a residual layer exactly as many parameters as a layer of a feedforward network, and what does it do before it has learned anything?",
+        "When does a residual layer have exactly as many parameters as a layer of a feedforward network, and what does it do before it has learned anything?",
         r"""When the widths agree, or when the fixed matrix is taken: the skip connection costs nothing. With zero weights (and ReLU
         or tanh) it passes its input on unchanged, while a plain layer answers zero and forgets everything. With a learned $P$ the identity
         in all formulas below becomes $P$, which may shrink gradients again.""",
@@ -189,7 +189,7 @@ def _():
     kit.column(
         kit.section("Three layers by hand", ids=("N4.07", "N4.08")),
         kit.prose(r"""
-            Example 4.2: one node a layer, no biases, depth $L = 3$. Write $a^{[\ell]} = \sigma(W^{[\ell-1]} y^{[\ell-1]})$,
+            Example 4.2: one node per layer, no biases, depth $L = 3$. Write $a^{[\ell]} = \sigma(W^{[\ell-1]} y^{[\ell-1]})$,
             so that $y^{[\ell]} = y^{[\ell-1]} + a^{[\ell]}$. Every factor of the product has become one plus what it was.
         """),
         kit.formula(
@@ -381,7 +381,7 @@ def _():
     kit.column(
         kit.section("Does it matter for learning?", ids=("N4.13",)),
         kit.prose("""
-            Two moons, 128 points, 32 units a layer, 250 steps of Adam: the same start, the same depth, with and without
+            Two moons, 128 points, 32 units per layer, 250 steps of Adam: the same start, the same depth, with and without
             skip connections. Chance is one half.
         """),
     )

@@ -48,7 +48,7 @@ def _():
     paste = mo.ui.text_area(label="or paste a text here", rows=5, full_width=True)
     go = mo.ui.switch(label="Learning")
     temperature = kit.steps(list(TEMPERATURES), value=0.8, label="temperature")
-    prompt = mo.ui.text("The ", label="it shall begin with", full_width=True)
+    prompt = mo.ui.text("The ", label="it should begin with", full_width=True)
     again = kit.button("Write again")
     learner = kit.train(writer, keep="last")
     kit.column(
@@ -56,8 +56,8 @@ def _():
         kit.prose(r"""
             A character model reads a text letter by letter and says at every step which letter comes next: many to
             many, aligned. The loss is the sum over all steps of $-\log$ of the probability that it gave to the true next
-            letter. Nobody tells it about words, grammar or brackets; whatever of that helps to guess the next letter, it has to
-            find out itself.
+            letter. Nobody tells it about words, grammar or brackets; whatever of that helps to guess the next letter, it has to find
+            out by itself.
 
             Choose a text: sentences of our phrase book, the Python code of this library's formulas, or a text of your own. Then start it
             and watch it write while it learns. First come letters at random, then spaces at the right distance,
@@ -148,7 +148,7 @@ def _():
         "Let it learn for a minute, then switch it off and give it a beginning of your own. When do its words become words? What does a text of your own change?",
         """After some hundred updates most words of the phrase book are spelled right, because there are few of them; whole sentences follow. Of
         your own text it learns whatever repeats: a page is enough for the spelling of frequent words, not for meaning. The perplexity
-        says among how many characters it still hesitates: at 2 it is as if it threw a coin for each.""",
+        says among how many characters it still hesitates: at 2 it is as if it tossed a coin for each.""",
     )
     return
 
@@ -159,7 +159,7 @@ def _():
     kit.column(
         kit.section("Temperature"),
         kit.prose(r"""
-            The network gives probabilities; somebody has to choose. Always the most probable letter (temperature 0) soon goes
+            The network gives probabilities; somebody has to choose. Always taking the most probable letter (temperature 0) soon goes
             round in circles. Drawing with the probabilities themselves (temperature 1) is honest and takes every slip of
             the network with it. Between the two the probable becomes more probable; above 1 everything becomes
             alike.
@@ -239,7 +239,7 @@ def _():
     kit.question(
         "What should the network say at the last letter of a window, and where does it find the state for the next window?",
         """The first letter of the next window of the same piece: targets are the inputs moved on by one. The state comes from the same piece in the
-        window before; only at the beginning of the text it is zero.""",
+        window before; it is zero only at the beginning of the text.""",
     )
     return
 

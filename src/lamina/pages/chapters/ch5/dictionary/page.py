@@ -25,14 +25,14 @@ with app.setup:
 def _():
     text = mo.ui.text_area(TEXT, label="a text to make the dictionary of", rows=5, full_width=True)
     level = mo.ui.dropdown(LEVELS, value="words", label="tokens are")
-    fold = mo.ui.switch(value=True, label="small letters only")
+    fold = mo.ui.switch(value=True, label="lowercase only")
     marks = mo.ui.dropdown(MARKS, value="tokens", label="punctuation")
     least = kit.slider(1, 5, value=1, label="a word must occur at least")
     kit.column(
         kit.section("A dictionary", ids=("N5.43", "N5.47")),
         kit.prose(r"""
             A network computes with numbers, so words need numbers first. Collect all words of the texts to learn from, sort
-            them alphabetically and count: that is a **dictionary**. For English it easily has more than 10 000 entries. It is made
+            them alphabetically and count: that is a **dictionary**. For English it easily has more than 10,000 entries. It is made
             of the training texts alone, or the test would leak into it.
 
             Small decisions follow: is "The" the same as "the"? Are punctuation marks dropped, or do they get numbers as well?
@@ -81,9 +81,9 @@ def _(fold, least, level, marks, text, trouble, words):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Switch the small letters off. What becomes of *The* and *the*? What happens to *is* and *Is*?",
-        """Each gets an entry of its own, although it is one word; the first word of a sentence would often be unknown. That is why we
-        fold words to small letters, and bring capitals back only when a text is shown. German nouns lose their capital in the network
+        "Switch lowercase off. What becomes of *The* and *the*? What happens to *is* and *Is*?",
+        """Each gets an entry of its own, although it is one word; the first word of a sentence would often be unknown. That is why we fold
+        words to lowercase, and bring capitals back only when a text is shown. German nouns lose their capital in the network
         and get it back from their most frequent form.""",
     )
     return
@@ -124,7 +124,7 @@ def _(sentence, with_end, words):
         _tall = max(4.0, min(11.0, 200 / len(_seen)))
         _out = [
             kit.svg(
-                cell_grid(_seen, names, title="one column a word, one row an entry of the dictionary", unit="entry", cell=(56.0, _tall)),
+                cell_grid(_seen, names, title="one column per word, one row per entry of the dictionary", unit="entry", cell=(56.0, _tall)),
                 f"The unit vectors of {len(names)} tokens: {', '.join(map(str, tokens.tolist()))}",
                 width=720,
             ),
@@ -147,8 +147,8 @@ def _(sentence, with_end, words):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        'The notes make "the" the 8367th word of the dictionary. At which index does `one_hot` put the 1, and how many of the 10 000 numbers are zero?',
-        "At index 8366, because programs count from 0. All others, 9 999 of 10 000, are zero: looking up a column instead of multiplying saves almost all the work.",
+        'The notes make "the" the 8367th word of the dictionary. At which index does `one_hot` put the 1, and how many of the 10,000 numbers are zero?',
+        "At index 8366, because programs count from 0. All others, 9,999 of 10,000, are zero: looking up a column instead of multiplying saves almost all the work.",
     )
     return
 
@@ -158,7 +158,7 @@ def _():
     kit.column(
         kit.section("Unknown words, the end, and the way back", ids=("N5.45", "N5.46", "N5.48")),
         kit.prose(r"""
-            Three things are no words and still need numbers: a word that is **not in the dictionary**, the **end of a
+            Three things are not words but still need numbers: a word that is **not in the dictionary**, the **end of a
             sentence**, and the padding behind it. A network that writes stops when it writes the end; without it, nobody could say
             where one sentence ends and the next begins. The dictionary works both ways, so that the numbers a network writes
             become words again.
@@ -185,7 +185,7 @@ def _(sentence, tokens, words):
                 ("two sentences in one stream", " ".join(map(str, _stream))),
                 ("cut at every end", " | ".join(words.sentences(_stream))),
             ],
-            caption="There and back, with the dictionary and the sentence of above",
+            caption="There and back, with the dictionary and the sentence from above",
         ),
         kit.facts(unknown_words=sum(k == 1 for k in _numbers), ends=sum(k == 3 for k in _numbers)),
     )

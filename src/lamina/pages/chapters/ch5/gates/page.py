@@ -177,7 +177,7 @@ def _(between, gate, kind, noun):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Read *cat* instead of *cats* in the GRU and look at the update gate. At which word is it widest open? What changes when you repeat a word between twenty times?",
+        "Let the GRU read *cat* instead of *cats* and look at the update gate. At which word is it widest open? What changes when you repeat a word between twenty times?",
         """At the noun: that is the word worth writing down, and most units take the candidate there. At the words right after it the gate is
         nearly closed, so the state, and with it the number of cats, is kept. Later it opens again a little: by then the candidate says the same
         as the state. A word can be repeated as often as you like; the answer stays.""",
@@ -193,7 +193,7 @@ def _():
     forget_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="forget gate")
     input_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="input gate")
     output_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="output gate")
-    belt_steps = kit.slider(1, 50, value=50, label="then so many steps")
+    belt_steps = kit.slider(1, 50, value=50, label="for this many steps")
     kit.column(
         kit.section("Long short-term memory", ids=("N5.37", "N5.38", "N5.40")),
         kit.prose(r"""
@@ -271,7 +271,7 @@ def _():
         kit.section("What gates cost", ids=("N5.35", "N5.39")),
         kit.prose(r"""
             A plain cell has one matrix and one bias. The GRU has two gates and so three of them, the LSTM three gates and
-            four. That is the price: clearly more variables in each cell. (PyTorch has a few more, since it keeps two biases.)
+            four. That is the price: clearly more parameters in each cell. (PyTorch has a few more, since it keeps two biases.)
         """),
         kit.formula(r"k \, \big(n_h (n_h + n_u) + n_h\big), \qquad k = 1 \text{ (plain)}, \; 3 \text{ (GRU)}, \; 4 \text{ (LSTM)}"),
     )  # fmt: skip
@@ -291,7 +291,7 @@ def _(count_h, count_u):
     ]  # fmt: skip
     kit.panel(
         [count_h, count_u],
-        kit.table(("cell", "gates", "variables", "in PyTorch"), _rows, caption="Variables of one cell"),
+        kit.table(("cell", "gates", "parameters", "in PyTorch"), _rows, caption="Parameters of one cell"),
         kit.facts(plain=_rows[0][2], GRU=_rows[1][2], LSTM=_rows[2][2]),
     )
     return
@@ -381,7 +381,7 @@ def _():
 @app.cell(hide_code=True)
 def _(skip_bias, skip_open, skip_steps):
     def _along(bias, steps):
-        """Follow the derivative of the cell state by the first one along the belt: the gates see inputs only."""
+        """Follow the derivative of the cell state with respect to the first one along the belt: the gates see inputs only."""
         cell = LSTMCell(1, 1, seed=2).double()
         weight = cell.weight.detach().clone()
         weight[:, 0] = 0.0
@@ -409,7 +409,7 @@ def _(skip_bias, skip_open, skip_steps):
         [skip_open, *([] if skip_open.value else [skip_bias]), skip_steps],
         kit.svg(
             _scene,
-            f"The derivative of the cell state by the first one along the belt, {_slopes[-1]:.4g} after {skip_steps.value} steps",
+            f"The derivative of the cell state with respect to the first one along the belt, {_slopes[-1]:.4g} after {skip_steps.value} steps",
             width=640,
         ),
         kit.facts(derivative=_slopes[-1], cell_state=_belt[-1]),

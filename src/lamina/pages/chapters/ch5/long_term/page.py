@@ -123,7 +123,7 @@ def _():
         kit.question(
             "The notes say that gates solve the problem. Does the GRU with memory bias 0 solve the gap of 60?",
             r"""No: it guesses, like the plain cell. Gates that start half open let half of the state go at every step, and
-            $2^{-60}$ of a gradient is nothing. With the memory open from the start, GRU and LSTM have it after 50 to 100 updates. So it is
+            $2^{-60}$ of a gradient is nothing. With the memory open from the start, GRU and LSTM have learned it after 50 to 100 updates. So it is
             not the gates alone, but gates that are open ([E67](/errata#E67)).""",
         ),
     )
@@ -160,7 +160,7 @@ def _(horizon, radius, weights_seed):
         lines=[Series("", _t, _norms, "accent", size=2.4)],
         points=[Series("", _t, _norms, "accent")],
         x=("time $t$", 0.5, 40.5),
-        y=("felt of the first input", 1e-12, 1e4),
+        y=("influence of the first input", 1e-12, 1e4),
         log_y=True,
         size=(440, 250),
     )
@@ -256,7 +256,7 @@ def _():
     kit.column(
         kit.question(
             "For which bounds do all three readings agree? And which reading can leave the whole gradient longer than $C$?",
-            r"""When no number, no tensor and not the whole are longer than $C$, nothing happens in any of them. Clipping each number or
+            r"""When no number, no tensor and not even the whole gradient is longer than $C$, nothing happens in any of them. Clipping each number or
             each tensor bounds only these: with $C = 1$ the first example keeps the length 1.44 and 1.04, and both turn the direction a little.
             PyTorch divides by the norm plus $10^{-6}$ and so ends a millionth below $C$.""",
         ),
@@ -306,7 +306,7 @@ def _(gate_bias, gate_seed):
             for (name, values), color in zip(_curves.items(), ("muted", "line1", "line2"), strict=True)
         ],
         x=("time $t$", 0.5, 30.5),
-        y=("felt of the first input", 1e-12, 10),
+        y=("influence of the first input", 1e-12, 10),
         log_y=True,
         size=(440, 260),
     )
@@ -314,7 +314,7 @@ def _(gate_bias, gate_seed):
         [gate_bias, gate_seed],
         kit.svg(
             _scene,
-            f"What the state at time t feels of the first input; after 30 steps plain {_curves['plain, radius 0.5'][-1]:.2g}, GRU {_curves['GRU'][-1]:.2g}, LSTM {_curves['LSTM'][-1]:.2g}",
+            f"How strongly the state at time t feels the first input; after 30 steps plain {_curves['plain, radius 0.5'][-1]:.2g}, GRU {_curves['GRU'][-1]:.2g}, LSTM {_curves['LSTM'][-1]:.2g}",
         ),
         kit.facts(
             GRU_keeps=_curves["GRU"][-1] / _curves["GRU"][0], LSTM_keeps=_curves["LSTM"][-1] / _curves["LSTM"][0]

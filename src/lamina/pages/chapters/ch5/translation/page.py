@@ -163,10 +163,10 @@ def _():
     kit.column(
         kit.section("Twelve sentences by heart"),
         kit.prose(r"""
-            Watch one learn from nothing. Twelve pairs are little enough to be learned by heart in seconds. Every ten updates
+            Watch one learn from nothing. Twelve pairs are few enough to be learned by heart in seconds. Every ten updates
             it must translate all of them; first it repeats one word, then it gets sentences mixed up, then it knows them. The last
-            choice is the network exactly as the notes draw it: one cell that reads, and goes on with zeros as inputs
-            while it writes.
+            choice is the network exactly as the notes draw it: one cell that reads, and continues with zeros as inputs while
+            it writes.
         """),
         kit.source(by_heart),
     )

@@ -62,7 +62,7 @@ def _():
     kit.column(
         kit.section("Order counts", ids=("N5.01", "N5.03")),
         kit.prose(r"""
-            The networks so far look at one example at a time and take the examples for independent of each other. A
+            The networks so far look at one example at a time and treat the examples as independent of each other. A
             sentence is not like that: its words depend on each other, and their order carries meaning. Translation,
             speech and the mood of a text all live in sequences. In the example of the notes the input has
             $T_{in} = 5$ words, "The sun is shining today", and the output $T_{out} = 4$: "Heute scheint die Sonne".
@@ -110,12 +110,12 @@ def _(first, second):
 def _():
     kit.column(
         kit.prose("""
-            Learned, not only random: the question "does A come before B?" about ten letters. Whoever counts letters is
-            right in exactly half of all cases; every kind of recurrent network learns it.
+            Learned, not only random: the question "does A come before B?" about ten letters. A network that only counts
+            letters is right in exactly half of all cases; every kind of recurrent network learns it.
         """),
         kit.recorded("order_counts"),
         kit.question(
-            "Find two different English sentences with the same counts. Can the distance of the states become 0?",
+            "Find two different English sentences with the same counts. Can the distance between the states become 0?",
             """"only I saw her" and "I saw only her" have the same words. The states after them could only agree by
             accident: each step mixes the word with everything that came before. Equal sentences give distance 0.""",
         ),
@@ -130,7 +130,7 @@ def _():
         kit.section("A network with a memory", ids=("N5.02", "N5.04", "N5.05", "N5.06", "N5.07", "N5.08", "N5.15")),
         kit.prose(r"""
             Take a feedforward network and feed its hidden values back at the next time step: that cycle is all a
-            **recurrent neural network** adds. The state $h^{<t>}$ has always the same size, however long the sequence
+            **recurrent neural network** adds. The state $h^{<t>}$ always has the same size, however long the sequence
             is; in principle it can carry a context of any length. Written out along time, the cycle becomes a chain of
             equal cells. That is what *unrolling* means.
         """),
@@ -153,7 +153,7 @@ def _(unrolled_steps):
             f"A feedforward column, the same with a loop at its hidden node, and the loop unrolled for {unrolled_steps.value} steps",
             caption="Feedforward, recurrent, and the same recurrent network unrolled in time.",
         ),
-        kit.svg(rnn_cell(), "The wiring of one recurrent cell", caption="Inside of one cell.", width=560),
+        kit.svg(rnn_cell(), "The wiring of one recurrent cell", caption="Inside one cell.", width=560),
     )
     return
 
@@ -267,8 +267,8 @@ def _(shape, t_in, t_out):
 def _():
     kit.question(
         "Move the lengths. Which of the numbers never moves, and why is that good?",
-        """The number of parameters. All steps share their weights, so the same network takes sequences of any length, also of
-        lengths it has never seen.""",
+        """The number of parameters. All steps share their weights, so the same network takes sequences of any length, even of lengths
+        it has never seen.""",
     )
     return
 
@@ -368,7 +368,7 @@ def _():
     kit.column(
         kit.section("Both directions", ids=("N5.18", "N5.19", "N5.20", "N5.21", "N5.23")),
         kit.prose(r"""
-            Sometimes the answer at time $t$ needs what comes later: how a sound is meant often shows in the next one. A
+            Sometimes the answer at time $t$ needs what comes later: what a sound means often becomes clear only with the next one. A
             **bidirectional** network runs one chain of states $h$ forward and another, $g$, backward in time, and reads
             both. The notes leave open how ([E66](/errata#E66)); the usual choice is one vector $[h; g]$ of twice the size. The price: the
             whole sequence must be there before the first output.
@@ -456,7 +456,7 @@ def _(deep_hidden, deep_inputs, deep_layers):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Where does the difference to PyTorch come from? Check it with three layers, $n_u = 3$ and $n_h = 4$.",
+        "Where does the difference from PyTorch come from? Check it with three layers, $n_u = 3$ and $n_h = 4$.",
         r"104 against 116 numbers: the second bias has $n_h$ entries in each layer, $3 \cdot 4 = 12$.",
     )
     return

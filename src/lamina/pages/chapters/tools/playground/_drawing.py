@@ -116,7 +116,7 @@ def _progress(job: Any, row: dict[str, Any]) -> "list[Html]":
         "validation_loss": shown[2],
         f"validation_{SCORES.get(row['score'], row['score']) or 'score'}": shown[4],
         "parameters": f"{row['parameters']:,}",
-        "updates_a_second": "–" if row["rate"] is None else f"{row['rate']:,.0f}",
+        "updates_per_second": "–" if row["rate"] is None else f"{row['rate']:,.0f}",
     }
     loss, score = curves(row)
     drawn = kit.row(

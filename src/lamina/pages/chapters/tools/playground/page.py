@@ -60,7 +60,7 @@ def _():
             least=280,
         ),
         kit.prose(r"""
-            What you leave at *recommended* is chosen for your data, with a reason that the notes below the curves say. Your
+            What you leave at *recommended* is chosen for your data; the notes below the curves say why. Your
             file stays on the machine that runs these pages and is deleted when they close.
         """),
         kit.source(plan, split, fit, Run.evaluate, write_report),
@@ -75,7 +75,7 @@ def _():
         [
             (
                 ".csv .tsv .parquet",
-                "a table: one example a row, one column is the target (numbers or words)",
+                "a table: one example per row, one column is the target (numbers or words)",
                 "perceptron, fnn, dense-resnet, neural-ode; as a time series many-to-one, many-to-many",
             ),
             (".zip", "pictures: one folder for each class", "fnn, lenet5, alexnet, resnet18, cifar-resnet, …"),

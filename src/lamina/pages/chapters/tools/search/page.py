@@ -66,7 +66,7 @@ def _():
         ),
         kit.prose(r"""
             Each cell below is a network that learns to read digits (1,797 pictures of 8 × 8 points): eight values of one
-            hyperparameter across, eight of another one up. All networks of one shape are computed **as one**: their weights
+            hyperparameter run across, eight of another one run up. All networks of one shape are computed **as one**: their weights
             lie in one tensor with a first axis of length 64, and every update is one batched product. Dark is good, the
             frame marks the best.
         """),
@@ -308,7 +308,7 @@ def _():
     kit.column(
         kit.section("The more you try, the luckier the best one looks", ids=("N1.68",)),
         kit.prose(r"""
-            The accuracy with which a network was *chosen* flatters it. The extreme case are networks that guess: each is right on
+            The accuracy with which a network was *chosen* flatters it. The extreme case is a set of networks that guess: each is right on
             each of 100 points with probability $\frac12$. The best of 1024 looks skilled on the points that selected it,
             and is a coin on fresh ones. That is why the test part above was opened for the chosen network only, and once.
         """),
