@@ -12,3 +12,9 @@ def test_an_axis_is_its_name_or_its_name_and_its_ends():
     assert named == drawn(LINE, x_label="step", y_label="loss", y_range=(0, 4), width=300, height=200)
     bare = kit.chart(LINE, x=("", 0, 2))
     assert bare == drawn(LINE, x_range=(0, 2))
+
+
+def test_a_plot_is_a_chart_with_its_label_and_caption():
+    scene = kit.chart(LINE, x="step", size=(300, 200))
+    shown = kit.plot("The loss falls", LINE, x="step", size=(300, 200), caption="the loss", wide=500)
+    assert shown.text == kit.svg(scene, "The loss falls", caption="the loss", width=500).text

@@ -21,7 +21,7 @@ from lamina.pages.kit._blocks import (
     svg,
     table,
 )
-from lamina.pages.kit._charts import chart
+from lamina.pages.kit._charts import chart, plot
 from lamina.pages.kit._experiments import experiment_button, measured, outcome, waiting
 from lamina.pages.kit._jobs import Job, train
 from lamina.pages.kit._pad import digit_pad, strokes
@@ -44,6 +44,7 @@ __all__ = [
     "outcome",
     "panel",
     "picture",
+    "plot",
     "progress",
     "prose",
     "question",

@@ -60,7 +60,8 @@ def _(theta_2, who):
     _slopes = torch.stack([gradient(_theta, _U[i : i + 1], _S[i : i + 1]) for i in range(8)])
     _full = gradient(_theta, _U, _S)
     _mean = sum(_each) / 8
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The losses of eight examples; their mean, {_mean:.4f}, is the loss of all.",
         bars=[
             Series("loss of one example", list(range(1, 9)), _each, "line1!70"),
             Series("the chosen one", [who.value], [_each[who.value - 1]], "line2", size=0.8),
@@ -71,7 +72,7 @@ def _(theta_2, who):
     )
     kit.panel(
         [who, theta_2],
-        kit.svg(_scene, f"The losses of eight examples; their mean, {_mean:.4f}, is the loss of all."),
+        _scene,
         kit.facts(
             mean_of_the_losses=_mean,
             loss_of_all=squared_error(_theta, _U, _S).item(),
@@ -128,7 +129,8 @@ def _(angle, condition, share):
 def _(angle, basin, condition, share, taken, way):
     _k = taken.value
     _values = [v if 1e-30 < v < 1e6 else None for v in way.values.tolist()]
-    _curve = kit.chart(
+    _curve = kit.plot(
+        f"The loss over {LAST} steps; {way.values[-1].item():.3g} at the end.",
         [
             Series("loss", list(range(LAST + 1)), _values, "line2!45"),
             Series("", list(range(_k + 1)), _values[: _k + 1], "line2", size=2.6),
@@ -146,7 +148,7 @@ def _(angle, basin, condition, share, taken, way):
                 terrain(basin, [("", "line2", way.points[: _k + 1].tolist())], size=(370.0, 290.0)),
                 f"Gradient descent after {_k} steps of size {share.value * 2 / basin.curvature:.4g}: the loss is {_loss:.4g}.",
             ),
-            kit.svg(_curve, f"The loss over {LAST} steps; {way.values[-1].item():.3g} at the end."),
+            _curve,
             least=300,
         ),
         kit.facts(step_size=share.value * 2 / basin.curvature, bound=2 / basin.curvature, loss=_loss),
@@ -231,7 +233,8 @@ def _(errors, pace, small):
         )
         if _at is not None:
             _ends.append((_name, _at))
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Loss and gradient of a descent; the smallest possible loss is {_best.loss:.4f}.",
         [
             Series("loss", list(range(201)), _path.values.tolist(), "line1", size=2.2),
             Series("size of the gradient", list(range(201)), _norms, "line2", size=2.2),
@@ -244,7 +247,7 @@ def _(errors, pace, small):
     )
     kit.panel(
         [small, pace, errors],
-        kit.svg(_scene, f"Loss and gradient of a descent; the smallest possible loss is {_best.loss:.4f}."),
+        _scene,
         kit.table(
             ("rule", "ends the run", "distance from the minimum then"), _rows, caption="Which rule stops, and where"
         ),
@@ -288,7 +291,8 @@ def _(first, plan):
     _valley = SURFACES["bent valley"]
     _points, _sizes, _losses = line_search_path(_valley, first.value, 40)
     _falls = all(b < a for a, b in pairwise(_losses))
-    _taken = kit.chart(
+    _taken = kit.plot(
+        f"Accepted step sizes between {min(_sizes):.3g} and {max(_sizes):.3g}.",
         [Series("accepted step size", list(range(40)), _sizes, "line2", "step", size=2.0)],
         x="step",
         log_y=True,
@@ -296,7 +300,8 @@ def _(first, plan):
         size=(310, 240),
     )
     _plans = rates(Schedule(plan.value, every=8, factor=0.5), 0.2, 200, 5)
-    _drawn = kit.chart(
+    _drawn = kit.plot(
+        f"The learning rate of the schedule {plan.value}: first {_plans[0].item():.3g}, last {_plans[-1].item():.3g}.",
         [Series("", list(range(200)), _plans.tolist(), "line1", size=2.2)],
         x="step",
         y=(r"learning rate $\tau$", 0, 0.22),
@@ -310,19 +315,12 @@ def _(first, plan):
                     terrain(_valley, [("", "line2", _points)], size=(360.0, 270.0)),
                     f"Line search from a first trial of {first.value:g}: after 40 steps the loss is {_losses[-1]:.4f}; it {'fell at every step' if _falls else 'did not fall at every step'}.",
                 ),
-                kit.svg(_taken, f"Accepted step sizes between {min(_sizes):.3g} and {max(_sizes):.3g}."),
+                _taken,
                 least=300,
             ),
             label="Line search",
         ),
-        kit.panel(
-            [plan],
-            kit.svg(
-                _drawn,
-                f"The learning rate of the schedule {plan.value}: first {_plans[0].item():.3g}, last {_plans[-1].item():.3g}.",
-            ),
-            label="Schedule",
-        ),
+        kit.panel([plan], _drawn, label="Schedule"),
     )
     return
 
@@ -405,7 +403,8 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
             (name, color, [row["points"][name] for row in rows]) for name, color in zip(names, COLORS, strict=False)
         ]
         last = rows[-1]
-        curves = kit.chart(
+        curves = kit.plot(
+            f"Losses over the steps; mini batches stand at {last['losses']['mini batch']:.4f}, the smallest loss is {race_best.loss:.4f}.",
             [
                 Series(
                     name,
@@ -438,10 +437,7 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
                     terrain(race_surface, paths, labels=("offset", "slope"), size=(360.0, 310.0)),
                     f"Four methods on the loss of a line, after {last['step']} steps.",
                 ),
-                kit.svg(
-                    curves,
-                    f"Losses over the steps; mini batches stand at {last['losses']['mini batch']:.4f}, the smallest loss is {race_best.loss:.4f}.",
-                ),
+                curves,
                 least=300,
             ),
             kit.table(("method", "gradients computed", "loss", "distance"), table, caption="Where they stand"),
@@ -544,7 +540,8 @@ def _(field, ground, racers, tracks, upto):
         (name, color, [p for p in track.points[: _k + 1].tolist() if max(map(abs, p)) < 1e3] or [list(field.start)])
         for (name, track), color in zip(tracks.items(), ("line2", "line3", "line5"), strict=True)
     ]
-    _curves = kit.chart(
+    _curves = kit.plot(
+        "Heights above the lowest point over the steps",
         [
             Series(
                 name,
@@ -570,7 +567,7 @@ def _(field, ground, racers, tracks, upto):
                 + ", ".join(f"{name} stands {height:.4g} above the lowest point" for name, height in _heights.items())
                 + ".",
             ),
-            kit.svg(_curves, "Heights above the lowest point over the steps"),
+            _curves,
             least=300,
         ),
         kit.facts(**{name.replace(" ", "_"): height for name, height in _heights.items()}),
@@ -615,7 +612,8 @@ def _(begin, far, stride):
     _path = optimizer_path(lambda t: two_minima_loss(t)[0], (begin.value,), steps=100, learning_rate=stride.value)
     _x = torch.linspace(-1.7, 1.7, 171, dtype=F64)
     _end, _height = _path.points[far.value, 0].item(), _path.values[far.value].item()
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Gradient descent from {begin.value:.1f} stands at {_end:.4f} after {far.value} steps, at the loss {_height:.4f}.",
         [Series("", _x.tolist(), two_minima_loss(_x).tolist(), "line1", size=2.2)],
         [
             Series(
@@ -632,15 +630,7 @@ def _(begin, far, stride):
         y=("loss", -2, 2),
         size=(430, 290),
     )
-    kit.panel(
-        [begin, stride, far],
-        kit.svg(
-            _scene,
-            f"Gradient descent from {begin.value:.1f} stands at {_end:.4f} after {far.value} steps, at the loss {_height:.4f}.",
-        ),
-        kit.facts(theta=_end, loss=_height),
-        label="Start and step size",
-    )
+    kit.panel([begin, stride, far], _scene, kit.facts(theta=_end, loss=_height), label="Start and step size")
     return
 
 

@@ -221,7 +221,8 @@ def _(parts, runs, way, where):
     _room = 0.05 * (_high - _low) + 0.02 * _low + 1e-3
     _counts = histogram("", _ends.tolist(), low=_low - _room, high=_high + _room, bins=30)
     _width = _counts.xs[1] - _counts.xs[0]
-    _bars = kit.chart(
+    _bars = kit.plot(
+        f"Final distortions of {runs.value} runs: best {_low:.2f}, worst {_high:.2f}.",
         bars=[
             Series("", _counts.xs, [round(y * len(_ends) * _width) for y in _counts.ys], "line1", "area", size=_width)
         ],
@@ -236,7 +237,7 @@ def _(parts, runs, way, where):
                 clusters(_points.tolist(), _found.labels.tolist(), _found.centroids.tolist(), size=(350.0, 300.0)),
                 f"The best of {runs.value} runs, distortion {_found.distortion:.2f}.",
             ),
-            kit.svg(_bars, f"Final distortions of {runs.value} runs: best {_low:.2f}, worst {_high:.2f}."),
+            _bars,
             least=300,
         ),
         kit.facts(best=_low, worst=_high, runs_that_found_it=f"{_best:.0%}", moves_of_the_best=_found.iterations),

@@ -66,7 +66,8 @@ def _(count, noise, seed):
 @app.cell(hide_code=True)
 def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
     _fit, _r = ladder[degree.value], degree.value
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"A polynomial of degree {_r} on {count.value} points: its error there is {_fit.error:.4f}, at unseen points {unseen_errors[_r]:.4f}.",
         [
             Series("truth", X.tolist(), TRUTH.tolist(), "line3", "dashed"),
             Series("fit", X.tolist(), _fit.predict(X).tolist(), "line2", size=2.4),
@@ -80,7 +81,8 @@ def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
         size=(400, 310),
     )
     _floor = [max(each.error, 1e-6) for each in ladder]
-    _errors = kit.chart(
+    _errors = kit.plot(
+        f"Both errors over the degree; at unseen points it is smallest for degree {unseen_errors.index(min(unseen_errors))}.",
         [
             Series("at its own points", list(range(13)), _floor, "line3", size=2.0),
             Series("at unseen points", list(range(13)), [min(e, 50.0) for e in unseen_errors], "line1", size=2.0),
@@ -93,17 +95,7 @@ def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
     )
     kit.panel(
         [degree, count, noise, seed],
-        kit.row(
-            kit.svg(
-                _scene,
-                f"A polynomial of degree {_r} on {count.value} points: its error there is {_fit.error:.4f}, at unseen points {unseen_errors[_r]:.4f}.",
-            ),
-            kit.svg(
-                _errors,
-                f"Both errors over the degree; at unseen points it is smallest for degree {unseen_errors.index(min(unseen_errors))}.",
-            ),
-            least=300,
-        ),
+        kit.row(_scene, _errors, least=300),
         kit.facts(
             error_at_its_points=_fit.error,
             error_at_unseen_points=unseen_errors[_r],
@@ -159,7 +151,8 @@ def _(again, held):
     _back = curve(held.value, noise=0.25, seed=1000 + again.value)
     _found = polynomial.choose_degree(_u, _s, _back.inputs[:, 0], _back.targets)
     _best = _found.best.degree
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"With {held.value} points held back, degree {_best} is chosen, error {_found.validation_errors[_best]:.4f}.",
         [
             Series(
                 "at the ten points", _found.degrees, [max(e, 1e-4) for e in _found.training_errors], "line3", size=2.0
@@ -175,10 +168,7 @@ def _(again, held):
     )
     kit.panel(
         [held, again],
-        kit.svg(
-            _scene,
-            f"With {held.value} points held back, degree {_best} is chosen, error {_found.validation_errors[_best]:.4f}.",
-        ),
+        _scene,
         kit.facts(chosen_degree=_best, validation_error=_found.validation_errors[_best], fits=len(_found.degrees)),
         label="Held back",
     )
@@ -234,7 +224,8 @@ def _(balance, power, sets):
     _parts = estimation.decompose_predictions(_drawn[:, _inside], TRUTH[_inside])
     _mean, _spread = _drawn.mean(0), _drawn.std(0, correction=0)
     _xs = X.tolist()
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Fits of degree {power.value} to {sets.value} data sets: squared bias {_parts.squared_bias:.4f}, variance {_parts.variance:.4f}.",
         [
             *(Series("", _xs[::4], row[::4].tolist(), "line2!35", size=0.8) for row in _drawn[:25]),
             Series("mean of the fits", _xs, _mean.tolist(), "line2", size=2.6),
@@ -248,7 +239,8 @@ def _(balance, power, sets):
         size=(380, 310),
     )
     _degrees = balance.column("degree")
-    _curve = kit.chart(
+    _curve = kit.plot(
+        f"Squared bias falls and variance rises with the degree; their sum is smallest at degree {min(_degrees, key=lambda r: balance.column('total')[r])}.",
         [
             Series("squared bias", _degrees, balance.column("squared bias"), "line1", size=2.0),
             Series("variance", _degrees, balance.column("variance"), "line2", size=2.0),
@@ -261,17 +253,7 @@ def _(balance, power, sets):
     )
     kit.panel(
         [power, sets],
-        kit.row(
-            kit.svg(
-                _scene,
-                f"Fits of degree {power.value} to {sets.value} data sets: squared bias {_parts.squared_bias:.4f}, variance {_parts.variance:.4f}.",
-            ),
-            kit.svg(
-                _curve,
-                f"Squared bias falls and variance rises with the degree; their sum is smallest at degree {min(_degrees, key=lambda r: balance.column('total')[r])}.",
-            ),
-            least=300,
-        ),
+        kit.row(_scene, _curve, least=300),
         kit.facts(
             squared_bias=_parts.squared_bias,
             variance=_parts.variance,
@@ -340,7 +322,8 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
     _known = list(decay_fits)
     _lambda = max(STRENGTHS[strength.value], _known[0])
     _fit = decay_fits[_lambda]
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Degree {high.value} with a penalty of {_lambda:g}: error {_fit.error:.4f} at its points, {decay_errors[_lambda]:.4f} at unseen ones.",
         [
             Series("truth", X.tolist(), TRUTH.tolist(), "line3", "dashed"),
             Series("fit", X.tolist(), _fit.predict(X).tolist(), "line2", size=2.4),
@@ -351,7 +334,8 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
         size=(350, 290),
     )
     _places = [max(each, 1e-9) for each in _known]
-    _errors = kit.chart(
+    _errors = kit.plot(
+        f"Both errors over the penalty; at unseen points it is smallest for {min(_known, key=lambda each: decay_errors[each]):g}.",
         [
             Series(
                 "at its own points",
@@ -380,17 +364,7 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
     _zeros = sum(w == 0 for w in _weights)
     kit.panel(
         [strength, norm, high, case],
-        kit.row(
-            kit.svg(
-                _scene,
-                f"Degree {high.value} with a penalty of {_lambda:g}: error {_fit.error:.4f} at its points, {decay_errors[_lambda]:.4f} at unseen ones.",
-            ),
-            kit.svg(
-                _errors,
-                f"Both errors over the penalty; at unseen points it is smallest for {min(_known, key=lambda each: decay_errors[each]):g}.",
-            ),
-            least=300,
-        ),
+        kit.row(_scene, _errors, least=300),
         kit.svg(_bars, f"The sizes of the weights; {_zeros} of {len(_weights)} are exactly zero.", width=520),
         kit.facts(
             error_at_unseen_points=decay_errors[_lambda],
@@ -477,7 +451,8 @@ def _(few, go, patience, training, trial, width):
         end = next((k for k in range(1, len(rows) + 1) if rule(history[:k]) is not None), None)
         steps = [row["step"] for row in rows]
         stop = [] if end is None else [Series("early stop", [steps[end - 1]] * 2, [1e-5, 2.0], "ink", "dotted")]
-        losses = kit.chart(
+        losses = kit.plot(
+            f"Losses: on unseen points smallest at step {best['step']}, {best['validation']:.4f}; now {rows[-1]['validation']:.4f}.",
             [
                 Series("training", steps, [max(row["training"], 1e-5) for row in rows], "line3", size=2.0),
                 Series("unseen", steps, [row["validation"] for row in rows], "line1", size=2.0),
@@ -495,10 +470,7 @@ def _(few, go, patience, training, trial, width):
             kit.progress(steps[-1] / 800, f"step {steps[-1]} of 800, {job.words}"),
             kit.row(
                 kit.svg(fits, f"What the network draws after {steps[-1]} steps, and at its best step {best['step']}."),
-                kit.svg(
-                    losses,
-                    f"Losses: on unseen points smallest at step {best['step']}, {best['validation']:.4f}; now {rows[-1]['validation']:.4f}.",
-                ),
+                losses,
                 least=300,
             ),
             kit.facts(

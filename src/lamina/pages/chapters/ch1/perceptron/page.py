@@ -136,7 +136,8 @@ def _(alpha, place, shape):
     _jump = _x.tolist().index(min(_x.tolist(), key=abs)) if shape.value == "heaviside" else None
     _drawn = [None if i == _jump else v for i, v in enumerate(_value.tolist())]
     _y, _d = (t.item() for t in _pair(torch.tensor(place.value, dtype=torch.float64)))
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The function {shape.selected_key} and its derivative; at {place.value:.1f} they are {_y:.3f} and {_d:.3f}.",
         lines=[
             Series(shape.selected_key, _x.tolist(), _drawn, "activation"),
             Series("its derivative", _x.tolist(), _slope.tolist(), "line5", "dashed"),
@@ -149,10 +150,7 @@ def _(alpha, place, shape):
     )
     kit.panel(
         [shape, place, *([alpha] if shape.value == "leaky_relu" else [])],
-        kit.svg(
-            _scene,
-            f"The function {shape.selected_key} and its derivative; at {place.value:.1f} they are {_y:.3f} and {_d:.3f}.",
-        ),
+        _scene,
         kit.facts(value=_y, slope=_d),
         label="Activation and place",
     )
@@ -224,7 +222,8 @@ def _(bend, shift):
     _curve = affine(_hidden, _W[1], _b[1])[:, 0]
     _one, _off = collapse_affine(_W, _b)
     _line = affine(_x[:, None], _one, _off)[:, 0]
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Two layers with {bend.selected_key} between them, and the single affine map they would be without.",
         lines=[
             Series("two layers", _x.tolist(), _curve.tolist(), "hidden", size=3.0),
             Series("the one affine map", _x.tolist(), _line.tolist(), "line5", "dashed"),
@@ -235,10 +234,7 @@ def _(bend, shift):
     )
     kit.panel(
         [bend, shift],
-        kit.svg(
-            _scene,
-            f"Two layers with {bend.selected_key} between them, and the single affine map they would be without.",
-        ),
+        _scene,
         kit.facts(slope=_one.item(), offset=_off.item(), largest_difference=(_curve - _line).abs().max().item()),
     )
     return
@@ -327,14 +323,16 @@ def _(rate, steps):
     _found = descend(_problem, _start, rate.value, steps.value)
     _x = torch.linspace(-1, 3, 161, dtype=torch.float64)
     _y = neuron(_x[:, None], _found.params["W"], _found.params["b"], get_activation("sigmoid"))
-    _answers = kit.chart(
+    _answers = kit.plot(
+        "The answer of the neuron over its input, and what was wanted",
         lines=[Series("answer $y$", _x.tolist(), _y.tolist(), "output")],
         points=[Series("wanted $S(u)$", _u.tolist(), _s.tolist(), "ink", "ring")],
         x="$u$",
         y=("", -0.1, 1.1),
         size=(330, 230),
     )
-    _losses = kit.chart(
+    _losses = kit.plot(
+        f"The loss over the steps, {_found.losses[-1].item():.4f} at the end",
         lines=[Series("loss", list(range(steps.value + 1)), _found.losses.tolist(), "line1")],
         notes=[Note(steps.value, _found.losses[-1].item(), f"{_found.losses[-1].item():.4f}", anchor="end")],
         x=("step", 0, max(1, steps.value)),
@@ -343,10 +341,7 @@ def _(rate, steps):
     )
     kit.panel(
         [steps, rate],
-        kit.row(
-            kit.svg(_answers, "The answer of the neuron over its input, and what was wanted"),
-            kit.svg(_losses, f"The loss over the steps, {_found.losses[-1].item():.4f} at the end"),
-        ),
+        kit.row(_answers, _losses),
         kit.facts(weight_W=_found.params["W"].item(), bias_b=_found.params["b"].item(), loss=_found.losses[-1].item()),
     )
     return

@@ -224,7 +224,8 @@ def _(alike, apart):
     _a, _b = (apart.value * torch.randn(3, generator=_g, dtype=F64) for _ in range(2))
     _t = torch.linspace(0, 1, 41, dtype=F64)
     _between = [squared_error((1 - t) * _a + t * _b, _U, _S).item() for t in _t]
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The loss on the way between two weights lies below the straight line: {_between[20]:.3f} in the middle.",
         [
             Series("loss between them", _t.tolist(), _between, "line1", size=2.2),
             Series("straight line", [0, 1], [_between[0], _between[-1]], "line6", "dashed"),
@@ -245,10 +246,7 @@ def _(alike, apart):
             smallest_eigenvalue=_eigen[0],
             largest_eigenvalue=_eigen[-1],
         ),
-        kit.svg(
-            _scene,
-            f"The loss on the way between two weights lies below the straight line: {_between[20]:.3f} in the middle.",
-        ),
+        _scene,
         label="The data matrix",
     )
     return
@@ -369,10 +367,16 @@ def _(made, many, seed):
             for c, color in zip(_s.unique().tolist(), ("line2", "line1", "line3", "line5"), strict=False)
         ]
     _flat = _u.shape[1] == 1
-    _scene = kit.chart(points=_marks, x="$u$" if _flat else "$u_1$", y="$S$" if _flat else "$u_2$", size=(400, 270))
+    _scene = kit.plot(
+        f"{len(_data)} examples of {made.value}, seed {seed.value}",
+        points=_marks,
+        x="$u$" if _flat else "$u_1$",
+        y="$S$" if _flat else "$u_2$",
+        size=(400, 270),
+    )
     kit.panel(
         [made, many, seed],
-        kit.svg(_scene, f"{len(_data)} examples of {made.value}, seed {seed.value}"),
+        _scene,
         kit.facts(examples=len(_data), inputs=_u.shape[1], task=supervision_kind(_s)),
         label="Which data",
     )

@@ -123,7 +123,13 @@ def _(ratio, total, which):
         _u = _part.take(torch.arange(len(_part)))[0].double()
         _marks.append(Series(_name, *_u.T.tolist(), _color, size=2.6))
     _sizes = [len(part) for part in _parts.values()]
-    _scene = kit.chart(points=_marks, x=("", -1.6, 2.6), y=("", -1.1, 1.6), size=(420, 270))
+    _scene = kit.plot(
+        "The examples of two moons in the colors of their parts",
+        points=_marks,
+        x=("", -1.6, 2.6),
+        y=("", -1.1, 1.6),
+        size=(420, 270),
+    )
     _classes = [part.take(torch.arange(len(part)))[1].bincount(minlength=2).tolist() for part in _parts.values()]
     kit.panel(
         [total, *ratio.elements, which],
@@ -131,7 +137,7 @@ def _(ratio, total, which):
             split_bar(_sizes),
             f"Of {total.value} examples {_sizes[0]} train, {_sizes[1]} validate and {_sizes[2]} test.",
         ),
-        kit.svg(_scene, "The examples of two moons in the colors of their parts"),
+        _scene,
         kit.table(
             ("part", "examples", "class 0", "class 1"),
             [(name, size, *c) for name, size, c in zip(_parts, _sizes, _classes, strict=True)],
@@ -260,7 +266,8 @@ def _(coins, size):
     _found = coin_flips(seeds=10, models=(_many,), points=size.value)
     _shown, _fresh = _found.rows[0][1], _found.rows[0][3]
     _ks = [2**x for x in range(11)]
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The best of {_many} coins on {size.value} points shows {_shown:.3f} where selected and {_fresh:.3f} on fresh points, means of 10 draws.",
         [
             Series("expected for the best", _ks, [expected_best(k, size.value) for k in _ks], "line1", size=2.0),
             Series("what it is worth", [1, 1024], [0.5, 0.5], "line3", "dashed"),
@@ -276,10 +283,7 @@ def _(coins, size):
     )
     kit.panel(
         [coins, size],
-        kit.svg(
-            _scene,
-            f"The best of {_many} coins on {size.value} points shows {_shown:.3f} where selected and {_fresh:.3f} on fresh points, means of 10 draws.",
-        ),
+        _scene,
         kit.facts(
             models=_many, where_selected=_shown, on_fresh_points=_fresh, expected=expected_best(_many, size.value)
         ),
@@ -327,19 +331,14 @@ def _(names, values):
 
 @app.cell(hide_code=True)
 def _():
-    kit.prose("""
-        Now for real. A network learns two moons with every pair of a step size and a momentum, five training runs at once. The arrow shows the path of
-        *one at a time*, which begins at the bottom left, first chooses a step size and then a momentum.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     epochs = kit.slider(2, 20, 1, value=10, label="epochs of each training run")
     moon = kit.slider(0, 9, 1, value=0, label="which data")
     search = kit.button("Search")
     searching = kit.train(grid)
+    kit.prose("""
+        Now for real. A network learns two moons with every pair of a step size and a momentum, five training runs at once. The arrow shows the path of
+        *one at a time*, which begins at the bottom left, first chooses a step size and then a momentum.
+    """)
     return epochs, moon, search, searching
 
 

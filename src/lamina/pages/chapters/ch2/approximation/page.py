@@ -84,33 +84,29 @@ def _(errors, function, gain, outside, seed, unit, width):
     kit.panel(
         [function, width, unit, gain, seed, outside],
         kit.row(
-            kit.svg(
-                kit.chart(
-                    [
-                        Series("function $f$", _x[:, 0].tolist(), _f(_x)[:, 0].tolist(), "line6", size=4.0),
-                        Series(rf"network, $n_1 = {width.value}$", _x[:, 0].tolist(), _y.tolist(), "line2"),
-                    ],
-                    bands=[Band("", [0.0, 1.0], [-4, -4], [4, 4], "input", 0.06)] if outside.value else [],
-                    x="$u$",
-                    y=("", *((-4, 4) if outside.value else (-1.6, 2.2))),
-                    size=(400, 270),
-                ),
+            kit.plot(
                 f"{function.value} and a network with {width.value} hidden units: the largest error on [0, 1] is {_error:.2g}.",
+                [
+                    Series("function $f$", _x[:, 0].tolist(), _f(_x)[:, 0].tolist(), "line6", size=4.0),
+                    Series(rf"network, $n_1 = {width.value}$", _x[:, 0].tolist(), _y.tolist(), "line2"),
+                ],
+                bands=[Band("", [0.0, 1.0], [-4, -4], [4, 4], "input", 0.06)] if outside.value else [],
+                x="$u$",
+                y=("", *((-4, 4) if outside.value else (-1.6, 2.2))),
+                size=(400, 270),
             ),
-            kit.svg(
-                kit.chart(
-                    [Series("largest error", list(WIDTHS), errors, "line1")],
-                    [
-                        Series("", list(WIDTHS), errors, "line1"),
-                        Series("yours", [width.value], [_error], "line2", "ring", size=5.0),
-                    ],
-                    x="width $n_1$",
-                    log_x=True,
-                    log_y=True,
-                    y=("", 1e-12, 10),
-                    size=(400, 270),
-                ),
+            kit.plot(
                 f"The largest error over the width; at {width.value} it is {_error:.2g}.",
+                [Series("largest error", list(WIDTHS), errors, "line1")],
+                [
+                    Series("", list(WIDTHS), errors, "line1"),
+                    Series("yours", [width.value], [_error], "line2", "ring", size=5.0),
+                ],
+                x="width $n_1$",
+                log_x=True,
+                log_y=True,
+                y=("", 1e-12, 10),
+                size=(400, 270),
             ),
             least=300,
         ),
@@ -181,29 +177,25 @@ def _(go, learned_layers, learned_unit, learned_width, learning):
         return kit.column(
             kit.progress(row["step"] / 1500, job.words),
             kit.row(
-                kit.svg(
-                    kit.chart(
-                        [Series("wave", _x.tolist(), wave(_x[:, None])[:, 0].tolist(), "line6", size=4.0), *curves],
-                        x="$u$",
-                        y=("", -1.6, 2.2),
-                        size=(400, 260),
-                    ),
+                kit.plot(
                     f"Four networks learn a wave: {words}",
+                    [Series("wave", _x.tolist(), wave(_x[:, None])[:, 0].tolist(), "line6", size=4.0), *curves],
+                    x="$u$",
+                    y=("", -1.6, 2.2),
+                    size=(400, 260),
                 ),
-                kit.svg(
-                    kit.chart(
-                        [
-                            Series("", [float(s) for s in row["steps"]], own, colors[i])
-                            for i, own in enumerate(row["losses"])
-                        ]
-                        if ends
-                        else [Series("", [0.0, 1.0], [None, None])],
-                        x=("step", 0, 1500),
-                        y=("loss", 1e-6, 1),
-                        log_y=True,
-                        size=(400, 260),
-                    ),
+                kit.plot(
                     f"Their losses: {words}",
+                    [
+                        Series("", [float(s) for s in row["steps"]], own, colors[i])
+                        for i, own in enumerate(row["losses"])
+                    ]
+                    if ends
+                    else [Series("", [0.0, 1.0], [None, None])],
+                    x=("step", 0, 1500),
+                    y=("loss", 1e-6, 1),
+                    log_y=True,
+                    size=(400, 260),
                 ),
                 least=300,
             ),
@@ -284,6 +276,7 @@ def _(bits, number):
 
 @app.cell(hide_code=True)
 def _():
+    folds = kit.slider(1, 7, value=3, label="how often folded, $k$")
     kit.column(
         kit.prose(r"""
             The same with curves: a ReLU layer of two units can fold the interval once, $T(u) = 2\max\{u, 0\} - 4\max\{u - \frac12, 0\}$. Fold
@@ -294,12 +287,6 @@ def _():
         ),
         kit.source(tent_map, linear_pieces),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    folds = kit.slider(1, 7, value=3, label="how often folded, $k$")
     return (folds,)
 
 
@@ -313,9 +300,12 @@ def _(folds):
     _pieces = linear_pieces(_deep)
     kit.panel(
         [folds],
-        kit.svg(
-            kit.chart([Series("", _x[:, 0].tolist(), _y, "hidden")], x=("$u$", 0, 1), y=("", 0, 1), size=(470, 210)),
+        kit.plot(
             f"A zigzag with {_pieces} linear pieces, made by {folds.value} layers of 2 units.",
+            [Series("", _x[:, 0].tolist(), _y, "hidden")],
+            x=("$u$", 0, 1),
+            y=("", 0, 1),
+            size=(470, 210),
         ),
         kit.facts(
             pieces=_pieces,
@@ -415,28 +405,24 @@ def _(deep, kind, rule):
     kit.panel(
         [deep, kind, rule],
         kit.row(
-            kit.svg(
-                kit.chart(
-                    [
-                        Series(r"$\|\partial L/\partial y^{[l]}\|$", _layers, _states, "line4"),
-                        Series(r"$\|\partial L/\partial W^{[l-1]}\|$", _layers, _weights, "line3", "dashed"),
-                    ],
-                    x="layer $l$",
-                    log_y=True,
-                    y=("", 1e-18, 1e3),
-                    size=(400, 270),
-                ),
+            kit.plot(
                 f"Gradients of {deep.value} layers of {kind.value}: the first weight gradient is {_flow.weight_ratio:.1e} of the last.",
+                [
+                    Series(r"$\|\partial L/\partial y^{[l]}\|$", _layers, _states, "line4"),
+                    Series(r"$\|\partial L/\partial W^{[l-1]}\|$", _layers, _weights, "line3", "dashed"),
+                ],
+                x="layer $l$",
+                log_y=True,
+                y=("", 1e-18, 1e3),
+                size=(400, 270),
             ),
-            kit.svg(
-                kit.chart(
-                    _slopes,
-                    notes=[Note(0.0, 0.25, "at most 1/4", (46.0, -8.0))],
-                    x="$y$",
-                    y=(r"$\sigma'(y)$", -0.1, 1.1),
-                    size=(400, 270),
-                ),
+            kit.plot(
                 "The derivatives of sigmoid, tanh and ReLU: at most one quarter, at most 1, and 0 or 1.",
+                _slopes,
+                notes=[Note(0.0, 0.25, "at most 1/4", (46.0, -8.0))],
+                x="$y$",
+                y=(r"$\sigma'(y)$", -0.1, 1.1),
+                size=(400, 270),
             ),
             least=300,
         ),

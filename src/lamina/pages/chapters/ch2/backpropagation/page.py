@@ -152,22 +152,20 @@ def _(chain_depth):
             r"The factors at the end of the chain occur in *every* gradient. Going backwards, each product is the one before times one factor more: $L - 1$ multiplications instead of $\frac12 L(L-1)$.",
             chain_depth,
         ],
-        kit.svg(
-            kit.chart(
-                [
-                    Series("each gradient by itself", _depths, _counts["without"], "line2"),
-                    Series("backwards, with reuse", _depths, _counts["with reuse"], "line3"),
-                ],
-                [
-                    Series("", [chain_depth.value], [_now[1]], "line2"),
-                    Series("", [chain_depth.value], [_now[0]], "line3"),
-                ],
-                x=("layers $L$", 2, 40),
-                y="multiplications",
-                size=(430, 230),
-            ),
+        kit.plot(
             f"With {chain_depth.value} layers: {_now[0]} multiplications with reuse, {_now[1]} without.",
-            width=600,
+            [
+                Series("each gradient by itself", _depths, _counts["without"], "line2"),
+                Series("backwards, with reuse", _depths, _counts["with reuse"], "line3"),
+            ],
+            [
+                Series("", [chain_depth.value], [_now[1]], "line2"),
+                Series("", [chain_depth.value], [_now[0]], "line3"),
+            ],
+            x=("layers $L$", 2, 40),
+            y="multiplications",
+            size=(430, 230),
+            wide=600,
         ),
         kit.facts(with_reuse=_now[0], without=_now[1]),
         kit.source(layer_gradients),
@@ -443,15 +441,13 @@ def _(goal, kind, method, names, net_biases, net_weights, sample, sweeps, tau):
     _difference = max((_fly.params[name] - theta).abs().max().item() for name, theta in _whole.items())
     kit.panel(
         [method, tau, sweeps],
-        kit.svg(
-            kit.chart(
-                [Series("loss", list(range(sweeps.value + 1)), _fly.losses.tolist(), "line1")],
-                x=("sweep", 0, sweeps.value),
-                y=("", 0, max(1.0, float(_fly.losses.max()))),
-                size=(430, 220),
-            ),
+        kit.plot(
             f"The loss over {sweeps.value} sweeps with updates on the fly, {_fly.losses[-1].item():.5f} at the end.",
-            width=600,
+            [Series("loss", list(range(sweeps.value + 1)), _fly.losses.tolist(), "line1")],
+            x=("sweep", 0, sweeps.value),
+            y=("", 0, max(1.0, float(_fly.losses.max()))),
+            size=(430, 220),
+            wide=600,
         ),
         kit.facts(loss=_fly.losses[-1].item(), difference_to_updates_after_the_sweep=_difference),
         label="Method and sweeps",

@@ -59,16 +59,14 @@ def _(logit):
     _short = sigmoid(torch.tensor(logit.value, dtype=torch.float32)).item()
     kit.panel(
         [logit],
-        kit.svg(
-            kit.chart(
-                [Series("", _x.tolist(), sigmoid(_x).tolist(), "activation")],
-                [Series("", [min(5.0, max(-5.0, logit.value))], [_both[1].item()], "activation")],
-                x=("$z$", -5, 5),
-                y=(r"$\sigma(z)$", -0.25, 1.25),
-                size=(430, 240),
-            ),
+        kit.plot(
             f"The sigmoid: at z = {logit.value:.1f} the probability of category 1 is {_both[1].item():.4f}.",
-            width=600,
+            [Series("", _x.tolist(), sigmoid(_x).tolist(), "activation")],
+            [Series("", [min(5.0, max(-5.0, logit.value))], [_both[1].item()], "activation")],
+            x=("$z$", -5, 5),
+            y=(r"$\sigma(z)$", -0.25, 1.25),
+            size=(430, 240),
+            wide=600,
         ),
         kit.facts(category_1=_both[1].item(), category_0=_both[0].item(), sum=_both.sum().item()),
         kit.table(
@@ -147,21 +145,17 @@ def _(ones, predicted):
                 kit.svg(scene, f"Cross entropy for label {label}: {loss:.4f} at y = {predicted.value:.2f}.")
                 for scene, label, loss in zip(_curves, (1, 0), _cases, strict=True)
             ),
-            kit.svg(
-                kit.chart(
-                    [
-                        Series(
-                            "likelihood, its maximum as 1", _y.tolist(), (_likely / _likely.max()).tolist(), "line3"
-                        ),
-                        Series("cross entropy", _y.tolist(), _mean.tolist(), "line4", "dashed"),
-                    ],
-                    notes=[Note(_best, 1.0, f"{_best:.2f}")],
-                    title=f"{ones.value} of 10 labels are 1",
-                    x=("one $y$ for all", 0, 1),
-                    y=("", 0, 2),
-                    size=(250, 210),
-                ),
+            kit.plot(
                 f"Likelihood and cross entropy of ten labels: the best y is {_best:.2f}.",
+                [
+                    Series("likelihood, its maximum as 1", _y.tolist(), (_likely / _likely.max()).tolist(), "line3"),
+                    Series("cross entropy", _y.tolist(), _mean.tolist(), "line4", "dashed"),
+                ],
+                notes=[Note(_best, 1.0, f"{_best:.2f}")],
+                title=f"{ones.value} of 10 labels are 1",
+                x=("one $y$ for all", 0, 1),
+                y=("", 0, 2),
+                size=(250, 210),
             ),
             least=230,
         ),
@@ -241,15 +235,13 @@ def _(threshold):
     kit.panel(
         [threshold],
         kit.row(
-            kit.svg(
-                kit.chart(
-                    [Series("threshold", [threshold.value] * 2, [0.0, _high], "ink", "dashed")],
-                    bars=_bins,
-                    x=("probability of spam", 0, 1),
-                    y=("", 0, _high),
-                    size=(360, 230),
-                ),
+            kit.plot(
                 f"Probabilities of spam and of other messages, threshold {threshold.value:.2f}.",
+                [Series("threshold", [threshold.value] * 2, [0.0, _high], "ink", "dashed")],
+                bars=_bins,
+                x=("probability of spam", 0, 1),
+                y=("", 0, _high),
+                size=(360, 230),
             ),
             kit.svg(
                 counted_grid(_matrix.tolist(), ("other", "spam"), cell=64.0),
@@ -339,18 +331,16 @@ def _(label, outputs, shift):
     _naive = _z.exp() / _z.exp().sum()
     kit.panel(
         [*outputs.elements, shift, label],
-        kit.svg(
-            kit.chart(
-                bars=[
-                    Series("probability", [float(i) for i in range(4)], _p.tolist(), "output"),
-                ],
-                points=[Series("one-hot label", [float(i) for i in range(4)], _hot.tolist(), "ink", "ring", size=5.0)],
-                x=("class", -0.6, 3.6),
-                y=("", -0.1, 1.1),
-                size=(430, 230),
-            ),
+        kit.plot(
             f"Probabilities {', '.join(f'{v:.3f}' for v in _p.tolist())}; the loss is {_loss.item():.4f}.",
-            width=600,
+            bars=[
+                Series("probability", [float(i) for i in range(4)], _p.tolist(), "output"),
+            ],
+            points=[Series("one-hot label", [float(i) for i in range(4)], _hot.tolist(), "ink", "ring", size=5.0)],
+            x=("class", -0.6, 3.6),
+            y=("", -0.1, 1.1),
+            size=(430, 230),
+            wide=600,
         ),
         kit.facts(
             loss=_loss.item(), sum=_p.sum().item(), as_written="not a number" if _naive.isnan().any() else "fine"
@@ -398,6 +388,16 @@ def _():
     def _ink(picture):
         return (255 - picture.int()).tolist()
 
+    widths = mo.ui.dropdown(
+        {"none": (), "32": (32,), "128-64": (128, 64), "128-64-32": (128, 64, 32)},
+        value="128-64",
+        label="hidden layers",
+    )
+    sigma = mo.ui.dropdown({"ReLU": "relu", "tanh": "tanh", "sigmoid": "sigmoid"}, value="ReLU", label="activation")
+    rate = kit.steps([0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03], value=0.001, label=r"learning rate $\tau$")
+    size = kit.steps([8, 16, 32, 64, 128], value=32, label="batch size")
+    go = mo.ui.switch(label="Learn the digits")
+    training = kit.train(learn, keep="last")
     kit.row(
         kit.svg(
             picture_grid([_ink(_seven)], 1, cell=200, title="the digit 7"),
@@ -419,21 +419,6 @@ def _():
         ),
         least=230,
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    widths = mo.ui.dropdown(
-        {"none": (), "32": (32,), "128-64": (128, 64), "128-64-32": (128, 64, 32)},
-        value="128-64",
-        label="hidden layers",
-    )
-    sigma = mo.ui.dropdown({"ReLU": "relu", "tanh": "tanh", "sigmoid": "sigmoid"}, value="ReLU", label="activation")
-    rate = kit.steps([0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03], value=0.001, label=r"learning rate $\tau$")
-    size = kit.steps([8, 16, 32, 64, 128], value=32, label="batch size")
-    go = mo.ui.switch(label="Learn the digits")
-    training = kit.train(learn, keep="last")
     return go, rate, sigma, size, training, widths
 
 
@@ -489,18 +474,16 @@ def _(go, rate, sigma, size, training, widths):
             ),
             kit.progress(row["epoch"] / 15, job.words),
             kit.row(
-                kit.svg(
-                    kit.chart(
-                        [
-                            Series("training loss", at, losses, "line1"),
-                            Series("validation accuracy", at, scores, "line3", axis="right"),
-                        ],
-                        x=("epoch", 0, 15),
-                        y=("", 0, 2.5),
-                        right_range=(0, 1),
-                        size=(420, 280),
-                    ),
+                kit.plot(
                     f"Loss and accuracy: {words}",
+                    [
+                        Series("training loss", at, losses, "line1"),
+                        Series("validation accuracy", at, scores, "line3", axis="right"),
+                    ],
+                    x=("epoch", 0, 15),
+                    y=("", 0, 2.5),
+                    right_range=(0, 1),
+                    size=(420, 280),
                 ),
                 kit.svg(
                     counted_grid(row["confusion"], [str(d) for d in range(10)]),

@@ -75,15 +75,13 @@ def _(seed, start, steps, value):
             ),
             least=300,
         ),
-        kit.svg(
-            kit.chart(
-                [Series("loss", list(range(steps.value + 1)), _found.losses.tolist(), "line1")],
-                x=("step", 0, 300),
-                y=("", 0, 0.8),
-                size=(430, 190),
-            ),
+        kit.plot(
             f"The loss of 3-4-1 after {steps.value} steps is {_found.losses[-1].item():.4f}; the largest distance between two nodes is {_apart:.3g}.",
-            width=560,
+            [Series("loss", list(range(steps.value + 1)), _found.losses.tolist(), "line1")],
+            x=("step", 0, 300),
+            y=("", 0, 0.8),
+            size=(430, 190),
+            wide=560,
         ),
         kit.facts(
             loss=_found.losses[-1].item(),
@@ -176,46 +174,38 @@ def _(depth, look, net, passed, rule, sigma, std, width):
     kit.panel(
         [sigma, rule, *([std] if rule.value == "gaussian" else []), width, depth, look],
         kit.row(
-            kit.svg(
-                kit.chart(
-                    [
-                        Series("mean square of $y^{[l]}$", _layers, _squares, "line1"),
-                        Series("variance", _layers, _variances, "line5", "dashed"),
-                    ],
-                    title="forward: signals",
-                    x="layer $l$",
-                    log_y=True,
-                    y=("", 1e-24, 1e12),
-                    size=(400, 270),
-                ),
+            kit.plot(
                 f"Signals through {depth.value} layers: the mean square of the last layer is {_squares[-1]:.2g}.",
+                [
+                    Series("mean square of $y^{[l]}$", _layers, _squares, "line1"),
+                    Series("variance", _layers, _variances, "line5", "dashed"),
+                ],
+                title="forward: signals",
+                x="layer $l$",
+                log_y=True,
+                y=("", 1e-24, 1e12),
+                size=(400, 270),
             ),
-            kit.svg(
-                kit.chart(
-                    [
-                        Series(r"$\|\partial L/\partial y^{[l]}\|$", _layers, passed.states, "line4"),
-                        Series(r"$\|\partial L/\partial W^{[l-1]}\|$", _layers[1:], passed.weights, "line3", "dashed"),
-                    ],
-                    title="backward: gradients",
-                    x="layer $l$",
-                    log_y=True,
-                    y=("", 1e-24, 1e12),
-                    size=(400, 270),
-                ),
+            kit.plot(
                 f"Gradients through {depth.value} layers: the first state gets {_ratio:.1e} of the last one's gradient.",
+                [
+                    Series(r"$\|\partial L/\partial y^{[l]}\|$", _layers, passed.states, "line4"),
+                    Series(r"$\|\partial L/\partial W^{[l-1]}\|$", _layers[1:], passed.weights, "line3", "dashed"),
+                ],
+                title="backward: gradients",
+                x="layer $l$",
+                log_y=True,
+                y=("", 1e-24, 1e12),
+                size=(400, 270),
             ),
             least=300,
         ),
         kit.row(
-            kit.svg(
-                kit.chart(
-                    bars=[
-                        histogram("", (_values / (_largest or 1.0)).tolist(), low=-1, high=1, bins=50, color="hidden")
-                    ],
-                    x=(f"values of layer {_at}, divided by the largest, {_largest:.2g}", -1, 1),
-                    size=(400, 190),
-                ),
+            kit.plot(
                 f"The distribution of the features of layer {_at}; the largest is {_largest:.2g}.",
+                bars=[histogram("", (_values / (_largest or 1.0)).tolist(), low=-1, high=1, bins=50, color="hidden")],
+                x=(f"values of layer {_at}, divided by the largest, {_largest:.2g}", -1, 1),
+                size=(400, 190),
             ),
             kit.facts(
                 **{"std · √n": _drawn * width.value**0.5},
@@ -234,6 +224,8 @@ def _(depth, look, net, passed, rule, sigma, std, width):
 
 @app.cell(hide_code=True)
 def _():
+    layer_in = kit.slider(1, 1000, value=100, label="inputs $n_l$")
+    layer_out = kit.slider(1, 1000, value=400, label="outputs $n_{l+1}$")
     kit.column(
         kit.question(
             r"""Leave tanh, 20 layers, std 0.01. Are the weight gradients of the first layer smaller than those of the last? Then find the std at
@@ -254,13 +246,6 @@ def _():
         kit.card("Two rules with one name", kit.recorded("xavier_rule")),
         kit.source(default_initialization, fans),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    layer_in = kit.slider(1, 1000, value=100, label="inputs $n_l$")
-    layer_out = kit.slider(1, 1000, value=400, label="outputs $n_{l+1}$")
     return layer_in, layer_out
 
 

@@ -194,20 +194,18 @@ def _(momentum, seen, size, value):
     _x = list(range(len(_means)))
     kit.panel(
         [momentum, seen, size, value],
-        kit.svg(
-            kit.chart(
-                [
-                    Series("running mean of node 1", _x, _means, "line1"),
-                    Series("running standard deviation", _x, _stds, "line5"),
-                    Series("the truth: 3 and 0.7", [0, 60], [3.0, 3.0], "line6", "dotted"),
-                    Series("", [0, 60], [0.7, 0.7], "line6", "dotted"),
-                ],
-                x=("batches", 0, 60),
-                y=("", 0, 4),
-                size=(430, 230),
-            ),
+        kit.plot(
             f"After {len(_means) - 1} batches the running mean of node 1 is {_means[-1]:.3f} and its standard deviation {_stds[-1]:.3f}.",
-            width=600,
+            [
+                Series("running mean of node 1", _x, _means, "line1"),
+                Series("running standard deviation", _x, _stds, "line5"),
+                Series("the truth: 3 and 0.7", [0, 60], [3.0, 3.0], "line6", "dotted"),
+                Series("", [0, 60], [0.7, 0.7], "line6", "dotted"),
+            ],
+            x=("batches", 0, 60),
+            y=("", 0, 4),
+            size=(430, 230),
+            wide=600,
         ),
         kit.facts(running_mean=_means[-1], running_std=_stds[-1], one_sample_becomes=_used),
         *([kit.note(_trouble, "bad")] if _trouble else []),
@@ -275,21 +273,17 @@ def _(depth, go, learning, method, rate, std):
         return kit.column(
             kit.progress(row["epoch"] / 60, job.words),
             kit.row(
-                kit.svg(
-                    kit.chart(
-                        lines("loss") if row["epoch"] else [Series("", [0.0], [None])],
-                        y=("training loss", 0, 1),
-                        **blank,
-                    ),
+                kit.plot(
                     f"Training losses: {words}",
+                    lines("loss") if row["epoch"] else [Series("", [0.0], [None])],
+                    y=("training loss", 0, 1),
+                    **blank,
                 ),
-                kit.svg(
-                    kit.chart(
-                        lines("score") if row["epoch"] else [Series("", [0.0], [None])],
-                        y=("validation accuracy", 0.3, 1.02),
-                        **blank,
-                    ),
+                kit.plot(
                     f"Validation accuracy: {words}",
+                    lines("score") if row["epoch"] else [Series("", [0.0], [None])],
+                    y=("validation accuracy", 0.3, 1.02),
+                    **blank,
                 ),
                 least=300,
             ),

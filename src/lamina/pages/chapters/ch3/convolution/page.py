@@ -137,7 +137,8 @@ def _(filters, kernel_side, side, units):
     _dense = [parameter_count((n * n, units.value)) for n in _sides]
     _conv = filter_parameter_count(filters.value, kernel_side.value)
     _now = parameter_count((side.value**2, units.value))
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Parameters over the side of the picture: at {side.value} dense {_now:,}, convolutional {_conv:,}.",
         lines=[
             Series("dense", _sides, _dense, "hidden"),
             Series("convolutional", _sides, [_conv] * len(_sides), "line5"),
@@ -154,9 +155,7 @@ def _(filters, kernel_side, side, units):
     )
     kit.panel(
         [side, units, filters, kernel_side],
-        kit.svg(
-            _scene, f"Parameters over the side of the picture: at {side.value} dense {_now:,}, convolutional {_conv:,}."
-        ),
+        _scene,
         kit.facts(pixels=f"{side.value**2:,}", dense=f"{_now:,}", convolutional=f"{_conv:,}"),
     )
     return
@@ -242,7 +241,8 @@ def _(shape_f, shape_g, time):
     _now = convolve_functions(_f, _g, torch.tensor(time.value, dtype=F64), -4, 4, 1600).item()
     _moved = _g(time.value - _x)
     _product = _f(_x) * _moved
-    _upper = kit.chart(
+    _upper = kit.plot(
+        f"The input {shape_f.value} and the kernel {shape_g.value}, turned around and moved.",
         lines=[
             Series("$f(x)$", _x.tolist(), _f(_x).tolist(), "input"),
             Series("$g(t - x)$", _x.tolist(), _moved.tolist(), "hidden", "dashed"),
@@ -252,7 +252,8 @@ def _(shape_f, shape_g, time):
         y=("", -0.1, 1.2),
         size=(430, 210),
     )
-    _lower = kit.chart(
+    _lower = kit.plot(
+        f"Their convolution; at t = {time.value:.2f} it is {_now:.3f}.",
         lines=[Series("$(f * g)(t)$", _t.tolist(), _curve.tolist(), "line5")],
         points=[Series("", [time.value], [_now], "line5", size=5)],
         x=("$t$", -4, 4),
@@ -263,8 +264,8 @@ def _(shape_f, shape_g, time):
     _area = torch.trapezoid(_curve, _t).item()
     kit.panel(
         [shape_f, shape_g, time],
-        kit.svg(_upper, f"The input {shape_f.value} and the kernel {shape_g.value}, turned around and moved."),
-        kit.svg(_lower, f"Their convolution; at t = {time.value:.2f} it is {_now:.3f}."),
+        _upper,
+        _lower,
         kit.facts(
             value=_now, area_f=f"{_whole(_f):.3f}", area_g=f"{_whole(_g):.3f}", area_of_the_result=f"{_area:.3f}"
         ),
@@ -309,7 +310,8 @@ def _():
 def _(dice, total):
     _chance = dice_sum_distribution()[total.value]
     _all = dice_sum_distribution(dice.value)
-    _bars = kit.chart(
+    _bars = kit.plot(
+        f"The distribution of the sum of {dice.value} dice, from {min(_all)} to {max(_all)}.",
         bars=[
             Series("", list(_all), [float(p) for p in _all.values()], "line1"),
             *(
@@ -321,6 +323,7 @@ def _(dice, total):
         x="sum",
         y=("probability", 0, 0.2),
         size=(430, 210),
+        caption="One die is flat, two make a triangle, many make a bell: every further die is one more convolution.",
     )
     _rows = dice_rows(total.value, result=False)
     kit.panel(
@@ -333,10 +336,7 @@ def _(dice, total):
             ),
             least=300,
         ),
-        kit.svg(
-            _bars, f"The distribution of the sum of {dice.value} dice, from {min(_all)} to {max(_all)}.",
-            caption="One die is flat, two make a triangle, many make a bell: every further die is one more convolution.",
-        ),
+        _bars,
         kit.facts(pairs=int(36 * _chance), probability=f"{_chance}"),
     )  # fmt: skip
     return

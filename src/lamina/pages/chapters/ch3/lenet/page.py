@@ -82,7 +82,8 @@ def _(digit, network, record):
 def _(chances, digit, example, pad, picture_file, said, said_kind, source):
     _best = int(chances.argmax())
     _second = int(chances.topk(2).indices[1])
-    _bars = kit.chart(
+    _bars = kit.plot(
+        f"LeNet-5 reads a {_best}, with probability {chances[_best]:.4f}.",
         bars=[
             Series("", list(range(10)), chances.tolist(), "stage", size=0.7),
             Series("", [_best], [chances[_best].item()], "output", size=0.7),
@@ -99,7 +100,7 @@ def _(chances, digit, example, pad, picture_file, said, said_kind, source):
             kit.column(
                 kit.picture(digit.tolist(), "The digit with 28 x 28 pixels, as the network gets it", size=196, low=0, high=1)
             ),
-            kit.svg(_bars, f"LeNet-5 reads a {_best}, with probability {chances[_best]:.4f}."),
+            _bars,
             least=220,
         ),
         kit.facts(read_as=_best, probability=f"{chances[_best]:.2%}", next_best=f"{_second} ({chances[_second]:.2%})"),

@@ -201,7 +201,8 @@ def _(beta, gamma, kappa, others, peak, reach):
     _options = {"size": reach.value, "kappa": kappa.value, "gamma": gamma.value, "beta": beta.value}
     _after = local_response_norm(_y, **_options)
     _k = list(range(1, 10))
-    _bars = kit.chart(
+    _bars = kit.plot(
+        f"Nine channels before and after: channel 5 goes from {peak.value} to {_after[4].item():.3f}.",
         bars=[
             Series("before", [k - 0.2 for k in _k], _y.flatten().tolist(), "stage", size=0.38),
             Series("after", [k + 0.2 for k in _k], _after.flatten().tolist(), "norm", size=0.38),
@@ -213,7 +214,8 @@ def _(beta, gamma, kappa, others, peak, reach):
     _sizes = [10 ** (e / 20) for e in range(0, 61)]
     _found = response_sizes(tuple(_sizes))
     _alone = [local_response_norm(torch.tensor([[[v]]], dtype=F64), **_options).item() for v in _sizes]
-    _curve = kit.chart(
+    _curve = kit.plot(
+        f"A single active channel of 1 to 1000: 1000 becomes {_alone[-1]:.3g}.",
         lines=[
             Series("alone, your constants", _sizes, _alone, "norm"),
             Series("alone, AlexNet's", _sizes, _found.column("after"), "line1", "dashed"),
@@ -227,11 +229,7 @@ def _(beta, gamma, kappa, others, peak, reach):
     )
     kit.panel(
         [peak, others, kappa, gamma, beta, reach],
-        kit.row(
-            kit.svg(_bars, f"Nine channels before and after: channel 5 goes from {peak.value} to {_after[4].item():.3f}."),
-            kit.svg(_curve, f"A single active channel of 1 to 1000: 1000 becomes {_alone[-1]:.3g}."),
-            least=300,
-        ),
+        kit.row(_bars, _curve, least=300),
         kit.facts(
             channel_5=_after[4].item(),
             a_neighbor=_after[5].item(),
@@ -320,14 +318,17 @@ def _(go, p_train, race, race_seed, wrong):
             for part, key, style in (("seen", "seen", "dotted"), ("unseen", "unseen", "solid"))
         ]
         last = rows[-1] if rows else {"epoch": 0, "epochs": 60, "seen": [0, 0], "unseen": [0, 0]}
-        scene = kit.chart(lines=lines, x=("epoch", 0, 60), y=("accuracy", 0, 1), size=(430, 280))
+        scene = kit.plot(
+            f"Epoch {last['epoch']}: unseen digits {last['unseen'][0]:.3f} without and {last['unseen'][1]:.3f} with dropout.",
+            lines=lines,
+            x=("epoch", 0, 60),
+            y=("accuracy", 0, 1),
+            size=(430, 280),
+        )
         words = {"idle": "Switch the training on.", "done": "Done."}.get(job.state, f"epoch {last['epoch']} of 60")
         return kit.panel(
             [p_train, wrong, race_seed, go],
-            kit.svg(
-                scene,
-                f"Epoch {last['epoch']}: unseen digits {last['unseen'][0]:.3f} without and {last['unseen'][1]:.3f} with dropout.",
-            ),
+            scene,
             kit.progress(last["epoch"] / 60, job.words if job.state == "failed" else words),
             kit.facts(
                 gap_without=last["seen"][0] - last["unseen"][0],

@@ -411,7 +411,9 @@ def _():
 def _(shift):
     _found = shift_sensitivity(shift=shift.value)
     _m, _change = _found.column("m"), _found.column("change")
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"After a shift by {shift.value} features change by {_change[0]:.3f}, pooled in windows of 4 by {_change[2]:.3f}, "
+        f"with one window for all by {_change[-1]:.3f}.",
         lines=[Series("change, mean of 20 pictures", _m, _change, "line1")],
         points=[Series("", _m, _change, "line1", size=4)],
         x="window $m$ of max pooling",
@@ -421,11 +423,7 @@ def _(shift):
     )
     kit.panel(
         [shift],
-        kit.svg(
-            _scene,
-            f"After a shift by {shift.value} features change by {_change[0]:.3f}, pooled in windows of 4 by {_change[2]:.3f}, "
-            f"with one window for all by {_change[-1]:.3f}.",
-        ),
+        _scene,
         kit.facts(before_pooling=_change[0], window_4=_change[2], one_window_for_all=_change[-1]),
     )
     return

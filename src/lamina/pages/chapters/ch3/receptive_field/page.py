@@ -153,7 +153,8 @@ def _():
 @app.cell(hide_code=True)
 def _():
     _layers = list(range(0, 13))
-    _scene = kit.chart(
+    kit.plot(
+        "The receptive field over the number of layers: with m = 3 it is 5 after two layers and 21 after ten; with stride 2 it doubles.",
         lines=[
             Series("$m = 3$", _layers, [receptive_field([3] * n, [1] * n) for n in _layers], "line1"),
             Series("$m = 5$", _layers, [receptive_field([5] * n, [1] * n) for n in _layers], "line3"),
@@ -168,11 +169,7 @@ def _():
         x=("layers", 0, 12),
         y=("receptive field $r$", 0, 60),
         size=(430, 240),
-    )
-    kit.svg(
-        _scene,
-        "The receptive field over the number of layers: with m = 3 it is 5 after two layers and 21 after ten; with stride 2 it doubles.",
-        width=640,
+        wide=640,
     )
     return
 

@@ -67,7 +67,8 @@ def _(end, entries, steps):
     _net = trajectory(field, circle, steps.value, 0.0, end.value)
     _fine = trajectory(field, circle, 100, 0.0, end.value, "rk4")
     apart = (_net[-1] - _fine[-1]).norm(dim=1).max().item()
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Eight paths through {steps.value} layers; at the end the network is at most {apart:.4f} away from the solution.",
         lines=[
             *(
                 Series(
@@ -94,14 +95,11 @@ def _(end, entries, steps):
         x=("$y_1$", -3, 3),
         y=("$y_2$", -3, 3),
         size=(400, 380),
+        wide=620,
     )
     kit.panel(
         [steps, end, *entries.elements],
-        kit.svg(
-            _scene,
-            f"Eight paths through {steps.value} layers; at the end the network is at most {apart:.4f} away from the solution.",
-            width=620,
-        ),
+        _scene,
         kit.facts(step_size=end.value / steps.value, largest_error=apart),
         label="Layers, time and weights",
     )
@@ -145,7 +143,8 @@ def _(circle, end, field):
         for name, method in (("Euler: a residual network", "euler"), ("Runge-Kutta", "rk4"))
     }
     _ratio = _errors["Euler: a residual network"][-2] / _errors["Euler: a residual network"][-1]
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The error over the number of layers; from 64 to 128 layers that of the residual network falls by a factor of {_ratio:.2f}.",
         lines=[
             Series(name, DEPTHS, ys, color)
             for (name, ys), color in zip(_errors.items(), ("line5", "line4"), strict=True)
@@ -157,13 +156,7 @@ def _(circle, end, field):
         log_y=True,
         size=(430, 290),
     )
-    kit.column(
-        kit.svg(
-            _scene,
-            f"The error over the number of layers; from 64 to 128 layers that of the residual network falls by a factor of {_ratio:.2f}.",
-        ),
-        kit.recorded("euler_order"),
-    )
+    kit.column(_scene, kit.recorded("euler_order"))
     return
 
 
@@ -180,7 +173,8 @@ def _():
     _depths = (1, 2, 4, 8, 16, 32)
     _curves = {r"$\tau = 1$": [_size(d, 1.0) for d in _depths], r"$\tau = 1/L$": [_size(d, "1/L") for d in _depths]}
     _one, _small = _curves.values()
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The size of the output at 32 layers is {_one[-1]:.0f} with step size 1 and {_small[-1]:.2f} with step size 1/L.",
         lines=[
             Series(name, _depths, ys, color)
             for (name, ys), color in zip(_curves.items(), ("line2", "line1"), strict=True)
@@ -196,10 +190,7 @@ def _():
             A fixed time $T = 1$ also tames deep networks: with $\tau = 1/L$ the output stays bounded as $L$ grows, with
             $\tau = 1$ it need not. Here for ReLU with He's weights, width 16.
         """),
-        kit.svg(
-            _scene,
-            f"The size of the output at 32 layers is {_one[-1]:.0f} with step size 1 and {_small[-1]:.2f} with step size 1/L.",
-        ),
+        _scene,
         kit.question(
             r"Read the ratio of two neighboring errors in the table. What would it be for a method of second order?",
             r"Four: half the step leaves a quarter of the error. In the chart with two logarithmic axes the order is the slope: a line that falls by one decade per decade is of first order.",
@@ -288,13 +279,15 @@ def _(depth, go, kind, training):
             if row
             else "Nothing has been trained yet."
         )
-        bars = kit.chart(
+        bars = kit.plot(
+            f"The step sizes of the layers, from {min(sizes):.2f} to {max(sizes):.2f}, sum {sum(sizes):.2f}.",
             bars=[Series("", list(range(1, len(sizes) + 1)), sizes, "line5")],
             x="layer",
             y=(r"step size $\tau$", 0, max(2.0, 1.1 * max(sizes))),
             size=(330, 190),
         )
-        loss = kit.chart(
+        loss = kit.plot(
+            "The training loss over the steps.",
             lines=[
                 Series(
                     "loss",
@@ -312,13 +305,7 @@ def _(depth, go, kind, training):
             [kind, depth, go],
             kit.row(
                 kit.svg(_places(row), f"The paths of 60 points of two moons through {depth.value} layers. {words}"),
-                kit.column(
-                    kit.svg(
-                        bars,
-                        f"The step sizes of the layers, from {min(sizes):.2f} to {max(sizes):.2f}, sum {sum(sizes):.2f}.",
-                    ),
-                    kit.svg(loss, "The training loss over the steps."),
-                ),
+                kit.column(bars, loss),
                 least=300,
             ),
             kit.note(f"{words} ({job.words})", "bad" if job.state == "failed" else "plain"),

@@ -67,7 +67,8 @@ def _(layers, own, rule):
     _factor = FACTORS.get(rule.value, lambda j: own.value)
     _sizes = [abs(p) for p in accumulate((_factor(j) for j in range(1, layers.value + 1)), mul)]
     _last = _sizes[-1]
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The product of {layers.value} factors {rule.value} has the size {_last:.2e}.",
         lines=[Series("size of the product", list(range(1, layers.value + 1)), _sizes, "line2")],
         notes=[Note(layers.value, min(max(_last, 1e-29), 1e29), f"{_last:.2e}", anchor="end")],
         x=("layers $L$", 1, max(2, layers.value)),
@@ -77,7 +78,7 @@ def _(layers, own, rule):
     )
     kit.panel(
         [rule, layers, *([own] if rule.value == "my own number" else [])],
-        kit.svg(_scene, f"The product of {layers.value} factors {rule.value} has the size {_last:.2e}."),
+        _scene,
         kit.facts(product=_last),
         label="Factor and depth",
     )
@@ -312,7 +313,8 @@ def _(begin, depth, sigma, tau, width):
         log_y=True,
         size=(330, 270),
     )
-    _factors = kit.chart(
+    _factors = kit.plot(
+        "The largest singular value of each layer's Jacobian at one input, for both networks.",
         lines=[
             Series(
                 name,
@@ -339,7 +341,7 @@ def _(begin, depth, sigma, tau, width):
                 _states,
                 f"Of the last gradient the input gets {_ratios['FNN']:.1e} in the FNN and {_ratios['ResNet']:.2g} in the ResNet of depth {_L}.",
             ),
-            kit.svg(_factors, "The largest singular value of each layer's Jacobian at one input, for both networks."),
+            _factors,
         ),
         kit.facts(FNN=f"{_ratios['FNN']:.1e}", ResNet=f"{_ratios['ResNet']:.2g}", layers=_L),
         *(_warnings or [kit.note("No warning: signals and gradients pass in both networks.", "good")]),

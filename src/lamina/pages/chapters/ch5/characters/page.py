@@ -104,7 +104,8 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
             return kit.panel(controls, kit.note("Switch it on: it starts with random weights and writes at once."))
         losses, reach = row["losses"], max(1, row["step"])
         updates = [reach * (i + 0.5) / len(losses) for i in range(len(losses))]
-        scene = kit.chart(
+        scene = kit.plot(
+            f"The loss of a character over the updates, {losses[-1]:.3f} after {row['step']}",
             lines=[
                 Series("guessing", [0, row["steps"]], [math.log(row["entries"])] * 2, "muted", "dashed"),
                 Series("loss of a character", updates, losses, "line1", size=2.2),
@@ -112,6 +113,7 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
             x=("update", 0, row["steps"]),
             y=("", 0, 5),
             size=(440, 220),
+            wide=620,
         )
         at = TEMPERATURES.index(temperature.value)
         stopped = job.state in ("stopped", "done")
@@ -124,9 +126,7 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
             kit.card(f"After {row['step']} updates it writes", written(row["samples"][at].strip("\n"))),
             *mine,
             kit.facts(update=row["step"], loss=losses[-1], perplexity=math.exp(losses[-1])),
-            kit.svg(
-                scene, f"The loss of a character over the updates, {losses[-1]:.3f} after {row['step']}", width=620
-            ),
+            scene,
             label="Text, network and training",
         )
 
@@ -175,17 +175,19 @@ def _(tau):
     _letters = ("e", "a", "o", "i", "u", "y")
     _y = torch.tensor([2.0, 1.5, 1.0, 0.5, -0.5, -1.5], dtype=torch.float64)
     _p = softmax(_y / tau.value)
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Probabilities of six letters; the most probable has {_p[0].item():.3f}",
         bars=[Series("", list(range(1, 7)), _p.tolist(), "line1", "bar", size=0.7)],
         notes=[Note(i, p, letter) for i, (p, letter) in enumerate(zip(_p.tolist(), _letters, strict=True), 1)],
         x=("six letters that could come next", 0.4, 6.6),
         y=("", 0, 1.1),
         size=(420, 220),
+        wide=600,
     )
     _entropy = -(_p * _p.log()).sum().item()
     kit.panel(
         [tau],
-        kit.svg(_scene, f"Probabilities of six letters; the most probable has {_p[0].item():.3f}", width=600),
+        _scene,
         kit.facts(most_probable=_p[0].item(), least_probable=_p[-1].item(), hesitates_among=math.exp(_entropy)),
     )
     return

@@ -194,17 +194,12 @@ def _(sentence, tokens, words):
 
 @app.cell(hide_code=True)
 def _():
+    certainty = kit.slider(0.01, 0.99, 0.01, value=0.6, label="probability $p_k$ of the right word")
     kit.prose(r"""
         A unit vector is also an easy measure of correctness. The network answers with probabilities $p$ for all words; the
         cross entropy with the unit vector of the right word $k$ keeps one number of them, $-\log p_k$. Give the right word
         more or less and see what it costs.
     """)
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    certainty = kit.slider(0.01, 0.99, 0.01, value=0.6, label="probability $p_k$ of the right word")
     return (certainty,)
 
 
@@ -216,7 +211,8 @@ def _(certainty):
     _right = torch.tensor(6)
     _loss = negative_log_likelihood(_p.log()[None], _right[None]).item()
     _whole = -(one_hot(_right, _n, torch.float64) * _p.log()).sum().item()
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"Probabilities of ten words, the seventh is right; the loss is {_loss:.4f}",
         bars=[
             Series("answer $p$", list(range(1, _n + 1)), _p.tolist(), "line1", "bar", size=0.7),
             Series("right word $e_7$", [7], [1.0], "line3", "area", size=0.9),
@@ -224,12 +220,9 @@ def _(certainty):
         x=("word $k$", 0.4, 10.6),
         y=("", 0, 1.05),
         size=(420, 220),
+        wide=600,
     )
-    kit.panel(
-        [certainty],
-        kit.svg(_scene, f"Probabilities of ten words, the seventh is right; the loss is {_loss:.4f}", width=600),
-        kit.facts(loss=_loss, sum_over_all_words=_whole),
-    )
+    kit.panel([certainty], _scene, kit.facts(loss=_loss, sum_over_all_words=_whole))
     return
 
 

@@ -149,7 +149,8 @@ def _(between, gate, kind, noun):
             said = torch.stack([network(tokens[:, : n + 1])[0].softmax(-1)[1] for n in range(len(words))]).tolist()
         grid = cell_grid(values, words, title=f"{gate.value} gate of each unit: light is closed, dark is open")
         t = list(range(1, len(words) + 1))
-        lines = kit.chart(
+        lines = kit.plot(
+            f"What is kept, and the probability of were: {said[-1]:.3f} at the end",
             lines=[
                 Series("state kept", t, kept, "line1", size=2.2),
                 Series(f"mean of the {gate.value} gate", t, mean, "line4", "dashed"),
@@ -158,6 +159,7 @@ def _(between, gate, kind, noun):
             x=("word number", 0.5, len(words) + 0.5),
             y=("", -0.02, 1.02),
             size=(440, 230),
+            wide=640,
         )
         verb = record.preprocess.spec.classes[int(said[-1] > 0.5)]
         return [
@@ -166,7 +168,7 @@ def _(between, gate, kind, noun):
                 f"The {gate.value} gate of six units over {len(words)} words; its mean at {words[1]} is {mean[1]:.2f}",
                 width=1100,
             ),
-            kit.svg(lines, f"What is kept, and the probability of were: {said[-1]:.3f} at the end", width=640),
+            lines,
             kit.facts(it_says=f"the {noun.value} … {verb}", probability_of_were=said[-1], kept_at_the_noun=kept[1]),
         ]
 
@@ -233,11 +235,13 @@ def _(belt_steps, forget_door, input_door, lstm_c, lstm_h, lstm_u, output_door):
     for _ in range(belt_steps.value):
         _state = lstm_step(_u, _state, _weight, _bias)
         _belt.append(_state[1].item())
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The cell state over {belt_steps.value} steps with the same input, {_belt[-1]:.3f} at the end",
         lines=[Series("cell state $c$", list(range(belt_steps.value + 1)), _belt, "hidden", size=2.4)],
         x=("step", 0, 50),
         y=("", -3, 3),
         size=(440, 200),
+        wide=640,
     )
     kit.panel(
         [lstm_c, lstm_h, lstm_u, forget_door, input_door, output_door, belt_steps],
@@ -247,7 +251,7 @@ def _(belt_steps, forget_door, input_door, lstm_c, lstm_h, lstm_u, output_door):
             caption="The conveyor belt runs along the top.",
             width=860,
         ),
-        kit.svg(_scene, f"The cell state over {belt_steps.value} steps with the same input, {_belt[-1]:.3f} at the end", width=640),
+        _scene,
         kit.facts(cell_state=_found["c"].item(), hidden_state=_found["h"].item(), after_all_steps=_belt[-1]),
     )  # fmt: skip
     return
@@ -328,7 +332,8 @@ def _(reset_h, reset_seed):
         _states[_where] = torch.stack(_seen)
         _curves[_where] = _states[_where][:, 0].tolist()
     _apart = (_states["before"] - _states["after"]).abs().max().item()
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The first component of the state of both cells; the states differ by up to {_apart:.3g}",
         lines=[
             Series("reset before", list(range(1, 21)), _curves["before"], "line1", size=2.4),
             Series("reset after", list(range(1, 21)), _curves["after"], "line5", "dashed", size=2.4),
@@ -336,16 +341,9 @@ def _(reset_h, reset_seed):
         x="time $t$",
         y=("first component", -1, 1),
         size=(440, 220),
+        wide=640,
     )
-    kit.panel(
-        [reset_h, reset_seed],
-        kit.svg(
-            _scene,
-            f"The first component of the state of both cells; the states differ by up to {_apart:.3g}",
-            width=640,
-        ),
-        kit.facts(largest_difference=_apart),
-    )
+    kit.panel([reset_h, reset_seed], _scene, kit.facts(largest_difference=_apart))
     return
 
 
@@ -398,20 +396,18 @@ def _(skip_bias, skip_open, skip_steps):
     _bias = (1000.0, 1000.0, 1000.0) if skip_open.value else (skip_bias.value, 0.0, 0.0)
     _slopes, _belt = _along(_bias, skip_steps.value)
     _t = list(range(skip_steps.value + 1))
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The derivative of the cell state with respect to the first one along the belt, {_slopes[-1]:.4g} after {skip_steps.value} steps",
         lines=[Series("derivative along the belt", _t, _slopes, "line2", size=2.4)],
         x=("step $t$", 0, 50),
         log_y=True,
         y=("", 1e-12, 10),
         size=(440, 230),
+        wide=640,
     )
     kit.panel(
         [skip_open, *([] if skip_open.value else [skip_bias]), skip_steps],
-        kit.svg(
-            _scene,
-            f"The derivative of the cell state with respect to the first one along the belt, {_slopes[-1]:.4g} after {skip_steps.value} steps",
-            width=640,
-        ),
+        _scene,
         kit.facts(derivative=_slopes[-1], cell_state=_belt[-1]),
     )
     return

@@ -56,21 +56,16 @@ def _(gap, which):
 
 @app.cell(hide_code=True)
 def _():
-    kit.prose("""
-        Let a network learn it, here and now. It reads new sentences all the time and is asked about 500 others; half of them
-        right means guessing. Start with the plain cell and a short gap, then make the gap longer. Then try a gated cell,
-        once with its memory half closed (memory bias 0) and once with its memory open (3).
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     learn_cell = mo.ui.dropdown(CELLS, value="plain", label="cell")
     learn_gap = kit.steps([2, 5, 10, 20, 40, 60], value=10, label="gap", debounce=True)
     learn_bias = kit.steps([0, 1, 2, 3, 4], value=0, label="memory bias", debounce=True)
     learning = mo.ui.switch(label="Learning")
     learner = kit.train(cats)
+    kit.prose("""
+        Let a network learn it, here and now. It reads new sentences all the time and is asked about 500 others; half of them
+        right means guessing. Start with the plain cell and a short gap, then make the gap longer. Then try a gated cell,
+        once with its memory half closed (memory bias 0) and once with its memory open (3).
+    """)
     return learn_bias, learn_cell, learn_gap, learner, learning
 
 
@@ -156,7 +151,8 @@ def _(horizon, radius, weights_seed):
     _g = torch.Generator().manual_seed(weights_seed.value)
     _norms = sensitivities(*plain_cell(radius.value, _g), horizon.value, _g)
     _t = list(range(1, horizon.value + 1))
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"How strongly the state at each time feels the first input: {_norms[0]:.3g} at 1, {_norms[-1]:.3g} at {horizon.value}",
         lines=[Series("", _t, _norms, "accent", size=2.4)],
         points=[Series("", _t, _norms, "accent")],
         x=("time $t$", 0.5, 40.5),
@@ -172,10 +168,7 @@ def _(horizon, radius, weights_seed):
             f"The unrolled network, darker where the first input is felt: {', '.join(f'{x:.2g}' for x in _norms[:7])}",
             caption="The figure of the notes with measured shades: states and outputs of the first seven steps.",
         ),
-        kit.svg(
-            _scene,
-            f"How strongly the state at each time feels the first input: {_norms[0]:.3g} at 1, {_norms[-1]:.3g} at {horizon.value}",
-        ),
+        _scene,
         kit.facts(at_1=_norms[0], at_7=_norms[6], at_the_end=_norms[-1], factor_of_a_step=_factor),
     )
     return
@@ -227,7 +220,8 @@ def _(bound, g_bias, g_first, g_second):
         _rows.append((_words, *_now.tolist(), global_norm(_clipped).item(), _cosine))
         _points.append(_now)
     _colors = ("line3", "line4", "line5")
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The gradient of W before and after clipping; lengths {_rows[1][4]:.3f}, {_rows[2][4]:.3f}, {_rows[3][4]:.3f}; cosines {_rows[1][5]:.3f}, {_rows[2][5]:.3f}, {_rows[3][5]:.3f}",
         lines=[
             Series("before", [0, g_first.value], [0, g_second.value], "muted", "dashed"),
             *(
@@ -238,15 +232,12 @@ def _(bound, g_bias, g_first, g_second):
         x=("$W_1$", -6, 6),
         y=("$W_2$", -6, 6),
         size=(330, 300),
+        wide=420,
     )
     kit.panel(
         [g_first, g_second, g_bias, bound],
         kit.table(("clipped", "W 1", "W 2", "b", "length", "cosine"), _rows, caption="The gradient in its three readings"),
-        kit.svg(
-            _scene,
-            f"The gradient of W before and after clipping; lengths {_rows[1][4]:.3f}, {_rows[2][4]:.3f}, {_rows[3][4]:.3f}; cosines {_rows[1][5]:.3f}, {_rows[2][5]:.3f}, {_rows[3][5]:.3f}",
-            width=420,
-        ),
+        _scene,
     )  # fmt: skip
     return
 
@@ -300,7 +291,8 @@ def _(gate_bias, gate_seed):
         _cell = _made(4, 16, memory_bias=gate_bias.value, scale=0.6, seed=gate_seed.value).double()
         _curves[_name] = sensitivity(_cell, _u).to(1)
     _t = list(range(1, 31))
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"How strongly the state at time t feels the first input; after 30 steps plain {_curves['plain, radius 0.5'][-1]:.2g}, GRU {_curves['GRU'][-1]:.2g}, LSTM {_curves['LSTM'][-1]:.2g}",
         lines=[
             Series(name, _t, values, color, size=2.2)
             for (name, values), color in zip(_curves.items(), ("muted", "line1", "line2"), strict=True)
@@ -312,10 +304,7 @@ def _(gate_bias, gate_seed):
     )
     kit.panel(
         [gate_bias, gate_seed],
-        kit.svg(
-            _scene,
-            f"How strongly the state at time t feels the first input; after 30 steps plain {_curves['plain, radius 0.5'][-1]:.2g}, GRU {_curves['GRU'][-1]:.2g}, LSTM {_curves['LSTM'][-1]:.2g}",
-        ),
+        _scene,
         kit.facts(
             GRU_keeps=_curves["GRU"][-1] / _curves["GRU"][0], LSTM_keeps=_curves["LSTM"][-1] / _curves["LSTM"][0]
         ),

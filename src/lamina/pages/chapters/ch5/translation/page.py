@@ -177,7 +177,8 @@ def _():
 def _(learner, learning, start, variant):
     def _draw(job):
         last = job.rows[-1] if job.rows else {"step": 0, "loss": "–", "right": 0, "said": [""] * len(PAIRS)}
-        scene = kit.chart(
+        scene = kit.plot(
+            f"Sentences right over the updates, {last['right']} of 12 after {last['step']}",
             lines=[
                 Series("all", [0, 300], [12, 12], "muted", "dashed"),
                 Series(
@@ -189,12 +190,13 @@ def _(learner, learning, start, variant):
             y=("", 0, 12.5),
             right_range=(0, 4),
             size=(440, 220),
+            wide=620,
         )
         rows = [(english, said) for (english, _), said in zip(PAIRS, last["said"], strict=True)]
         return kit.panel(
             [variant, start, learning, kit.note(job.words, "bad" if job.state == "failed" else "plain")],
             kit.facts(update=last["step"], right=last["right"], loss=last["loss"]),
-            kit.svg(scene, f"Sentences right over the updates, {last['right']} of 12 after {last['step']}", width=620),
+            scene,
             kit.table(("English", "what it says now"), rows, caption="Twelve sentences"),
         )
 

@@ -160,21 +160,16 @@ def _(unrolled_steps):
 
 @app.cell(hide_code=True)
 def _():
-    kit.prose(r"""
-        The smallest cell has one number as its state. Move its weights and watch it remember, forget or flip. The
-        weight $w_h$ decides how much of the old state stays, $w_u$ how much of the input comes in.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     w_h = kit.slider(-2, 2, 0.1, value=0.9, label="weight of the state $w_h$")
     w_u = kit.slider(-2, 2, 0.1, value=1.0, label="weight of the input $w_u$")
     cell_b = kit.slider(-1, 1, 0.1, value=0.0, label="bias $b$")
     w_out = kit.slider(-3, 3, 0.1, value=1.0, label="output weight $w_{out}$")
     pattern = mo.ui.dropdown(list(PATTERNS), value="one pulse", label="inputs")
     probabilities = mo.ui.switch(label="softmax of $(y, -y)$")
+    kit.prose(r"""
+        The smallest cell has one number as its state. Move its weights and watch it remember, forget or flip. The
+        weight $w_h$ decides how much of the old state stays, $w_u$ how much of the input comes in.
+    """)
     return cell_b, pattern, probabilities, w_h, w_out, w_u
 
 
@@ -187,7 +182,8 @@ def _(cell_b, pattern, probabilities, w_h, w_out, w_u):
     _rows = torch.tensor([[w_out.value], [-w_out.value]], dtype=torch.float64)
     _y = output_step(_h[0], _rows, softmax=probabilities.value)
     _t = list(range(1, 13))
-    _state = kit.chart(
+    _state = kit.plot(
+        f"Inputs and states over 12 steps; the first state is {_h[0, 0, 0]:.3f}, the last {_h[0, -1, 0]:.3f}",
         lines=[Series("state $h$", _t, _h[0, :, 0].tolist(), "hidden", size=2.4)],
         bars=[Series("input $u$", _t, _u.tolist(), "input!45", "bar", size=0.5)],
         points=[Series("", _t, _h[0, :, 0].tolist(), "hidden")],
@@ -196,7 +192,8 @@ def _(cell_b, pattern, probabilities, w_h, w_out, w_u):
         size=(360, 220),
     )
     _names = ("softmax, first", "softmax, second") if probabilities.value else ("$y_1$", "$y_2$")
-    _out = kit.chart(
+    _out = kit.plot(
+        f"Two outputs over time; at the end {_y[-1, 0]:.3f} and {_y[-1, 1]:.3f}",
         lines=[
             Series(_names[0], _t, _y[:, 0].tolist(), "output"),
             Series(_names[1], _t, _y[:, 1].tolist(), "line5", "dashed"),
@@ -207,10 +204,7 @@ def _(cell_b, pattern, probabilities, w_h, w_out, w_u):
     )
     kit.panel(
         [w_h, w_u, cell_b, w_out, pattern, probabilities],
-        kit.row(
-            kit.svg(_state, f"Inputs and states over 12 steps; the first state is {_h[0, 0, 0]:.3f}, the last {_h[0, -1, 0]:.3f}"),
-            kit.svg(_out, f"Two outputs over time; at the end {_y[-1, 0]:.3f} and {_y[-1, 1]:.3f}"),
-        ),
+        kit.row(_state, _out),
         kit.facts(first_state=_h[0, 0, 0].item(), last_state=_h[0, -1, 0].item(), sum_of_outputs=_y[-1].sum().item()),
     )  # fmt: skip
     return
@@ -329,20 +323,18 @@ def _(back_size, back_steps, back_where):
     (_auto,) = torch.autograd.grad(_loss, _leaf)
     _difference = (_auto - _found.weight).abs().max().item()
     _sizes = _found.states.norm(dim=(0, 2)).tolist()
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"The gradient with respect to the state at each time, {_sizes[0]:.2e} at the first and {_sizes[-1]:.2e} at the last of {back_steps.value} steps",
         lines=[Series(r"norm of $\bar{h}$", list(range(1, back_steps.value + 1)), _sizes, "line4", size=2.4)],
         points=[Series("", list(range(1, back_steps.value + 1)), _sizes, "line4")],
         x="time $t$",
         log_y=True,
         size=(430, 240),
+        caption="What arrives at the state of each time on the way back. Read it from right to left.",
     )
     kit.panel(
         [back_steps, back_size, back_where],
-        kit.svg(
-            _scene,
-            f"The gradient with respect to the state at each time, {_sizes[0]:.2e} at the first and {_sizes[-1]:.2e} at the last of {back_steps.value} steps",
-            caption="What arrives at the state of each time on the way back. Read it from right to left.",
-        ),
+        _scene,
         kit.facts(
             loss=_found.loss.item(), first_step=_sizes[0], last_step=_sizes[-1], difference_to_autograd=_difference
         ),
@@ -387,7 +379,8 @@ def _(both, seen_at, seen_scale):
     _u = torch.randn(8, 21, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     _felt = sensitivity(_net, _u, times=[seen_at.value]).relative(seen_at.value)
     _later = sum(value > 0 for value in _felt[seen_at.value :])
-    _scene = kit.chart(
+    _scene = kit.plot(
+        f"How strongly the output at time {seen_at.value} depends on each input; {_later} later inputs have an influence",
         bars=[Series("", list(range(1, 22)), _felt, "line1", "bar", size=0.7)],
         x=("input at time $s$", 0.3, 21.7),
         y=("relative sensitivity", 0, 1.05),
@@ -395,10 +388,7 @@ def _(both, seen_at, seen_scale):
     )
     kit.panel(
         [both, seen_at, seen_scale],
-        kit.svg(
-            _scene,
-            f"How strongly the output at time {seen_at.value} depends on each input; {_later} later inputs have an influence",
-        ),
+        _scene,
         kit.facts(earlier_inputs_felt=sum(value > 0 for value in _felt[: seen_at.value - 1]), later_inputs_felt=_later),
     )
     return

@@ -70,6 +70,18 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
+    source = kit.dropdown([MINE, *HERE], value="digits", label="data")
+    upload = mo.ui.file(filetypes=list(ENDINGS), kind="area", label="your file", max_size=20_000_000)
+    kind = kit.dropdown(KINDS, value="decide by looking at it", label="read it as")
+    network = mo.ui.dropdown(
+        NETWORKS, value="fnn: feedforward network, eq. (2)", label="network", searchable=False, full_width=True
+    )
+    seed = mo.ui.number(0, 10_000, value=0, label="seed", full_width=True)
+    epochs = mo.ui.text(placeholder=settings.USUAL, label="epochs", full_width=True)
+    recipe = settings.widgets(settings.recipe_options())
+    extra = mo.ui.text(placeholder="momentum=0.9 flip=true", label="more options of recipe or network", full_width=True)
+    go = mo.ui.switch(label="Train")
+    training = kit.train(learn, keep="last")
     kit.table(
         ("file", "what it holds", "networks that read it"),
         [
@@ -86,23 +98,6 @@ def _():
         caption="Files that can be read, up to 20 MB",
         right=(),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    source = kit.dropdown([MINE, *HERE], value="digits", label="data")
-    upload = mo.ui.file(filetypes=list(ENDINGS), kind="area", label="your file", max_size=20_000_000)
-    kind = kit.dropdown(KINDS, value="decide by looking at it", label="read it as")
-    network = mo.ui.dropdown(
-        NETWORKS, value="fnn: feedforward network, eq. (2)", label="network", searchable=False, full_width=True
-    )
-    seed = mo.ui.number(0, 10_000, value=0, label="seed", full_width=True)
-    epochs = mo.ui.text(placeholder=settings.USUAL, label="epochs", full_width=True)
-    recipe = settings.widgets(settings.recipe_options())
-    extra = mo.ui.text(placeholder="momentum=0.9 flip=true", label="more options of recipe or network", full_width=True)
-    go = mo.ui.switch(label="Train")
-    training = kit.train(learn, keep="last")
     return epochs, extra, go, kind, network, recipe, seed, source, training, upload
 
 
