@@ -23,7 +23,7 @@ from harness import browser, find_slider, ready, serving
 from selenium.webdriver.common.keys import Keys
 from websockets.sync.client import connect
 
-from lamina.pages.contents import pages
+from lamina.pages.site.contents import pages
 
 VISITORS = 20
 PAGE, SLIDER = "ch1/perceptron", "W_1"

@@ -124,8 +124,8 @@ def scan_tests() -> dict[str, list[str]]:
 def scan_pages() -> dict[str, list[str]]:
     """Map each row to the live pages whose `section(..., ids=(...))` has it, and each erratum to those that link it."""
     found: dict[str, set[str]] = defaultdict(set)
-    for path in sorted((ROOT / "src/lamina/pages/chapters").rglob("*.py")):
-        page, text = f"{path.parent.name}/{path.stem.replace('_', '-')}", path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "src/lamina/pages/chapters").rglob("page.py")):
+        page, text = f"{path.parts[-3]}/{path.parts[-2].replace('_', '-')}", path.read_text(encoding="utf-8")
         for key in re.findall(r"/errata#(E\d\d)", text):
             found[key].add(page)
         for node in ast.walk(ast.parse(text)):

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lamina.pages.contents import pages
+from lamina.pages.site.contents import pages
 
 pytestmark = pytest.mark.browser
 PATHS = [page.path for page in pages()]

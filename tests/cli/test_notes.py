@@ -6,7 +6,7 @@ import pytest
 @pytest.fixture
 def served(monkeypatch):
     found = {}
-    monkeypatch.setattr("lamina.pages.server.serve", lambda **options: found.update(options))
+    monkeypatch.setattr("lamina.pages.site.server.serve", lambda **options: found.update(options))
     return found
 
 

@@ -113,7 +113,7 @@ def test_what_differs_is_said_and_what_was_not_recorded_is_not(monkeypatch):
 
 
 def test_a_generator_of_the_pages_that_is_not_drained_leaves_nothing():
-    from lamina.pages.work.ch1 import overfit
+    from lamina.pages.chapters.ch1.overfitting._work import overfit
 
     rows = overfit(10, 4, 20, 0)
     next(rows)

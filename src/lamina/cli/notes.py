@@ -19,14 +19,14 @@ def notes(
 ) -> None:
     """Open the executable notes: every formula of the five chapters, live in the browser."""
     if edit is not None:
-        from lamina.pages.editing import edit_page
+        from lamina.pages.site.editing import edit_page
 
         edit_page(edit, browser=not no_browser)
         return
     if chapter is not None and not 1 <= chapter <= 5:
         raise ArgumentError(f"`--chapter` must be 1 to 5, got {chapter}.")
-    from lamina.pages.contents import pages
-    from lamina.pages.server import serve
+    from lamina.pages.site.contents import pages
+    from lamina.pages.site.server import serve
 
     first = next((f"/{page.path}" for page in pages() if page.chapter == f"ch{chapter}"), "/")
     serve(host=host, port=port, token=token, first=first, browser=not no_browser)

@@ -102,8 +102,8 @@ def _examples(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
     heads = [*(features or tuple(f"x{i + 1}" for i in range(spec.inputs[0])))][: flat.shape[1]]
     cells = [[_cell(spec, j, value) for j, value in enumerate(row)] for row in flat.tolist()]
     more = ["..."] if math.prod(spec.inputs) > 12 else []
-    rows = tuple((*map(str, row), *more, str(name)) for row, name in zip(cells, names, strict=True))
-    lines = Table((*heads, *more, spec.target or "target"), rows).text().splitlines()
+    body = [(*row, *more, name) for row, name in zip(cells, names, strict=True)]
+    lines = Table((*heads, *more, spec.target or "target"), tuple(body)).text().splitlines()
     return [f"  {line}" for line in lines]
 
 

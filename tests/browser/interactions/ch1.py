@@ -24,7 +24,8 @@ from lamina.classical.linear_regression import fit, squared_error
 from lamina.data.synthetic import blobs, curve
 from lamina.inspection.landscape import optimizer_path
 from lamina.inspection.surfaces import bowl
-from lamina.pages.work.ch1 import noisy_sine, regression_data
+from lamina.pages.chapters.ch1._shared import regression_data
+from lamina.pages.chapters.ch1.overfitting._work import noisy_sine
 
 F64 = torch.float64
 
@@ -181,9 +182,9 @@ def coins_are_worth_one_half(driver: WebDriver) -> None:
 
 
 def a_search_fills_its_grid(driver: WebDriver) -> None:
-    set_slider(driver, "epochs of each training", -6)
+    set_slider(driver, "epochs of each training run", -6)
     click(driver, "Search")
-    label = wait(lambda: plot_text(driver, "Validation losses of 20 trainings"), 90, "all twenty trainings")
+    label = wait(lambda: plot_text(driver, "Validation losses of 20 training runs"), 90, "all twenty training runs")
     assert float(re.search(r"the best, ([\d.]+), has step size", label)[1]) < 0.4
     assert "one at a time" in page_text(driver)
 

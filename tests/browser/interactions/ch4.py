@@ -108,7 +108,7 @@ def more_layers_follow_the_solution(driver: WebDriver) -> None:
     wait_changed(driver, look, lambda: set_slider(driver, "layers", 8))
     wait(lambda: "through 16 layers" in look(), words="16 layers")
     assert 1.5 < before / apart() < 2.5
-    assert "falls by the factor" in plot_text(driver, "The error over the number of layers")
+    assert "falls by a factor of" in plot_text(driver, "The error over the number of layers")
 
 
 def step_sizes_are_learned(driver: WebDriver) -> None:

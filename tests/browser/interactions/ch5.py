@@ -142,7 +142,7 @@ def it_writes_while_it_learns(driver: WebDriver) -> None:
     )
     click(driver, "Learning")
     wait(lambda: "It writes on from your beginning" in page_text(driver), 20, "the end of the work")
-    type_text(driver, "it shall begin with", "Warum ")
+    type_text(driver, "it should begin with", "Warum ")
     wait(lambda: re.search(r"beginning.*Warum ", page_text(driver), re.DOTALL), 20, "the new beginning")
 
 

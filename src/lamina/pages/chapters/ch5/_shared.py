@@ -1,0 +1,46 @@
+"""Drawings with live numbers for the pages of chapter 5."""
+
+from collections.abc import Sequence
+
+from lamina.drawing.heat_map import ramp_color
+from lamina.drawing.scene import Picture, Scene, Shape, Text
+from lamina.drawing.text import width as text_width
+
+
+def cell_grid(
+    rows: Sequence[Sequence[float]],
+    words: Sequence[str],
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    title: str = "",
+    unit: str = "unit",
+    cell: tuple[float, float] = (46.0, 14.0),
+    names: Sequence[str] = (),
+) -> Scene:
+    """Draw numbers of units over words as colors, one column a word, the word below its column.
+
+    >>> scene = cell_grid([[0.0, 1.0]], ["the", "cat"])
+    >>> [shape.content for shape in scene.shapes if isinstance(shape, Text)]
+    ['unit', 'the', 'cat']
+    """
+    wide, tall = cell
+    left = 12 + max([text_width(name, 11) for name in names] or [14.0])
+    top = 24.0 if title else 6.0
+    span = high - low or 1.0
+    pixels = [[ramp_color((value - low) / span) for value in row] for row in rows]
+    height = tall * len(rows)
+    shapes: list[Shape] = [Picture((left, top), (wide * len(words), height), pixels)]
+    if title:
+        shapes.append(Text((left, 11), title, 12.0, "muted"))
+    if names:
+        shapes += [Text((left - 6, top + (i + 0.5) * tall), name, 11.0, "muted", "end") for i, name in enumerate(names)]
+    else:
+        shapes.append(Text((left - 10, top + height / 2), unit, 11.0, "muted", "middle", angle=90.0))
+    for i, word in enumerate(words):
+        plain = word.replace("\\", "").replace("$", r"\$")  # what a visitor typed is no formula
+        if text_width(plain, 11) > wide * 1.05:
+            plain = word.replace("\\", "").replace("$", "")[: max(3, int(wide / 7))] + "…"
+        shapes.append(Text((left + (i + 0.5) * wide, top + height + 12), plain, 11.0, "ink", "middle"))
+    size = (left + wide * len(words) + 6, top + height + 24)
+    return Scene(*size, tuple(shapes), title or "units over words", f"{len(rows)} units over {len(words)} words")

@@ -1,0 +1,150 @@
+"""Data that a visitor brings: a table, texts, pairs of texts, a running text, or a zip of folders of pictures.
+
+What is uploaded is put into a folder of its own under its own name, so that the library reads it as it would on the
+command line, and messages name it as the visitor does.
+"""
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from lamina._errors import DataError, LaminaError
+from lamina.data.cells import SUFFIXES, Format, read_cells
+from lamina.data.pictures import SUFFIXES as PICTURES
+from lamina.data.text.files import form_of
+from lamina.pages.kit.keeping import entry
+from lamina.pages.kit.uploads import LARGEST, Upload
+
+ENDINGS = (*SUFFIXES, ".zip")
+NEW = (*SUFFIXES, *sorted(PICTURES))
+"""Endings of files to train with, and of files to ask a trained network about."""
+UNPACKED, FILES = 10 * LARGEST, 20_000
+"""Bytes and files that an archive may hold."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An upload on disk.
+
+    Args:
+        folder: where it lies.
+        name: what the library is to load there: a file, or a folder written as `./name`.
+    """
+
+    folder: str
+    name: str
+
+
+def safe_name(name: str) -> str:
+    """Keep of a file name what is harmless everywhere.
+
+    >>> safe_name("../my <table> 1.csv"), safe_name("-x.csv"), safe_name("日本.zip")
+    ('my _table_ 1.csv', 'x.csv', '日本.zip')
+    """
+    last = PurePosixPath(name.replace("\\", "/")).name
+    return re.sub(r"[^\w.\- ]", "_", last).lstrip("-. ")[-80:] or "data"
+
+
+def store(upload: Upload, root: str | Path, endings: Sequence[str] = ENDINGS) -> Stored:
+    """Write an upload into a new folder; an archive is unpacked.
+
+    Raises:
+        DataError: the file has an unknown ending, is too large, or is no archive of pictures.
+    """
+    name = safe_name(upload.name)
+    ending = Path(name).suffix.lower()
+    if ending not in endings:
+        raise DataError(f"{upload.name} must end in {', '.join(endings)}: choose another file.")
+    if len(upload.contents) > LARGEST:
+        raise DataError(
+            f"{upload.name} has {len(upload.contents) / 1e6:.0f} MB, a page takes {LARGEST / 1e6:.0f}: use the command "
+            "line, which takes files of any size."
+        )
+    if ending != ".zip":
+        folder = entry(root)
+        (folder / name).write_bytes(upload.contents)
+        return Stored(str(folder), name)
+    pictures = _members(upload)
+    folder, home = entry(root), Path(name).stem
+    try:
+        for place, contents in pictures.items():
+            target = folder / home / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(contents)
+    except (OSError, ValueError):
+        raise DataError(f"{upload.name} has names that this machine cannot write: use short and plain ones.") from None
+    return Stored(str(folder), f"./{home}")
+
+
+def _members(upload: Upload) -> dict[str, bytes]:
+    """Read the pictures of an archive and a table of labels, by their paths below the folder that holds them all."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(upload.contents)) as archive:
+            infos = [info for info in archive.infolist() if _wanted(info.filename)]
+            size = sum(info.file_size for info in infos)
+            if size > UNPACKED or len(infos) > FILES:
+                raise DataError(
+                    f"{upload.name} holds {len(infos):,} files of {size / 1e6:,.0f} MB, a page takes {FILES:,} of "
+                    f"{UNPACKED / 1e6:.0f} MB: use the command line."
+                )
+            found = {info.filename: archive.read(info) for info in infos}
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+        raise DataError(
+            f"{upload.name} cannot be unpacked: {str(error).rstrip('.')}; make the archive again."
+        ) from None
+    return _below(found, upload.name)
+
+
+def _wanted(name: str) -> bool:
+    """Say whether a member of an archive is a picture or a table of labels inside of it.
+
+    >>> _wanted("a/cat/1.png"), _wanted("../1.png"), _wanted("/etc/1.png"), _wanted("__MACOSX/a/1.png")
+    (True, False, False, False)
+    """
+    path = PurePosixPath(name.replace("\\", "/"))
+    outside = path.is_absolute() or ".." in path.parts or ":" in name or "\0" in name
+    hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
+    return not outside and not hidden and (path.suffix.lower() in PICTURES or path.name == "labels.csv")
+
+
+def _below(found: dict[str, bytes], name: str) -> dict[str, bytes]:
+    """Take off the folders that all members share; what is left must be at least two folders, or a table of labels."""
+    parts = {PurePosixPath(path.replace("\\", "/")).parts: contents for path, contents in found.items()}
+    while parts and len({path[0] for path in parts}) == 1 and all(len(path) > 1 for path in parts):
+        first = next(iter(parts))[0]
+        if all(len(path) == 2 for path in parts) and ("labels.csv" not in {path[1] for path in parts}):
+            raise DataError(
+                f"{name} has pictures in one folder only, {first!r}: put those of each class into their own."
+            )
+        parts = {path[1:]: contents for path, contents in parts.items()}
+    if not any(Path(path[-1]).suffix.lower() in PICTURES for path in parts):
+        raise DataError(f"{name} holds no pictures ({', '.join(sorted(PICTURES))}): pack one folder for each class.")
+    return {"/".join(path): contents for path, contents in parts.items()}
+
+
+def columns(stored: Stored) -> tuple[str, ...]:
+    """Return the names of the columns of a table, one of which may be the target; nothing for other files.
+
+    Raises:
+        DataError: the table cannot be read.
+    """
+    path = Path(stored.folder) / stored.name
+    try:
+        if path.is_dir() or form_of(path, []) not in ("table", "text", "series"):
+            return ()
+        return tuple(read_cells(path, Format()).columns)
+    except LaminaError as error:
+        raise DataError(without(str(error), stored.folder)) from None
+
+
+def without(sentence: str, folder: str) -> str:
+    """Leave a folder of this machine out of a sentence.
+
+    >>> without("`/tmp/x/rows.csv` is empty.", "/tmp/x")
+    '`rows.csv` is empty.'
+    """
+    return sentence.replace(Path(folder).as_posix() + "/", "").replace(str(folder), ".") if folder else sentence

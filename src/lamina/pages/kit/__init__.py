@@ -1,0 +1,65 @@
+"""All that a page needs beside marimo and the library: `from lamina.pages import kit`."""
+
+from lamina.pages.kit._blocks import (
+    button,
+    card,
+    column,
+    dropdown,
+    facts,
+    formula,
+    note,
+    panel,
+    picture,
+    progress,
+    prose,
+    question,
+    row,
+    section,
+    slider,
+    source,
+    steps,
+    svg,
+    table,
+)
+from lamina.pages.kit._charts import chart, plot
+from lamina.pages.kit._experiments import experiment_button, measured, outcome, waiting
+from lamina.pages.kit._jobs import Job, train
+from lamina.pages.kit._pad import digit_pad, strokes
+from lamina.pages.kit._recorded import recorded, recorded_result
+from lamina.pages.kit.uploads import read_picture, read_table
+
+__all__ = [
+    "Job",
+    "button",
+    "card",
+    "chart",
+    "column",
+    "digit_pad",
+    "dropdown",
+    "experiment_button",
+    "facts",
+    "formula",
+    "measured",
+    "note",
+    "outcome",
+    "panel",
+    "picture",
+    "plot",
+    "progress",
+    "prose",
+    "question",
+    "read_picture",
+    "read_table",
+    "recorded",
+    "recorded_result",
+    "row",
+    "section",
+    "slider",
+    "source",
+    "steps",
+    "strokes",
+    "svg",
+    "table",
+    "train",
+    "waiting",
+]

@@ -1,0 +1,313 @@
+"""The blocks a page is made of. Each returns a `marimo.Html`, so that cells show it and blocks hold each other.
+
+Text arguments are Markdown with `$...$` for formulas; they are written by us, never by a visitor. What comes from
+outside (a file name, a cell of somebody's table) goes through `table` or `note`, which escape it.
+"""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from lamina._catalogue import items
+from lamina._errors import ArgumentError, choice
+from lamina._markup import Markup, tag
+
+if TYPE_CHECKING:
+    from marimo import Html
+    from marimo import ui as marimo_ui
+
+NOTES = ("plain", "good", "warn", "bad")
+
+
+def _html(text: str) -> "Html":
+    import marimo as mo
+
+    return mo.Html(str(text))  # marimo sends exact strings only, not `Markup`
+
+
+def _markdown(text: str) -> Markup:
+    import marimo as mo
+
+    return Markup(mo.md(text).text)
+
+
+def _part(part: Any) -> Markup:
+    """Turn what a block holds into markup: a widget or block as it is, a text as Markdown."""
+    import marimo as mo
+
+    if isinstance(part, Markup):
+        return part
+    return _markdown(part) if isinstance(part, str) else Markup(mo.as_html(part).text)
+
+
+def anchor(title: str) -> str:
+    """Make the last part of a permanent link from a heading.
+
+    >>> anchor("Sigmoid, tanh and $y$")
+    'sigmoid-tanh-and'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"\$.*?\$", "", title).lower()).strip("-")
+
+
+def slider(
+    start: float, stop: float, step: float = 1, *, value: float, label: str, debounce: bool = False
+) -> "marimo_ui.slider":
+    """Make a slider as wide as its column, with its value beside it.
+
+    Args:
+        start: the left end.
+        stop: the right end.
+        step: from one place to the next.
+        value: where it stands at first.
+        label: its name, Markdown.
+        debounce: whether the page changes only when the slider is let go, for what takes longer than 0.1 s.
+    """
+    import marimo as mo
+
+    return mo.ui.slider(
+        start, stop, step, value=value, label=label, debounce=debounce, show_value=True, full_width=True
+    )
+
+
+def steps(values: Sequence[float], *, value: float, label: str, debounce: bool = False) -> "marimo_ui.slider":
+    """Make a slider, as wide as its column, that stops at some values only."""
+    import marimo as mo
+
+    return mo.ui.slider(steps=values, value=value, label=label, debounce=debounce, show_value=True, full_width=True)
+
+
+def dropdown(options: Sequence[Any] | dict[str, Any], *, value: str, label: str) -> "marimo_ui.dropdown":
+    """Make a list to choose from, as wide as its column."""
+    import marimo as mo
+
+    return mo.ui.dropdown(options, value=value, label=label, full_width=True)
+
+
+def button(label: str) -> "marimo_ui.button":
+    """Make a button whose value is how often it was pressed."""
+    import marimo as mo
+
+    return mo.ui.button(label=label, value=0, on_click=lambda count: count + 1)
+
+
+def section(title: str, ids: Sequence[str] = (), *, level: int = 2) -> "Html":
+    """Start a section: a heading with its own link, and the catalogue ids that the section shows.
+
+    `tools/catalogue.py` reads the ids from the source of the page, so write them out: `ids=("N1.02", "N1.03")`.
+
+    Args:
+        title: the heading, plain words.
+        ids: the rows of the catalogue that the reader meets here.
+        level: 2, or 3 for a part of a section.
+    """
+    unknown = [key for key in ids if key not in items()]
+    if unknown:
+        raise ArgumentError(f"`ids` must be rows of the catalogue, N1.01 to N5.49, got {', '.join(unknown)}.")
+    place = anchor(title)
+    link = tag("a", title, href=f"#{place}", class_="anchor")
+    cited = [tag("a", key, href=f"/catalogue#{key}", title=items()[key].title) for key in ids]
+    folded = tag("details", tag("summary", f"{len(ids)} in the notes"), tag("p", _spaced(cited))) if cited else None
+    heading = tag(f"h{level}", link, id=place)
+    return _html(tag("div", heading, folded, class_="lamina-section"))
+
+
+def _spaced(parts: Iterable[Markup]) -> Markup:
+    return Markup(" ".join(parts))
+
+
+def prose(text: str) -> "Html":
+    """Show words: Markdown with `$formulas$`.
+
+    Args:
+        text: the words; indentation common to all lines is dropped.
+    """
+    return _html(tag("div", _markdown(inspect.cleandoc(text)), class_="lamina-prose"))
+
+
+def formula(latex: str, label: str = "") -> "Html":
+    """Show a formula on a line of its own.
+
+    Args:
+        latex: what stands between `$$`.
+        label: words below it, Markdown.
+    """
+    below = tag("figcaption", _markdown(label)) if label else None
+    return _html(tag("figure", _markdown(f"$$\n{latex.strip()}\n$$"), below, class_="lamina-formula"))
+
+
+def source(*functions: Callable[..., Any] | type) -> "Html":
+    """Show the code that a section calls, folded, as it stands in the library.
+
+    Args:
+        functions: functions or classes of the library.
+    """
+    blocks = []
+    for function in functions:
+        target = inspect.unwrap(function)
+        name = f"{target.__module__}.{target.__qualname__}"
+        code = _markdown(f"```python\n{textwrap.dedent(inspect.getsource(target))}\n```")
+        blocks.append(tag("details", tag("summary", "Code: ", tag("code", name)), code, class_="lamina-code"))
+    return _html(tag("div", blocks))
+
+
+def svg(picture: Any, label: str, *, caption: str = "", width: int | None = None) -> "Html":
+    """Show a drawing: a `drawing` scene or the text of an SVG.
+
+    Args:
+        picture: a `Scene`, drawn with the colors of the page, or SVG markup.
+        label: what the picture shows, for those who cannot see it.
+        caption: words below it, Markdown.
+        width: the largest width in CSS pixels; by default twice that of the scene, at most that of the page.
+    """
+    if isinstance(picture, str):
+        markup, wide = picture, width
+    else:
+        from lamina.drawing.svg import svg as draw
+
+        markup, wide = draw(picture, theme="page"), width or round(1.7 * picture.width)
+    style = f"max-width:{wide}px" if wide else None
+    below = tag("figcaption", _markdown(caption)) if caption else None
+    image = tag("div", Markup(markup), role="img", aria_label=label, style=style, class_="lamina-svg")
+    return _html(tag("figure", image, below, class_="lamina-figure"))
+
+
+def panel(controls: Sequence[Any], *results: Any, label: str = "Controls") -> "Html":
+    """Put controls beside what they change; on a phone they stand above it.
+
+    Make the widgets in one cell and the panel in the next, which then runs again when a widget moves.
+
+    Args:
+        controls: widgets, blocks, or texts in Markdown.
+        results: blocks that show what follows from the controls.
+        label: the name of the group of controls for screen readers.
+    """
+    left = tag("div", [_part(part) for part in controls], class_="lamina-controls", role="group", aria_label=label)
+    right = tag("div", [_part(part) for part in results], class_="lamina-results")
+    return _html(tag("div", left, right, class_="lamina-panel"))
+
+
+def row(*parts: Any, least: int = 260) -> "Html":
+    """Put blocks side by side, as many as fit.
+
+    Args:
+        parts: blocks, widgets or texts.
+        least: the width in CSS pixels below which a block moves to the next line.
+    """
+    style = f"grid-template-columns:repeat(auto-fit,minmax(min(100%,{least}px),1fr))"
+    return _html(tag("div", [tag("div", _part(part)) for part in parts], class_="lamina-row", style=style))
+
+
+def column(*parts: Any) -> "Html":
+    """Put blocks below each other."""
+    return _html(tag("div", [_part(part) for part in parts], class_="lamina-column"))
+
+
+def card(title: str, *parts: Any) -> "Html":
+    """Put blocks into a frame with a small heading."""
+    return _html(tag("div", tag("h3", title), [_part(part) for part in parts], class_="lamina-card"))
+
+
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[Any]], *, caption: str = "", right: Sequence[int] | None = None
+) -> "Html":
+    """Show a small table; every cell is escaped, numbers are written with four digits.
+
+    Args:
+        head: the names of the columns.
+        rows: the cells; a float is rounded, anything else becomes text.
+        caption: what the table shows.
+        right: the columns that stand at the right; those of numbers by default.
+    """
+    first = rows[0] if rows else ()
+    aligned = right if right is not None else [i for i, cell in enumerate(first) if isinstance(cell, int | float)]
+    names = [tag("th", name, scope="col", class_="right" if i in aligned else None) for i, name in enumerate(head)]
+    body = [
+        tag("tr", [tag("td", _cell(cell), class_="right" if i in aligned else None) for i, cell in enumerate(cells)])
+        for cells in rows
+    ]
+    words = tag("caption", caption) if caption else None
+    return _html(
+        tag("div", tag("table", words, tag("thead", tag("tr", names)), tag("tbody", body)), class_="lamina-table",
+            tabindex="0", role="region", aria_label=caption or "table")
+    )  # fmt: skip
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.4g}".replace("-", "−") if abs(value) < 1e-4 or abs(value) >= 1e5 else _fixed(value)
+    return value
+
+
+def _fixed(value: float) -> str:
+    """Write a number with four digits.
+
+    >>> _fixed(0.25), _fixed(-1.0), _fixed(123.4567)
+    ('0.25', '−1', '123.5')
+    """
+    return f"{value:.4g}".replace("-", "−")
+
+
+def facts(**values: Any) -> "Html":
+    """Show a few numbers with their names, large enough for the last row of a lecture hall."""
+    cells = [tag("div", tag("dt", name.replace("_", " ")), tag("dd", _cell(value))) for name, value in values.items()]
+    return _html(tag("dl", cells, class_="lamina-facts"))
+
+
+def note(text: str, kind: str = "plain") -> "Html":
+    """Say something in one line, such as why an upload cannot be read; the text is escaped.
+
+    Args:
+        text: plain words.
+        kind: plain, good, warn or bad.
+    """
+    choice("kind", kind, NOTES)
+    return _html(tag("p", text, class_=f"lamina-note {kind}", role="status"))
+
+
+def question(text: str, answer: str) -> "Html":
+    """Ask the reader to try something; the answer is folded.
+
+    Args:
+        text: the task, Markdown.
+        answer: what happens and why, Markdown.
+    """
+    asked = tag("div", tag("p", "Try it", class_="eyebrow"), _markdown(inspect.cleandoc(text)))
+    folded = tag("details", tag("summary", "Answer"), _markdown(inspect.cleandoc(answer)))
+    return _html(tag("aside", asked, folded, class_="lamina-try", aria_label="Try it"))
+
+
+def progress(done: float, words: str = "") -> "Html":
+    """Show a bar, 0 to 1, with words beside it."""
+    share = min(1.0, max(0.0, done))
+    bar = tag("progress", f"{share:.0%}", value=f"{share:.4f}", max="1", aria_label=words or "progress")
+    return _html(tag("div", bar, tag("span", words), class_="lamina-progress"))
+
+
+def picture(pixels: Sequence[Sequence[float]], label: str, *, size: int = 112, low: float | None = None,
+            high: float | None = None) -> "Html":  # fmt: skip
+    """Show a matrix as a gray picture with sharp pixels.
+
+    Args:
+        pixels: the rows of numbers.
+        label: what it shows, for those who cannot see it.
+        size: its height in CSS pixels.
+        low: the number that is black; the smallest by default.
+        high: the number that is white; the largest by default.
+    """
+    import base64
+
+    from lamina.drawing.svg import png
+
+    values = [value for row in pixels for value in row]
+    black = min(values) if low is None else low
+    white = max(values) if high is None else high
+    scale = 255 / (white - black) if white > black else 0.0
+    gray = [[min(255, max(0, round((value - black) * scale))) for value in row] for row in pixels]
+    data = base64.b64encode(png(gray)).decode()
+    return _html(
+        f'<img class="lamina-pixels" alt="{escape(label)}" title="{escape(label)}" style="height:{size}px" '
+        f'src="data:image/png;base64,{data}">'
+    )

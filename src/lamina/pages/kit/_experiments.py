@@ -1,0 +1,76 @@
+"""Run an experiment in a process of its own, and show what it found."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lamina.pages.kit import _blocks as blocks
+from lamina.pages.kit._jobs import train
+
+if TYPE_CHECKING:
+    from marimo import Html
+    from marimo import ui as marimo_ui
+
+
+def outcome(result: Any) -> "Html":
+    """Show what an experiment gave: its table, and which claims hold in it.
+
+    Args:
+        result: an `experiments.Result`.
+    """
+    claims = [("holds" if claim.holds else "does not hold", claim.sentence) for claim in result.claims]
+    return blocks.column(
+        blocks.table(result.columns, result.rows, caption=result.title), blocks.table(("", "what is claimed"), claims)
+    )
+
+
+def waiting(job: Any, idle: str) -> "Html":
+    """Say what a job that has not told anything yet is doing.
+
+    Args:
+        job: work in another process.
+        idle: what to say before it was started.
+    """
+    words = idle if job.state == "idle" else f"In a process of its own: {job.words} …"
+    return blocks.note(words, "bad" if job.state == "failed" else "plain")
+
+
+def experiment_button(label: str) -> "marimo_ui.button":
+    """Make a button that runs an experiment; `measured` shows it in the next cell."""
+    made = blocks.button(label)
+    made.work = train(experiment)
+    return made
+
+
+def measured(button: "marimo_ui.button", key: str, idle: str, beside: Sequence[Any] = (), **options: Any) -> "Html":
+    """Show an `experiment_button` and what the experiment behind it has found so far.
+
+    Args:
+        button: that starts it.
+        key: the row of the catalogue that the experiment belongs to.
+        idle: what it does and how long that takes.
+        beside: more widgets; all then stand at the left of the result.
+        options: those of the experiment.
+    """
+
+    def draw(job: Any) -> "Html":
+        found = outcome(job.rows[-1]["result"]) if job.rows else waiting(job, idle)
+        return blocks.panel([*beside, button], found, label="Measurements") if beside else blocks.column(button, found)
+
+    return button.work.show(draw, running=button.value > 0, key=key, run=button.value, **options)
+
+
+def experiment(key: str, run: int, **options: Any) -> Iterator[dict[str, Any]]:
+    """Run the experiment of a row of the catalogue.
+
+    Args:
+        key: the row, such as "N1.38".
+        run: which measurement it is; another number measures again.
+        options: those of the experiment.
+
+    >>> row = next(experiment("N1.66", 1))
+    >>> row["result"].rows[0]
+    (600, 400, 100, 100, True)
+    """
+    from lamina.experiments import registry
+
+    yield {"result": registry()[key](**options), "run": run}

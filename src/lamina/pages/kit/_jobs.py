@@ -1,0 +1,347 @@
+"""Work in other processes, such as training, that a page watches while it runs.
+
+All visitors share one process, and Python runs one of its threads at a time; a training loop there would stop every
+page. So work runs in a process of its own, a few at once, the rest wait in line. It sends rows back in batches, about
+ten a second, and it ends when the page is closed.
+"""
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from lamina._errors import choice
+
+if TYPE_CHECKING:
+    from marimo import Html
+
+EVERY = 0.1
+"""Seconds between two batches of rows."""
+PLACES = max(2, (os.cpu_count() or 2) - 1)
+"""How many jobs run at once."""
+FORGOTTEN = 3.0
+"""Seconds after which a waiting job that nobody asks about loses its place in line."""
+GRACE = 1.5
+"""Seconds that a job goes on when its cell is made anew."""
+_KEEP = ("all", "last")
+_MAIN = threading.Lock()
+
+
+def context() -> BaseContext:
+    """Return the way processes start: forked from a small server that has torch loaded, where that exists."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        made = multiprocessing.get_context("forkserver")
+        made.set_forkserver_preload(["lamina.pages.kit._jobs_preload"])
+        return made
+    return multiprocessing.get_context("spawn")
+
+
+def prepare() -> None:
+    """Start the server that forks jobs, which takes seconds, before the first job needs it."""
+    if context().get_start_method() == "forkserver":
+        from multiprocessing.forkserver import ensure_running
+
+        ensure_running()
+
+
+@contextmanager
+def _neutral_main() -> Iterator[None]:
+    """Hide the notebook while a process starts: a new process runs the main module again, here the whole page.
+
+    marimo puts the notebook of whichever session came last into `sys.modules`, so that nobody can rely on it.
+    """
+    with _MAIN:
+        shown = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = shown
+
+
+class Job:
+    """Work in another process that yields rows.
+
+    Args:
+        work: a generator function that another process can import, so one of a module, not of a notebook.
+        keep: "all" rows, or only the "last" one when rows are large.
+        line: whether it waits for its turn; otherwise `start` starts it.
+        arguments: what `work` is called with; they are pickled.
+
+    Attributes:
+        rows: the rows that have come so far.
+        state: waiting, running, done, stopped or failed.
+        error: what went wrong, in one sentence.
+    """
+
+    def __init__(
+        self, work: Callable[..., Iterator[Any]], *, keep: str = "all", line: bool = True, **arguments: Any
+    ) -> None:
+        choice("keep", keep, _KEEP)
+        self._work, self._keep, self._arguments = work, keep, arguments
+        self._process: Any = None
+        self._receiver: Connection | None = None
+        self.watcher: object = None
+        self.rows: list[Any] = []
+        self.state = "waiting"
+        self.error = ""
+        if line:
+            _LINE.join(self)
+
+    def poll(self) -> bool:
+        """Take what has come; return whether anything changed."""
+        if self.state == "waiting":
+            return _LINE.admit(self)
+        if self.state != "running" or self._receiver is None:
+            return False
+        changed = False
+        try:
+            while self._receiver.poll():
+                self._take(*self._receiver.recv())
+                changed = True
+                if self.state != "running":
+                    break
+        except (EOFError, OSError):
+            self._end("failed", "The work ended without a word; perhaps it ran out of memory.")
+            changed = True
+        return changed
+
+    def _take(self, kind: str, value: Any) -> None:
+        if kind == "rows":
+            self.rows = (value or self.rows) if self._keep == "last" else self.rows + value
+        else:
+            self._end(kind, value)
+
+    def start(self) -> None:
+        """Start the process; the line calls this when there is a place."""
+        ctx: Any = context()
+        self._receiver, sender = ctx.Pipe(duplex=False)
+        target = (sender, self._work, self._arguments, self._keep)
+        self._process = ctx.Process(target=_run, args=target, daemon=True)
+        with _neutral_main():
+            self._process.start()
+        sender.close()
+        self.state = "running"
+
+    def stop(self) -> None:
+        """End the work; the rows stay."""
+        if self.state in ("waiting", "running"):
+            self.poll()
+            self._end("stopped")
+
+    def _end(self, state: str, error: str = "") -> None:
+        self.state, self.error = state, error
+        if self._process is not None:
+            if self._process.is_alive():
+                self._process.terminate()
+            self._process.join(1.0)
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join()
+            self._process.close()
+            self._process = None
+        if self._receiver is not None:
+            self._receiver.close()
+            self._receiver = None
+        _LINE.leave(self)
+
+    @property
+    def words(self) -> str:
+        """What the job is doing, for the reader."""
+        before = _LINE.before(self)
+        return {
+            "waiting": f"waiting for a free place, {before} before you" if before else "starting",
+            "running": "running",
+            "done": "done",
+            "stopped": "stopped",
+            "failed": self.error,
+        }[self.state]
+
+    def __del__(self) -> None:
+        if getattr(self, "state", "") in ("waiting", "running"):
+            self._end("stopped")
+
+
+class _Line:
+    """Who runs and who waits, in the order of arrival."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._waiting: dict[int, float] = {}
+        self._running: dict[int, weakref.ref[Job]] = {}
+
+    def join(self, job: Job) -> None:
+        with self._lock:
+            self._waiting[id(job)] = time.monotonic()
+
+    def admit(self, job: Job) -> bool:
+        """Start the job if it is its turn."""
+        with self._lock:
+            now = time.monotonic()
+            self._waiting[id(job)] = now
+            for other, seen in list(self._waiting.items()):
+                if now - seen > FORGOTTEN:
+                    del self._waiting[other]
+            if next(iter(self._waiting)) != id(job) or len(self._running) >= PLACES:
+                return False
+            del self._waiting[id(job)]
+            self._running[id(job)] = weakref.ref(job)
+        job.start()
+        return True
+
+    def leave(self, job: Job) -> None:
+        with self._lock:
+            self._waiting.pop(id(job), None)
+            self._running.pop(id(job), None)
+
+    def close(self) -> None:
+        """End all work."""
+        with self._lock:
+            running = [reference() for reference in self._running.values()]
+        for job in running:
+            if job is not None:
+                job.stop()
+
+    def before(self, job: Job) -> int:
+        with self._lock:
+            line = list(self._waiting)
+            return line.index(id(job)) if id(job) in line else 0
+
+
+_LINE = _Line()
+
+
+def stop_all() -> None:
+    """End the work of all pages, as the server does when it closes."""
+    _LINE.close()
+
+
+def _run(sender: Connection, work: Callable[..., Iterator[Any]], arguments: dict[str, Any], keep: str) -> None:
+    """Do the work and send its rows; this is the other process."""
+    import torch
+
+    torch.set_num_threads(1)
+    if hasattr(os, "nice"):
+        os.nice(5)
+    batch: list[Any] = []
+    sent = 0.0
+    try:
+        for row in work(**arguments):
+            batch = [row] if keep == "last" else [*batch, row]
+            if time.monotonic() - sent >= EVERY:
+                sender.send(("rows", batch))
+                batch, sent = [], time.monotonic()
+        if batch:
+            sender.send(("rows", batch))
+        sender.send(("done", ""))
+    except (BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
+        return
+    except Exception as error:  # the page says what went wrong, whatever it was
+        sender.send(("rows", batch))
+        sender.send(("failed", f"{type(error).__name__}: {error}"))
+
+
+class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
+    """Work that a switch starts and stops, shown live in a cell.
+
+    Make it in the cell of the widgets, show it in the next::
+
+        training = kit.train(work)                                       # one cell
+        training.show(draw, running=switch.value, width=width.value)     # the next one
+
+    Args:
+        work: a generator function of an importable module that yields rows.
+        keep: "all" rows, or only the "last" one when rows are large.
+    """
+
+    def __init__(self, work: Callable[..., Iterator[Any]], *, keep: str = "all") -> None:
+        self._work, self._keep = work, keep
+        self._job: Job | None = None
+        self._settings: dict[str, Any] | None = None
+
+    def show(self, draw: "Callable[[Job], Html]", *, running: bool, **settings: Any) -> "Html":
+        """Start, stop or go on showing; what is drawn changes while rows come.
+
+        Args:
+            draw: makes a block from the job: its `rows`, its `state` and its `words`.
+            running: whether the switch is on; off stops the work and keeps the last picture.
+            settings: the arguments of the work; other settings start it afresh.
+        """
+        if not running:
+            self.stop()
+            if self._job is None or settings != self._settings:
+                self._job, self._settings = None, None
+                return draw(_idle())
+            return draw(self._job)
+        if self._job is None or settings != self._settings or self._job.state in ("stopped", "failed"):
+            self.stop()
+            self._job, self._settings = Job(self._work, keep=self._keep, **settings), settings
+        return _watch(self._job, draw)
+
+    def last(self, **settings: Any) -> Any:
+        """Give the last row that has come with these settings, for another cell; None before the first."""
+        if self._job is None or settings != self._settings or not self._job.rows:
+            return None
+        return self._job.rows[-1]
+
+    def stop(self) -> None:
+        """End the work if there is any."""
+        if self._job is not None:
+            self._job.stop()
+
+
+class _Idle:
+    """What `draw` gets before anything has run."""
+
+    rows: list[Any] = []  # noqa: RUF012  (nobody writes to it)
+    state, words, error = "idle", "not started", ""
+
+
+def _idle() -> Any:
+    return _Idle()
+
+
+def _hand_over(job: Job, watcher: object) -> None:
+    """Stop a job whose watcher has to go, unless the cell runs again and another one watches it now."""
+    end = time.monotonic() + GRACE
+    while time.monotonic() < end and job.watcher is watcher:
+        job.poll()
+        time.sleep(EVERY / 2)
+    if job.watcher is watcher:
+        job.stop()
+
+
+def _watch(job: Job, draw: "Callable[[Job], Html]") -> "Html":
+    """Replace the output of the running cell whenever rows have come, from a thread of the session."""
+    import marimo as mo
+
+    if not mo.running_in_notebook():
+        while job.state in ("waiting", "running"):
+            job.poll()
+            time.sleep(EVERY / 4)
+        return draw(job)
+
+    me = job.watcher = object()
+
+    def follow() -> None:
+        thread = mo.current_thread()
+        mo.output.replace(draw(job))
+        while job.state in ("waiting", "running"):
+            if thread.should_exit:
+                _hand_over(job, me)
+                return
+            if job.poll():
+                mo.output.replace(draw(job))
+            time.sleep(EVERY / 2)
+        mo.output.replace(draw(job))
+
+    mo.Thread(target=follow, daemon=True).start()
+    return draw(job)

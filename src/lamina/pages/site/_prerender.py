@@ -1,0 +1,77 @@
+"""The first view of every page, computed once: text, formulas and drawings before a session has started.
+
+A session of marimo takes a moment, and longer when a whole classroom opens pages at once. So the server runs every page
+once, in a process of its own, and puts what it shows into the page it sends; the live page takes its place when it is
+complete. Widgets are left out of the first view, only their places are kept.
+"""
+
+import importlib.util
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from lamina.pages.kit._jobs import Job
+
+_WIDGET = re.compile(r"<marimo-ui-element\b.*?</marimo-ui-element>", re.DOTALL)
+_GHOST = '<div class="lamina-ghost"></div>'
+
+
+def still(file: str) -> str:
+    """Run a notebook as a script and return what its cells show, without widgets."""
+    import marimo as mo
+
+    spec = importlib.util.spec_from_file_location("lamina_page", file)
+    if spec is None or spec.loader is None:
+        return ""
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    outputs, _ = module.app.run()
+    shown = (mo.as_html(output).text for output in outputs if output is not None)
+    return "\n".join(_WIDGET.sub(_GHOST, text) for text in shown)
+
+
+def stills(files: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Run all pages in this process of their own, one after another; a page that fails has no first view."""
+    os.nice(15)  # readers who are already here go first
+    for path, file in files.items():
+        try:
+            yield path, still(file)
+        except Exception:  # the page itself will say what is wrong
+            yield path, ""
+
+
+class FirstViews:
+    """The first views that are ready, filled while the server runs.
+
+    Args:
+        files: the notebook of each page.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        self._files = {path: str(file) for path, file in files.items()}
+        self._ready: dict[str, str] = {}
+        self._job: Job | None = None
+
+    def get(self, path: str) -> str:
+        """Return the first view of a page, empty while there is none."""
+        return self._ready.get(path, "")
+
+    def start(self) -> None:
+        """Begin to compute them, beside the line of jobs."""
+        self._job = Job(stills, line=False, files=self._files)
+        threading.Thread(target=self._collect, args=(self._job,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Give up on those that are missing."""
+        if self._job is not None:
+            self._job.stop()
+
+    def _collect(self, job: Job) -> None:
+        job.start()
+        while job.state == "running":
+            if job.poll():
+                self._ready.update(job.rows)
+            time.sleep(0.1)

@@ -1,0 +1,258 @@
+"""One process that serves all pages: marimo's notebooks in our frame, the plain pages, and the files both need."""
+
+import asyncio
+import os
+import socket
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from lamina._errors import ArgumentError, MissingExtraError, RunError
+from lamina.pages.kit.keeping import SHELF, ZIP
+from lamina.pages.site import _plain as plain
+from lamina.pages.site import _shell as shell
+from lamina.pages.site._guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie
+from lamina.pages.site._prerender import FirstViews
+from lamina.pages.site._visits import Visits
+from lamina.pages.site.contents import Page, pages
+
+PORT = 2718
+IDLE = 45
+"""Seconds for which a page that was closed can come back to where it was."""
+SESSIONS = 120
+"""Pages that may be open at the same time: four for each of a classroom of 30."""
+REST = 600.0
+"""Seconds without a touch after which an open page gives way to a new one when there is no room."""
+_PLAIN = {"/": plain.index, "/catalogue": plain.catalogue, "/errata": plain.errata}
+_KINDS = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8"}
+
+
+class Site:
+    """All pages as one ASGI application.
+
+    Args:
+        sessions: how many pages may be open at the same time.
+        idle: seconds for which a closed page can come back.
+        rest: seconds without a touch after which an open page gives way when there is no room.
+    """
+
+    def __init__(self, *, sessions: int = SESSIONS, idle: int = IDLE, rest: float = REST) -> None:
+        try:
+            import marimo
+            from starlette.exceptions import HTTPException
+            from starlette.staticfiles import StaticFiles
+        except ImportError as error:
+            raise MissingExtraError("marimo", "notes", "the live pages") from error
+        builder = marimo.create_asgi_app(asset_url="/static/marimo", quiet=True, session_ttl=idle)
+        for page in pages():
+            builder = builder.with_app(path=f"/{page.path}", root=str(page.file))
+        self._notebooks: Any = builder.build()
+        self._assets: Any = StaticFiles(directory=Path(marimo.__file__).parent / "_static")
+        self._pages = {f"/{page.path}": page for page in pages()}
+        self._missing = HTTPException
+        self._views = FirstViews({page.path: page.file for page in pages()})
+        self._html: dict[str, str] = {}
+        self._visits = Visits(sessions, rest)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection."""
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send, self.open, self.close)
+        elif scope["type"] == "websocket":
+            await self._visits.follow(self._notebooks, scope, receive, send)
+        else:
+            await self._http(scope, receive, send)
+
+    async def open(self) -> None:
+        """Begin to compute the first views."""
+        self._views.start()
+
+    async def close(self) -> None:
+        """End all sessions and the work they have started."""
+        from lamina.pages.kit._jobs import stop_all
+
+        self._views.stop()
+        for route in self._notebooks.routes:
+            manager = getattr(getattr(getattr(route, "app", None), "state", None), "session_manager", None)
+            if manager is not None:
+                await manager.shutdown()
+        stop_all()
+        SHELF.clear()
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        if path.startswith("/static/marimo/"):
+            inner = {**scope, "path": path.removeprefix("/static/marimo"), "root_path": ""}
+            try:
+                await self._assets(inner, receive, send)
+            except self._missing:
+                await _answer(send, "There is no such file.", b"text/plain", 404)
+        elif path.startswith("/static/lamina/"):
+            await _file(path.removeprefix("/static/lamina/"), send)
+        elif path in _PLAIN:
+            await _answer(send, _PLAIN[path]())
+        elif path.startswith("/runs/"):
+            await _run(path, scope, receive, send)
+        elif path in self._pages:
+            await _redirect(send, path + "/", scope.get("query_string", b""))
+        elif path.endswith(".py") and path.removesuffix(".py") in self._pages:
+            page = self._pages[path.removesuffix(".py")]
+            await _answer(send, page.file.read_text(encoding="utf-8"), b"text/plain; charset=utf-8")
+        elif path.endswith("/") and path.removesuffix("/") in self._pages:
+            await self._notebook(self._pages[path.removesuffix("/")], scope, receive, send)
+        elif any(path.startswith(known + "/") for known in self._pages):
+            self._visits.touch(dict(scope["headers"]))
+            await self._notebooks(scope, receive, send)
+        else:
+            await _answer(send, plain.missing(path), status=404)
+
+    async def _notebook(self, page: Page, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._visits.room():
+            await _answer(send, plain.full(self._visits.most), status=503)
+            return
+        headers = dict(scope["headers"])
+        theme = cookie(headers, "lamina-theme")
+        chosen = theme if theme in shell.THEMES else "system"
+        if page.path not in self._html:  # marimo reads the notebook again for each visitor
+            status, body = await _fetched(self._notebooks, scope, receive)
+            if status != 200:
+                await _answer(send, escape(body.decode()), status=status)
+                return
+            self._html[page.path] = body.decode()
+        await _answer(send, shell.framed(self._html[page.path], page, chosen, self._views.get(page.path)))
+
+
+async def _fetched(app: App, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+    """Ask an application and collect its answer."""
+    status, body = 500, b""
+
+    async def collect(message: Message) -> None:
+        nonlocal status, body
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        elif message["type"] == "http.response.body":
+            body += message.get("body", b"")
+
+    fresh = [(name, value) for name, value in scope["headers"] if name not in (b"if-none-match", b"accept-encoding")]
+    await app({**scope, "headers": fresh}, receive, collect)
+    return status, body
+
+
+async def _answer(send: Send, text: str, kind: bytes = b"text/html; charset=utf-8", status: int = 200) -> None:
+    body = text.encode()
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _redirect(send: Send, place: str, query: bytes) -> None:
+    where = place.encode() + (b"?" + query if query else b"")
+    await send({"type": "http.response.start", "status": 308, "headers": [(b"location", where)]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _file(name: str, send: Send) -> None:
+    if name not in shell.FILES:
+        await _answer(send, "There is no such file.", b"text/plain", 404)
+        return
+    await _answer(send, shell.asset(name), _KINDS[name.rsplit(".", 1)[1]])
+
+
+async def _run(path: str, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with the report of a run of the playground, or with the run as an archive."""
+    name = path.removeprefix("/runs/").removesuffix("/" + ZIP)
+    if path.endswith("/" + ZIP) and (archive := SHELF.packed(name)) is not None:
+        from starlette.responses import FileResponse
+
+        await FileResponse(archive, filename=ZIP)(scope, receive, send)
+    elif path == f"/runs/{name}" and (report := SHELF.report(name)) is not None:
+        await _answer(send, report)
+    else:
+        await _answer(send, plain.missing(path), status=404)
+
+
+Step = Callable[[], Awaitable[None]]
+
+
+async def _lifespan(receive: Receive, send: Send, start: Step, close: Step) -> None:
+    while True:
+        message = await receive()
+        await (start if message["type"] == "lifespan.startup" else close)()
+        await send({"type": message["type"] + ".complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+def build(*, host: str = "127.0.0.1", token: str | None = None, sessions: int = SESSIONS, idle: int = IDLE) -> App:
+    """Make the guarded application for an address.
+
+    Args:
+        host: the address to listen on; beyond loopback a token is needed.
+        token: the secret that visitors show once.
+        sessions: how many pages may be open at the same time.
+        idle: seconds for which a closed page can come back.
+    """
+    if host not in LOOPBACK and not token:
+        raise ArgumentError(f"`--host` {host} can be reached by others: add --token SECRET, which they will need too.")
+    hosts = None if host in ("0.0.0.0", "::") else LOOPBACK | {host}
+    return Guard(Site(sessions=sessions, idle=idle), hosts=hosts, token=token)
+
+
+def free_port(host: str, wanted: int) -> int:
+    """Return the wanted port, or one nearby that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for port in (*range(wanted, wanted + 20), 0):
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise RunError(f"no port of {host} near {wanted} is free: choose another one with --port.")
+
+
+def serve(
+    *, host: str = "127.0.0.1", port: int = PORT, token: str | None = None, first: str = "/", browser: bool = True
+) -> None:
+    """Serve the pages until Ctrl-C.
+
+    Args:
+        host: the address to listen on.
+        port: the port to begin with; another one is taken, and said, when it is not free.
+        token: the secret that visitors show once; needed beyond loopback.
+        first: the page that the browser opens.
+        browser: whether to open one.
+    """
+    app = build(host=host, token=token)
+    import uvicorn
+
+    chosen = free_port(host, port)
+    if chosen != port:
+        print(f"Port {port} is in use; the pages are on {chosen}.")
+    name = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    place = f"http://{name}:{chosen}{first}" + (f"?token={token}" if token else "")
+    print(f"The executable notes: {place}\nStop them with Ctrl-C.", flush=True)
+    threading.Thread(target=_warm, daemon=True).start()
+    if browser:
+        threading.Timer(1.0, webbrowser.open, (place,)).start()
+    config = uvicorn.Config(app, host=host, port=chosen, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
+    try:
+        asyncio.run(uvicorn.Server(config).serve())
+    except KeyboardInterrupt:
+        pass
+    print("\nThe pages are closed.", flush=True)
+    os._exit(0)  # Python would wait for the threads of cells that still compute, and they cannot be interrupted
+
+
+def _warm() -> None:
+    """Load torch, here and where jobs start, while the browser opens, so that the first reader need not wait."""
+    from importlib import import_module
+
+    from lamina.pages.kit._jobs import prepare
+
+    prepare()
+    import_module("lamina.pages.kit._jobs_preload")

@@ -1,0 +1,45 @@
+"""Every page: `marimo check` is content, it runs as a script, and its ids are known and shown where they belong."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from lamina._catalogue import items
+from lamina.pages.site.contents import PAGES, pages
+
+IDS = [page.path for page in pages()]
+
+
+def test_every_notebook_is_in_the_table_of_contents():
+    folder = PAGES[0].file.parents[2]
+    assert folder.name == "chapters" and set(folder.rglob("page.py")) <= {page.file for page in PAGES}
+
+
+def test_marimo_check_is_content():
+    command = [sys.executable, "-m", "marimo", "check", "--strict", *(str(page.file) for page in pages())]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", pages(), ids=IDS)
+def test_ids_are_known_and_sections_have_questions(page):
+    tree = ast.parse(page.file.read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = [ast.unparse(call.func) for call in calls]
+    ids = [constant.value for call in calls if ast.unparse(call.func) == "kit.section"
+           for word in call.keywords if word.arg == "ids" for constant in ast.walk(word.value)
+           if isinstance(constant, ast.Constant)]  # fmt: skip
+    assert set(ids) <= set(items())
+    assert named.count("kit.section") >= 1 and named.count("kit.question") >= 1 and named.count("kit.source") >= 1
+    assert "kit.formula" in named
+    if page.chapter.startswith("ch"):
+        assert ids and all(key.startswith(f"N{page.chapter[2:]}.") for key in ids)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages(), ids=IDS)
+def test_page_runs_as_a_script(page):
+    done = subprocess.run([sys.executable, str(page.file)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]

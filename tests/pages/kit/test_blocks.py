@@ -1,0 +1,49 @@
+"""The blocks escape what comes from outside, name what they show, and refuse unknown ids."""
+
+import pytest
+
+from lamina._errors import ArgumentError
+from lamina.drawing.charts import Series, chart
+from lamina.functional.dense import neuron
+from lamina.pages import kit
+
+
+def test_a_section_has_a_link_and_its_ids():
+    html = kit.section("OR, AND & XOR", ids=("N1.02",)).text
+    assert '<h2 id="or-and-xor">' in html and 'href="#or-and-xor"' in html and "OR, AND &amp; XOR" in html
+    assert 'href="/catalogue#N1.02"' in html
+    with pytest.raises(ArgumentError, match=r"`ids` must be rows of the catalogue, N1\.01 to N5\.49, got N9\.99"):
+        kit.section("x", ids=("N9.99",))
+
+
+def test_blocks_are_exact_strings_and_escape():
+    assert type(kit.table(["a"], [["<b>"]]).text) is str
+    assert "<td>&lt;b&gt;</td>" in kit.table(["a"], [["<b>"]]).text
+    assert "&lt;script&gt;" in kit.note("<script>", "bad").text
+    with pytest.raises(ArgumentError, match=r"`kind` must be one of 'plain', 'good', 'warn', 'bad', got 'loud'"):
+        kit.note("x", "loud")
+
+
+def test_numbers_in_tables_have_four_digits():
+    html = kit.table(["x", "n"], [[-0.123456, 12]]).text
+    assert "−0.1235" in html and '<td class="right">12</td>' in html
+    assert "1e−09" in kit.facts(loss=1e-9).text
+
+
+def test_a_drawing_takes_the_colors_of_the_page_and_a_label():
+    scene = chart(lines=[Series("y", [0, 1], [0, 1], "line1")])
+    html = kit.svg(scene, 'a "line"', caption="up").text
+    assert 'aria-label="a &quot;line&quot;"' in html and "var(--lamina-line1" in html and "<figcaption>" in html
+
+
+def test_source_shows_the_library():
+    html = kit.source(neuron).text
+    assert "lamina.functional.dense.neuron" in html and "<details" in html
+
+
+def test_a_picture_is_a_png():
+    assert 'src="data:image/png;base64,iVBOR' in kit.picture([[0.0, 1.0], [1.0, 0.0]], "checks").text
+
+
+def test_progress_stays_between_0_and_1():
+    assert 'value="1.0000"' in kit.progress(3.0).text and 'value="0.0000"' in kit.progress(-1.0).text

@@ -1,0 +1,100 @@
+"""Jobs: rows come in order, stop keeps them, failures are sentences, and a full house waits."""
+
+import time
+
+import pytest
+
+from counting import count
+from lamina.pages.kit import _jobs as jobs
+from lamina.pages.kit._jobs import Job, train
+
+
+def finish(job, seconds=60.0):
+    end = time.monotonic() + seconds
+    while job.state in ("waiting", "running") and time.monotonic() < end:
+        job.poll()
+        time.sleep(0.01)
+    return job
+
+
+def test_all_rows_come_in_order_and_the_end_is_known():
+    job = finish(Job(count, to=25, pause=0.001))
+    assert job.rows == list(range(1, 26)) and job.state == "done" and job.words == "done"
+
+
+def test_the_last_row_alone_is_kept_when_asked():
+    assert finish(Job(count, keep="last", to=25, pause=0.001)).rows == [25]
+
+
+def test_a_failure_is_a_sentence_and_keeps_the_rows():
+    job = finish(Job(count, to=5, pause=0.0, fail_at=4))
+    assert job.state == "failed" and job.rows == [1, 2, 3] and job.words == "ValueError: 4 cannot be counted"
+
+
+def test_stop_ends_the_process_and_keeps_the_rows():
+    job = Job(count, to=10_000, pause=0.001)
+    while not job.rows:
+        job.poll()
+    process = job._process
+    job.stop()
+    assert job.state == "stopped" and job.rows[0] == 1 and len(job.rows) < 10_000
+    with pytest.raises(ValueError, match="process object is closed"):
+        process.is_alive()
+
+
+def test_a_full_house_waits_in_the_order_of_arrival(monkeypatch):
+    monkeypatch.setattr(jobs, "PLACES", 1)
+    first, second, third = (Job(count, to=100, pause=0.01) for _ in range(3))
+    third.poll(), second.poll(), first.poll()
+    assert [job.state for job in (first, second, third)] == ["running", "waiting", "waiting"]
+    assert second.words == "starting" and third.words == "waiting for a free place, 1 before you"
+    first.stop(), third.poll(), second.poll()
+    assert second.state == "running" and third.state == "waiting" and third.words == "starting"
+    jobs.stop_all()
+    assert second.state == "stopped"
+    third.stop()
+
+
+def test_a_job_nobody_asks_about_loses_its_place(monkeypatch):
+    monkeypatch.setattr(jobs, "PLACES", 1)
+    monkeypatch.setattr(jobs, "FORGOTTEN", 0.05)
+    running = Job(count, to=1000, pause=0.01)
+    running.poll()
+    gone, waits = Job(count, to=1, pause=0.0), Job(count, to=1, pause=0.0)
+    running.stop()
+    time.sleep(0.1)
+    assert finish(waits).state == "done"
+    gone.stop()
+
+
+def test_a_switch_starts_stops_and_starts_afresh():
+    training = train(count)
+    assert training.show(lambda job: (job.state, list(job.rows)), running=False, to=3) == ("idle", [])
+    ran = training.show(lambda job: (job.state, list(job.rows)), running=True, to=3, pause=0.0)
+    assert ran == ("done", [1, 2, 3]), "outside of a page, showing waits for the end"
+    kept = training.show(lambda job: (job.state, list(job.rows)), running=False, to=3, pause=0.0)
+    assert kept == ("done", [1, 2, 3])
+    other = training.show(lambda job: (job.state, list(job.rows)), running=False, to=4, pause=0.0)
+    assert other == ("idle", []), "other settings, no rows yet"
+
+
+def test_keep_is_checked():
+    with pytest.raises(ValueError, match=r"`keep` must be one of 'all', 'last', got 'first'"):
+        Job(count, keep="first", to=1)
+
+
+def test_a_job_goes_on_when_another_cell_watches_it_now():
+    job = Job(count, to=10_000, pause=0.001)
+    job.poll()
+    job.watcher = object()
+    jobs._hand_over(job, watcher=object())
+    assert job.state == "running", "somebody else watches"
+
+
+def test_a_job_that_nobody_watches_any_more_stops(monkeypatch):
+    monkeypatch.setattr(jobs, "GRACE", 0.1)
+    job = Job(count, to=10_000, pause=0.001)
+    job.poll()
+    me = job.watcher = object()
+    jobs._hand_over(job, me)
+    assert job.state == "stopped" and job.rows

@@ -1,0 +1,51 @@
+"""The shelf of runs: old entries make room, and the server gives out nothing else."""
+
+import asyncio
+import os
+
+from lamina.pages.kit import keeping
+
+
+def get(app, path):
+    sent = []
+    scope = {"type": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+             "method": "GET", "headers": [(b"host", b"127.0.0.1:2718")]}  # fmt: skip
+
+    asked = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive():
+        return asked.pop() if asked else await asyncio.Event().wait()
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return sent[0]["status"], dict(sent[0]["headers"]), body.decode()
+
+
+def test_old_entries_make_room(tmp_path):
+    first = keeping.entry(tmp_path, most=2)
+    os.utime(first, (1, 1))
+    second, third = keeping.entry(tmp_path, most=2), keeping.entry(tmp_path, most=2)
+    assert not first.exists() and second.exists() and third.exists()
+
+
+def test_the_server_gives_out_reports_by_their_names_only(tmp_path, monkeypatch):
+    from lamina.pages.site.server import build
+
+    monkeypatch.setattr(keeping.tempfile, "gettempdir", lambda: str(tmp_path))
+    home = keeping.entry(keeping.SHELF.root)
+    (home / "run").mkdir()
+    (home / "run" / "report.html").write_text("<p>the report</p>")
+    (home / "run.zip").write_bytes(b"PK")
+    secret = home / "secret.txt"
+    secret.write_text("no")
+    app = build()
+    status, headers, body = get(app, f"/runs/{home.name}")
+    assert (status, body) == (200, "<p>the report</p>") and b"default-src 'none'" in headers[b"content-security-policy"]
+    status, headers, body = get(app, f"/runs/{home.name}/run.zip")
+    assert (status, body) == (200, "PK") and b"attachment" in headers[b"content-disposition"]
+    for path in (f"/runs/{home.name}/secret.txt", f"/runs/{home.name}/", "/runs/", "/runs/..", "/runs/" + "x" * 22,
+                 f"/runs/../{home.name}", f"/runs/{home.name}/../run.zip", "/runs/%2e%2e/run.zip"):  # fmt: skip
+        assert get(app, path)[0] == 404, path

@@ -1,0 +1,140 @@
+"""The guard lets through what our own pages send, and nothing else; every answer carries its policy."""
+
+import asyncio
+import re
+
+import pytest
+
+from lamina.pages.site._guard import Guard
+
+HOST = b"127.0.0.1:2718"
+
+
+async def _inner(scope, receive, send):
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        return
+    kind = b"text/html; charset=utf-8" if scope["path"] != "/static/a.js" else b"text/javascript"
+    headers = [(b"Content-Type", kind), (b"access-control-allow-origin", b"*"), (b"ETag", b'"1"'),
+               (b"x-frame-options", b"SAMEORIGIN"), (b"set-cookie", b"a=1")]  # fmt: skip
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for part in (b"<html><script>1</script>", b'<SCRIPT src="/a.js"></SCRIPT><p>', b"<scripted></html>"):
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def ask(path="/", *, kind="http", guard=None, query=b"", host=HOST, **headers):
+    """Send one request through a guard; return (status, headers, body), or the message that answers a socket."""
+    sent = []
+    names = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
+    scope = {
+        "type": kind,
+        "path": path,
+        "query_string": query,
+        "headers": [*([(b"host", host)] if host else []), *names],
+    }
+
+    async def receive():
+        return {"type": f"{kind}.connect" if kind == "websocket" else "http.request"}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run((guard or Guard(_inner))(scope, receive, send))
+    if kind == "websocket":
+        return sent[0]["type"]
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return sent[0]["status"], dict(sent[0]["headers"]), body
+
+
+def test_our_own_requests_pass():
+    assert ask()[0] == 200
+    assert ask(origin=b"http://127.0.0.1:2718", sec_fetch_site=b"same-origin")[0] == 200
+    assert ask(host=b"localhost:2718")[0] == ask(host=b"[::1]:2718")[0] == 200
+    assert ask(kind="websocket", origin=b"http://127.0.0.1:2718") == "websocket.accept"
+    assert ask(kind="websocket") == "websocket.accept", "a program that is no browser sends no origin"
+    assert ask(sec_fetch_site=b"cross-site", sec_fetch_mode=b"navigate", sec_fetch_dest=b"document")[0] == 200, "a link"
+
+
+@pytest.mark.parametrize("host", [b"evil.example", b"evil.example:2718", b"127.0.0.1.evil.example", b"", b"a b", None])
+def test_foreign_hosts_get_403(host):
+    status, headers, body = ask(host=host)
+    assert status == 403 and body.startswith(b"This page answers only to itself")
+    assert headers[b"x-content-type-options"] == b"nosniff"
+    assert ask(kind="websocket", host=host) == "websocket.close"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [b"http://evil.example", b"null", b"http://127.0.0.1:9999", b"https://localhost:2718", b"file://127.0.0.1:2718"],
+)
+def test_foreign_origins_get_403(origin):
+    assert ask(origin=origin)[0] == 403
+    assert ask(kind="websocket", origin=origin) == "websocket.close"
+
+
+@pytest.mark.parametrize("place", [b"iframe", b"frame", b"embed", b"object"])
+def test_framing_gets_403(place):
+    assert ask(sec_fetch_dest=place, sec_fetch_site=b"cross-site", sec_fetch_mode=b"navigate")[0] == 403
+
+
+def test_pictures_and_scripts_of_other_sites_get_403():
+    assert ask("/static/a.js", sec_fetch_site=b"cross-site", sec_fetch_mode=b"no-cors")[0] == 403
+
+
+def test_pages_carry_a_fresh_nonce_and_a_policy_without_outside_hosts():
+    status, headers, body = ask()
+    policy = headers[b"content-security-policy"].decode()
+    nonce = re.search(r"'nonce-([\w-]{20,})'", policy)[1]
+    assert status == 200
+    assert (
+        body
+        == (
+            f'<html><script nonce="{nonce}">1</script><script nonce="{nonce}" src="/a.js"></SCRIPT><p><scripted></html>'
+        ).encode()
+    )
+    assert int(headers[b"content-length"]) == len(body)
+    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+    assert "unsafe-eval" not in policy and "http" not in policy and "*" not in policy and "wasm" not in policy
+    assert "script-src 'self' 'nonce-" in policy and "'unsafe-inline'" not in policy.split("style-src")[0]
+    assert ask()[1][b"content-security-policy"] != headers[b"content-security-policy"]
+
+
+def test_headers_of_pages_and_files():
+    _, page, _ = ask()
+    _, file, _ = ask("/static/a.js")
+    for headers in (page, file):
+        assert not any(name.startswith(b"access-control") for name in headers)
+        assert headers[b"x-frame-options"] == b"DENY" and headers[b"x-content-type-options"] == b"nosniff"
+        assert headers[b"set-cookie"] == b"a=1"
+    assert page[b"cache-control"] == b"no-store" and b"etag" not in page
+    assert file[b"cache-control"] == b"public, max-age=31536000, immutable" and file[b"etag"] == b'"1"'
+
+
+def test_a_token_is_asked_for_once():
+    guard = Guard(_inner, hosts=None, token="secret")
+    anywhere = {"guard": guard, "host": b"lab-7.example:80"}
+    status, _, body = ask(**anywhere)
+    assert status == 403 and b"need a token" in body
+    assert ask(**anywhere, query=b"token=wrong")[0] == 403
+    assert ask(**anywhere, kind="websocket", query=b"token=secret") == "websocket.close", "a socket needs the cookie"
+    status, headers, _ = ask("/ch1/perceptron", **anywhere, query=b"token=secret&x=1")
+    assert status == 303 and headers[b"location"] == b"/ch1/perceptron?x=1"
+    assert headers[b"set-cookie"].startswith(b"lamina-token=secret;")
+    assert b"HttpOnly" in headers[b"set-cookie"] and b"SameSite=Strict" in headers[b"set-cookie"]
+    assert ask(**anywhere, cookie=b"a=b; lamina-token=secret")[0] == 200
+    assert ask(**anywhere, cookie=b"lamina-token=secre")[0] == 403
+    assert ask(**anywhere, kind="websocket", cookie=b"lamina-token=secret") == "websocket.accept"
+    assert ask(**anywhere, cookie=b"lamina-token=secret", origin=b"http://evil.example")[0] == 403
+
+
+def test_the_address_after_the_token_stays_on_this_server():
+    guard = Guard(_inner, hosts=None, token="secret")
+    _, headers, _ = ask("//evil.example/", guard=guard, query=b"token=secret")
+    assert headers[b"location"] == b"/evil.example/"
+
+
+def test_pages_for_any_host_need_a_token():
+    with pytest.raises(ValueError, match="need a token"):
+        Guard(_inner, hosts=None)
