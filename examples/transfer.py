@@ -1,6 +1,6 @@
 """Move LeNet-5 from one data set to another with few pictures, and count the steps that this saves (§4.3 of the notes).
 
-With LAMINA_DATA set it learns digits (MNIST) first and then clothes (Fashion-MNIST) from 600 pictures, in half of the
+With LAMINA_DATA set it learns digits (MNIST) first and then clothes (Fashion-MNIST) from 600 pictures, in 60 % of the
 steps that it takes from scratch; otherwise the embedded digits 0 to 5 and then 6 to 9 from 200, in a third of them.
 """
 
