@@ -58,7 +58,7 @@ def draw(
     options = settings(set_ or []) | ({"widths": _widths(widths)} if widths is not None else {})
     for name in sorted(options.keys() & {"theme", "style", "most", "weights"}):
         raise ArgumentError(f"`--set {name}=...` must be written `--{name} ...`: it is an option of the command.")
-    given = {key: value for key, value in (("style", style), ("most", most)) if value is not None}
+    given: dict[str, Any] = {key: value for key, value in (("style", style), ("most", most)) if value is not None}
     scene = _of_run(what, options, weights=weights, **given) if folder else make(what, **options, **given)
     written = [str(save(scene, path, theme)) for path in paths]
     if as_json:

@@ -118,7 +118,8 @@ def _nearest(words: list[str]) -> str:
     >>> _nearest(["xaver"]), _nearest(["qqqq"])
     (" Did you mean 'xavier'?", '')
     """
-    known = {part for row in (*items().values(), *errata().values()) for part in _parts(_text(row)) if len(part) > 2}
+    rows: list[Item | Erratum] = [*items().values(), *errata().values()]
+    known = {part for row in rows for part in _parts(_text(row)) if len(part) > 2}
     for word in words:
         if near := get_close_matches(word.lower(), sorted(known), 1, 0.75):
             return f" Did you mean {near[0]!r}?" if near[0] != word.lower() else ""

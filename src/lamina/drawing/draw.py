@@ -40,7 +40,7 @@ def _named(name: str, *, style: str | None = None, most: int | None = None, **op
     from lamina.architectures.build import build
     from lamina.architectures.table import TABLE as ARCHITECTURES
 
-    given = {key: value for key, value in (("style", style), ("most", most)) if value is not None}
+    given: dict[str, Any] = {key: value for key, value in (("style", style), ("most", most)) if value is not None}
     if name in TABLE:
         return drawing(name, **options, **given)
     if name in ARCHITECTURES:
