@@ -16,7 +16,7 @@ import time
 import warnings
 
 import torch
-from fit_overhead import network
+from peers import network
 from record import FOLDER, write
 from small_networks import BATCH, pictures, prepared
 

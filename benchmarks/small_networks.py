@@ -22,8 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
-from fit_overhead import keras_torch, network, sklearn, skorch
-from fit_overhead import lightning as lightning_cpu
+from peers import keras_torch, network, sklearn, skorch
+from peers import lightning as lightning_cpu
 from record import FOLDER, write
 from torch import nn
 
@@ -229,7 +229,7 @@ def lightning_cuda(kind: str, data, device: str) -> Contestant:
 
 
 def peer(name: str, make: Callable) -> Callable[..., Contestant]:
-    """Wrap a contestant of `fit_overhead`."""
+    """Wrap a contestant of `peers`."""
 
     def made(kind: str, data, device: str) -> Contestant:
         images, labels = data

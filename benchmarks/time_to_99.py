@@ -110,9 +110,16 @@ def main() -> None:
     median = statistics.median(row["seconds"] for row in rows)
     print(f"median {median:.2f} s, lowest accuracy {min(row['accuracy'] for row in rows):.2%}")
     name = "time_to_99-cuda" if options.device == "cuda" else "time_to_99"
-    write(name, rows, device=options.device, precision="float32", command=described, parts=found["parts"])
+    gpu = {"gpu": _gpu()} if options.device == "cuda" else {}
+    write(name, rows, device=options.device, precision="float32", command=described, parts=found["parts"], **gpu)
     if options.show:
         print((FOLDER / f"{name}.json").read_text())
+
+
+def _gpu() -> str:
+    import torch
+
+    return torch.cuda.get_device_name()
 
 
 def _cuda() -> bool:

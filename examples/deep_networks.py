@@ -5,17 +5,13 @@ import sys
 import tempfile
 
 import lamina
-from lamina.data.load import load
-from lamina.training.fit import fit
-from lamina.training.recipe import Adam, Recipe
-from lamina.training.runtime import Runtime
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--target", type=float, default=0.95, help="exit with 1 if tanh or ReLU is less accurate than this")
 arguments = parser.parse_args()
 
-split = load("moons", count=300).split()
-recipe = Recipe(optimizer=Adam(learning_rate=1e-3), epochs=200, batch_size=200, check_every=50)
+split = lamina.load("moons", count=300).split()
+recipe = lamina.Recipe(lamina.Adam(learning_rate=1e-3), epochs=200, batch_size=200, check_every=50)
 accuracies = {}
 print("layers  activation  initialization  test accuracy")
 for layers, activation, initialization in (
@@ -28,7 +24,8 @@ for layers, activation, initialization in (
         "fnn", inputs=2, outputs=2, hidden=(32,) * (layers - 1), activation=activation, initialization=initialization
     )
     with tempfile.TemporaryDirectory() as folder:
-        run = fit(network, split, recipe, folder=f"{folder}/run", runtime=Runtime(threads=1))  # too small for two
+        one = lamina.Runtime(threads=1)  # too small for two
+        run = lamina.fit(network, split, recipe, folder=f"{folder}/run", runtime=one)
         accuracy = run.evaluate().metrics["accuracy"]
     print(f"{layers:6d}  {activation:>10}  {initialization:>14}  {accuracy:13.3f}")
     accuracies[layers, activation] = accuracy

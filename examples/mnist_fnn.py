@@ -8,23 +8,22 @@ import argparse
 import sys
 
 import lamina
-from lamina.data.load import load
-from lamina.data.store import find
-from lamina.training.fit import fit
-from lamina.training.recipe import Adam, Recipe
-from lamina.training.runtime import Runtime
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--target", type=float, help="exit with 1 below this test accuracy: 0.965 (MNIST), 0.93 (digits)")
 parser.add_argument("--out", default="runs/mnist-fnn", help="where the run is kept")
 arguments = parser.parse_args()
 
-mnist = find("mnist") is not None
-name, epochs, rate, batch, promise = ("mnist", 5, 1e-3, 128, 0.965) if mnist else ("digits", 8, 3e-3, 32, 0.93)
+try:
+    data = lamina.load("mnist")
+    name, epochs, rate, batch, promise = "mnist", 5, 1e-3, 128, 0.965
+except lamina.DataError:
+    data = lamina.load("digits")
+    name, epochs, rate, batch, promise = "digits", 8, 3e-3, 32, 0.93
 target = promise if arguments.target is None else arguments.target
 network = lamina.build("fnn", inputs=784, outputs=10, hidden=(128, 64))
-recipe = Recipe(optimizer=Adam(learning_rate=rate), epochs=epochs, batch_size=batch)
-run = fit(network, load(name).split(), recipe, folder=arguments.out, runtime=Runtime(threads=1))
+recipe = lamina.Recipe(lamina.Adam(learning_rate=rate), epochs=epochs, batch_size=batch)
+run = lamina.fit(network, data, recipe, folder=arguments.out, runtime=lamina.Runtime(threads=1))
 for row in run.rows:
     print(f"epoch {row['epoch']}  loss {row['loss']:.4f}  validation accuracy {row['validation_accuracy']:.4f}")
 result = run.evaluate()  # opens the test part, once

@@ -5,24 +5,28 @@ import sys
 import tempfile
 
 import lamina
-from lamina.data.load import load
-from lamina.training.fit import fit
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
-from lamina.training.runtime import Runtime
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--target", type=float, default=0.98, help="exit with 1 if Adam's test accuracy is below this")
 parser.add_argument("--seed", type=int, default=0)
 arguments = parser.parse_args()
 
-racers = [GD(0.5), GD(0.5, line_search=True), SGD(0.05), MiniBatch(0.5), MiniBatch(0.1, momentum=0.9), Adam(0.01)]
+racers = [
+    lamina.GD(0.5),
+    lamina.GD(0.5, line_search=True),
+    lamina.SGD(0.05),
+    lamina.MiniBatch(0.5),
+    lamina.MiniBatch(0.1, momentum=0.9),
+    lamina.Adam(0.01),
+]
 print("                       steps  training loss  test accuracy")
 for optimizer in racers:
-    split = load("moons", count=600, seed=arguments.seed).split(seed=arguments.seed)
+    split = lamina.load("moons", count=600, seed=arguments.seed).split(seed=arguments.seed)
     network = lamina.build("fnn", inputs=2, outputs=2, hidden=(16, 16), activation="tanh", seed=arguments.seed)
-    recipe = Recipe(optimizer, epochs=10, batch_size=20, seed=arguments.seed)
+    recipe = lamina.Recipe(optimizer, epochs=10, batch_size=20, seed=arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
-        run = fit(network, split, recipe, folder=f"{folder}/{optimizer.name}", runtime=Runtime(threads=1))
+        one = lamina.Runtime(threads=1)
+        run = lamina.fit(network, split, recipe, folder=f"{folder}/{optimizer.name}", runtime=one)
         accuracy = run.evaluate().metrics["accuracy"]
     last = run.rows[-1]
     extra = " + line search" if getattr(optimizer, "line_search", False) else ""

@@ -6,9 +6,6 @@ import sys
 import torch
 
 import lamina
-from lamina.data.load import load
-from lamina.experiments.together import train_together
-from lamina.functional.losses import binary_cross_entropy
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--target", type=float, default=0.5, help="exit with 1 if a smaller share learns all four answers")
@@ -16,13 +13,14 @@ parser.add_argument("--activation", default="sigmoid", help="of the two hidden n
 arguments = parser.parse_args()
 
 torch.set_num_threads(1)  # four samples: a second thread would only be waited for
-table = load("xor")
+table = lamina.load("xor")
 inputs, targets = table.inputs.expand(20, 4, 2), table.targets.float().expand(20, 4)[..., None]
 networks = [
     lamina.build("fnn", inputs=2, outputs=1, hidden=2, activation=arguments.activation, seed=seed) for seed in range(20)
 ]
-losses = train_together(
-    networks, inputs, targets, binary_cross_entropy, learning_rate=3.0, steps=1000, optimizer="sgd"
+loss = lamina.functional.binary_cross_entropy
+losses = lamina.experiments.train_together(
+    networks, inputs, targets, loss, learning_rate=3.0, steps=1000, optimizer="sgd"
 ).tolist()
 
 print("seed    loss  answers for 00, 10, 01, 11")

@@ -23,7 +23,20 @@ def blocks(path: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
+def test_the_program_of_the_readme_prints_an_accuracy_and_draws_its_picture(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 130
+    (program,) = blocks(ROOT / "README.md", "python")
+    exec(compile(program, "README.md", "exec"), {})
+    accuracy, examples = re.search(r"accuracy (0\.\d+), .* on (\d+) test examples", capsys.readouterr().out).groups()
+    promised = float(re.search(r"prints `accuracy (0\.\d+)`", text)[1])
+    assert abs(float(accuracy) - promised) < 0.04 and f"on {examples} test pictures" in text  # 4 standard deviations
+    assert (tmp_path / "lenet5.svg").read_text() == (ROOT / "docs/figures/lenet5.svg").read_text()
+    assert "](docs/figures/lenet5.svg)" in text
+
+
+@pytest.mark.parametrize("path", RUN[1:], ids=lambda path: path.name)
 def test_python_blocks_run(path, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -113,6 +126,24 @@ def test_words_for_convolutional_layers_are_stated():
 @pytest.mark.notes("N4.25")
 def test_the_other_name_of_preactivation_networks_is_stated():
     assert "ResNetV2" in section("Residual networks")
+
+
+def test_what_the_readme_claims_stands_in_the_benchmarks():
+    """One source for each claim: every time and every speed of the README is a cell of docs/benchmarks.md."""
+    table = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- highlights")[1].split("<!-- end -->")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[3:] if line]
+    page = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    assert len(rows) == 6
+    for _, _, value, speed, hardware in rows:
+        assert hardware in page
+        for number in (value.split(" ")[0], *re.findall(r"[\d.,]+", speed)):
+            assert re.search(rf"[ |]{re.escape(number)}\b", page), (value, speed)
+
+
+def test_a_ratio_is_a_speed_everywhere():
+    page = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    for head, body in re.findall(r"^(\|.*\|)\n\| --- .*\n((?:\|.*\n)+)", page, re.MULTILINE):
+        assert ("×" in body) == ("speed, times" in head), head
 
 
 def test_readme_tables_are_what_the_records_say():

@@ -1,5 +1,6 @@
 """The package as a user meets it: what importing costs, what ships, what the metadata say."""
 
+import ast
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import tomllib
 from importlib.metadata import metadata
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -47,8 +49,31 @@ def test_public_names_resolve_and_unknown_ones_say_what_there_is():
     for name in lamina.__all__:
         assert getattr(lamina, name) is not None
     assert lamina.build("perceptron", inputs=3).config.inputs == 3
-    with pytest.raises(AttributeError, match="no attribute 'biuld'; it has build"):
+    with pytest.raises(AttributeError, match="no attribute 'biuld'; it has .*, build, "):
         lamina.biuld  # noqa: B018
+
+
+def test_help_has_a_line_for_every_public_name():
+    told = re.findall(r"^    (\w+) {2,}(\S.+)$", lamina.__doc__, re.MULTILINE)
+    assert sorted(name for name, _ in told) == sorted({*lamina.__all__} - {"__version__"})
+    assert len(lamina.__all__) <= 60
+    for name, line in told:
+        assert getattr(lamina, name).__doc__, name
+        assert line[0].islower() and not line.endswith("."), line
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_examples_use_the_top_surface_only(path):
+    """An example imports `lamina` alone; what it takes from a package, the package exports."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    imported = {a.name for node in nodes if isinstance(node, ast.Import) for a in node.names}
+    assert "lamina" in imported and not any(name.startswith("lamina.") for name in imported)
+    assert not [n.module for n in nodes if isinstance(n, ast.ImportFrom) and (n.module or "").startswith("lamina")]
+    names = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+    for _, name, *inner in (words.split(".") for words in names if re.fullmatch(r"lamina(\.\w+)+", words)):
+        assert name in lamina.__all__, name
+        if inner and isinstance(found := getattr(lamina, name), ModuleType):
+            assert inner[0] in found.__all__, (name, inner)
 
 
 def test_architectures_are_there_by_class_name():

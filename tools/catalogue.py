@@ -34,7 +34,7 @@ PACKAGES = (
 )  # fmt: skip
 HOMES = {"figure": r"drawing\.|experiments\.figures", "experiment": r"experiments\.", "dataset": r"data\."}
 SERVING = {"functional.activations", "functional.ode"}  # what equations of other modules are made of
-FAST = re.compile(r"^lamina\.kernels\b|\.fused")
+FAST = re.compile(r"^lamina\.kernels\b|\bkernels\.|\.fused")
 FIRST = {"N1.74": "lamina.architectures.logic:logic_gate", "N3.07": "lamina.architectures.lenet:LeNet5"}
 CHAPTERS = {
     "N1": "Introduction",

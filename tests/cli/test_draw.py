@@ -59,6 +59,10 @@ def test_the_list_names_all_drawings(typed):
     ("words", "sentence"),
     [
         ((), "`lamina draw` needs something to draw: a name (see --list), an architecture, or a run."),
+        (
+            ("gru", "--set", "theme=1"),
+            "`--set theme=...` must be written `--theme ...`: it is an option of the command.",
+        ),
         (("gruu",), "'gruu' is not a drawing, an architecture or the folder of a run. Did you mean 'gru'?"),
         (("fnn", "--widths", "3"), "`--widths` must be at least two positive numbers"),
         (("fnn", "--widths", "3,x"), "got '3,x'"),

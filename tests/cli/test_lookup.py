@@ -1,6 +1,7 @@
 """`lamina catalogue` and `lamina errata`: by id, by chapter, by word; as text and as JSON."""
 
 import json
+import re
 
 from lamina._catalogue import errata
 
@@ -25,6 +26,45 @@ def test_words_find_what_has_all_of_them_and_begin_a_word(typed):
     assert found["adam"][:2] == ["N1.47", "N1.48"]
     assert typed("catalogue", "stm")[0] == 2  # inside of "lstm" only
     assert typed("catalogue", "ReLU")[1] == typed("catalogue", "relu")[1]
+
+
+def test_a_newcomer_finds_the_function_in_one_try(typed):
+    first = {
+        "GRU": ("N5.32", "gru_step"),
+        "LRN": ("N3.51", "local_response_norm"),
+        "Xavier": ("N2.33", "xavier"),
+        "k-means": ("N1.31", "kmeans:fit"),
+        "bottleneck": ("N4.19", "OriginalBottleneck"),
+        "adam": ("N1.47", "adam"),
+        "softmax": ("N2.60", "softmax"),
+        "leaky relu": ("N1.08", "leaky_relu"),
+    }
+    for words, (key, name) in first.items():
+        row = json.loads(typed("catalogue", *words.split(), "--json")[1])[0]
+        assert row["id"] == key and re.search(rf"[.:]{name}$", row["code"][0]), (words, row)
+
+
+def test_hyphens_gaps_and_capitals_do_not_matter(typed):
+    out = typed("catalogue", "k-means")[1]
+    assert out == typed("catalogue", "kmeans")[1] == typed("catalogue", "K-Means")[1]
+    assert table(typed("catalogue", "k", "means")[1])[0] == table(out)[0]
+
+
+def test_a_near_miss_names_the_word_that_was_meant(typed):
+    assert typed("catalogue", "xaver") == (
+        2,
+        "",
+        "lamina: `ID` must be an id of the catalogue, N1.01 to N5.49 or E01 to E77, or words that occur in it, "
+        "got 'xaver'. Did you mean 'xavier'?\n",
+    )
+    assert typed("catalogue", "bottlenek")[2].endswith("got 'bottlenek'. Did you mean 'bottleneck'?\n")
+    assert typed("errata", "foget")[2].endswith("got 'foget'. Did you mean 'forget'?\n")
+    assert typed("catalogue", "qqqq")[2].endswith("got 'qqqq'.\n")
+
+
+def test_an_id_names_the_function_of_the_equation_first(typed):
+    lines = typed("catalogue", "N5.32")[1].splitlines()
+    assert lines[2] == "  code    lamina.functional.recurrent:gru_step"
 
 
 def test_a_row_names_its_errata(typed):

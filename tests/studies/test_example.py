@@ -19,5 +19,6 @@ def test_the_grid_of_five_keeps_its_promise(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("32 networks on digits, 6 epochs each: ")
-    assert lines[6].startswith("one at a time, 6 networks: 0.9") and lines[7].endswith("promised 0.9")
+    assert lines[6] == "one at a time, 6 networks:" and float(lines[7].split()[0]) > 0.9
+    assert lines[8].endswith("promised 0.9")
     assert (tmp_path / "studies/grid-1024/report.html").stat().st_size > 50_000

@@ -48,6 +48,7 @@ def draw(
     if what is None:
         raise ArgumentError("`lamina draw` needs something to draw: a name (see --list), an architecture, or a run.")
     from lamina.drawing.colors import THEMES
+    from lamina.drawing.draw import draw as make
     from lamina.drawing.save import save, suffix_of
 
     if theme not in THEMES:
@@ -61,7 +62,10 @@ def draw(
             )
         suffix_of(path)
     options = settings(set_ or []) | ({"widths": _widths(widths)} if widths is not None else {})
-    scene = _of_run(what, options, style, most, weights) if folder else _of_name(what, options, style, most)
+    for name in sorted(options.keys() & {"theme", "style", "most", "weights"}):
+        raise ArgumentError(f"`--set {name}=...` must be written `--{name} ...`: it is an option of the command.")
+    given: dict[str, Any] = {key: value for key, value in (("style", style), ("most", most)) if value is not None}
+    scene = _of_run(what, options, weights=weights, **given) if folder else make(what, **options, **given)
     written = [str(save(scene, path, theme)) for path in paths]
     if as_json:
         show_json({"title": scene.title, "description": scene.description, "files": written}, indent=None)
@@ -93,33 +97,11 @@ def _widths(text: str) -> tuple[int | None, ...]:
     return widths
 
 
-def _of_name(what: str, options: dict[str, Any], style: str | None, most: int | None) -> "Scene":
-    from lamina.architectures.table import TABLE as ARCHITECTURES
-    from lamina.drawing.table import TABLE, drawing
-
-    given = {key: value for key, value in (("style", style), ("most", most)) if value is not None}
-    if what in TABLE:
-        return drawing(what, **options, **given)
-    if what in ARCHITECTURES:
-        from lamina.architectures.build import build
-        from lamina.drawing.of_model import drawing_of
-
-        return drawing_of(build(what, **options), style=style, most=most or 8, weights=False)
-    from difflib import get_close_matches
-
-    near = get_close_matches(what, [*TABLE, *ARCHITECTURES], 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ArgumentError(
-        f"{what!r} is not a drawing, an architecture or the folder of a run.{hint} "
-        "See `lamina draw --list` and `lamina list`."
-    )
-
-
-def _of_run(what: str, options: dict[str, Any], style: str | None, most: int | None, weights: bool) -> "Scene":
+def _of_run(what: str, options: dict[str, Any], **given: Any) -> "Scene":
     from lamina.drawing.of_model import drawing_of
     from lamina.training.run import Run
 
     if options:
         raise ArgumentError("`--widths` and `--set` make a new network: leave them out for the folder of a run.")
     run = Run.load(what)
-    return drawing_of(run.model, style=style, most=most or 8, weights=weights)
+    return drawing_of(run.model, **given)

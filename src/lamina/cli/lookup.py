@@ -2,7 +2,10 @@
 
 import json
 import re
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, replace
+from difflib import get_close_matches
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -11,7 +14,8 @@ from lamina._catalogue import Erratum, Item, errata, errata_of, items
 from lamina._errors import ArgumentError
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-_KINDS = ("equation", "algorithm", "definition", "example")
+_WORTH = {"equation": 6, "algorithm": 6, "definition": 3, "example": 3}
+"""How much the kind of a row counts in a search by words; code that is named so counts 3, a title that says so 2."""
 
 
 def catalogue(
@@ -27,11 +31,11 @@ def catalogue(
     if words and re.fullmatch(r"[Ee]\d\d?", words[0]):
         show_errata(words, as_json)
         return
-    chosen = find_rows(words or [])
+    chosen = _find_rows(words or [])
     if not chosen:
         raise ArgumentError(
             "`ID` must be an id of the catalogue, N1.01 to N5.49 or E01 to E77, or words that occur in it, "
-            f"got {' '.join(words or [])!r}."
+            f"got {' '.join(words or [])!r}.{_nearest(words or [])}"
         )
     if as_json:
         rows = [asdict(row) | {"errata": [slip.id for slip in errata_of(row.id)]} for row in chosen]
@@ -58,10 +62,11 @@ def show_errata(
     as_json: Json = False,
 ) -> None:
     """List where the notes slip: what they say, what is right, and the code that does it right."""
-    chosen = find_errata(words or [])
+    chosen = _find_errata(words or [])
     if not chosen:
         raise ArgumentError(
             f"`ID` must be an erratum, E01 to E77, or words that occur in one, got {' '.join(words or [])!r}."
+            + _nearest(words or [])
         )
     if as_json:
         print(json.dumps([asdict(slip) for slip in chosen], indent=1, ensure_ascii=False))
@@ -79,27 +84,52 @@ def show_errata(
                 print(f"  {part:7} {name}")
 
 
-def find_rows(words: list[str]) -> list[Item]:
-    """Return the rows that have all words, the ones whose own code is named so and equations first.
+def _find_rows(words: list[str]) -> list[Item]:
+    """Return the rows that have all words; what fits best comes first, among rows and within one.
 
-    >>> [row.id for row in find_rows(["gru"])][:2]
-    ['N5.32', 'N5.30']
+    >>> [(row.id, row.code[0]) for row in _find_rows(["bottleneck"])][:1]
+    [('N4.19', 'lamina.layers.bottleneck:OriginalBottleneck')]
     """
+    rows = items().values()
+    found = [row for row in rows if all(_has(word, row.id, _text(row)) for word in words)]
+    asked = [word for word in words if not _is_id(word)]
+    if not asked:
+        return found
+    often = Counter(name for row in rows for name in row.code)
 
-    def rank(row: Item) -> tuple[bool, int]:
-        own = row.code[0].rpartition(":")[2] if row.code else ""
-        kind = row.kind.partition(",")[0]
-        named = all(_has(word, row.id, own) for word in words)
-        return not named, _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+    def about(text: str) -> bool:
+        return _has("".join(asked), "", text) or all(_has(word, "", text) for word in asked)
 
-    found = [row for row in items().values() if all(_has(word, row.id, _text(row)) for word in words)]
-    return sorted(found, key=rank) if any(not _is_id(word) for word in words) else found
+    def place(name: str) -> tuple[bool, int]:
+        module, _, own = name.rpartition(":")
+        return not about(own), -often[name] if about(module.rpartition(".")[2]) and not about(own) else 0
+
+    def worth(row: Item) -> int:
+        named = about(row.code[0].rpartition(":")[2])
+        return 3 * named + 2 * about(row.title) + _WORTH.get(row.kind.partition(",")[0], 0)
+
+    found = [replace(row, code=tuple(sorted(row.code, key=place))) for row in found]
+    return sorted(found, key=worth, reverse=True)
 
 
-def find_errata(words: list[str]) -> list[Erratum]:
+def _nearest(words: list[str]) -> str:
+    """Name the word of the catalogue that comes nearest to one that is not there.
+
+    >>> _nearest(["xaver"]), _nearest(["qqqq"])
+    (" Did you mean 'xavier'?", '')
+    """
+    rows: list[Item | Erratum] = [*items().values(), *errata().values()]
+    known = {part for row in rows for part in _parts(_text(row)) if len(part) > 2}
+    for word in words:
+        if near := get_close_matches(word.lower(), sorted(known), 1, 0.75):
+            return f" Did you mean {near[0]!r}?" if near[0] != word.lower() else ""
+    return ""
+
+
+def _find_errata(words: list[str]) -> list[Erratum]:
     """Return the errata that have all words, or belong to the rows that are named.
 
-    >>> [slip.id for slip in find_errata(["N1.47"])]
+    >>> [slip.id for slip in _find_errata(["N1.47"])]
     ['E01', 'E02']
     """
     return [
@@ -110,21 +140,35 @@ def find_errata(words: list[str]) -> list[Erratum]:
 
 
 def _text(row: Item | Erratum) -> str:
-    if isinstance(row, Item):
-        return " ".join((row.title, row.kind, row.place, *(name.rpartition(":")[2] for name in row.code)))
-    return " ".join((row.title, row.kind, row.says, row.right, *(name.rpartition(":")[2] for name in row.code)))
+    words = (row.place,) if isinstance(row, Item) else (row.says, row.right)
+    return " ".join((row.title, row.kind, *words, *(re.split(r"\W", name, maxsplit=2)[-1] for name in row.code)))
 
 
 def _is_id(word: str) -> bool:
     return re.fullmatch(r"(N[1-5](\.\d{0,2})?|E\d\d?)", word, re.IGNORECASE) is not None
 
 
+@cache
+def _parts(text: str) -> list[str]:
+    """Split a text into its words, and names into theirs.
+
+    >>> _parts("k-means: KMeansFit of GRUCell, leaky_relu")
+    ['k', 'means', 'k', 'means', 'fit', 'of', 'gru', 'cell', 'leaky', 'relu']
+    """
+    return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+", text)]
+
+
 def _has(word: str, key: str, text: str) -> bool:
-    """Say whether an id begins with `word`, or `word` begins a word of the text.
+    """Say whether an id begins with `word`, or `word` begins at a word of the text; gaps and hyphens do not count.
 
     >>> _has("n5", "N5.32", ""), _has("gru", "N5.32", "GRUCell gru_step"), _has("ru", "N5.32", "gru_step")
     (True, True, False)
+    >>> _has("kmeans", "", "k-means"), _has("k-means", "", "KMeansFit")
+    (True, True)
     """
     if _is_id(word):
         return key.startswith(word.upper())
-    return re.search(rf"(?<![a-z]){re.escape(word.lower())}", text.lower()) is not None
+    asked, parts = "".join(_parts(word.lower())), _parts(text)
+    return bool(asked) and any(
+        "".join(parts[start : start + len(asked)]).startswith(asked) for start in range(len(parts))
+    )

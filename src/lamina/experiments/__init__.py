@@ -9,8 +9,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from lamina.experiments.result import REGISTRY, Claim, ClaimError, Result
+from lamina.experiments.together import train_together
 
-__all__ = ["Claim", "ClaimError", "Result", "registry"]
+__all__ = ["Claim", "ClaimError", "Result", "registry", "train_together"]
 
 
 def registry() -> dict[str, Callable[..., Result]]:

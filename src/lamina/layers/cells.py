@@ -5,6 +5,7 @@ tensor operations. A cell advances one time step; `layers.recurrent.Recurrent` r
 """
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, TypedDict
 
 import torch
@@ -213,17 +214,22 @@ class LSTMCell(_Cell):
 
 
 Cell = RNNCell | GRUCell | LSTMCell
-CELLS: dict[str, Callable[..., Cell]] = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
+CELLS: dict[str, Callable[..., nn.Module]] = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
 """The cells by the names that `cell` options accept."""
 
-_OWN = {"rnn": ("activation",), "gru": ("reset", "memory_bias"), "lstm": ("memory_bias",)}
+_COMMON = ("input_size", "hidden_size", "seed", "initialization", "scale")
+
+
+def _own(cell: str) -> list[str]:
+    """Name the options that a cell has and not every cell does."""
+    return [name for name in signature(CELLS[cell]).parameters if name not in _COMMON]
 
 
 def _check_cell_options(cell: str, names: tuple[str, ...]) -> None:
     """Raise unless `cell` is a known name and every option belongs to it."""
     choice("cell", cell, CELLS)
     for name in names:
-        if name not in (*_OWN[cell], "initialization", "scale"):
-            owners = " and ".join(repr(other) for other, own in _OWN.items() if name in own)
+        if name not in (*_own(cell), "initialization", "scale"):
+            owners = " and ".join(repr(other) for other in CELLS if name in _own(other))
             way_out = f"only {owners} {'have' if ' and ' in owners else 'has'} it" if owners else "no cell has it"
             raise ArgumentError(f"`{name}` is not an option of the cell {cell!r}: {way_out}.")

@@ -8,6 +8,7 @@ from functools import partial
 from typing import cast
 
 import torch
+from torch import nn
 
 from lamina._types import Tensor
 from lamina.functional.recurrent import State, hidden, unroll
@@ -59,7 +60,7 @@ def cell(module: Cell, inputs: Tensor, state: State | None = None) -> State:
 
 
 def _run_layer(
-    module: Recurrent, cells: Sequence[Cell], inputs: Tensor, starts: Sequence[State], mask: Tensor | None
+    module: Recurrent, cells: Sequence[nn.Module], inputs: Tensor, starts: Sequence[State], mask: Tensor | None
 ) -> tuple[Tensor, list[State]]:
     """Run K layers along sequences [batch, members, time, feature] in their directions."""
     found = [
@@ -69,10 +70,13 @@ def _run_layer(
     return torch.cat([outputs for outputs, _ in found], -1), [end for _, end in found]
 
 
-def _unroll(cell: Cell, inputs: Tensor, start: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
+def _unroll(cell: nn.Module, inputs: Tensor, start: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
     """Apply one cell to every time; see `functional.recurrent.unroll` for the mask, [batch, members or 1, time]."""
     if mask is not None:
         inputs = torch.where(mask[..., None], inputs, 0.0)
+    if not isinstance(cell, Cell):  # one without a rule, which `vmap` computes
+        members = len(next(cell.parameters()))
+        return unroll(cell, inputs.expand(-1, members, -1, -1), start, mask, reverse)
     n = cell.hidden_size
     # Time before batch, so that the values of one time lie together: [time, member, batch, row].
     read = stacked_affine(inputs.transpose(0, 2), cell.weight[:, :, n:], cell.bias)

@@ -192,6 +192,8 @@ class _Mapped(nn.Module):
             self.__dict__[kind] = shell.__dict__[kind]
         self.training = shell.training
         self._template = (copy.deepcopy(template).to("meta"),)  # in a tuple: it is no part of the tree
+        if hasattr(template, "initial_state"):  # a cell: `Recurrent` asks it for the first state
+            self.__dict__["initial_state"] = self._template[0].initial_state
         self.what, self.how = type(template).__name__, "is computed by vmap"
         self._tried = False
 
