@@ -8,19 +8,7 @@ import torch
 import triton
 
 from lamina._types import Tensor
-from lamina.kernels.bottleneck_kernels_triton import (
-    _fold_gradients_kernel,
-    _fold_statistics_kernel,
-    _input_gradient_kernel,
-    _middle_backward_kernel,
-    _middle_kernel,
-    _middle_weight_kernel,
-    _narrow_backward_kernel,
-    _narrow_kernel,
-    _total_kernel,
-    _widen_backward_kernel,
-    _widen_kernel,
-)
+from lamina.kernels import bottleneck_kernels_triton
 from lamina.kernels.norm_triton import FINISH_CHANNELS, FINISH_PARTS, Running, partial_sums
 
 Norm = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -53,8 +41,9 @@ _PREPARED: set[Any] = set()
 _preparing = False
 
 
-def _launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
+def _launch(name: str, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
     """Run a kernel, or only have it compiled."""
+    kernel = getattr(bottleneck_kernels_triton, f"_{name}_kernel")
     if _preparing:
         kernel.warmup(*arguments, grid=grid, **options)
     else:
@@ -117,7 +106,7 @@ def _fold_statistics(
     channels, (running, momentum, eps) = like.shape[1], tracked
     mean, rstd, scale, offset = torch.empty(4, channels, device=like.device).unbind()
     _launch(
-        _fold_statistics_kernel, (triton.cdiv(channels, FINISH_CHANNELS),),
+        "fold_statistics", (triton.cdiv(channels, FINISH_CHANNELS),),
         partial, partial if first is None else first, *affine, mean, rstd, scale, offset,
         *(running or (mean, mean, mean)), partial.numel() // (2 * channels), channels, _rows(like), eps, momentum,
         SHIFT=first is not None, TRACK=running is not None, PARTS=FINISH_PARTS, CHANNELS=FINISH_CHANNELS,
@@ -131,7 +120,7 @@ def _fold(partial: Tensor, norm: Norm, values: int) -> list[Tensor]:
     channels = len(mean)
     results = torch.empty(4, channels, device=mean.device).unbind()
     _launch(
-        _fold_gradients_kernel, (triton.cdiv(channels, FINISH_CHANNELS),),
+        "fold_gradients", (triton.cdiv(channels, FINISH_CHANNELS),),
         partial, mean, rstd, scale, *results, partial.numel() // (2 * channels), channels, values,
         PARTS=FINISH_PARTS, CHANNELS=FINISH_CHANNELS,
     )  # fmt: skip
@@ -148,17 +137,17 @@ def forward(
     tile, options = _tile("narrow", size)
     parts = _parts(inputs, size, tile)
     u1, partial = _maps(inputs, size), torch.empty(2 * parts * size, device=inputs.device)
-    _launch(_narrow_kernel, (parts,), inputs, *first[2:], weights[0], u1, partial, rows, **wide, **options)
+    _launch("narrow", (parts,), inputs, *first[2:], weights[0], u1, partial, rows, **wide, **options)
     second = _fold_statistics(partial, None, u1, affine[1], tracked[1])
     tile, options = _tile("middle", size)
     parts = _parts(inputs, size, tile)
     u2, partial = _maps(inputs, size), torch.empty(2 * parts * size, device=inputs.device)
     near = _neighbors("middle", u1)
-    _launch(_middle_kernel, (parts,), u1, *second[2:], weights[1], u2, partial, rows, **near, **options)
+    _launch("middle", (parts,), u1, *second[2:], weights[1], u2, partial, rows, **near, **options)
     third = _fold_statistics(partial, None, u2, affine[2], tracked[2])
     tile, options = _tile("widen", size)
     outputs, grid = torch.empty_like(inputs), (triton.cdiv(rows, tile), 4 * size // CHUNK)
-    _launch(_widen_kernel, grid, u2, *third[2:], weights[2], inputs, outputs, rows, **wide, **options)
+    _launch("widen", grid, u2, *third[2:], weights[2], inputs, outputs, rows, **wide, **options)
     return outputs, [inputs, u1, u2], [first, second, third]
 
 
@@ -177,7 +166,7 @@ def backward(
     parts = _parts(y, size, tile)
     g2, of_third, partial = torch.empty_like(u2), room(parts, 4 * size * size), room(2 * parts, size)
     _launch(
-        _widen_backward_kernel, (parts,), gradient, u2, third[0], *third[2:], weights[2], g2, of_third, partial, rows,
+        "widen_backward", (parts,), gradient, u2, third[0], *third[2:], weights[2], g2, of_third, partial, rows,
         WIDE=4 * size, **options,
     )  # fmt: skip
     bias3, weight3, *line = _fold(partial, third, rows)
@@ -186,7 +175,7 @@ def backward(
     parts = _parts(y, size, tile)
     g1, of_second, partial = torch.empty_like(u1), room(parts, 9 * size * size), room(2 * parts, size)
     _launch(
-        _middle_backward_kernel, (parts,),
+        "middle_backward", (parts,),
         *after, u1, second[0], *second[2:], weights[1], g1, of_second, partial, rows,
         **_neighbors("middle_backward", u1), **options,
     )  # fmt: skip
@@ -194,21 +183,21 @@ def backward(
         tile, options = _tile("middle_weight", size)
         of_second = room(max(1, _parts(y, size, tile) // 2), 9 * size * size)
         near = _neighbors("middle_weight", u1)
-        _launch(_middle_weight_kernel, (len(of_second), 3), *after, u1, *second[2:], of_second, rows, **near, **options)
+        _launch("middle_weight", (len(of_second), 3), *after, u1, *second[2:], of_second, rows, **near, **options)
     bias2, weight2, *line = _fold(partial, second, rows)
     before = (g1, u1, second[2], *line)
     tile, options = _tile("narrow_backward", size)
     parts = _parts(y, size, tile)
     of_first, sums = room(parts, 4 * size * size), room(2 * parts, 4 * size)
     _launch(
-        _narrow_backward_kernel, (parts, 4 * size // CHUNK), *before, y, first[0], *first[2:], weights[0], of_first,
+        "narrow_backward", (parts, 4 * size // CHUNK), *before, y, first[0], *first[2:], weights[0], of_first,
         sums, rows, **wide, **options,
     )  # fmt: skip
     kernels, (bias1, weight1, *line) = _totals(of_first, of_second, of_third, sums, first, rows, weights[0].dtype)
     tile, options = _tile("input_gradient", size)
     result, grid = torch.empty_like(y), (triton.cdiv(rows, tile), 4 * size // CHUNK)
     _launch(
-        _input_gradient_kernel, grid, *before, y, *first[2:], *line, weights[0], gradient, result, rows,
+        "input_gradient", grid, *before, y, *first[2:], *line, weights[0], gradient, result, rows,
         **wide, **options,
     )  # fmt: skip
     affine = [(weight1, bias1), (weight2, bias2), (weight3, bias3)]
@@ -224,7 +213,7 @@ def _totals(
     kernels = torch.empty(sum(sizes), dtype=dtype, device=sums.device)
     folded = torch.empty(4, channels, device=sums.device).unbind()
     _launch(
-        _total_kernel, (sum(sizes) // 32 + triton.cdiv(channels, FINISH_CHANNELS),), *partial, sums, *norm[:3], kernels,
+        "total", (sum(sizes) // 32 + triton.cdiv(channels, FINISH_CHANNELS),), *partial, sums, *norm[:3], kernels,
         *folded, *sizes, channels, *map(len, partial), len(sums) // 2, values,
         PARTS=256, COLUMNS=32, CHANNELS=FINISH_CHANNELS, num_warps=8,
     )  # fmt: skip

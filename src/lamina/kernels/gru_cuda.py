@@ -126,12 +126,7 @@ def scan_forward(
     weight_h: Float[Tensor, "gates hidden"],
     h0: Float[Tensor, "batch hidden"],
     mask: Bool[Tensor, "time batch"] | None = None,
-) -> tuple[
-    Float[Tensor, "time batch hidden"],
-    Float[Tensor, "time batch hidden"],
-    Float[Tensor, "time batch hidden"],
-    Float[Tensor, "time batch hidden"],
-]:
+) -> tuple[Float[Tensor, "time batch hidden"], tuple[Tensor, ...]]:
     """Run the loop over time.
 
     Args:
@@ -141,12 +136,12 @@ def scan_forward(
         mask: which steps belong to a sequence; elsewhere the state stays and the gates are written as zero.
 
     Returns:
-        The state after each step, and r, z, c, all float32.
+        The state after each step, and the gates r, z, c, all float32.
     """
     plan = _plan_of(weight_h, h0)
     states, r, z, c = torch.empty((4, *pre.shape[:2], h0.shape[-1]), device=h0.device)
     _launch(plan, "gru_forward", (pre.float(), weight_h, h0.float(), mask), (states, r, z, c), 2)
-    return states, r, z, c
+    return states, (r, z, c)
 
 
 def scan_backward(
@@ -154,9 +149,7 @@ def scan_backward(
     weight_h: Float[Tensor, "gates hidden"],
     h0: Float[Tensor, "batch hidden"],
     states: Float[Tensor, "time batch hidden"],
-    r: Float[Tensor, "time batch hidden"],
-    z: Float[Tensor, "time batch hidden"],
-    c: Float[Tensor, "time batch hidden"],
+    gates: Sequence[Float[Tensor, "time batch hidden"]],
     mask: Bool[Tensor, "time batch"] | None = None,
 ) -> tuple[Float[Tensor, "time batch gates"], Float[Tensor, "batch hidden"]]:
     """Run the derivative's loop over time, from the last step to the first.
@@ -166,18 +159,16 @@ def scan_backward(
         weight_h: as in `scan_forward`.
         h0: as in `scan_forward`.
         states: what `scan_forward` returned.
-        r: what `scan_forward` returned.
-        z: what `scan_forward` returned.
-        c: what `scan_forward` returned.
+        gates: what `scan_forward` returned.
         mask: as in `scan_forward`.
 
     Returns:
         The derivatives by `pre` and by `h0`, float32.
     """
     plan = _plan_of(weight_h, h0)
-    grad_pre = torch.empty((*r.shape[:2], 3 * r.shape[2]), device=h0.device)
+    grad_pre = torch.empty((*states.shape[:2], 3 * states.shape[2]), device=h0.device)
     grad_h0 = torch.empty(h0.shape, device=h0.device)
-    inputs = (grad_states.float(), weight_h, h0.float(), mask, states, r, z, c)
+    inputs = (grad_states.float(), weight_h, h0.float(), mask, states, *gates)
     _launch(plan, "gru_backward", inputs, (grad_pre, grad_h0), 3)
     return grad_pre, grad_h0
 

@@ -22,7 +22,6 @@ A step beyond the end of a sequence gets $x_u = -\infty$, so z = 0: the state st
 a mask in either loop.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -31,7 +30,7 @@ from lamina._errors import ShapeError
 from lamina._types import Bool, Float, Tensor
 from lamina.kernels import gru_cuda
 
-Gates = Sequence[Tensor]
+Gates = tuple[Tensor, ...]
 """The reset gate r, the update gate z and the candidate c at all times, each [time, batch, hidden]."""
 
 
@@ -196,9 +195,8 @@ class _Scan(torch.autograd.Function):
             pre = pre.view(T, B, 3 * n)
             if mask is not None:
                 pre[..., n : 2 * n].masked_fill_(~mask[..., None], -torch.inf)
-            gates: Gates
             if on_chip:
-                states, *gates = gru_cuda.scan_forward(pre, W[:, :n], state)
+                states, gates = gru_cuda.scan_forward(pre, W[:, :n], state)
             else:
                 states, gates = scan_forward(pre, W[:, :n], state, reverse)
         ctx.save_for_backward(inputs, state, weight, bias, mask, states, *gates)
@@ -207,7 +205,7 @@ class _Scan(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_states: Tensor | None, grad_end: Tensor | None) -> tuple[Tensor | None, ...]:
-        inputs, state, weight, bias, _, states, *gates = ctx.saved_tensors
+        (inputs, state, weight, bias, _, states), gates = ctx.saved_tensors[:6], ctx.saved_tensors[6:]
         if torch.is_grad_enabled():  # derivatives of derivatives are asked for
             return (*_differentiable_backward(ctx, grad_states, grad_end), None, None, None, None)
         wanted, reverse, low, n = ctx.needs_input_grad, ctx.reverse, ctx.low, state.shape[-1]
@@ -218,7 +216,7 @@ class _Scan(torch.autograd.Function):
         with torch.autocast(inputs.device.type, enabled=False):
             W, r = weight.to(low), gates[0]
             if ctx.on_chip:
-                grad_pre, grad_h0 = gru_cuda.scan_backward(arriving, W[:, :n], state, states, *gates)
+                grad_pre, grad_h0 = gru_cuda.scan_backward(arriving, W[:, :n], state, states, gates)
             else:
                 grad_pre, grad_h0 = scan_backward(arriving, W[:, :n], state, states, gates, reverse)
             x = grad_pre.to(low)

@@ -148,12 +148,7 @@ class Kernels:
         return result
 
     def convolve(
-        self,
-        pictures: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        padding: int,
-        transposed: bool = False,
+        self, pictures: Tensor, weight: Tensor, bias: Tensor | None, padding: int, transposed: bool = False
     ) -> Tensor:
         """Give the convolution (as torch names it) with stride 1, or with `transposed` the one its gradient needs.
 
