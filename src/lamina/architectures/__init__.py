@@ -1,5 +1,6 @@
 """Every architecture of the notes: a frozen configuration and a torch module each, and one table of all.
 
+A network is made of its configuration and a seed, an integer or a generator: `LeNet5(LeNet5Config(), seed=1)`.
 Nothing is imported before it is used, so that listing the table loads no torch.
 """
 

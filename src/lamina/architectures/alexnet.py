@@ -96,10 +96,6 @@ class AlexNet(nn.Module):
     Corrects: E52, 224 x 224 pixels need a padding of 2; pooling overlaps (m = 3, s = 2).
     Differs: torchvision's alexnet is the form "torchvision" here.
 
-    Args:
-        config: sizes and form.
-        seed: an integer or a generator.
-
     >>> net = AlexNet(AlexNetConfig((3, 67, 67), 10, width=0.05))
     >>> net(torch.zeros(2, 3, 67, 67)).shape
     torch.Size([2, 10])

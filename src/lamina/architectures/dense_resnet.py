@@ -103,10 +103,6 @@ class DenseResNet(nn.Module):
     Notes: N4.04, N4.06, N4.14, N4.15, N4.17, N4.26 (§4, Eq. (9), Rem. 4.1, §4.1).
     Corrects: E55, P is no projection in the algebraic sense; E57, learned step sizes stay positive.
 
-    Args:
-        config: the choices.
-        seed: an integer or a generator.
-
     >>> network = DenseResNet(DenseResNetConfig(3, 1, hidden=(3, 3), step_size="1/L"))
     >>> network.step_sizes.tolist(), sum(p.numel() for p in network.parameters())
     ([0.5, 0.5], 28)

@@ -95,10 +95,6 @@ class FNN(nn.Module):
     Notes: N2.01, N2.02, N2.04, N2.05, N2.07, N2.08, N2.12, N2.13, N2.45, N2.59 (§2, eq. (2), Rem. 2.1, §2.3, §2.4).
     Corrects: E03, no layer is skipped; E06, there is no bias right before batch norm, which would cancel it.
 
-    Args:
-        config: the choices.
-        seed: an integer or a generator.
-
     >>> network = FNN(FNNConfig(3, 1, hidden=(5, 5, 5)))
     >>> sum(p.numel() for p in network.parameters())
     86

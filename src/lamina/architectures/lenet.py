@@ -87,10 +87,6 @@ class LeNet5(nn.Module):
     Notes: N3.07, N3.09, N3.32 (§3, §3.2).
     Corrects: E37, this is the common modern form, not the network of 1998 (see `LeNet5Original`).
 
-    Args:
-        config: sizes and layers.
-        seed: an integer or a generator.
-
     >>> net = LeNet5(LeNet5Config())
     >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 1, 28, 28)).shape
     (61706, torch.Size([2, 10]))
@@ -186,10 +182,6 @@ class LeNet5Original(nn.Module):
     Notes: N3.07 (§3).
     Corrects: E37, the notes draw the modern form under the name of this one.
     Differs: the codes are our own bitmaps, and weights start by a rule of the notes, not uniform within 2.4/n_in.
-
-    Args:
-        config: sizes and the background.
-        seed: an integer or a generator.
 
     >>> net = LeNet5Original(LeNet5OriginalConfig())
     >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 1, 32, 32)).shape

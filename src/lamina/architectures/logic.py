@@ -135,10 +135,6 @@ class LogicGate(nn.Module):
     Notes: N1.75, N1.76, N2.09 (§1.6, §2).
     Corrects: E21, the biases with a margin are the default here.
 
-    Args:
-        config: the choices.
-        seed: not used; all architectures have it.
-
     >>> LogicGate(LogicGateConfig(gate="and"))(torch.tensor([[1.0, 1.0], [1.0, 0.0]])).flatten().tolist()
     [1.0, 0.0]
     """

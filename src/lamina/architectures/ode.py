@@ -105,10 +105,6 @@ class NeuralODE(nn.Module):
     Notes: N4.15, N4.16 (§4).
     Corrects: E57, layers are steps in time only where the weights vary slowly and the activation is the same.
 
-    Args:
-        config: the choices.
-        seed: an integer or a generator.
-
     >>> network = NeuralODE(NeuralODEConfig(3, 1, method="rk4"))
     >>> network(torch.zeros(5, 3)).shape, sum(p.numel() for p in network.parameters())
     (torch.Size([5, 1]), 16)

@@ -55,10 +55,6 @@ class Perceptron(nn.Module):
     Notes: N1.02, N1.03, N1.22, N1.72, N1.74, N1.83 (§1, §1.1, §1.6).
     Corrects: E22, elsewhere shallow means one hidden layer; we say perceptron, one hidden layer, deep.
 
-    Args:
-        config: the choices.
-        seed: an integer or a generator.
-
     >>> sum(p.numel() for p in Perceptron(PerceptronConfig(3)).parameters())
     4
     """

@@ -104,10 +104,6 @@ class OneToMany(_Network):
     Notes: N5.09 (§5).
     Corrects: E63, the notes do not say what is read after the first step.
 
-    Args:
-        config: sizes and choices.
-        seed: an integer or a generator.
-
     >>> net = OneToMany(OneToManyConfig(inputs=8, outputs=3, hidden=16, steps=5))
     >>> net(torch.zeros(2, 8)).shape
     torch.Size([2, 5, 3])
@@ -149,10 +145,6 @@ class ManyToOne(_Network):
     Notes: N5.10 (§5).
     Corrects: E66, how h and g are combined; E75, sentiment analysis reads texts, rarely videos.
 
-    Args:
-        config: sizes and choices.
-        seed: an integer or a generator.
-
     >>> net = ManyToOne(ManyToOneConfig(inputs=100, outputs=2, embedding=8, bidirectional=True))
     >>> net(torch.tensor([[5, 7, 1], [9, 3, 0]]), lengths=[3, 2]).shape
     torch.Size([2, 2])
@@ -185,10 +177,6 @@ class ManyToMany(_Network):
 
     Notes: N5.12, N5.21 (§5, §5.1).
     Corrects: E66, how h and g are combined.
-
-    Args:
-        config: sizes and choices.
-        seed: an integer or a generator.
 
     >>> net = ManyToMany(ManyToManyConfig(inputs=2, outputs=4, cell="lstm", layers=2))
     >>> net(torch.zeros(3, 7, 2)).shape

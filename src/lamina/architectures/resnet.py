@@ -196,10 +196,6 @@ class ResNet(_ResNet):
     Corrects: E60, a global average pooling precedes the dense layer; shortcut convolutions are not counted in 18.
     Differs: torchvision starts from He's rule with n_out and has original blocks only.
 
-    Args:
-        config: a `ResNetConfig`, the sizes and blocks.
-        seed: an integer or a generator.
-
     >>> import torch
     >>> net = ResNet(ResNetConfig((1, 32, 32), 10, width=0.125))
     >>> net(torch.zeros(2, 1, 32, 32)).shape
@@ -218,10 +214,6 @@ class CifarResNet(_ResNet):
     Notes: N4.20, N4.34 (§4.1, §4.2).
     Corrects: E59, ResNet-1001 is made of three-weight blocks (1001 = 9*111+2; 999 is no multiple of 6).
     Differs: He et al. (2016) also take the first shortcut behind the first activation; here the formula holds in each.
-
-    Args:
-        config: a `CifarResNetConfig`, the sizes and blocks.
-        seed: an integer or a generator.
 
     >>> import torch
     >>> net = CifarResNet(CifarResNetConfig(depth=8))

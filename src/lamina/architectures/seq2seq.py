@@ -85,10 +85,6 @@ class EncoderDecoder(nn.Module):
     Notes: N5.03, N5.11 (§5, Ex. 5.1).
     Corrects: E63, the notes leave open what is read after T_in, and draw one cell where practice has two.
 
-    Args:
-        config: sizes and choices.
-        seed: an integer or a generator.
-
     >>> net = EncoderDecoder(EncoderDecoderConfig(inputs=50, outputs=60, hidden=16))
     >>> source, targets = torch.ones(2, 5, dtype=torch.long), torch.ones(2, 4, dtype=torch.long)
     >>> net(source, teacher_inputs(targets, start=0)).shape

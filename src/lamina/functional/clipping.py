@@ -81,9 +81,7 @@ def clip_by_tensor_norm(grads: Params, bound: Number) -> Params:
 
     Notes: N5.27 (§5.2).
 
-    Args:
-        grads: gradients by name.
-        bound: C > 0, a number or one per member.
+    The arguments are those of `clip_by_global_norm`.
 
     >>> clipped = clip_by_tensor_norm({"W": torch.tensor([[3.0]]), "b": torch.tensor([4.0])}, 3.5)
     >>> clipped["W"].item(), clipped["b"].item()
@@ -101,9 +99,7 @@ def clip_by_value(grads: Params, bound: Number) -> Params:
 
     Notes: N5.27 (§5.2).
 
-    Args:
-        grads: gradients by name.
-        bound: C > 0, a number or one per member.
+    The arguments are those of `clip_by_global_norm`.
 
     >>> clip_by_value({"W": torch.tensor([3.0, -0.5])}, 1.0)["W"].tolist()
     [1.0, -0.5]

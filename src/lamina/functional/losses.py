@@ -138,7 +138,7 @@ def negative_log_likelihood(
 
     Args:
         logits: the outputs before softmax, one entry per class along the last axis.
-        labels: the numbers of the right classes, for example one a sample or one a sample and time step.
+        labels: the numbers of the right classes, for example one per sample, or one per sample and time step.
         reduction: "mean" over all labels, or "none" for the loss of each one.
 
     Returns:

@@ -211,12 +211,7 @@ def local_response_norm_within(
     Notes: N3.52, N3.54, N3.55 (§3.5).
     Differs: torch has no such layer.
 
-    Args:
-        inputs: an image or a batch of images.
-        size: the number n of neighbors in either direction: floor(n/2) pixels to every side count.
-        kappa: avoids division by zero.
-        gamma: the normalization constant, not divided by the number of pixels.
-        beta: the contrasting constant.
+    The arguments are those of `local_response_norm`; n counts the neighbors in either direction.
 
     >>> local_response_norm_within(torch.tensor([[[1.0, 2.0, 3.0]]]), 2, kappa=1, gamma=1, beta=1).tolist()
     [[[0.1666666716337204, 0.13333334028720856, 0.2142857164144516]]]

@@ -166,11 +166,7 @@ def momentum(params: Params, grads: Params, state: State, hyper: Momentum) -> tu
 
     $$v^{k+1} = \mu v^k + g^{k+1}, \qquad \theta^{k+1} = \theta^k - \tau v^{k+1}$$
 
-    Args:
-        params: theta, tensors by name.
-        grads: the gradients g.
-        state: from `start` with one moment or the step before; its moment is v.
-        hyper: tau and mu.
+    The arguments are those of `gradient_descent`; the state keeps one moment, v.
 
     >>> theta = {"w": torch.tensor([1.0])}
     >>> state = start(theta, moments=1)
@@ -227,11 +223,7 @@ def adam(params: Params, grads: Params, state: State, hyper: Adam) -> tuple[Para
     Corrects: E01, the power in the correction is k + 1 (with k the first step divides by zero); E02, the moments are
         kept uncorrected for the next step.
 
-    Args:
-        params: theta, tensors by name.
-        grads: the gradients g.
-        state: from `start` with two moments or the step before; its moments are m_1 and m_2.
-        hyper: tau, beta_1, beta_2 and epsilon.
+    The arguments are those of `gradient_descent`; the state keeps two moments, m_1 and m_2.
 
     >>> theta = {"w": torch.tensor([1.0, 1.0])}
     >>> theta, _ = adam(theta, {"w": torch.tensor([1e-3, -1e3])}, start(theta, moments=2), Adam(learning_rate=0.25))
@@ -323,11 +315,7 @@ def proximal_gradient(params: Params, grads: Params, state: State, hyper: Proxim
     Notes: N1.63 (§1.4).
     Corrects: E20, exact zeros come from norm 1 with this step; the squared norm and plain subgradients give none.
 
-    Args:
-        params: theta, tensors by name.
-        grads: the gradients of the loss without the penalty.
-        state: from `start` or the step before.
-        hyper: tau and lambda.
+    The arguments are those of `gradient_descent`; the gradients are those of the loss without the penalty.
 
     >>> theta = {"w": torch.tensor([1.0, 0.125])}
     >>> still = {"w": torch.zeros(2)}

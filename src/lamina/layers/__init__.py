@@ -1,58 +1,38 @@
 """Layers that torch.nn lacks or computes differently; `nn.Linear`, `nn.Conv2d` and the like are used as they are."""
 
-from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
-from lamina.layers.cells import GRUCell, LSTMCell, RNNCell
-from lamina.layers.convolution import TrueConv2d
-from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
-from lamina.layers.detector import Detector, scaled_tanh
-from lamina.layers.dropout import Dropout, WordDropout
-from lamina.layers.encoding import Embedding, OneHot
-from lamina.layers.initialized import conv2d, linear
-from lamina.layers.normalization import FullAffineBatchNorm, LocalResponseNorm, LocalResponseNormWithin
-from lamina.layers.partial import LENET5_TABLE, PartialConv2d
-from lamina.layers.rbf import RadialBasis, digit_codes
-from lamina.layers.recurrent import Recurrent, gru, lstm, rnn
-from lamina.layers.residual import SimpleResNetLayer
-from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
-from lamina.layers.shortcuts import ZeroPadShortcut, make_shortcut
-from lamina.layers.subsampling import Subsampling
-from lamina.layers.torch_weights import from_torch, load_torch_weights_, to_torch
-
-__all__ = [
-    "LENET5_TABLE",
-    "DenseOriginalBlock",
-    "DensePreActBlock",
-    "Detector",
-    "Dropout",
-    "Embedding",
-    "FullAffineBatchNorm",
-    "GRUCell",
-    "LSTMCell",
-    "LocalResponseNorm",
-    "LocalResponseNormWithin",
-    "OneHot",
-    "OriginalBlock",
-    "OriginalBottleneck",
-    "PartialConv2d",
-    "PreActBlock",
-    "PreActBottleneck",
-    "RNNCell",
-    "RadialBasis",
-    "Recurrent",
-    "SimpleResNetLayer",
-    "Subsampling",
-    "TrueConv2d",
-    "WordDropout",
-    "ZeroPadShortcut",
-    "conv2d",
-    "digit_codes",
-    "from_torch",
-    "gru",
-    "linear",
-    "load_torch_weights_",
-    "lstm",
-    "make_shortcut",
-    "rnn",
-    "scaled_tanh",
-    "to_torch",
-]
+from lamina.layers.bottleneck import OriginalBottleneck as OriginalBottleneck
+from lamina.layers.bottleneck import PreActBottleneck as PreActBottleneck
+from lamina.layers.cells import GRUCell as GRUCell
+from lamina.layers.cells import LSTMCell as LSTMCell
+from lamina.layers.cells import RNNCell as RNNCell
+from lamina.layers.convolution import TrueConv2d as TrueConv2d
+from lamina.layers.dense_blocks import DenseOriginalBlock as DenseOriginalBlock
+from lamina.layers.dense_blocks import DensePreActBlock as DensePreActBlock
+from lamina.layers.detector import Detector as Detector
+from lamina.layers.detector import scaled_tanh as scaled_tanh
+from lamina.layers.dropout import Dropout as Dropout
+from lamina.layers.dropout import WordDropout as WordDropout
+from lamina.layers.encoding import Embedding as Embedding
+from lamina.layers.encoding import OneHot as OneHot
+from lamina.layers.initialized import conv2d as conv2d
+from lamina.layers.initialized import linear as linear
+from lamina.layers.normalization import FullAffineBatchNorm as FullAffineBatchNorm
+from lamina.layers.normalization import LocalResponseNorm as LocalResponseNorm
+from lamina.layers.normalization import LocalResponseNormWithin as LocalResponseNormWithin
+from lamina.layers.partial import LENET5_TABLE as LENET5_TABLE
+from lamina.layers.partial import PartialConv2d as PartialConv2d
+from lamina.layers.rbf import RadialBasis as RadialBasis
+from lamina.layers.rbf import digit_codes as digit_codes
+from lamina.layers.recurrent import Recurrent as Recurrent
+from lamina.layers.recurrent import gru as gru
+from lamina.layers.recurrent import lstm as lstm
+from lamina.layers.recurrent import rnn as rnn
+from lamina.layers.residual import SimpleResNetLayer as SimpleResNetLayer
+from lamina.layers.residual_blocks import OriginalBlock as OriginalBlock
+from lamina.layers.residual_blocks import PreActBlock as PreActBlock
+from lamina.layers.shortcuts import ZeroPadShortcut as ZeroPadShortcut
+from lamina.layers.shortcuts import make_shortcut as make_shortcut
+from lamina.layers.subsampling import Subsampling as Subsampling
+from lamina.layers.torch_weights import from_torch as from_torch
+from lamina.layers.torch_weights import load_torch_weights_ as load_torch_weights_
+from lamina.layers.torch_weights import to_torch as to_torch

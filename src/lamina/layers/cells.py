@@ -172,13 +172,7 @@ class LSTMCell(_Cell):
     Corrects: E70, the cell state carries c, not the old candidate.
     Differs: torch.nn.LSTMCell stacks i, f, g, o and has two biases.
 
-    Args:
-        input_size: the number n_u of features of an input.
-        hidden_size: the number n_h of components of each half of the state.
-        memory_bias: start with the memory open: the forget gate's bias is this number.
-        initialization: the rule for the weight, with fan-in n_h + n_u; other biases start at zero.
-        scale: the factor of that rule.
-        seed: an integer or a generator.
+    The arguments are those of `GRUCell` without `reset`; `memory_bias` opens the memory: it is the forget gate's bias.
 
     >>> sum(p.numel() for p in LSTMCell(64, 128).parameters())
     98816

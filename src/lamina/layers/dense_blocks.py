@@ -60,11 +60,7 @@ class DensePreActBlock(nn.Module):
 
     Notes: N4.21, N4.23, N4.24 (§4.1).
 
-    Args:
-        features: the size of the vectors.
-        initialization: the rule for the matrices.
-        scale: the factor of that rule.
-        seed: an integer or a generator.
+    The arguments are those of `DenseOriginalBlock`.
 
     >>> block = DensePreActBlock(2)
     >>> block.zero_branch()

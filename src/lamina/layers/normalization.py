@@ -66,11 +66,7 @@ class LocalResponseNormWithin(_ResponseNorm):
     Notes: N3.52, N3.54, N3.55 (§3.5).
     Differs: torch has no such layer.
 
-    Args:
-        size: the number n of neighbors in either direction, floor(n/2) pixels to every side.
-        kappa: avoids division by zero.
-        gamma: the normalization constant, not divided by the number of pixels.
-        beta: the contrasting constant.
+    The arguments are those of `LocalResponseNorm`; n counts the neighbors in either direction.
 
     >>> import torch
     >>> round(LocalResponseNormWithin(size=2)(torch.full((1, 1, 3, 3), 10.0))[0, 0, 1, 1].item(), 2)
