@@ -19,10 +19,7 @@ INSIDE = 0.4
 
 @dataclass(frozen=True)
 class Piece:
-    """Something to place: shapes from 0 to `right`, where an arrow enters and leaves, and the words below.
-
-    `center` is where the words stand, `need` the width they need.
-    """
+    """Something to place: shapes from 0 to `right`, where an arrow enters and leaves, and the words below."""
 
     shapes: tuple[Shape, ...]
     right: float
@@ -39,11 +36,7 @@ def moved(shapes: Sequence[Shape], dx: float, dy: float = 0.0) -> list[Shape]:
 
 
 def sides(layer: Layer, narrow: float = 1.0) -> tuple[float, float, float]:
-    """Give a block its width, height and depth: they grow with the logarithm, so that 5 and 227 pixels fit one sheet.
-
-    >>> [round(side) for side in sides(Layer("input", (1, 28, 28)))]
-    [8, 92, 17]
-    """
+    """Give a block its width, height and depth: they grow with the logarithm, so that 227 pixels fit."""
     if len(layer.shape) == 3:
         tall = 14 + 16 * math.log2(1 + max(layer.shape[1:]))
         wide, deep = 4 + 4 * math.log2(1 + layer.shape[0]), 0.18 * tall
@@ -101,11 +94,7 @@ def boxed(layer: Layer, tall: float) -> Piece:
 
 
 def grouped(layers: Sequence[Layer]) -> list[list[int]]:
-    """Put the places of thin layers to the layer that they follow.
-
-    >>> grouped([Layer("convolution", (6, 4, 4)), Layer("detector", (6, 4, 4)), Layer("pooling", (6, 2, 2))])
-    [[0, 1], [2]]
-    """
+    """Put the places of thin layers to the layer that they follow."""
     found: list[list[int]] = []
     for place, layer in enumerate(layers):
         if found and layer.kind in THIN and layer.shape == layers[place - 1].shape:

@@ -73,7 +73,7 @@ def residual_block(block: str | nn.Module | Block = "original") -> Scene:
         name, block = f"Residual block, {block}", KINDS[block]
     else:
         name = f"{type(block).__name__}"
-        block = block if isinstance(block, Block) else read_block(block)
+        block = block if isinstance(block, Block) else _read_block(block)
     board = Board()
     spots = _chain(board, block.stages)
     for start, end in itertools.pairwise(spots):
@@ -131,12 +131,8 @@ def _skip(board: Board, spots: Sequence[Spot], block: Block, end: Spot) -> None:
     board.arrow((last.right, (target[0], y), target), title=f"{last.name} to +")
 
 
-def read_block(block: nn.Module) -> Block:
-    r"""Read the stages and the shortcut of a real layer or block, with the sizes of its maps.
-
-    >>> [stage.label for stage in read_block(PreActBlock(16, 16)).stages][:3]
-    ['BN', 'ReLU', '$3 \\times 3$, 16']
-    """
+def _read_block(block: nn.Module) -> Block:
+    """Read the stages and the shortcut of a real layer or block, with the sizes of its maps."""
     if isinstance(block, SimpleResNetLayer):
         return _read_layer(block)
     if not isinstance(block, _READABLE):
@@ -185,14 +181,3 @@ def _read_layer(layer: SimpleResNetLayer) -> Block:
     elif layer.padded:
         shortcut = (Stage("other", "pad with zeros, or cut"),)
     return Block((*stages, SUM), shortcut)
-
-
-def residual_layer() -> Scene:
-    """Draw the simplified residual layer.
-
-    Notes: N4.05 (§4, Fig. 26).
-
-    >>> residual_layer().title
-    'Residual layer'
-    """
-    return residual_block("residual-layer")

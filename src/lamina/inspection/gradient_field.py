@@ -10,8 +10,8 @@ from torch import nn
 from lamina._errors import ArgumentError, ShapeError, at_least
 from lamina._types import Bool, Float, Seed, Tensor
 from lamina.functional.random import as_generator
+from lamina.inspection._example import Inputs, example_inputs, followed_axes, hooked, time_first
 from lamina.inspection._field_rules import tensors_in
-from lamina.inspection.example import Inputs, example_inputs, followed_axes, time_first
 from lamina.inspection.receptive_field import ReceptiveField, receptive_field
 
 At = int | Sequence[int] | None
@@ -137,10 +137,8 @@ def _without_batch(model: nn.Module, inputs: Inputs) -> Inputs:
 def _outputs(network: nn.Module, arguments: list[Tensor], layer: str) -> Tensor:
     caught: list[Any] = []
     hook = network.get_submodule(layer).register_forward_hook(lambda module, _, outputs: caught.append(outputs))
-    try:
+    with hooked([hook]):
         network(*arguments)
-    finally:
-        hook.remove()
     found = tensors_in(caught[-1])
     if not found:
         raise ShapeError(f"the layer {layer!r} returned no tensor: name a layer that does.")

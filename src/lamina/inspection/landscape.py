@@ -15,6 +15,7 @@ from lamina._types import Float, Num, Seed, Tensor
 from lamina.classical import pca
 from lamina.functional.optimizers import OPTIMIZERS, Params, iterates
 from lamina.functional.random import as_generator
+from lamina.inspection._example import evaluating
 from lamina.inspection.gradient_flow import Loss, choose_loss
 
 Direction = Mapping[str, Tensor]
@@ -116,11 +117,8 @@ def loss_at(
 
     @torch.no_grad()
     def value(params: Params) -> Tensor:
-        was_training = model.training
-        try:
-            outputs = functional_call(model.eval(), dict(params), (inputs,))
-        finally:
-            model.train(was_training)
+        with evaluating(model):
+            outputs = functional_call(model, dict(params), (inputs,))
         return choose_loss(loss, outputs, targets)(outputs, targets)
 
     return value

@@ -13,6 +13,7 @@ from lamina._errors import ArgumentError, ShapeError
 from lamina._tables import table
 from lamina._types import Float, Num, Tensor
 from lamina.functional.recurrent import State, Step, hidden, rnn_step, unroll
+from lamina.inspection._example import evaluating, hooked
 from lamina.layers.cells import Cell, GRUCell, LSTMCell, RNNCell
 from lamina.layers.recurrent import Recurrent
 
@@ -158,7 +159,7 @@ def sensitivity(
         return step_sensitivity(layer, inputs, layer.initial_state(inputs[:, 0]), times)
     with _followed(layer) as seen, torch.enable_grad():
         _run(model, inputs, options)
-    return state_sensitivity(seen["outputs"], seen["inputs"], times)
+    return _state_sensitivity(seen["outputs"], seen["inputs"], times)
 
 
 def step_sensitivity(
@@ -179,21 +180,15 @@ def step_sensitivity(
     u = inputs.detach().requires_grad_()
     with torch.enable_grad():
         outputs, _ = unroll(step, u, state)
-    return state_sensitivity(outputs, u, times)
+    return _state_sensitivity(outputs, u, times)
 
 
-def state_sensitivity(
+def _state_sensitivity(
     outputs: Float[Tensor, "batch time hidden"],
     inputs: Float[Tensor, "batch time feature"],
     times: Sequence[int] | None = None,
 ) -> Sensitivity:
-    """Differentiate states by the inputs that they were computed from, and take the norms.
-
-    Args:
-        outputs: the states at all times, with their graph; sequences must not depend on each other.
-        inputs: the leaves.
-        times: the times t, counted from 1; all when None.
-    """
+    """Differentiate states by the inputs that they were computed from, and take the norms."""
     steps, size = outputs.shape[1:]
     chosen = tuple(times) if times is not None else tuple(range(1, steps + 1))
     if not chosen or min(chosen) < 1 or max(chosen) > steps:
@@ -248,12 +243,8 @@ def gates(model: nn.Module, inputs: Num[Tensor, "batch time ..."], words: Sequen
 
         return look
 
-    handles = [cell.register_forward_hook(hook(place)) for place, cell in enumerate(cells)]
-    try:
+    with hooked(cell.register_forward_hook(hook(place)) for place, cell in enumerate(cells)):
         _run(model, inputs, options)
-    finally:
-        for handle in handles:
-            handle.remove()
     if words and len(words) != len(found[0]):
         raise ShapeError(f"`words` must name each of the {len(found[0])} steps, got {len(words)} names.")
     directions = layer.directions if isinstance(layer, Recurrent) else 1
@@ -297,11 +288,8 @@ def _run(model: nn.Module, inputs: Tensor, options: dict[str, Any]) -> Any:
     """Let a network read sequences, as in evaluation; a cell is unrolled."""
     if isinstance(model, (RNNCell, GRUCell, LSTMCell)):
         return unroll(model, inputs, model.initial_state(inputs[:, 0]))
-    was_training = model.training
-    try:
-        return model.eval()(inputs, **options)
-    finally:
-        model.train(was_training)
+    with evaluating(model):
+        return model(inputs, **options)
 
 
 @contextmanager
@@ -321,11 +309,8 @@ def _followed(layer: Recurrent) -> Iterator[dict[str, Tensor]]:
 
     handles = [layer.register_forward_pre_hook(before), layer.register_forward_hook(after)]
     handles += [cell.register_forward_hook(lambda *_: None) for cell in layer.cells]
-    try:
+    with hooked(handles):
         yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _listed(times: Sequence[int]) -> str:

@@ -32,11 +32,7 @@ WIDTH = 84
 
 
 def entry(architecture: dict[str, Any]) -> Entry | None:
-    """Find the name of `lamina list` that a stored architecture goes by; None for a network of the user's.
-
-    >>> entry({"network": "ResNet", "config": {"depth": 50, "stem": "imagenet"}}).name
-    'resnet50'
-    """
+    """Find the name of `lamina list` that a stored architecture goes by; None for a network of the user's."""
     config = architecture.get("config", {})
     best: tuple[int, Entry] | None = None
     for candidate in TABLE.values():
@@ -48,11 +44,7 @@ def entry(architecture: dict[str, Any]) -> Entry | None:
 
 
 def flat_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Give the stored recipe under the flat names of `--set`.
-
-    >>> flat_recipe({"epochs": 3, "optimizer": {"name": "adam", "eps": 1e-8}, "penalty": {"strength": 0.1}})
-    {'optimizer': 'adam', 'eps': 1e-08, 'epochs': 3, 'penalty': 0.1}
-    """
+    """Give the stored recipe under the flat names of `--set`."""
     flat: dict[str, Any] = {}
     for name, value in sorted(recipe.items(), key=lambda item: item[0] != "optimizer"):
         if isinstance(value, dict):
@@ -64,11 +56,7 @@ def flat_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
 
 
 def train(record: Record) -> tuple[list[str], list[str]]:
-    """Build the command that trains the same network again, as words.
-
-    Returns:
-        The words, none if no command can do it, and sentences about what a command cannot say.
-    """
+    """Build the command that trains the same network again, as words."""
     config, remarks = record.config, []
     found, origin = entry(config["architecture"]), config["data"]
     if found is None:
@@ -203,11 +191,7 @@ def _comparable(value: Any) -> Any:
 
 
 def _word(value: Any) -> str:
-    """Write a value as `--set` reads it.
-
-    >>> _word((300, 100)), _word([64]), _word([]), _word(True), _word(None), _word(1e-8)
-    ('300,100', '64,', ',', 'true', 'none', '1e-08')
-    """
+    """Write a value as `--set` reads it."""
     if isinstance(value, list | tuple):
         return ",".join(map(_word, value)) + ("," if len(value) < 2 else "")
     if isinstance(value, bool):

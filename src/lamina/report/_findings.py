@@ -32,30 +32,17 @@ WORST = 12
 
 
 def metric_name(key: str) -> str:
-    """Name a metric for people.
-
-    >>> metric_name("f1"), metric_name("relative_step")
-    ('macro F1', 'relative step')
-    """
+    """Name a metric for people."""
     return _METRICS.get(key, key.replace("_", " "))
 
 
 def metric(key: str, value: Any) -> str:
-    """Write a metric: shares of right answers in percent, everything else as a number.
-
-    >>> metric("accuracy", 0.5), metric("loss", 0.5), metric("learning_rate", 0.5)
-    ('50.0%', '0.5000', '0.5')
-    """
+    """Write a metric: shares of right answers in percent, everything else as a number."""
     return percent(value) if key in ("accuracy", "token_accuracy", "exact") else number(value, padded=key in _METRICS)
 
 
 def wilson(share: float, examples: int) -> tuple[float, float]:
-    """Give the 95% interval of Wilson for a share that was found on so many independent examples.
-
-    >>> low, high = wilson(0.9, 100)
-    >>> round(low, 4), round(high, 4)
-    (0.8256, 0.9448)
-    """
+    """Give the 95% interval of Wilson for a share that was found on so many independent examples."""
     z = 1.959963984540054
     center = share + z * z / (2 * examples)
     spread = z * math.sqrt(share * (1 - share) / examples + z * z / (4 * examples**2))
@@ -117,11 +104,7 @@ def confusion(record: Record) -> Table | None:
 
 
 def confused_pairs(names: Sequence[str], counts: Sequence[Sequence[int]], limit: int = 20) -> Table:
-    """List the pairs of classes that were confused most often.
-
-    >>> confused_pairs(["cat", "dog"], [[8, 2], [1, 9]]).rows
-    (('cat', 'dog', '2', '20.0%'), ('dog', 'cat', '1', '10.0%'))
-    """
+    """List the pairs of classes that were confused most often."""
     pairs = [(n, i, j) for i, row in enumerate(counts) for j, n in enumerate(row) if i != j and n]
     pairs.sort(key=lambda pair: (-pair[0], pair[1], pair[2]))
     rows = [(names[i], names[j], number(n), percent(n / sum(counts[i]))) for n, i, j in pairs[:limit]]

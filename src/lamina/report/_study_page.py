@@ -1,6 +1,5 @@
 """The report of a study as one HTML file that needs nothing else."""
 
-from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
@@ -8,11 +7,10 @@ from lamina._markup import Markup, join, tag
 from lamina._tables import Table
 from lamina.functional.selection import accuracy_behind, expected_best
 from lamina.report import _study_figures as figures
-from lamina.report._blocks import card, command, folded, section
+from lamina.report._blocks import card, command, document, folded, section
 from lamina.report._commands import spell
 from lamina.report._findings import metric, metric_name, wilson
 from lamina.report._formatting import NOTHING, duration, number, percent
-from lamina.report._page import _POLICY
 from lamina.report._study_record import StudyRecord, Tried, importance
 
 LUCK = 0.01
@@ -24,23 +22,8 @@ def study_page(record: StudyRecord) -> str:
     """Write the whole page."""
     parts = (_header, _leaders, _course, _parallel, _slices, _pairs, _honesty, _making, _again)
     sections = [make(record) for make in parts]
-    style = "".join(
-        files("lamina.report").joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "study.css")
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", f"{record.title} · Lamina"),
-        tag("style", Markup(style)),
-    )
-    body = tag(
-        "body", tag("main", sections, tag("footer", f"Lamina wrote this from the files of {record.name} alone."))
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    written = f"Lamina wrote this from the files of {record.name} alone."
+    return document(record.title, ["style.css", "study.css"], sections, written)
 
 
 def _header(record: StudyRecord) -> Markup:
