@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
-from lamina.drawing.blocks import KINDS, _read_block, residual_block
+from lamina.drawing.blocks import BLOCKS, _read_block, residual_block
 from lamina.drawing.collisions import overlaps
 from lamina.drawing.parts import edges, named
 from lamina.drawing.scene import Path, Rectangle
@@ -59,7 +59,7 @@ def test_full_pre_activation_block():
 )
 def test_real_blocks_have_the_stages_of_their_kind(make, kind):
     read = _read_block(make(8, 8))
-    assert [s.kind for s in read.stages] == [s.kind for s in KINDS[kind].stages]
+    assert [s.kind for s in read.stages] == [s.kind for s in BLOCKS[kind].stages]
     assert read.shortcut == ()
     assert read.skip_from == 0
 
@@ -99,7 +99,7 @@ def test_real_residual_layers():
     assert _labels(_read_block(SimpleResNetLayer(3, 3, outer=True)))[2] == r"$W_2$, $3 \times 3$"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BLOCKS)
 def test_nothing_overlaps(kind):
     assert overlaps(residual_block(kind), lines=True) == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.drawing.save import rendered, save
+from lamina.drawing.save import _rendered, save
 from lamina.drawing.scene import Circle, Scene
 from lamina.drawing.svg import svg
 
@@ -18,4 +18,4 @@ def test_files_are_written_by_their_suffix(tmp_path):
     with pytest.raises(ArgumentError, match=r"`path` must end in one of .svg, .tex, .pdf, .png, got 'disc.jpg'"):
         save(scene, "disc.jpg")
     with pytest.raises(ArgumentError, match=r"`theme` 'page' must be written as .svg, got .pdf"):
-        rendered(scene, ".pdf", "page")
+        _rendered(scene, ".pdf", "page")

@@ -220,8 +220,8 @@ def test_prediction_takes_pictures_or_rows(make):
     ("state", "names"),
     [
         ("epochs", ["Predict", "Train longer"]),
-        ("running", ["Predict", "Go on with it"]),
-        ("interrupted", ["Predict", "Go on with it"]),
+        ("running", ["Predict", "Continue it"]),
+        ("interrupted", ["Predict", "Continue it"]),
         ("diverged", ["Predict"]),
     ],
 )

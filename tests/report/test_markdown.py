@@ -39,7 +39,7 @@ def test_markdown_of_regression_and_of_an_unfinished_run(make):
     report = render(make(**regression()), "md")
     assert "**test R²: 0.8125** (on 4 examples)" in report and "| 2 | 2 | 1.5 | -0.5 | 1 |" in report
     report = render(make("r", status=None, evaluation=None, rows=None, weights=None, timings=None), "md")
-    assert "The run has not ended. It is still going, or it was killed. Go on with: lamina resume runs/r" in report
+    assert "The run has not ended. It is still going, or it was killed. Continue with: lamina resume runs/r" in report
     assert "**nothing measured yet: –**" in report and "## Learning curves" not in report
 
 

@@ -85,7 +85,7 @@ def test_nan_in_the_history_is_a_gap(make):
 def test_one_check_only(make):
     page = render(make(rows=ROWS[:1], status={"state": "running"}))
     found = section(page, "Learning curves")
-    assert curves(found) == [] and "There is one check only." in words(found)
+    assert curves(found) == [] and "There is only one check." in words(found)
 
 
 def test_parameters(make):

@@ -27,7 +27,7 @@ def test_a_test_split_opened_again_is_remarked(make):
 def test_an_interrupted_run(make):
     status = {"state": "interrupted", "sentence": "interrupted after step 14; everything up to there is saved"}
     page = render(make("r", status=status, evaluation=None, weights=None, rows=ROWS[:2]))
-    assert "The run was stopped:" in page and "Go on with <code>lamina resume runs/r</code>" in page
+    assert "The run was stopped:" in page and "Continue with <code>lamina resume runs/r</code>" in page
     assert "The test split has not been opened." in page
     header = words(tree(page).find(".//header"))
     assert "80.0%validation accuracybest check; the test split is sealed" in header

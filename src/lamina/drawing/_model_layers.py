@@ -25,7 +25,7 @@ from lamina.layers.subsampling import Subsampling
 
 _Pool = nn.MaxPool1d | nn.MaxPool2d | nn.AvgPool1d | nn.AvgPool2d | nn.AdaptiveAvgPool2d | nn.AdaptiveMaxPool2d
 _Norm = nn.BatchNorm1d | nn.BatchNorm2d | nn.LayerNorm | nn.GroupNorm | nn.LocalResponseNorm
-KINDS: tuple[tuple[str, Any], ...] = (
+_CLASSES: tuple[tuple[str, Any], ...] = (
     ("convolution", nn.Conv1d | nn.Conv2d | nn.Conv3d | TrueConv2d | PartialConv2d),
     ("dense", nn.Linear | RadialBasis),
     ("pooling", _Pool | Subsampling),
@@ -43,7 +43,7 @@ KINDS: tuple[tuple[str, Any], ...] = (
 
 def kind_of(module: nn.Module) -> str | None:
     """Name the kind of a layer, None for a module that only holds others."""
-    for kind, classes in KINDS:
+    for kind, classes in _CLASSES:
         if isinstance(module, classes):
             return kind
     return None if list(module.children()) or isinstance(module, nn.Sequential) else "other"

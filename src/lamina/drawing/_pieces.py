@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lamina.drawing.layers import THIN, Layer, Stage, in_lines
-from lamina.drawing.scene import Path, Polygon, Rectangle, Shape, Stroke, Text, box, changed
+from lamina.drawing.scene import Path, Polygon, Rectangle, Shape, Stroke, Text, box, moved
 from lamina.drawing.text import width
 
 SMALL = 12.0
@@ -28,11 +28,6 @@ class Piece:
     need: float
     enter: float = 0.0
     leave: float = 0.0
-
-
-def moved(shapes: Sequence[Shape], dx: float, dy: float = 0.0) -> list[Shape]:
-    """Move shapes."""
-    return [changed(shape, 1.0, dx, dy) for shape in shapes]
 
 
 def sides(layer: Layer, narrow: float = 1.0) -> tuple[float, float, float]:
@@ -109,7 +104,7 @@ def staged(stage: Stage, parts: Sequence[Piece], groups: Sequence[Sequence[int]]
     pad, x, shapes, lefts = 9.0, 9.0, list[Shape](), list[float]()
     for part in parts:
         lefts.append(x)
-        shapes.extend(moved(part.shapes, x))
+        shapes.extend(moved(shape, x, 0.0) for shape in part.shapes)
         x += part.right + gap
     for number, (before, after) in enumerate(pairwise(parts)):
         shapes.extend(link(lefts[number] + before.leave, lefts[number + 1] + after.enter))

@@ -75,7 +75,7 @@ def shares(state: Float[Tensor, "..."], kind: str, axis: int) -> tuple[Float[Ten
     """Measure which share of the units is zero for all examples, and which share of all values is saturated.
 
     Args:
-        state: the states of a layer, one a row.
+        state: the states of a layer, one per row.
         kind: the name of the activation; only bounded ones saturate, for others the second share is NaN.
         axis: which axis counts the units.
 

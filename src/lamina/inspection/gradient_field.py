@@ -77,7 +77,7 @@ def effective_field(
         seed: an integer or a generator.
 
     Returns:
-        One number an input place, along the followed axes.
+        One number per input, along the followed axes.
 
     >>> mean = nn.Sequential(nn.AvgPool1d(3, 1), nn.AvgPool1d(3, 1))
     >>> (9 * effective_field(mean, (1, 7), at=1)).round(decimals=6).tolist()
@@ -104,7 +104,7 @@ def field_hull(field: Bool[Tensor, "..."]) -> tuple[tuple[int, int], ...]:
 def _gradients(
     network: nn.Module, inputs: Inputs, at: At, layer: str, draws: int, generator: torch.Generator, positive: bool
 ) -> Tensor:
-    """Return |gradients| of one unit of random outputs, one row a draw, summed over all axes but the followed ones."""
+    """Return |gradients| of one unit, one row per draw of the inputs, summed over all axes that are not followed."""
     at_least("draws", draws, 1)
     example = example_inputs(network, _without_batch(network, inputs), draws)
     u, *others = example

@@ -71,7 +71,7 @@ class Flow:
     """What passes through a network in one update, first layer first.
 
     Args:
-        layers: one record a layer.
+        layers: one record per layer.
         input_gradient: the norm of the gradient with respect to the inputs; NaN where it was not computed.
         loss: the value; NaN where it was not kept.
         step: after how many updates.
@@ -144,7 +144,7 @@ def gradient_flow(
         learning_rate: for the update that is compared with the weights.
 
     Returns:
-        A record with one entry a layer; `print` shows it as a table with its warnings.
+        A record with one entry per layer; `print` shows it as a table with its warnings.
 
     >>> from lamina.architectures.build import build
     >>> net = build("fnn", inputs=8, outputs=8, hidden=(8,) * 9, activation="sigmoid")

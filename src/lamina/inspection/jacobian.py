@@ -28,7 +28,7 @@ class LayerJacobian:
 
     Args:
         name: of the layer.
-        factor: one row an output of the layer, one column an input.
+        factor: one row per output of the layer, one column per input.
         product: $\partial y^{[L]} / \partial y^{[j-1]}$.
         largest: the spectral norm of the factor, its largest singular value.
         smallest: its smallest singular value.

@@ -94,7 +94,7 @@ class ReceptiveFields:
     """The receptive fields of all layers of a network, in the order in which they run.
 
     Args:
-        layers: one field a layer.
+        layers: one field per layer.
         guessed: operations that no rule describes; what passed them is taken to see everything.
         at: the position at which the table shows windows; None for the middle of each layer.
     """

@@ -33,7 +33,7 @@ class Sensitivity:
     r"""How strongly states depend on inputs, $\|\partial h^{<t>} / \partial u^{<s>}\|_F$, the mean over the sequences.
 
     Args:
-        norms: one row a time t of the state, one column a time s of the input.
+        norms: one row per time t of the state, one column per time s of the input.
         times: the times t of the rows, counted from 1.
     """
 
@@ -92,10 +92,6 @@ class CellGates:
     def mean(self, gate: str) -> Float[Tensor, "batch time"]:
         """Return how far a gate is open, the mean over the units."""
         return self.values[gate].mean(-1)
-
-    def share_open(self, gate: str, above: float = 0.5) -> Float[Tensor, "batch time"]:
-        """Return the share of units whose gate is open, that is, above a number."""
-        return (self.values[gate] > above).to(self.values[gate].dtype).mean(-1)
 
     @property
     def kept(self) -> Float[Tensor, "batch time"]:
@@ -170,7 +166,7 @@ def step_sensitivity(
     Args:
         step: (inputs, state) to the next state.
         inputs: sequences.
-        state: before the first step, one row a sequence.
+        state: before the first step, one row per sequence.
         times: the times t, counted from 1; all when None.
 
     >>> halve = lambda u, h: 0.5 * h + u

@@ -9,7 +9,7 @@ from torch import nn
 from lamina._errors import ArgumentError, at_least
 from lamina._tables import bar, table
 from lamina.inspection._example import Inputs, example_inputs, followed_axes, time_first
-from lamina.inspection._trace import Trace, Visit, trace
+from lamina.inspection._trace import Trace, trace
 from lamina.inspection.receptive_field import ReceptiveField, by, field_trace
 
 ITSELF = "(itself)"
@@ -69,7 +69,7 @@ class Summary:
 
     Args:
         kind: the class of the network.
-        rows: one a layer, in the order of their first call; `(itself)` is what happens outside of all layers.
+        rows: one per layer, in the order of their first call; `(itself)` is what happens outside of all layers.
         inputs: the shapes of the inputs, with the batch axis.
         output: the shape of the outputs.
         parameters: how many numbers it has, each once.
@@ -218,12 +218,29 @@ def _rows(network: nn.Module, found: Trace, fields: Trace) -> tuple[Row, ...]:
     depths = {"": -1}
     for name in sorted(around, key=lambda name: name.count(".")):
         depths[name] = depths[around[name]] + 1
-    if not around or own[""] or root.flops or root.kept:
-        numbers = own[""], root.flops, root.kept
-        rows.append(_row(root, ITSELF, "", 0, numbers, own[""], total, _field(fields, "")))
-    for name in around:
-        visit, field = found.visits[name], _field(fields, name)
-        rows.append(_row(visit, name, around[name], depths[name], sums[name], own[name], total, field))
+    alone = [own[""], root.flops, root.kept]
+    for name in [*([""] if not around or any(alone) else []), *around]:
+        visit, (parameters, flops, memory) = found.visits[name], sums[name] if name else alone
+        held = sum(p.numel() for p in visit.module.parameters()) if name else parameters
+        rows.append(
+            Row(
+                name=name or ITSELF,
+                kind=type(visit.module).__name__,
+                around=around.get(name, ""),
+                depth=max(0, depths[name]),
+                calls=visit.calls,
+                output=visit.shape,
+                parameters=parameters,
+                own_parameters=own[name],
+                shared=held - parameters,
+                flops=flops,
+                own_flops=visit.flops,
+                memory=memory,
+                own_memory=visit.kept,
+                share=parameters / total,
+                field=_field(fields, name),
+            )
+        )
     return tuple(rows)
 
 
@@ -232,31 +249,6 @@ def _nearest(name: str, called: Container[str]) -> str:
     while name not in called:
         name = name.rpartition(".")[0]
     return name
-
-
-def _row(
-    visit: Visit, name: str, around: str, depth: int, sums: Sequence[int], own: int, total: int,
-    field: ReceptiveField | None,
-) -> Row:  # fmt: skip
-    parameters, flops, memory = sums
-    held = parameters if name == ITSELF else sum(p.numel() for p in visit.module.parameters())
-    return Row(
-        name=name,
-        kind=type(visit.module).__name__,
-        around=around,
-        depth=depth,
-        calls=visit.calls,
-        output=visit.shape,
-        parameters=parameters,
-        own_parameters=own,
-        shared=held - parameters,
-        flops=flops,
-        own_flops=visit.flops,
-        memory=memory,
-        own_memory=visit.kept,
-        share=parameters / total,
-        field=field,
-    )
 
 
 def _field(fields: Trace, name: str) -> ReceptiveField | None:

@@ -1,4 +1,4 @@
-"""The command lines that belong to a run: do it again, go on with it, use it."""
+"""The command lines that belong to a run: repeat it, continue it, use it."""
 
 import shlex
 from dataclasses import asdict
@@ -82,7 +82,7 @@ def train(record: Record) -> tuple[list[str], list[str]]:
         remarks.append(f"The split was drawn with seed {origin['seed']}, training with seed {seed}.")
     ratios = list(origin.get("ratios", _RATIOS))
     if ratios != _RATIOS:
-        remarks.append(f"The data were split {':'.join(map(str, ratios))}, which only Python can say.")
+        remarks.append(f"The data were split {':'.join(map(str, ratios))}, which no command can say.")
     for option, value in config.get("start", {}).items():
         words += [f"--{option}", str(value)]
     if record.data != record.source:
@@ -103,7 +103,7 @@ def predict(record: Record) -> list[str]:
 
 
 def resume(record: Record) -> list[str]:
-    """Build the command that goes on with the run."""
+    """Build the command that continues the run."""
     return ["lamina", "resume", record.name]
 
 
@@ -112,7 +112,7 @@ def use(record: Record) -> list[tuple[str, list[str]]]:
     state = record.status.get("state", "running")
     shown = [("Predict", predict(record))] if record.weights else []
     if state in ("running", "interrupted"):
-        shown.append(("Go on with it", resume(record)))
+        shown.append(("Continue it", resume(record)))
     elif state != "diverged":
         shown.append(("Train longer", [*resume(record), "--epochs", str(2 * int(record.config["recipe"]["epochs"]))]))
     return shown

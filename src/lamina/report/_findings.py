@@ -135,27 +135,29 @@ def worst(record: Record) -> Table | None:
     if "text" in rows[0]:
         texts = [(number(r["index"]), *(str(r[key]) for key in ("text", "target", "output"))) for r in rows]
         return Table(("example", "text", "wanted", "written"), tuple(texts), (0,))
-    names = list(dict.fromkeys(name for row in rows for name in row.get("values") or {}))
-    values = [tuple(_cell((row.get("values") or {}).get(name)) for name in names) for row in rows]
+    known = [row.get("values") or {} for row in rows]
+    names = list(dict.fromkeys(name for values in known for name in values))
+    head: tuple[str, ...]
+    right: tuple[int, ...]
+    texts: list[tuple[str, ...]]
     if isinstance(rows[0].get("output"), str):
-        texts = [(number(r["index"]), str(r["target"]), str(r["output"])) for r in rows]
-        joined = tuple((*text, *more) for text, more in zip(texts, values, strict=True))
-        return Table(("example", "wanted", "written", *names), joined, (0,))
-    if record.classifies:
-        head: tuple[str, ...] = ("example", "is", "taken for", "sure")
-        texts = [(number(r["index"]), str(r["label"]), str(r["guess"]), percent(r["confidence"])) for r in rows]
+        head, right = ("wanted", "written"), (0,)
+        texts = [(str(r["target"]), str(r["output"])) for r in rows]
     else:
-        head = ("example", "target", "prediction", "error")
-        texts = [
-            (number(r["index"]), number(r["target"]), number(r["output"]), number(_minus(r["output"], r["target"])))
-            for r in rows
-        ]
-    right = (0, 3) if record.classifies else (0, 1, 2, 3)
-    numeric = [
-        4 + j for j, n in enumerate(names) if not any(isinstance((r.get("values") or {}).get(n), str) for r in rows)
-    ]
-    joined = tuple((*text, *more) for text, more in zip(texts, values, strict=True))
-    return Table((*head, *names), joined, (*right, *numeric))
+        if record.classifies:
+            head, right = ("is", "taken for", "sure"), (0, 3)
+            texts = [(str(r["label"]), str(r["guess"]), percent(r["confidence"])) for r in rows]
+        else:
+            head, right = ("target", "prediction", "error"), (0, 1, 2, 3)
+            pairs = [(r["target"], r["output"]) for r in rows]
+            texts = [(number(target), number(output), number(_minus(output, target))) for target, output in pairs]
+        numeric = (4 + j for j, n in enumerate(names) if not any(isinstance(v.get(n), str) for v in known))
+        right = (*right, *numeric)
+    joined = tuple(
+        (number(row["index"]), *text, *(_cell(values.get(name)) for name in names))
+        for row, text, values in zip(rows, texts, known, strict=True)
+    )
+    return Table(("example", *head, *names), joined, right)
 
 
 def _cell(value: Any) -> str:

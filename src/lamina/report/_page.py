@@ -65,7 +65,7 @@ def header(record: Record) -> Markup:
     )
     end = story.ending(record)
     words: list[Any] = [tag("strong", end.point), " ", end.sentence]
-    words += [" Go on with ", tag("code", end.command)] if end.command else []
+    words += [" Continue with ", tag("code", end.command)] if end.command else []
     ended = tag("p", words, class_=f"say {end.kind}")
     opened = tag("p", story.opening(record), class_="say warn" if story.reopened(record) else "say")
     return join([tag("header", what, score, class_="hero"), tag("div", ended, opened, class_="said")])
@@ -103,7 +103,7 @@ def curves(record: Record) -> Markup | None:
     if record.metric == "mse":
         words += " Errors are those of standardized targets."
     if len(record.rows) == 1:
-        words = f"There is one check only. {words}"
+        words = f"There is only one check. {words}"
     numbers = folded("The numbers", findings.history(record).html())
     return section("Learning curves", tag("div", drawn, class_="grid three"), tag("p", words, class_="small"), numbers)
 
@@ -198,7 +198,7 @@ def _pairs(name: str, table: Table | None, more: str = "") -> Markup | None:
 
 
 def again(record: Record) -> Markup | None:
-    """Give the commands that do it again, go on with it and use it."""
+    """Give the commands that repeat, continue and use the run."""
     words, remarks = commands.train(record)
     parts: list[Markup | None] = []
     if words:

@@ -75,7 +75,7 @@ def _ending(record: StudyRecord) -> Markup:
         return tag("p", tag("strong", "The search is complete:"), f" {number(done)} configurations, {record.sampler}.",
                    class_="say done")  # fmt: skip
     of = "" if record.total is None else f" of {number(record.total)}"
-    point, words = "The search is not complete:", f" {number(done)}{of} configurations were tried. Go on with "
+    point, words = "The search is not complete:", f" {number(done)}{of} configurations were tried. Continue with "
     return tag("p", tag("strong", point), words, tag("code", spell(list(record.resume))), class_="say open")
 
 
@@ -86,7 +86,7 @@ def _opening(record: StudyRecord) -> Markup | None:
     words = f"The test split ({number(test['examples'])} examples) was opened "
     if test["openings"] == 1:
         return tag("p", f"{words}once, for the best configuration, after everything was tried.", class_="say")
-    return tag("p", f"{words}{test['openings']} times: what it says is no longer a fair judgement.", class_="say warn")
+    return tag("p", f"{words}{test['openings']} times: its result is no longer a fair judgment.", class_="say warn")
 
 
 def luck(record: StudyRecord) -> tuple[float, float] | None:
@@ -221,7 +221,7 @@ def _honesty(record: StudyRecord) -> Markup | None:
         return None
     count = len(record.known)
     coins = (
-        f"{number(count)} coins, thrown 100 times each: the best of them shows {percent(expected_best(count, 100))} "
+        f"{number(count)} coins, tossed 100 times each: the best of them shows {percent(expected_best(count, 100))} "
         "heads on average. So a result that was used to choose is no estimate of what was chosen."
     )
     rows: list[tuple[str, str]] = [("configurations compared", number(count))]
@@ -263,5 +263,5 @@ def _again(record: StudyRecord) -> Markup | None:
         return None
     parts = [tag("h3", "Search again"), command(spell(list(record.command)))]
     if not record.complete:
-        parts += [tag("h3", "Go on with it"), command(spell(list(record.resume)))]
+        parts += [tag("h3", "Continue it"), command(spell(list(record.resume)))]
     return section("Do it again", *parts)
