@@ -98,3 +98,18 @@ def _written(value: str | float) -> str:
     if not isinstance(value, float):
         return str(value)
     return "-" if value != value else f"{value:.3g}"
+
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def bar(share: float, width: int = 8) -> str:
+    """Draw a part of a whole as a bar, to an eighth of a letter; what is not zero is never invisible.
+
+    >>> bar(0.5, 4), bar(1.0, 4), bar(0.001, 4), bar(0.0, 4)
+    ('██', '████', '▏', '')
+    """
+    eighths = round(min(max(share, 0.0), 1.0) * 8 * width)
+    if share > 0:
+        eighths = max(eighths, 1)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

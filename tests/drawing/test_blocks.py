@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
-from lamina.drawing.blocks import KINDS, read_block, residual_block, residual_layer
+from lamina.drawing.blocks import BLOCKS, _read_block, residual_block
 from lamina.drawing.collisions import overlaps
 from lamina.drawing.parts import edges, named
 from lamina.drawing.scene import Path, Rectangle
@@ -20,7 +20,7 @@ def _labels(block):
 
 @pytest.mark.notes("N4.05")
 def test_residual_layer():
-    scene = residual_layer()
+    scene = residual_block("residual-layer")
     affine = r"$W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}$"
     assert named(scene) == ["y[l-1]", affine, r"activation $\sigma$", "+", "y[l]"]
     boxes = [s for s in scene.shapes if isinstance(s, Rectangle)]
@@ -58,8 +58,8 @@ def test_full_pre_activation_block():
     ],
 )
 def test_real_blocks_have_the_stages_of_their_kind(make, kind):
-    read = read_block(make(8, 8))
-    assert [s.kind for s in read.stages] == [s.kind for s in KINDS[kind].stages]
+    read = _read_block(make(8, 8))
+    assert [s.kind for s in read.stages] == [s.kind for s in BLOCKS[kind].stages]
     assert read.shortcut == ()
     assert read.skip_from == 0
 
@@ -71,7 +71,7 @@ def test_the_stages_computed_in_order_are_the_block(make):
     norms, weights = iter((block.bn1, block.bn2)), iter((block.conv1, block.conv2))
     y = torch.randn(2, 3, 5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     z = y
-    for stage in read_block(block).stages:
+    for stage in _read_block(block).stages:
         if stage.kind == "sum":
             z = z + y
         else:
@@ -81,25 +81,25 @@ def test_the_stages_computed_in_order_are_the_block(make):
 
 
 def test_labels_and_shortcuts_of_real_blocks():
-    original = read_block(OriginalBlock(16, 32, stride=2))
+    original = _read_block(OriginalBlock(16, 32, stride=2))
     first, second = r"$3 \times 3$, 32, stride 2", r"$3 \times 3$, 32"
     assert _labels(original) == [first, "BN", "ReLU", second, "BN", "+", "ReLU"]
     assert [s.label for s in original.shortcut] == [r"$1 \times 1$, 32, stride 2", "BN"]
-    active = read_block(PreActBlock(16, 32, stride=2))
+    active = _read_block(PreActBlock(16, 32, stride=2))
     assert active.skip_from == 2  # the learned shortcut starts behind the first ReLU
     assert ("ReLU", r"shortcut $1 \times 1$, 32, stride 2") in edges(residual_block(active))
-    padded = read_block(OriginalBlock(16, 32, stride=2, shortcut="zero-pad"))
+    padded = _read_block(OriginalBlock(16, 32, stride=2, shortcut="zero-pad"))
     assert [s.label for s in padded.shortcut] == ["stride 2, 16 maps of zeros"]
 
 
 def test_real_residual_layers():
-    assert read_block(SimpleResNetLayer(3, 3)).shortcut == ()
-    assert [s.label for s in read_block(SimpleResNetLayer(3, 5)).shortcut] == [r"$P$, $5 \times 3$"]
-    assert len(read_block(SimpleResNetLayer(3, 5, projection="zero-pad")).shortcut) == 1
-    assert _labels(read_block(SimpleResNetLayer(3, 3, outer=True)))[2] == r"$W_2$, $3 \times 3$"
+    assert _read_block(SimpleResNetLayer(3, 3)).shortcut == ()
+    assert [s.label for s in _read_block(SimpleResNetLayer(3, 5)).shortcut] == [r"$P$, $5 \times 3$"]
+    assert len(_read_block(SimpleResNetLayer(3, 5, projection="zero-pad")).shortcut) == 1
+    assert _labels(_read_block(SimpleResNetLayer(3, 3, outer=True)))[2] == r"$W_2$, $3 \times 3$"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BLOCKS)
 def test_nothing_overlaps(kind):
     assert overlaps(residual_block(kind), lines=True) == []
 

@@ -1,14 +1,12 @@
 """Tensors with channels: the color picture, its numbers, the neighborhoods of response normalization, the two views."""
 
-import itertools
-
 import pytest
 import torch
 
 from lamina._errors import ArgumentError
 from lamina.drawing.collisions import overlaps
 from lamina.drawing.cubes import neighborhood, response_norm, response_norms, rgb_convolution, rgb_numbers
-from lamina.drawing.parts import edges, named
+from lamina.drawing.parts import edges
 from lamina.drawing.scene import Polygon, Rectangle, Text
 from lamina.drawing.views import two_views
 from lamina.functional.normalization import local_response_norm, local_response_norm_within
@@ -91,28 +89,6 @@ def test_highlighted_cells_of_figure_25():
     assert all(title.endswith(",1)") for title in colored(patch, "pooling!70"))
     words = [s.content for s in response_norms().shapes if isinstance(s, Text)]
     assert {"$Y_{1,1,1}$", "$Y_{1,1,2}$", "$Y_{1,2,1}$"} <= set(words)
-
-
-@pytest.mark.notes("N3.10")
-def test_two_views():
-    scene = two_views()
-    names = named(scene)
-    assert names[0] == "Convolutional layer"
-    stages = ["Convolution stage", "Detector stage", "Pooling stage"]
-    layers = ["Convolutional layer", "Detector layer", "Pooling layer"]
-    for middle in (stages, layers):
-        chain = ["Input", *middle, "Next layer"]
-        assert set(itertools.pairwise(chain)) <= set(edges(scene))
-    frame = scene.shapes[0]
-    boxes = {s.title: s for s in scene.shapes[1:] if isinstance(s, Rectangle)}
-
-    def inside(s):
-        return all(
-            frame.corner[a] < s.corner[a] and s.corner[a] + s.size[a] < frame.corner[a] + frame.size[a] for a in (0, 1)
-        )
-
-    assert {title for title, s in boxes.items() if inside(s)} == set(stages)
-    assert [boxes[s].stroke.color for s in stages] == ["weights", "activation", "pooling"]
 
 
 @pytest.mark.parametrize(

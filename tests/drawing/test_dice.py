@@ -6,7 +6,7 @@ import pytest
 
 from lamina._errors import ArgumentError
 from lamina.drawing.collisions import overlaps
-from lamina.drawing.dice import CELL, dice_rows, pairs
+from lamina.drawing.dice import CELL, _pairs, dice_rows
 from lamina.drawing.scene import Rectangle, Text
 from lamina.functional.convolution import dice_sum_distribution
 
@@ -46,7 +46,7 @@ def test_the_same_picture_with_probabilities():
 @pytest.mark.notes("N3.16", "N3.17")
 @pytest.mark.parametrize("total", range(2, 13))
 def test_every_total(total):
-    found = pairs(total)
+    found = _pairs(total)
     assert Fraction(len(found), 36) == dice_sum_distribution()[total]
     upper, lower = _rows(dice_rows(total))
     assert {(x, z) for x in upper for z in lower if upper[x] == lower[z]} == set(found)
@@ -55,7 +55,7 @@ def test_every_total(total):
 
 
 def test_other_dice():
-    assert pairs(5, sides=4) == [(1, 4), (2, 3), (3, 2), (4, 1)]
+    assert _pairs(5, sides=4) == [(1, 4), (2, 3), (3, 2), (4, 1)]
     assert "1/16" in dice_rows(5, sides=4).shapes[-1].content
     assert not any("P(X" in getattr(s, "content", "") for s in dice_rows(result=False).shapes)
 

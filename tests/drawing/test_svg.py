@@ -9,7 +9,6 @@ from PIL import Image
 
 from lamina._errors import ArgumentError
 from lamina.drawing.colors import THEMES
-from lamina.drawing.save import rendered, save
 from lamina.drawing.scene import Circle, Path, Picture, Polygon, Rectangle, Scene, Stroke, Text
 from lamina.drawing.svg import png, svg
 from lamina.drawing.table import TABLE
@@ -133,16 +132,3 @@ def test_pictures_are_png_data():
 def test_numbers_that_are_none_are_refused():
     with pytest.raises(ArgumentError, match="must lie at finite coordinates, got nan"):
         svg(Scene(10, 10, (Circle((math.nan, 1), 1),), "nowhere"))
-
-
-def test_files_are_written_by_their_suffix(tmp_path):
-    scene = Scene(10, 10, (Circle((5, 5), 4),), "a disc")
-    path = save(scene, tmp_path / "new" / "disc.SVG", "dark")
-    assert path.read_text() == svg(scene, "dark")
-    assert save(scene, tmp_path / "disc.tex").read_text().startswith("% a disc\n\\documentclass")
-    assert save(scene, tmp_path / "disc.pdf").read_bytes().startswith(b"%PDF")
-    assert save(scene, tmp_path / "disc.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ArgumentError, match=r"`path` must end in one of .svg, .tex, .pdf, .png, got 'disc.jpg'"):
-        save(scene, "disc.jpg")
-    with pytest.raises(ArgumentError, match=r"`theme` 'page' must be written as .svg, got .pdf"):
-        rendered(scene, ".pdf", "page")

@@ -8,7 +8,7 @@ from lamina.drawing.collisions import overlaps
 from lamina.drawing.grids import put_grid
 from lamina.drawing.parts import Board, edges
 from lamina.drawing.scene import Circle, Path, Rectangle, Text
-from lamina.drawing.windows import CELL, connections, convolution_entry, convolution_windows, receptive_field_nodes
+from lamina.drawing.windows import CELL, _connections, convolution_entry, convolution_windows, receptive_field_nodes
 from lamina.functional.convolution import convolve2d, correlate2d
 
 Y = [[1, 5, -2, 0, 2], [3, 8, 7, 1, 0], [-1, 0, 1, 2, 3], [4, 2, 1, -1, 2]]
@@ -108,7 +108,7 @@ def test_figure_22():
     colored = [s.title for s in scene.shapes if isinstance(s, Circle) and s.fill.startswith("pooling")]
     assert colored == ["y[0]1", "y[0]2", "y[0]3", "y[0]4", "y[0]5", "y[1]2", "y[1]3", "y[1]4", "y[2]3"]
     assert len(edges(scene)) == 26
-    assert len(connections(5, 3, padding=1)) == 13
+    assert len(_connections(5, 3, padding=1)) == 13
 
 
 @pytest.mark.parametrize(("size", "m", "s", "p"), [(5, 3, 1, 1), (8, 3, 2, 0), (7, 2, 2, 1), (6, 5, 1, 2)])
@@ -119,7 +119,7 @@ def test_connections_are_the_nonzero_derivatives(size, m, s, p):
         return torch.conv1d(u[None, None], kernel, stride=s, padding=p)[0, 0]
 
     support = torch.autograd.functional.jacobian(layer, torch.zeros(size, dtype=torch.float64)) != 0
-    assert connections(size, m, s, p) == [(i + 1, j + 1) for j, i in support.nonzero().tolist()]
+    assert _connections(size, m, s, p) == [(i + 1, j + 1) for j, i in support.nonzero().tolist()]
 
 
 @pytest.mark.parametrize(

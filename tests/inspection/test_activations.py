@@ -8,7 +8,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina.architectures.build import build
-from lamina.inspection.activations import Kernels, feature_maps, kernels, normalized, signed
+from lamina.inspection.activations import Kernels, _signed, feature_maps, kernels, normalized
 
 
 def test_maps_are_what_the_layers_give():
@@ -30,7 +30,7 @@ def test_maps_are_what_the_layers_give():
 def test_normalizing_by_hand():
     maps = torch.tensor([[[1.0, 3.0], [2.0, 5.0]], [[4.0, 4.0], [4.0, 4.0]]])
     assert normalized(maps).tolist() == [[[0.0, 0.5], [0.25, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]
-    assert signed(torch.zeros(1, 2, 2)).tolist() == [[[0.5, 0.5], [0.5, 0.5]]]
+    assert _signed(torch.zeros(1, 2, 2)).tolist() == [[[0.5, 0.5], [0.5, 0.5]]]
 
 
 def test_kernels_are_pictures_around_gray():

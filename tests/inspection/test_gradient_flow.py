@@ -10,9 +10,8 @@ from lamina._errors import ArgumentError
 from lamina.architectures.build import build
 from lamina.architectures.fnn import fnn_from_weights
 from lamina.functional.losses import mse_half, negative_log_likelihood
+from lamina.inspection._probe import NUMBERS
 from lamina.inspection.gradient_flow import Flow, LayerFlow, choose_loss, flow_from_row, gradient_flow
-from lamina.inspection.probe import NUMBERS, Probe, activation_of, kind_of
-from lamina.layers.recurrent import Recurrent
 from lamina.layers.residual import SimpleResNetLayer
 
 F64 = torch.float64
@@ -192,12 +191,6 @@ def test_frozen_layers_and_losses():
         gradient_flow(nn.BatchNorm1d(2), torch.ones(2, 2), torch.zeros(2, 2))
 
 
-def test_names_of_activations_and_kinds():
-    assert [activation_of(m) for m in (nn.ReLU(), nn.Sigmoid(), nn.Conv2d(1, 1, 1))] == ["relu", "sigmoid", None]
-    kinds = [Recurrent("rnn", 2, 2), Recurrent("rnn", 2, 2, activation="relu"), nn.LSTM(2, 2), nn.RNN(2, 2)]
-    assert [kind_of(m) for m in kinds] == ["rnn", "relu", "lstm", "rnn"]
-
-
 def test_in_place_activations_and_shared_ones():
     relu = nn.ReLU(inplace=True)
     net = nn.Sequential(nn.Linear(3, 4), relu, nn.Linear(4, 4), relu, nn.Linear(4, 2)).double()
@@ -214,15 +207,3 @@ def test_a_row_becomes_a_record():
     row = {"step": 7, "layers": ["a"], "kinds": ["tanh"], **{name: [2.0] for name in NUMBERS}, "saturated": [None]}
     flow = flow_from_row(row)
     assert flow.step == 7 and flow.layers[0].update_ratio == 1 and math.isnan(flow.layers[0].saturated)
-
-
-def test_a_look_ahead_without_gradient_is_not_measured():
-    net = nn.Linear(2, 2, bias=False)
-    probe = Probe(net)
-    with probe.looking():
-        with torch.no_grad():
-            net(100 * torch.ones(1, 2))
-        net(torch.ones(1, 2)).sum().backward()
-    assert probe.names == ("network",)
-    wanted = net(torch.ones(1, 2)).square().mean().item()
-    assert probe.numbers[0, NUMBERS.index("mean_square")].item() == pytest.approx(wanted)

@@ -8,12 +8,12 @@ from lamina._errors import ArgumentError
 from lamina.architectures.build import build
 from lamina.functional.losses import negative_log_likelihood
 from lamina.inspection.landscape import (
+    _loss_at,
+    _random_direction,
     direction_to,
     line,
-    loss_at,
     optimizer_path,
     plane,
-    random_direction,
     training_path,
 )
 
@@ -43,7 +43,7 @@ def test_a_line_and_a_plane_of_a_quadratic():
 
 def test_random_directions_have_the_norms_of_the_filters_and_a_seed():
     net = build("lenet5")
-    first, again, other = random_direction(net, 1), random_direction(net, 1), random_direction(net, 2)
+    first, again, other = _random_direction(net, 1), _random_direction(net, 1), _random_direction(net, 2)
     own = dict(net.named_parameters())
     assert set(first) == {name for name in own if name.endswith("weight")}
     for name, step in first.items():
@@ -60,7 +60,7 @@ def test_the_way_to_another_network_ends_there():
     nets = [build("fnn", inputs=2, outputs=2, hidden=(5,), batch_norm=True, seed=seed) for seed in range(2)]
     u, s = torch.randn(9, 2, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 0] * 3)
     way = line(nets[0], u, s, direction=direction_to(*nets), span=(0, 1), points=3)
-    ends = [loss_at(net, u, s)(dict(net.named_parameters())).item() for net in nets]
+    ends = [_loss_at(net, u, s)(dict(net.named_parameters())).item() for net in nets]
     assert way.losses[[0, -1]].tolist() == pytest.approx(ends, rel=1e-5)
     assert nets[0].training and nets[0].layers[0].norm.num_batches_tracked == 0
 
@@ -112,7 +112,7 @@ def test_errors_say_what_to_do():
     with pytest.raises(ArgumentError, match="`points` must be at least 2, got 1"):
         plane(net, u, s, points=1)
     with pytest.raises(ArgumentError, match="give a direction of your own"):
-        random_direction(nn.BatchNorm1d(2))
+        _random_direction(nn.BatchNorm1d(2))
     with pytest.raises(ArgumentError, match="at least 3 moments"):
         training_path([{"a": torch.zeros(2)}] * 2)
     with pytest.raises(ArgumentError, match="at least 2 numbers"):

@@ -220,8 +220,8 @@ def test_prediction_takes_pictures_or_rows(make):
     ("state", "names"),
     [
         ("epochs", ["Predict", "Train longer"]),
-        ("running", ["Predict", "Go on with it"]),
-        ("interrupted", ["Predict", "Go on with it"]),
+        ("running", ["Predict", "Continue it"]),
+        ("interrupted", ["Predict", "Continue it"]),
         ("diverged", ["Predict"]),
     ],
 )
@@ -235,3 +235,12 @@ def test_regression_is_trained_again_too(make):
     network = {**CONFIG["architecture"], "config": {**CONFIG["architecture"]["config"], "outputs": 1}}
     words, _ = commands.train(read(make(**regression(config={**CONFIG, "architecture": network}))))
     assert "outputs=1" not in words and words[2] == "fnn"
+
+
+def test_words_of_the_command_line():
+    values = ((300, 100), [64], [], True, None, 1e-8)
+    assert [commands._word(value) for value in values] == ["300,100", "64,", ",", "true", "none", "1e-08"]
+    stored = {"epochs": 3, "optimizer": {"name": "adam", "eps": 1e-8}, "penalty": {"strength": 0.1}}
+    flat = commands.flat_recipe(stored)
+    assert list(flat.items()) == [("optimizer", "adam"), ("eps", 1e-8), ("epochs", 3), ("penalty", 0.1)]
+    assert commands.entry({"network": "ResNet", "config": {"depth": 50, "stem": "imagenet"}}).name == "resnet50"

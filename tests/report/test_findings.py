@@ -1,16 +1,11 @@
 """Tables: the texts of known numbers."""
 
-import math
-
 import pytest
 import scipy.stats
-import torch
 
 from lamina.report import _findings as findings
-from lamina.report import _settings as settings
-from lamina.report import _weights as weights
-from lamina.report._record import Weight, read
-from report.samples import CONFIG, EVALUATION, PREPROCESS, ROWS, SPEC, WEIGHTS, regression
+from lamina.report._record import read
+from report.samples import EVALUATION, PREPROCESS, ROWS, SPEC, regression
 
 
 def test_history_lists_every_check_and_marks_the_best(make):
@@ -106,81 +101,8 @@ def test_interval_agrees_with_scipy(right, examples):
     assert findings.wilson(right / examples, examples) == pytest.approx((known.low, known.high), abs=1e-12)
 
 
-def test_weights_table_has_shares_and_a_total(make):
-    table = weights.table(read(make()).weights)
-    assert table.head == ("name", "shape", "count", "norm", "share")
-    assert table.rows[0] == ("layers.0.affine.weight", "5×4", "20", "2.236", "46.5%")
-    assert table.rows[3] == ("layers.1.affine.bias", "3", "3", "5", "7.0%")
-    assert table.rows[-1] == ("total", "", "43", "6.708", "100%")  # sqrt(5 + 15 + 25)
-    assert len(table.rows) == len(WEIGHTS) + 1
-
-
-def test_weights_of_a_deep_network_are_joined_by_part():
-    tensors = [Weight(f"layer{i}.{j}.weight", (2, 3), 6, 3.0) for i in range(3) for j in range(30)]
-    tensors.append(Weight("fc.weight", (4,), 4, 1.0))
-    table = weights.table(tensors)
-    assert table.rows[0] == ("layer0", "several", "180", number(math.sqrt(30 * 9)), "33.1%")
-    assert table.rows[-2] == ("fc.weight", "4", "4", "1", "0.7%") and table.rows[-1][2] == "544"
-    assert len(weights.table(tensors, limit=None).rows) == 92
-
-
-def number(value):
-    return f"{value:.4g}"
-
-
-def test_recipe_under_its_flat_names(make):
-    rows = dict(settings.recipe(read(make())).rows)
-    assert rows["optimizer"] == "adam" and rows["learning_rate"] == "0.01" and rows["eps"] == "1e-08"
-    assert rows["penalty"] == "0" and rows["penalty_norm"] == "2" and rows["epochs"] == "3"
-
-
-def test_network_of_the_users(make):
-    config = {**CONFIG, "architecture": {"network": "custom", "code": "MyNet"}}
-    assert settings.architecture(read(make(config=config))).rows == (("network", "MyNet"),)
-
-
-def test_preprocessing_of_a_table(make):
-    record = read(make())
-    rows = dict(settings.preprocess(record).rows)
-    assert rows == {"examples": "table", "stored shape": "4", "prepared shape": "4"}
-    assert settings.columns(record).rows[3] == ("d", "number", "1.2", "0.7", "filled and marked")
-
-
-def test_columns_with_categories(make):
-    levels = [f"l{i}" for i in range(12)]
-    spec = {**SPEC, "levels": [[], levels, [], []]}
-    fitted = {**PREPROCESS, "spec": spec, "seen": [[], list(range(11)), [], []], "mean": [1, 2, 3], "std": [1, 1, 1]}
-    rows = settings.columns(read(make(preprocess=fitted))).rows
-    assert rows[1][1] == "category: l0, l1, l2, l3, l4, l5, l6, l7 and 3 more" and rows[2][2] == "2"
-
-
-def test_preprocessing_of_pictures_and_real_targets(make):
-    spec = {**SPEC, "kind": "image", "inputs": [3, 40, 30], "features": [], "levels": [], "notes": ["from /a/b/photos"]}
-    fitted = {**PREPROCESS, "spec": spec, "inputs": [3, 32, 32], "kept": [3, 32, 32], "resize": "crop"}
-    fitted |= {"mean": [0.1, 0.2, 0.3], "std": [1.0, 2.0, 3.0], "seen": [], "missing": []}
-    rows = settings.preprocess(read(make(preprocess=fitted))).rows
-    assert (
-        ("resizing", "middle cut out") in rows and ("mean", "0.1, 0.2, 0.3") in rows and ("note", "from photos") in rows
-    )
-    rows = settings.preprocess(read(make(**regression()))).rows
-    assert ("target mean", "1.75") in rows and ("target standard deviation", "1.5") in rows
-
-
-def test_preprocessing_of_long_vectors(make):
-    spec = {**SPEC, "kind": "vector", "task": "structured", "classes": [], "inputs": [6], "features": [], "levels": []}
-    spec |= {"target_shape": [5], "outputs": 5}
-    fitted = {**PREPROCESS, "spec": spec, "inputs": [6], "kept": [6], "mean": [0.0] * 6, "std": [1.0] * 6}
-    fitted |= {"target_mean": [0.0] * 5, "target_std": [1.0] * 5, "seen": [], "missing": []}
-    rows = dict(settings.preprocess(read(make(preprocess=fitted, evaluation=None))).rows)
-    assert rows["standardized"] == "each of 6 components" and rows["target mean"] == "5 numbers"
-
-
-def test_environment_tells_time_and_date(make):
-    rows = dict(settings.environment(read(make())).rows)
-    assert rows["training time"] == "3.2 s" and rows["last check"] == "2023-11-14 22:13 UTC" and rows["threads"] == "2"
-    assert settings.environment(read(make(environment=None, timings=None))) is None
-
-
-def test_infinite_weights_do_not_hurt(make):
-    table = weights.table(read(make(weights={"w": torch.tensor([math.inf, 1.0])})).weights)
-    assert table.rows[0] == ("w", "2", "2", "–", "100%")
+def test_names_and_texts_of_metrics():
+    assert (findings.metric_name("f1"), findings.metric_name("relative_step")) == ("macro F1", "relative step")
+    assert [findings.metric(key, 0.5) for key in ("accuracy", "loss", "learning_rate")] == ["50.0%", "0.5000", "0.5"]
+    pairs = findings.confused_pairs(["cat", "dog"], [[8, 2], [1, 9]])
+    assert pairs.rows == (("cat", "dog", "2", "20.0%"), ("dog", "cat", "1", "10.0%"))

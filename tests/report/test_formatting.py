@@ -1,10 +1,10 @@
-"""Numbers and names as they are shown; the doctests of the module have the ordinary cases."""
+"""Numbers and names as they are shown."""
 
 import math
 
 import pytest
 
-from lamina.report._formatting import base_name, duration, finite, number, percent, plain, printable, scrub
+from lamina.report._formatting import base_name, duration, finite, number, percent, plain, printable, scrub, shape
 
 
 def test_no_value_is_a_dash():
@@ -67,3 +67,16 @@ def test_sentences_lose_absolute_paths(text, clean):
 def test_characters_that_no_file_may_hold_are_replaced():
     assert printable("a\ud800\x07\x7fb\tc\nd") == "a���b\tc\nd"
     printable("\udfff").encode()
+
+
+def test_ordinary_cases():
+    assert (finite(None), finite(math.inf), finite(2)) == (None, None, 2.0)
+    assert [number(n) for n in (61706, 0.56676, 12345.67, 3.2e-7)] == ["61,706", "0.5668", "12,346", "3.2e-07"]
+    assert (number(0.5), number(0.5, padded=True)) == ("0.5", "0.5000")
+    assert [percent(share) for share in (0.8729, 1.0, 0.9999)] == ["87.3%", "100%", "99.99%"]
+    assert [duration(s) for s in (0.01, 3.21, 75, 7265)] == ["under 0.1 s", "3.2 s", "1 min 15 s", "2 h 1 min"]
+    assert (shape([6, 1, 5, 5]), shape([])) == ("6×1×5×5", "one number")
+    assert [plain(value) for value in (True, [3, 2], 1e-8)] == ["yes", "3, 2", "1e-08"]
+    assert base_name("/home/ada/photos/") == "photos" and base_name("data/photos") == "data/photos"
+    sentence = "/my disk/photos: 40 training examples; see /tmp/a/b.txt"
+    assert scrub(sentence, "/my disk/photos") == "photos: 40 training examples; see b.txt"

@@ -4,7 +4,7 @@ import json
 from xml.etree import ElementTree
 
 from lamina.report import render, write_report
-from lamina.report._study import read
+from lamina.report._study import _say, read
 from lamina.report._study_record import Axis
 from lamina.studies.records import Outcome
 from lamina.studies.samplers import Random
@@ -67,3 +67,7 @@ def test_paths_of_the_machine_stay_out(tmp_path):
     page = render(made.folder)
     assert str(tmp_path) not in page and "fnn on my table.csv" in page and "--target kind" in page
     assert json.loads((made.folder / "journal.jsonl").read_text().splitlines()[0])["event"] == "claim"
+
+
+def test_values_are_written_for_people():
+    assert [_say(value) for value in (2.0, (128, 64), None)] == ["2", "128x64", "none"]

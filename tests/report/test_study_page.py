@@ -78,14 +78,14 @@ def test_the_leaders_are_ordered_and_what_is_odd_is_said():
 def test_an_unfinished_study_says_how_to_go_on():
     page = study_page(study(complete=False, total=10, test=None))
     said = words(tree(page).find(".//div[@class='said']"))
-    assert "The search is not complete: 6 of 10 configurations were tried. Go on with lamina search --resume" in said
+    assert "The search is not complete: 6 of 10 configurations were tried. Continue with lamina search --resume" in said
     assert "The test split has not been opened." in said
     assert "90.0%best validation accuracychosen as the best, so it flatters" in words(tree(page).find(".//header"))
-    assert "Go on with it" in words(section(page, "Do it again"))
+    assert "Continue it" in words(section(page, "Do it again"))
     empty = study_page(study(tried=(), complete=False, total=None, test=None))
     assert "none" in words(tree(empty).find(".//header")) and "0 configurations were tried" in empty
     again = study_page(study(test={**study().test, "openings": 3}))
-    assert "opened 3 times: what it says is no longer a fair judgement" in again
+    assert "opened 3 times: its result is no longer a fair judgment" in again
 
 
 def test_small_validation_sets_bring_a_warning_with_numbers():
@@ -101,7 +101,7 @@ def test_small_validation_sets_bring_a_warning_with_numbers():
         f"chosen among 6 by 25 examples, the best may owe up to {100 * share:.1f} points of its 90.0% to luck"
         in warning
     )
-    assert "6 coins, thrown 100 times each: the best of them shows 56.3% heads" in words(
+    assert "6 coins, tossed 100 times each: the best of them shows 56.3% heads" in words(
         section(page, "How much of it is luck?")
     )
     large = study_page(study(examples=(100_000, 25_000, 25_000)))

@@ -3,7 +3,7 @@
 import pytest
 
 from lamina.report._study_page import study_page
-from lamina.report._study_record import Axis, Tried, importance, levels
+from lamina.report._study_record import Axis, Tried, importance, levels, short
 from report.study_samples import RATE, WIDTH, study
 
 
@@ -24,3 +24,8 @@ def test_ranges_are_binned_and_conditions_leave_gaps():
     )
     page = study_page(record_)
     assert "0.0001 to 0.1, logarithmic" in page and "1e-4–6e-4" not in page.split("<section")[0]
+
+
+def test_numbers_in_few_letters():
+    assert [short(value) for value in (0.0004, 0.0251, 12.0)] == ["4e-4", "0.025", "12"]
+    assert levels(Axis("a", ends=(0.0, 1.0)), [Tried(0, {"a": 0.9}, 1.0)], bins=2) == (["0–0.5", "0.5–1"], [1])

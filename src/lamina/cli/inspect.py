@@ -83,7 +83,7 @@ def _open(what: str, shape: Any, outputs: int | None, options: dict[str, Any], s
 
 def _flow(network: Any, run: Any, shape: Any, batch: int, seed: int) -> tuple[Any, str]:
     """Measure gradients on training data of a run, or on random inputs."""
-    from lamina.inspection.example import random_batch
+    from lamina.inspection import random_batch
     from lamina.inspection.gradient_flow import gradient_flow
 
     if hasattr(getattr(network, "config", None), "mode"):
@@ -163,7 +163,7 @@ def _percent(value: float) -> str:
 
 def _decades(value: float, largest: float) -> str:
     """Draw a bar that loses a tenth with each factor of ten below the largest value."""
-    from lamina.inspection.bars import bar
+    from lamina._tables import bar
 
     if not (0 < value <= largest < math.inf):
         return ""

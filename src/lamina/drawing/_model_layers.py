@@ -25,7 +25,7 @@ from lamina.layers.subsampling import Subsampling
 
 _Pool = nn.MaxPool1d | nn.MaxPool2d | nn.AvgPool1d | nn.AvgPool2d | nn.AdaptiveAvgPool2d | nn.AdaptiveMaxPool2d
 _Norm = nn.BatchNorm1d | nn.BatchNorm2d | nn.LayerNorm | nn.GroupNorm | nn.LocalResponseNorm
-KINDS: tuple[tuple[str, Any], ...] = (
+_CLASSES: tuple[tuple[str, Any], ...] = (
     ("convolution", nn.Conv1d | nn.Conv2d | nn.Conv3d | TrueConv2d | PartialConv2d),
     ("dense", nn.Linear | RadialBasis),
     ("pooling", _Pool | Subsampling),
@@ -42,12 +42,8 @@ KINDS: tuple[tuple[str, Any], ...] = (
 
 
 def kind_of(module: nn.Module) -> str | None:
-    """Name the kind of a layer, None for a module that only holds others.
-
-    >>> kind_of(nn.Conv2d(1, 6, 5)), kind_of(nn.Sequential(nn.ReLU()))
-    ('convolution', None)
-    """
-    for kind, classes in KINDS:
+    """Name the kind of a layer, None for a module that only holds others."""
+    for kind, classes in _CLASSES:
         if isinstance(module, classes):
             return kind
     return None if list(module.children()) or isinstance(module, nn.Sequential) else "other"
@@ -61,19 +57,7 @@ def _units(module: nn.Module) -> list[nn.Module]:
 
 @torch.no_grad()
 def layers_of(model: nn.Module, inputs: Tensor | tuple[int, ...]) -> list[Item]:
-    """List the layers of a model in the order in which they ran, with what left them.
-
-    Args:
-        model: the model; its state is kept.
-        inputs: a batch, or the shape of one example.
-
-    Returns:
-        The input and the layers; residual blocks that follow each other become stages.
-
-    >>> import lamina
-    >>> [str(item) for item in layers_of(lamina.build("fnn", inputs=4, outputs=3, hidden=5), (4,))]
-    ['input 4', 'fully connected 5', 'relu 5', 'fully connected 3']
-    """
+    """List the layers of a model in the order in which they ran, with what left them."""
     first = next(iter(model.parameters()), torch.zeros(()))
     batch = inputs if isinstance(inputs, Tensor) else torch.zeros(1, *inputs, dtype=first.dtype, device=first.device)
     found: list[Layer] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lamina.drawing.layers import THIN, Layer, Stage, in_lines
-from lamina.drawing.scene import Path, Polygon, Rectangle, Shape, Stroke, Text, box, changed
+from lamina.drawing.scene import Path, Polygon, Rectangle, Shape, Stroke, Text, box, moved
 from lamina.drawing.text import width
 
 SMALL = 12.0
@@ -19,10 +19,7 @@ INSIDE = 0.4
 
 @dataclass(frozen=True)
 class Piece:
-    """Something to place: shapes from 0 to `right`, where an arrow enters and leaves, and the words below.
-
-    `center` is where the words stand, `need` the width they need.
-    """
+    """Something to place: shapes from 0 to `right`, where an arrow enters and leaves, and the words below."""
 
     shapes: tuple[Shape, ...]
     right: float
@@ -33,17 +30,8 @@ class Piece:
     leave: float = 0.0
 
 
-def moved(shapes: Sequence[Shape], dx: float, dy: float = 0.0) -> list[Shape]:
-    """Move shapes."""
-    return [changed(shape, 1.0, dx, dy) for shape in shapes]
-
-
 def sides(layer: Layer, narrow: float = 1.0) -> tuple[float, float, float]:
-    """Give a block its width, height and depth: they grow with the logarithm, so that 5 and 227 pixels fit one sheet.
-
-    >>> [round(side) for side in sides(Layer("input", (1, 28, 28)))]
-    [8, 92, 17]
-    """
+    """Give a block its width, height and depth: they grow with the logarithm, so that 227 pixels fit."""
     if len(layer.shape) == 3:
         tall = 14 + 16 * math.log2(1 + max(layer.shape[1:]))
         wide, deep = 4 + 4 * math.log2(1 + layer.shape[0]), 0.18 * tall
@@ -101,11 +89,7 @@ def boxed(layer: Layer, tall: float) -> Piece:
 
 
 def grouped(layers: Sequence[Layer]) -> list[list[int]]:
-    """Put the places of thin layers to the layer that they follow.
-
-    >>> grouped([Layer("convolution", (6, 4, 4)), Layer("detector", (6, 4, 4)), Layer("pooling", (6, 2, 2))])
-    [[0, 1], [2]]
-    """
+    """Put the places of thin layers to the layer that they follow."""
     found: list[list[int]] = []
     for place, layer in enumerate(layers):
         if found and layer.kind in THIN and layer.shape == layers[place - 1].shape:
@@ -120,7 +104,7 @@ def staged(stage: Stage, parts: Sequence[Piece], groups: Sequence[Sequence[int]]
     pad, x, shapes, lefts = 9.0, 9.0, list[Shape](), list[float]()
     for part in parts:
         lefts.append(x)
-        shapes.extend(moved(part.shapes, x))
+        shapes.extend(moved(shape, x, 0.0) for shape in part.shapes)
         x += part.right + gap
     for number, (before, after) in enumerate(pairwise(parts)):
         shapes.extend(link(lefts[number] + before.leave, lefts[number + 1] + after.enter))

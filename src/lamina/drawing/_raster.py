@@ -23,23 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 144.0
-"""Pixels an inch of a PNG, unless told otherwise: two a point, sharp on a slide."""
+"""Pixels per inch of a PNG, unless told otherwise: two per point, sharp on a slide."""
 _RC: dict[Any, Any] = {"font.family": "DejaVu Sans", "pdf.fonttype": 42, "path.simplify": False, "text.hinting": "none"}
 
 
 def raster(scene: Scene, kind: str, theme: str = "light", dpi: float = DPI) -> bytes:
-    r"""Write a scene as the bytes of a PDF or PNG file.
-
-    Args:
-        scene: what to draw.
-        kind: "pdf" or "png".
-        theme: "light" or "dark".
-        dpi: pixels an inch of a PNG; a point is 1/72 inch.
-
-    >>> from lamina.drawing.scene import Circle, Scene
-    >>> raster(Scene(20, 20, (Circle((10, 10), 8),), "a disc"), "png")[:4]
-    b'\x89PNG'
-    """
+    """Write a scene as the bytes of a PDF or PNG file."""
     import matplotlib
 
     choice("kind", kind, ("pdf", "png"))

@@ -211,11 +211,7 @@ def _widest(scale: Scale) -> float:
 
 
 def segments(xs: Iterable[float | None], ys: Iterable[float | None], *, log: bool = False) -> list[list[Point]]:
-    """Cut a line where a value is missing, not a number or, on a logarithmic axis, not positive.
-
-    >>> segments([0, 1, 2, 3], [5.0, None, 6.0, 7.0])
-    [[(0, 5.0)], [(2, 6.0), (3, 7.0)]]
-    """
+    """Cut a line where a value is missing, not a number or, on a logarithmic axis, not positive."""
     found: list[list[Point]] = [[]]
     for x, y in zip(xs, ys, strict=True):
         if x is not None and y is not None and math.isfinite(y) and (y > 0 or not log):
@@ -226,12 +222,7 @@ def segments(xs: Iterable[float | None], ys: Iterable[float | None], *, log: boo
 
 
 def clipped(points: Sequence[Point], place: Frame) -> list[list[Point]]:
-    """Cut a line at the edges of the plot; a line inside stays as it is.
-
-    >>> flat = exact(0, 1, 0, 10)
-    >>> clipped([(-5.0, 5.0), (5.0, 5.0), (5.0, 25.0)], Frame(0, 0, 10, 10, flat, flat))
-    [[(0.0, 5.0), (5.0, 5.0), (5.0, 10.0)]]
-    """
+    """Cut a line at the edges of the plot; a line inside stays as it is."""
     xs, ys = [x for x, _ in points], [y for _, y in points]
     left, right, top, bottom = place.left - SLACK, place.right + SLACK, place.top - SLACK, place.bottom + SLACK
     if left <= min(xs) and max(xs) <= right and top <= min(ys) and max(ys) <= bottom:
@@ -249,12 +240,7 @@ def clipped(points: Sequence[Point], place: Frame) -> list[list[Point]]:
 
 
 def clipped_area(points: Sequence[Point], place: Frame) -> list[Point]:
-    """Cut a filled shape at the edges of the plot (Sutherland and Hodgman); [] when nothing is left.
-
-    >>> flat = exact(0, 1, 0, 10)
-    >>> clipped_area([(-5.0, 5.0), (5.0, 5.0), (5.0, 8.0)], Frame(0, 0, 10, 10, flat, flat))
-    [(0.0, 6.5), (0.0, 5.0), (5.0, 5.0), (5.0, 8.0)]
-    """
+    """Cut a filled shape at the edges of the plot (Sutherland and Hodgman); [] when nothing is left."""
     found = list(points)
     edges = ((0, place.left, 1.0), (0, place.right, -1.0), (1, place.top, 1.0), (1, place.bottom, -1.0))
     for axis, edge, side in edges:

@@ -38,7 +38,7 @@ class Block:
 W, BN, RELU, SUM = Stage("weights", "Weights"), Stage("norm", "BN"), Stage("activation", "ReLU"), Stage("sum")
 _ONE, _THREE = Stage("weights", r"$1 \times 1$"), Stage("weights", r"$3 \times 3$")
 _AFFINE = Stage("weights", r"$W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}$")
-KINDS = {
+BLOCKS = {
     "residual-layer": Block((_AFFINE, Stage("activation", r"activation $\sigma$"), SUM)),
     "original": Block((W, BN, RELU, W, BN, SUM, RELU)),
     "pre-activation": Block((BN, RELU, W, BN, RELU, W, SUM)),
@@ -58,7 +58,7 @@ def residual_block(block: str | nn.Module | Block = "original") -> Scene:
     Notes: N4.05, N4.18, N4.22 (§4, §4.1, Figs. 26, 28, 29).
 
     Args:
-        block: a name of `KINDS`; a layer `SimpleResNetLayer` or a block of `layers`, whose convolutions and shortcut
+        block: a name of `BLOCKS`; a layer `SimpleResNetLayer` or a block of `layers`, whose convolutions and shortcut
             are then written into the boxes; or the stages themselves.
 
     Returns:
@@ -69,11 +69,11 @@ def residual_block(block: str | nn.Module | Block = "original") -> Scene:
     ['y[l-1]', 'BN', 'ReLU', 'Weights', 'BN', 'ReLU', 'Weights', '+', 'y[l]']
     """
     if isinstance(block, str):
-        choice("block", block, tuple(KINDS))
-        name, block = f"Residual block, {block}", KINDS[block]
+        choice("block", block, tuple(BLOCKS))
+        name, block = f"Residual block, {block}", BLOCKS[block]
     else:
         name = f"{type(block).__name__}"
-        block = block if isinstance(block, Block) else read_block(block)
+        block = block if isinstance(block, Block) else _read_block(block)
     board = Board()
     spots = _chain(board, block.stages)
     for start, end in itertools.pairwise(spots):
@@ -131,18 +131,14 @@ def _skip(board: Board, spots: Sequence[Spot], block: Block, end: Spot) -> None:
     board.arrow((last.right, (target[0], y), target), title=f"{last.name} to +")
 
 
-def read_block(block: nn.Module) -> Block:
-    r"""Read the stages and the shortcut of a real layer or block, with the sizes of its maps.
-
-    >>> [stage.label for stage in read_block(PreActBlock(16, 16)).stages][:3]
-    ['BN', 'ReLU', '$3 \\times 3$, 16']
-    """
+def _read_block(block: nn.Module) -> Block:
+    """Read the stages and the shortcut of a real layer or block, with the sizes of its maps."""
     if isinstance(block, SimpleResNetLayer):
         return _read_layer(block)
     if not isinstance(block, _READABLE):
         names = ", ".join(kind.__name__ for kind in (SimpleResNetLayer, *_READABLE))
         raise ArgumentError(
-            f"`block` must be one of {names}, or a name ({', '.join(KINDS)}), got {type(block).__name__}."
+            f"`block` must be one of {names}, or a name ({', '.join(BLOCKS)}), got {type(block).__name__}."
         )
     stages: list[Stage] = []
     for name, part in block.named_children():
@@ -185,14 +181,3 @@ def _read_layer(layer: SimpleResNetLayer) -> Block:
     elif layer.padded:
         shortcut = (Stage("other", "pad with zeros, or cut"),)
     return Block((*stages, SUM), shortcut)
-
-
-def residual_layer() -> Scene:
-    """Draw the simplified residual layer.
-
-    Notes: N4.05 (§4, Fig. 26).
-
-    >>> residual_layer().title
-    'Residual layer'
-    """
-    return residual_block("residual-layer")

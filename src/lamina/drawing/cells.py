@@ -165,37 +165,3 @@ def cell(kind: str, *, legend: bool = True) -> Scene:
     """
     choice("kind", kind, tuple(CELLS))
     return draw(CELLS[kind], legend=legend and kind != "rnn")
-
-
-def rnn_cell() -> Scene:
-    """Draw the simple recurrent cell.
-
-    Notes: N5.06 (§5, Fig. 34).
-
-    >>> rnn_cell().title
-    'RNN cell'
-    """
-    return cell("rnn")
-
-
-def gru_cell(*, legend: bool = True) -> Scene:
-    """Draw the gated recurrent unit. Weights are left out, as in the notes.
-
-    Notes: N5.36 (§5.2.1, Fig. 38).
-
-    >>> gru_cell().title
-    'GRU cell'
-    """
-    return cell("gru", legend=legend)
-
-
-def lstm_cell(*, legend: bool = True) -> Scene:
-    """Draw the long short-term memory cell. Weights are left out, as in the notes.
-
-    Notes: N5.40 (§5.2.2, Fig. 39).
-    Corrects: E70, the old cell state enters the forget product.
-
-    >>> lstm_cell().title
-    'LSTM cell'
-    """
-    return cell("lstm", legend=legend)

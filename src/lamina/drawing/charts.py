@@ -136,8 +136,6 @@ def chart(
     right_range: Range | None = None,
     log_x: bool = False,
     log_y: bool = False,
-    log_right: bool = False,
-    grid: bool = True,
     legend: bool = True,
     width: float = 360.0,
     height: float = 240.0,
@@ -160,8 +158,6 @@ def chart(
         right_range: the ends of the right axis.
         log_x: a logarithmic horizontal axis.
         log_y: a logarithmic left axis; values that are not positive are gaps.
-        log_right: the same for the right axis.
-        grid: whether there are lines at the ticks.
         legend: whether names are listed above the plot.
         width: of the scene, in points.
         height: of the scene.
@@ -171,11 +167,7 @@ def chart(
     >>> (scene.width, scene.height), "epoch" in svg(scene)
     ((360.0, 240.0), True)
     """
-    x, y, other = (
-        Axis(x_label, x_range, log_x),
-        Axis(y_label, y_range, log_y),
-        Axis(right_label, right_range, log_right),
-    )
+    x, y, other = Axis(x_label, x_range, log_x), Axis(y_label, y_range, log_y), Axis(right_label, right_range)
     values = _values(lines, points, bars, bands, x, y, other)
     rows = _legend_rows(lines, points, bars, bands, width - 2 * MARGIN) if legend else []
     above = (line_height(TITLE) + 4 if title else 0) + (len(rows) * line_height(TICK) + 5 if rows else 0)
@@ -185,7 +177,7 @@ def chart(
     across = room_across(width, y, up, other, second)
     wide = horizontal(x, values[0], across, pad=0.04 if points and not lines else 0.0)
     place = frame((width, height), above, x, y, other, (wide, up, second))
-    shapes: list[Shape] = axes(place, x, y, other, rows=grid, columns=grid and not bar_like)
+    shapes: list[Shape] = axes(place, x, y, other, columns=not bar_like)
     shapes += _heading(title, rows, place, width)
     shapes += draw(place, lines, points, bars, bands, notes)
     return Scene(width, height, tuple(shapes), title or description or "chart", description)

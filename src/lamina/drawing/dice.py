@@ -10,12 +10,8 @@ from lamina.functional.convolution import dice_sum_distribution
 CELL = 34.0
 
 
-def pairs(total: int = 9, sides: int = 6) -> list[tuple[int, int]]:
-    """List the rolls of two dice that add to `total`.
-
-    >>> pairs(9)
-    [(3, 6), (4, 5), (5, 4), (6, 3)]
-    """
+def _pairs(total: int = 9, sides: int = 6) -> list[tuple[int, int]]:
+    """List the rolls of two dice that add to `total`."""
     at_least("sides", sides, 1)
     between("total", total, 2, 2 * sides)
     return [(x, total - x) for x in range(1, sides + 1) if 1 <= total - x <= sides]
@@ -38,7 +34,7 @@ def dice_rows(total: int = 9, *, sides: int = 6, probabilities: bool = False, re
     >>> dice_rows(9).description
     'The rows overlap in 4 cells: (3, 6), (4, 5), (5, 4), (6, 3).'
     """
-    found = pairs(total, sides)
+    found = _pairs(total, sides)
     upper, lower = {x for x, _ in found}, {z for _, z in found}
     board = Board()
     for x in range(1, sides + 1):

@@ -57,10 +57,6 @@ def put_sign(board: Board, at: Point, *, total: bool) -> None:
 
 
 def written(value: float) -> str:
-    """Write a number into a cell: whole numbers without a point, others with three digits.
-
-    >>> written(-3.0), written(0.125), written(2)
-    ('−3', '0.125', '2')
-    """
+    """Write a number into a cell: whole numbers without a point, others with three digits."""
     words = f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"
     return words.replace("-", "−")

@@ -52,7 +52,7 @@ class Layer:
             at_least("shape", size, 1)
 
     def __str__(self) -> str:
-        return f"{self.called} {as_words(self.shape)}"
+        return f"{self.called} {_as_words(self.shape)}"
 
     @property
     def called(self) -> str:
@@ -94,7 +94,7 @@ class Stage:
 
     def __str__(self) -> str:
         if self.count:
-            return f"{self.count} {self.layers[0].called}s {as_words(self.layers[0].shape)}"
+            return f"{self.count} {self.layers[0].called}s {_as_words(self.layers[0].shape)}"
         return ", ".join(str(layer) for layer in self.layers if layer.kind not in THIN)
 
 
@@ -107,19 +107,11 @@ def flat(items: Sequence[Item]) -> Iterator[Layer]:
         yield from item.layers if isinstance(item, Stage) else (item,)
 
 
-def as_words(shape: Sequence[int]) -> str:
-    """Write a shape.
-
-    >>> as_words((6, 28, 28))
-    '6×28×28'
-    """
+def _as_words(shape: Sequence[int]) -> str:
+    """Write a shape."""
     return "×".join(map(str, shape))
 
 
 def in_lines(shape: Sequence[int]) -> tuple[str, ...]:
-    """Write a shape in two short lines: how many maps, and how large they are.
-
-    >>> in_lines((96, 55, 55)), in_lines((10,))
-    (('96', '55×55'), ('10',))
-    """
-    return (str(shape[0]), as_words(shape[1:])) if len(shape) == 3 else (as_words(shape),)
+    """Write a shape in two short lines: how many maps, and how large they are."""
+    return (str(shape[0]), _as_words(shape[1:])) if len(shape) == 3 else (_as_words(shape),)

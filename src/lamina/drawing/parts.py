@@ -27,11 +27,7 @@ class Spot:
     round: bool = False
 
     def border(self, toward: Point, gap: float = 0.0) -> Point:
-        """Give the point of the border in the direction of another point, `gap` points further out.
-
-        >>> Spot("a", (0, 0), (10, 10), round=True).border((30, 0))
-        (10.0, 0.0)
-        """
+        """Give the point of the border in the direction of another point, `gap` points further out."""
         (x, y), (dx, dy) = self.center, (toward[0] - self.center[0], toward[1] - self.center[1])
         length = math.hypot(dx, dy) or 1.0
         ux, uy = dx / length, dy / length
@@ -161,11 +157,9 @@ class Board:
         color: str = "arrow",
         line: float = LINE,
         curve: bool = False,
-        head: bool = True,
-        dash: tuple[float, ...] = (),
     ) -> Path:
         """Draw an arrow through points."""
-        path = Path(tuple(points), Stroke(color, line, dash), "end" if head else "none", curve, title)
+        path = Path(tuple(points), Stroke(color, line), "end", curve, title)
         self.add(path)
         return path
 
@@ -175,32 +169,16 @@ class Board:
 
 
 def plate_width(label: str, size: float = 12.0, least: float = 34.0) -> float:
-    """Give the width of a box around a label.
-
-    >>> plate_width("BN")
-    34.0
-    """
+    """Give the width of a box around a label."""
     return max(least, width(label, size) + 16.0)
 
 
 def edges(scene: Scene) -> list[tuple[str, str]]:
-    """Read the named arrows of a drawing back as pairs (from, to), in the order of painting.
-
-    >>> board = Board()
-    >>> _ = board.link(board.node((0, 0), name="u"), board.node((60, 0), name="h"))
-    >>> edges(board.scene("a pair"))
-    [('u', 'h')]
-    """
+    """Read the named arrows of a drawing back as pairs (from, to), in the order of painting."""
     titles = [shape.title for shape in scene.shapes if isinstance(shape, Path) and " to " in shape.title]
     return [(title.split(" to ")[0], title.split(" to ")[1]) for title in titles]
 
 
 def named(scene: Scene) -> list[str]:
-    """List the names of the nodes and boxes of a drawing, in the order of painting.
-
-    >>> board = Board()
-    >>> _ = board.node((0, 0), name="u")
-    >>> named(board.scene("a node"))
-    ['u']
-    """
+    """List the names of the nodes and boxes of a drawing, in the order of painting."""
     return [shape.title for shape in scene.shapes if isinstance(shape, Circle | Rectangle) and shape.title]

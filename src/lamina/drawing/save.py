@@ -25,13 +25,8 @@ def suffix_of(path: str | Path) -> str:
     return suffix
 
 
-def rendered(scene: Scene, suffix: str, theme: str = "light") -> bytes:
-    """Give a scene as the bytes of a file: ".svg", ".tex", ".pdf" or ".png".
-
-    >>> from lamina.drawing.scene import Circle, Scene
-    >>> rendered(Scene(20, 20, (Circle((10, 10), 8),), "a disc"), ".tex")[:8]
-    b'% a disc'
-    """
+def _rendered(scene: Scene, suffix: str, theme: str = "light") -> bytes:
+    """Give a scene as the bytes of a file: ".svg", ".tex", ".pdf" or ".png"."""
     if suffix == ".svg":
         return svg(scene, theme).encode()
     if theme == "page":
@@ -61,7 +56,7 @@ def save(scene: Scene, path: str | Path, theme: str = "light") -> Path:
     'disc.svg'
     """
     path = Path(path)
-    data = rendered(scene, suffix_of(path), theme)
+    data = _rendered(scene, suffix_of(path), theme)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path

@@ -147,61 +147,24 @@ class Scene:
 
     def moved(self, dx: float, dy: float) -> "Scene":
         """Move every shape; the sheet stays."""
-        return replace(self, shapes=tuple(changed(shape, 1.0, dx, dy) for shape in self.shapes))
-
-    def scaled(self, factor: float) -> "Scene":
-        """Scale the sheet with its shapes, lines and letters."""
-        if not (math.isfinite(factor) and factor > 0):
-            raise ArgumentError(f"`factor` must be a positive number, got {factor!r}.")
-        shapes = tuple(changed(shape, factor, 0.0, 0.0) for shape in self.shapes)
-        return replace(self, width=self.width * factor, height=self.height * factor, shapes=shapes)
+        return replace(self, shapes=tuple(moved(shape, dx, dy) for shape in self.shapes))
 
 
-def changed(shape: Shape, factor: float, dx: float, dy: float) -> Shape:
-    """Scale a shape by `factor` and then move it.
+def moved(shape: Shape, dx: float, dy: float) -> Shape:
+    """Move a shape.
 
-    >>> changed(Circle((1, 2), 3), 2.0, 10, 0).center
-    (12.0, 4.0)
+    >>> moved(Circle((1, 2), 3), 10, 0).center
+    (11.0, 2.0)
     """
-    to = (factor, dx, dy)
-    match shape:
-        case Circle():
-            center, stroke = _at(shape.center, to), _line(shape.stroke, factor)
-            return replace(shape, center=center, radius=factor * shape.radius, stroke=stroke)
-        case Rectangle():
-            size, radius = (factor * shape.size[0], factor * shape.size[1]), factor * shape.radius
-            stroke = _line(shape.stroke, factor)
-            return replace(shape, corner=_at(shape.corner, to), size=size, radius=radius, stroke=stroke)
-        case Polygon():
-            points = tuple(_at(point, to) for point in shape.points)
-            return replace(shape, points=points, stroke=_line(shape.stroke, factor))
-        case Path():
-            points = tuple(_at(point, to) for point in shape.points)
-            return replace(shape, points=points, stroke=_line(shape.stroke, factor) or shape.stroke)
-        case Text():
-            return replace(shape, at=_at(shape.at, to), size=factor * shape.size)
-        case Picture():
-            size = (factor * shape.size[0], factor * shape.size[1])
-            return replace(shape, corner=_at(shape.corner, to), size=size)
-
-
-def _at(point: Point, to: tuple[float, float, float]) -> Point:
-    factor, dx, dy = to
-    return factor * point[0] + dx, factor * point[1] + dy
-
-
-def _line(stroke: Stroke | None, factor: float) -> Stroke | None:
-    if stroke is None or factor == 1.0:
-        return stroke
-    return replace(stroke, width=factor * stroke.width, dash=tuple(factor * d for d in stroke.dash))
+    if isinstance(shape, Path | Polygon):
+        return replace(shape, points=tuple((x + float(dx), y + float(dy)) for x, y in shape.points))
+    place = "center" if isinstance(shape, Circle) else "at" if isinstance(shape, Text) else "corner"
+    x, y = getattr(shape, place)
+    return replace(shape, **{place: (x + float(dx), y + float(dy))})  # type: ignore[arg-type]
 
 
 def text_box(text: Text) -> Box:
-    """Measure the box of a text: left, top, right, bottom.
-
-    >>> [round(v, 1) for v in text_box(Text((0, 0), "input", 10.0, anchor="middle"))]
-    [-12.9, -4.1, 12.9, 6.0]
-    """
+    """Measure the box of a text: left, top, right, bottom."""
     runs = layout(text.content, text.size, text.bold)
     width = max((run.x + run.width for run in runs), default=0.0)
     left = {"start": 0.0, "middle": -width / 2, "end": -width}[text.anchor]
@@ -276,12 +239,7 @@ def _head(points: Sequence[Point], stroke: Stroke) -> tuple[Point, tuple[Point, 
 
 
 def arrow_parts(path: Path) -> tuple[tuple[Point, ...], tuple[tuple[Point, Point, Point], ...]]:
-    """Split a path into its line, shortened, and the triangles of its heads.
-
-    >>> line, heads = arrow_parts(Path(((0, 0), (20, 0)), arrow="end"))
-    >>> line[1], heads[0][0]
-    ((15.2, 0.0), (20, 0))
-    """
+    """Split a path into its line, shortened, and the triangles of its heads."""
     points, heads = list(path.points), []
     if path.arrow != "none":
         end, head = _head(path.points, path.stroke)
@@ -318,12 +276,7 @@ def beside(*scenes: Scene, gap: float = 24.0, align: str = "middle", title: str 
     44.0
     """
     choice("align", align, ("top", "middle", "bottom"))
-    height, share = max(s.height for s in scenes), {"top": 0.0, "middle": 0.5, "bottom": 1.0}[align]
-    x, shapes = 0.0, list[Shape]()
-    for scene in scenes:
-        shapes.extend(scene.moved(x, share * (height - scene.height)).shapes)
-        x += scene.width + gap
-    return Scene(x - gap, height, tuple(shapes), title or _joined(scenes), description or _descriptions(scenes))
+    return _in_line(scenes, gap, _SHARES[align], title, description, down=False)
 
 
 def stacked(*scenes: Scene, gap: float = 16.0, align: str = "middle", title: str = "", description: str = "") -> Scene:
@@ -334,12 +287,21 @@ def stacked(*scenes: Scene, gap: float = 16.0, align: str = "middle", title: str
     44.0
     """
     choice("align", align, ("left", "middle", "right"))
-    width, share = max(s.width for s in scenes), {"left": 0.0, "middle": 0.5, "right": 1.0}[align]
-    y, shapes = 0.0, list[Shape]()
+    return _in_line(scenes, gap, _SHARES[align], title, description, down=True)
+
+
+_SHARES = {"top": 0.0, "left": 0.0, "middle": 0.5, "bottom": 1.0, "right": 1.0}
+
+
+def _in_line(scenes: Sequence[Scene], gap: float, share: float, title: str, description: str, *, down: bool) -> Scene:
+    width, height = max(scene.width for scene in scenes), max(scene.height for scene in scenes)
+    at, shapes = 0.0, list[Shape]()
     for scene in scenes:
-        shapes.extend(scene.moved(share * (width - scene.width), y).shapes)
-        y += scene.height + gap
-    return Scene(width, y - gap, tuple(shapes), title or _joined(scenes), description or _descriptions(scenes))
+        place = (share * (width - scene.width), at) if down else (at, share * (height - scene.height))
+        shapes.extend(scene.moved(*place).shapes)
+        at += (scene.height if down else scene.width) + gap
+    size = (width, at - gap) if down else (at - gap, height)
+    return Scene(*size, tuple(shapes), title or _joined(scenes), description or _descriptions(scenes))
 
 
 def _joined(scenes: Sequence[Scene]) -> str:

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lamina._errors import ArgumentError, choice
-from lamina.drawing._pieces import INSIDE, SMALL, Piece, block, boxed, grouped, link, moved, staged
+from lamina.drawing._pieces import INSIDE, SMALL, Piece, block, boxed, grouped, link, staged
 from lamina.drawing.layers import NAMES, ROLES, THIN, Item, Layer, Stage, flat
-from lamina.drawing.scene import Rectangle, Scene, Shape, Stroke, Text, box, fitted
+from lamina.drawing.scene import Rectangle, Scene, Shape, Stroke, Text, box, fitted, moved
 from lamina.drawing.text import width
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _rows(pieces: Sequence[Piece], gap: float) -> list[Shape]:
     for row in rows:
         drawn = _row(row, gap)
         top, bottom = min(box(s)[1] for s in drawn), max(box(s)[3] for s in drawn)
-        shapes.extend(moved(drawn, 0.0, y - top))
+        shapes.extend(moved(shape, 0.0, y - top) for shape in drawn)
         y += bottom - top + 26
     return shapes
 
@@ -116,7 +116,7 @@ def _row(pieces: Sequence[Piece], gap: float) -> list[Shape]:
     for number, (piece, left) in enumerate(zip(pieces, lefts, strict=True)):
         if number:
             shapes.extend(link(lefts[number - 1] + pieces[number - 1].leave, left + piece.enter))
-        shapes.extend(moved(piece.shapes, left))
+        shapes.extend(moved(shape, left, 0.0) for shape in piece.shapes)
     for piece, left in zip(pieces, lefts, strict=True):
         for place, word in enumerate(piece.words):
             shapes.append(Text((left + piece.center, floor + 15 * place), word, SMALL, "ink", "middle"))

@@ -86,7 +86,7 @@ TABLE: dict[str, Drawing] = {
         _drawing("rgb", "convolution of a color picture", "Fig. 21, N3.34", "cubes:rgb_convolution"),
         _drawing("receptive-field", "receptive field", "Fig. 22, N3.37", "windows:receptive_field_nodes"),
         _drawing("response-norm", "local response normalization", "Fig. 25, N3.53", "cubes:response_norms"),
-        _drawing("residual-layer", "residual layer", "Fig. 26, N4.05", "blocks:residual_layer"),
+        _drawing("residual-layer", "residual layer", "Fig. 26, N4.05", "blocks:residual_block", block="residual-layer"),
         _drawing("block", "residual block", "Fig. 28, N4.18", "blocks:residual_block"),
         _drawing("original-block", "original residual block", "Fig. 28, N4.18", "blocks:residual_block"),
         _drawing(
@@ -106,7 +106,7 @@ TABLE: dict[str, Drawing] = {
         _drawing("transfer", "transfer learning", "Fig. 32, N4.42", "transfer:transfer_learning"),
         _drawing("fnn-and-rnn", "FNN, RNN and RNN unrolled", "Fig. 33, N5.04", "unrolled:fnn_and_rnn"),
         _drawing("unrolled", "RNN unrolled in time", "Fig. 33, N5.04", "unrolled:unrolled", dots=True),
-        _drawing("rnn", "RNN cell", "Fig. 34, N5.06", "cells:rnn_cell"),
+        _drawing("rnn", "RNN cell", "Fig. 34, N5.06", "cells:cell", kind="rnn"),
         _drawing("four-shapes", "four shapes of RNNs", "Fig. 35, N5.13", "unrolled:four_shapes"),
         _drawing("one-to-many", "one input, many outputs", "Fig. 35, N5.13", "unrolled:sequence_shape", **_SHAPES[0]),
         _drawing("many-to-one", "many inputs, one output", "Fig. 35, N5.13", "unrolled:sequence_shape", **_SHAPES[1]),
@@ -119,8 +119,8 @@ TABLE: dict[str, Drawing] = {
             "vanishing", "sensitivity to the first input", "Fig. 37, N5.29", "unrolled:shaded",
             sensitivities=(1.0, 0.7, 0.5, 0.3, 0.1, 0.0, 0.0),
         ),
-        _drawing("gru", "gated recurrent unit", "Fig. 38, N5.36", "cells:gru_cell"),
-        _drawing("lstm", "long short-term memory", "Fig. 39, N5.40", "cells:lstm_cell"),
+        _drawing("gru", "gated recurrent unit", "Fig. 38, N5.36", "cells:cell", kind="gru"),
+        _drawing("lstm", "long short-term memory", "Fig. 39, N5.40", "cells:cell", kind="lstm"),
     )
 }  # fmt: skip
 """All drawings by name, in the order of the notes."""

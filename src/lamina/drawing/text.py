@@ -234,11 +234,7 @@ def _pieces(content: str) -> list[tuple[str, bool]]:
 
 @lru_cache(maxsize=8192)
 def layout(content: str, size: float = 12.0, bold: bool = False) -> tuple[Run, ...]:
-    r"""Lay a text out in runs, from its left end on its baseline.
-
-    >>> [(run.text, round(run.rise, 1), run.italic) for run in layout("node $y_1^{[0]}$", 10.0)]
-    [('node ', 0.0, False), ('y', 0.0, True), ('1', -2.2, False), ('[0]', 4.0, False)]
-    """
+    """Lay a text out in runs, from its left end on its baseline."""
     result = _Layout(bold)
     for piece, formula in _pieces(content):
         if formula:
@@ -275,11 +271,7 @@ _AS_FORMULA = {value: rf"\ensuremath{{\{name}}}" for name, value in (_GREEK | _B
 
 
 def latex(content: str) -> str:
-    r"""Write a text for LaTeX without extra packages: words escaped, formulas as they stand.
-
-    >>> latex("50 % of $\\mathscr{L}$")
-    '50 \\% of $\\mathcal{L}$'
-    """
+    """Write a text for LaTeX without extra packages: words escaped, formulas as they stand."""
     layout(content)  # refuses what the other back ends cannot draw
     parts = []
     for piece, formula in _pieces(content):

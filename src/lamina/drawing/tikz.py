@@ -27,7 +27,7 @@ from lamina.drawing.text import MIDDLE, latex
 LETTERS = 1.07
 """Words of Computer Modern are smaller than those of DejaVu Sans at the same size; this share makes them alike."""
 SIDE = 64
-"""A picture of more pixels a side is averaged down: TikZ paints each pixel as a rectangle."""
+"""A picture of more pixels per side is averaged down: TikZ paints each pixel as a rectangle."""
 
 
 def tikz(scene: Scene, standalone: bool = True, theme: str = "light") -> str:
@@ -187,7 +187,7 @@ def _picture(picture: Picture) -> Iterable[str]:
 
 
 def _averaged(rows: list[list[tuple[float, ...]]]) -> list[list[tuple[int, ...]]]:
-    """Reduce a picture to at most `SIDE` pixels a side by averages over equal blocks, and round its values."""
+    """Reduce a picture to at most `SIDE` pixels per side by averages over equal blocks, and round its values."""
     tall, wide = -(-len(rows) // SIDE), -(-len(rows[0]) // SIDE)
     result = []
     for top in range(0, len(rows), tall):

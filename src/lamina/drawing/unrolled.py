@@ -178,7 +178,7 @@ def four_shapes() -> Scene:
 
 
 def shaded(sensitivities: Sequence[float], outputs: Sequence[float] | None = None) -> Scene:
-    """Draw an unrolled network whose nodes are the darker the more they feel the first input.
+    """Draw an unrolled network in which a node is darker the more it feels the first input.
 
     The largest sensitivity is drawn in full color; zero is white. The first input itself is in full color.
 

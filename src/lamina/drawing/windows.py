@@ -170,12 +170,8 @@ def _entry_grid(
     return left + columns * cell
 
 
-def connections(size: int, kernel_size: int, stride: int = 1, padding: int = 0) -> list[tuple[int, int]]:
-    """List which input (from 1) feeds which output of a 1-d convolution, padding left out.
-
-    >>> connections(3, 3, padding=1)
-    [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2), (2, 3), (3, 3)]
-    """
+def _connections(size: int, kernel_size: int, stride: int = 1, padding: int = 0) -> list[tuple[int, int]]:
+    """List which input (from 1) feeds which output of a 1-d convolution, padding left out."""
     outputs = output_size(size, kernel_size, padding, stride)
     pairs = [(stride * j + k - padding + 1, j + 1) for j in range(outputs) for k in range(kernel_size)]
     return [(i, j) for i, j in pairs if 1 <= i <= size]
@@ -209,7 +205,7 @@ def receptive_field_nodes(
     for m, s, p in layers:
         sizes.append(output_size(sizes[-1], m, p, s))
     between("node", node, 1, sizes[-1])
-    wires = [connections(n, m, s, p) for n, (m, s, p) in zip(sizes, layers, strict=False)]
+    wires = [_connections(n, m, s, p) for n, (m, s, p) in zip(sizes, layers, strict=False)]
     seen = [{node}]
     for pairs in reversed(wires):
         seen.insert(0, {i for i, j in pairs if j in seen[0]})

@@ -1,5 +1,7 @@
 """Looking inside networks: what every layer costs, what it sees, and how signals and gradients pass through it."""
 
+from lamina.inspection._example import random_batch
+from lamina.inspection._probe import shares
 from lamina.inspection.activations import feature_maps, kernels
 from lamina.inspection.flow_observer import GradientFlowObserver
 from lamina.inspection.gradient_field import autograd_field, effective_field, field_hull
@@ -23,7 +25,9 @@ __all__ = [
     "gradient_flow",
     "jacobians",
     "kernels",
+    "random_batch",
     "receptive_field",
     "sensitivity",
+    "shares",
     "summary",
 ]

@@ -35,23 +35,12 @@ Rule = Callable[[Look, list[Any], Any], Any]
 
 
 def positions(shape: Sequence[int], dims: Sequence[int]) -> Field:
-    """Return the field of the input itself, followed along the given axes.
-
-    >>> [len(axis.low) for axis in positions((1, 3, 8, 9), (2, 3))]
-    [8, 9]
-    """
+    """Return the field of the input itself, followed along the given axes."""
     return tuple(whole_axis(shape[dim], dim) for dim in dims)
 
 
 def propagate(operation: Any, arguments: list[Any], result: Any, look: Look) -> tuple[Any, bool]:
-    """Return the field of a result (a list of them for a list of results), and whether a rule was known.
-
-    Args:
-        operation: the operation of torch, an `OpOverload`.
-        arguments: all its arguments in the order of its schema, defaults filled in.
-        result: what it returned.
-        look: gives the field of a tensor, None for one that does not depend on the input.
-    """
+    """Return the field of a result (a list of them for a list of results), and whether a rule was known."""
     if not any(look(tensor) is not None for tensor in tensors_in(arguments)):
         return None, True
     name = operation._schema.name.split("::")[1].rstrip("_")
@@ -67,16 +56,10 @@ def propagate(operation: Any, arguments: list[Any], result: Any, look: Look) -> 
 
 
 def tensors_in(values: Any) -> list[Tensor]:
-    """List the tensors among arguments, also those in lists.
-
-    >>> len(tensors_in([torch.zeros(1), 2, [torch.zeros(1)]]))
-    2
-    """
+    """List the tensors among values, also those in lists and tuples."""
     if isinstance(values, Tensor):
         return [values]
-    if isinstance(values, list | tuple):
-        return [tensor for value in values for tensor in tensors_in(value)]
-    return []
+    return [t for value in values for t in tensors_in(value)] if isinstance(values, list | tuple) else []
 
 
 SAME = ("clone", "detach", "alias", "contiguous", "_to_copy", "lift_fresh", "native_dropout", "bernoulli",
@@ -117,22 +100,32 @@ def _broadcast(axis: Axis, shift: int, shape: Sequence[int]) -> Axis:
     return Axis(np.repeat(axis.low, shape[dim]), np.repeat(axis.high, shape[dim]), dim)
 
 
-def _each(look: Look, arguments: list[Any], result: Any, change: Callable[[Axis], Axis]) -> Field:
-    return tuple(change(axis) for axis in _field(look, arguments[0]))
+def _by_axis(prepare: Callable[[list[Any], Any], Callable[[Axis], Axis]]) -> Rule:
+    """Make a rule of a function that reads the arguments and the result, and says what becomes of each axis."""
+
+    def rule(look: Look, arguments: list[Any], result: Any) -> Field:
+        change = prepare(arguments, result)
+        return tuple(change(axis) for axis in _field(look, arguments[0]))
+
+    return rule
 
 
-def _windows(
-    look: Look, arguments: list[Any], result: Any, sizes: list[int], options: list[list[int]], slide: Any = window
-) -> Field:
+def _moving(places: Callable[[int], int | None]) -> Callable[[Axis], Axis]:
+    """Move axes that have a place; the others stay without one."""
+    return lambda axis: axis if axis.dim is None else moved(axis, places(axis.dim))
+
+
+def _windows(result: Any, sizes: list[int], options: list[list[int]], slide: Any = window) -> Any:
     """Slide windows along the last axes of a picture; an axis before them, or folded into them, stays as it is."""
-    out, found = _first(result), []
-    for axis in _field(look, arguments[0]):
-        k = -1 if axis.dim is None else axis.dim - (out.ndim - len(sizes))
-        if k < 0:
-            found.append(axis)
-        else:
-            found.append(slide(axis, sizes[k], *(option[k] for option in options), out.shape[axis.dim or 0]))
-    return tuple(found)
+    out = _first(result)
+
+    def change(axis: Axis) -> Any:
+        if axis.dim is None or axis.dim < out.ndim - len(sizes):
+            return axis
+        k = axis.dim - (out.ndim - len(sizes))
+        return slide(axis, sizes[k], *(option[k] for option in options), out.shape[axis.dim])
+
+    return change
 
 
 def _convolution(look: Look, arguments: list[Any], result: Any) -> Field:
@@ -141,65 +134,57 @@ def _convolution(look: Look, arguments: list[Any], result: Any) -> Field:
         return tuple(hull(axis) for axis in _field(look, weight))
     options = [as_ints(value, count) for value in arguments[3:6]]
     slide = transposed_window if arguments[6] else window
-    field = _windows(look, arguments, result, list(weight.shape[2:]), options, slide)
+    change = _windows(result, list(weight.shape[2:]), options, slide)
+    field = [change(axis) for axis in _field(look, arguments[0])]
     return tuple(hull(axis) if axis.dim in (None, result.ndim - count - 1) else axis for axis in field)  # channels
 
 
 def _pool(count: int, dilated: bool) -> Rule:
-    def rule(look: Look, arguments: list[Any], result: Any) -> Field:
+    @_by_axis
+    def rule(arguments: list[Any], result: Any) -> Any:
         sizes = as_ints(arguments[1], count)
         stride = as_ints(arguments[2], count) if arguments[2] else sizes
         padding, dilation = as_ints(arguments[3], count), as_ints(arguments[4], count) if dilated else [1] * count
-        return _windows(look, arguments, result, sizes, [stride, padding, dilation])
+        return _windows(result, sizes, [stride, padding, dilation])
 
     return rule
 
 
 def _adaptive(count: int) -> Rule:
-    def rule(look: Look, arguments: list[Any], result: Any) -> Field:
-        out = _first(result)
-        return _each(
-            look,
-            arguments,
-            result,
-            lambda axis: (
-                bins(axis, out.shape[axis.dim]) if axis.dim is not None and axis.dim >= out.ndim - count else axis
-            ),
-        )
+    @_by_axis
+    def rule(arguments: list[Any], result: Any) -> Any:
+        shape = _first(result).shape
+        first = len(shape) - count
+        return lambda axis: bins(axis, shape[axis.dim]) if axis.dim is not None and axis.dim >= first else axis
 
     return rule
 
 
-def _reduce(look: Look, arguments: list[Any], result: Any) -> Field:
+@_by_axis
+def _reduce(arguments: list[Any], result: Any) -> Any:
     """Sum, mean and the like along some axes, or all."""
     tensor, dims = arguments[0], arguments[1] if len(arguments) > 1 else None
-    keep = bool(arguments[2]) if len(arguments) > 2 and isinstance(arguments[2], bool) else False
+    keep = len(arguments) > 2 and arguments[2] is True
     if not isinstance(dims, int | list | tuple) or isinstance(dims, bool) or dims == []:
         gone = set(range(tensor.ndim))
     else:
         gone = {dim % tensor.ndim for dim in as_ints(dims, 1)}
-
-    return tuple(
-        hull(axis) if axis.dim is None or axis.dim in gone else axis if keep else _without(axis, gone)
-        for axis in _field(look, arguments[0])
-    )
+    others: Callable[[Axis], Axis] = (lambda axis: axis) if keep else _without(gone)
+    return lambda axis: hull(axis) if axis.dim is None or axis.dim in gone else others(axis)
 
 
-def _without(axis: Axis, gone: set[int]) -> Axis:
-    """Return an axis after other axes of the tensor have gone; its own may be among them if it had one place."""
-    if axis.dim is None or axis.dim in gone:
-        return moved(axis, None)
-    return moved(axis, axis.dim - sum(dim < axis.dim for dim in gone))
+def _without(gone: set[int]) -> Callable[[Axis], Axis]:
+    """Take axes of a tensor away; the followed one may be among them if it had one place."""
+    return _moving(lambda dim: None if dim in gone else dim - sum(other < dim for other in gone))
 
 
 def _mix(which: Callable[[list[Any]], set[int]]) -> Rule:
-    """Each position along some axes reads all positions along them, as softmax and layer norm do."""
+    """Let each position along some axes read all positions along them, as softmax and layer norm do."""
 
-    def rule(look: Look, arguments: list[Any], result: Any) -> Field:
+    @_by_axis
+    def rule(arguments: list[Any], result: Any) -> Any:
         mixed = which(arguments)
-        return _each(
-            look, arguments, result, lambda axis: spread(axis) if axis.dim is None or axis.dim in mixed else axis
-        )
+        return lambda axis: spread(axis) if axis.dim is None or axis.dim in mixed else axis
 
     return rule
 
@@ -214,12 +199,8 @@ def _product(places: tuple[int, ...]) -> Rule:
             fields.append(tuple(hull(a) if a.dim in (None, left.ndim - 1) else a for a in field))
         if (field := look(right)) is not None:
             summed, last = (right.ndim - 2, result.ndim - 1) if right.ndim > 1 else (0, None)
-            fields.append(
-                tuple(
-                    hull(a) if a.dim in (None, summed) else moved(a, last if a.dim == right.ndim - 1 else a.dim)
-                    for a in field
-                )
-            )
+            move = _moving(lambda dim: last if dim == right.ndim - 1 else dim)
+            fields.append(tuple(hull(a) if a.dim in (None, summed) else move(a) for a in field))
         if places[0] == 1 and look(arguments[0]) is not None:
             fields.append(_pointwise(look, arguments[:1], result))
         return tuple(union(axes) for axes in zip(*fields, strict=True))
@@ -227,18 +208,13 @@ def _product(places: tuple[int, ...]) -> Rule:
     return rule
 
 
-def _view(look: Look, arguments: list[Any], result: Any) -> Field:
-    before, after = arguments[0].shape, result.shape
-    places = view_places(tuple(before), tuple(after))
-    return _each(look, arguments, result, lambda axis: axis if axis.dim is None else moved(axis, places.get(axis.dim)))
+@_by_axis
+def _view(arguments: list[Any], result: Any) -> Any:
+    return _moving(_view_places(tuple(arguments[0].shape), tuple(result.shape)).get)
 
 
-def view_places(before: tuple[int, ...], after: tuple[int, ...]) -> dict[int, int]:
-    """Say which axes survive a change of shape as they are, and where they are then.
-
-    >>> view_places((1, 16, 5, 5), (1, 400)), view_places((1, 7, 3), (7, 3))
-    ({0: 0}, {1: 0, 2: 1})
-    """
+def _view_places(before: tuple[int, ...], after: tuple[int, ...]) -> dict[int, int]:
+    """Say which axes survive a change of shape as they are, and where they are then."""
     if before == after:
         return {dim: dim for dim in range(len(before))}
     found: dict[int, int] = {}
@@ -264,60 +240,57 @@ def view_places(before: tuple[int, ...], after: tuple[int, ...]) -> dict[int, in
     return found
 
 
-def _permute(look: Look, arguments: list[Any], result: Any) -> Field:
-    order = [dim % arguments[0].ndim for dim in arguments[1]]
-    return _each(look, arguments, result, lambda axis: moved(axis, None if axis.dim is None else order.index(axis.dim)))
+@_by_axis
+def _permute(arguments: list[Any], result: Any) -> Any:
+    return _moving([dim % result.ndim for dim in arguments[1]].index)
 
 
-def _transpose(look: Look, arguments: list[Any], result: Any) -> Field:
-    count = arguments[0].ndim
-    a, b = (dim % count for dim in arguments[1:3]) if len(arguments) > 2 else (0, count - 1)
-    swap = {a: b, b: a}
-    return _each(
-        look, arguments, result, lambda axis: moved(axis, None if axis.dim is None else swap.get(axis.dim, axis.dim))
-    )
+@_by_axis
+def _transpose(arguments: list[Any], result: Any) -> Any:
+    a, b = (dim % result.ndim for dim in arguments[1:3]) if len(arguments) > 2 else (0, result.ndim - 1)
+    return _moving(lambda dim: {a: b, b: a}.get(dim, dim))
 
 
-def _unsqueeze(look: Look, arguments: list[Any], result: Any) -> Field:
-    place = arguments[1] % result.ndim
-    return _each(look, arguments, result, lambda axis: _shifted(axis, place))
+@_by_axis
+def _unsqueeze(arguments: list[Any], result: Any) -> Any:
+    return _shifted(arguments[1] % result.ndim)
 
 
-def _shifted(axis: Axis, place: int) -> Axis:
-    return moved(axis, axis.dim + 1) if axis.dim is not None and axis.dim >= place else axis
+def _shifted(place: int) -> Callable[[Axis], Axis]:
+    """Make room for a new axis."""
+    return _moving(lambda dim: dim + (dim >= place))
 
 
-def _squeeze(look: Look, arguments: list[Any], result: Any) -> Field:
+@_by_axis
+def _squeeze(arguments: list[Any], result: Any) -> Any:
     tensor = arguments[0]
     chosen = range(tensor.ndim) if len(arguments) < 2 else as_ints(arguments[1], 1)
-    gone = {dim % tensor.ndim for dim in chosen if tensor.shape[dim] == 1}
-    return _each(look, arguments, result, lambda axis: _without(axis, gone))
+    return _without({dim % tensor.ndim for dim in chosen if tensor.shape[dim] == 1})
 
 
-def _slice(look: Look, arguments: list[Any], result: Any) -> Field:
-    tensor, dim, start, stop, step = arguments
+@_by_axis
+def _slice(arguments: list[Any], result: Any) -> Any:
+    tensor, dim, *ends = arguments
     dim %= tensor.ndim
-    start, stop, step = slice(start, stop, step).indices(tensor.shape[dim])
-    return _each(look, arguments, result, lambda axis: cut(axis, start, stop, step) if axis.dim == dim else axis)
+    start, stop, step = slice(*ends).indices(tensor.shape[dim])
+    return lambda axis: cut(axis, start, stop, step) if axis.dim == dim else axis
 
 
-def _at(axis: Axis, dim: int, index: int) -> Axis:
+def _at(dim: int, index: int) -> Callable[[Axis], Axis]:
     """Take one position along an axis of the tensor, which is then gone."""
-    if axis.dim == dim:
-        return moved(cut(axis, index, index + 1, 1), None)
-    return moved(axis, axis.dim - 1) if axis.dim is not None and axis.dim > dim else axis
+    others = _without({dim})
+    return lambda axis: moved(cut(axis, index, index + 1, 1), None) if axis.dim == dim else others(axis)
 
 
-def _select(look: Look, arguments: list[Any], result: Any) -> Field:
+@_by_axis
+def _select(arguments: list[Any], result: Any) -> Any:
     tensor, dim, index = arguments
-    dim %= tensor.ndim
-    return _each(look, arguments, result, lambda axis: _at(axis, dim, index % tensor.shape[dim]))
+    return _at(dim % tensor.ndim, index % tensor.shape[dim])
 
 
 def _unbind(look: Look, arguments: list[Any], result: Any) -> list[Field]:
-    dim = arguments[1] % arguments[0].ndim
-    field = _field(look, arguments[0])
-    return [tuple(_at(axis, dim, index) for axis in field) for index in range(len(result))]
+    dim, field = arguments[1] % arguments[0].ndim, _field(look, arguments[0])
+    return [tuple(map(_at(dim, index), field)) for index in range(len(result))]
 
 
 def _split(look: Look, arguments: list[Any], result: Any) -> list[Field]:
@@ -332,9 +305,8 @@ def _split(look: Look, arguments: list[Any], result: Any) -> list[Field]:
 def _cat(look: Look, arguments: list[Any], result: Any) -> Field:
     tensors, dim = arguments[0], arguments[1] % result.ndim
     fields = [look(tensor) for tensor in tensors]
-    known = [field for field in fields if field is not None]
     found = []
-    for place, axes in enumerate(zip(*known, strict=True)):
+    for place, axes in enumerate(zip(*filter(None, fields), strict=True)):
         if all(axis.dim == dim for axis in axes):
             parts = [f[place] if f else unseen(t.shape[dim], dim) for f, t in zip(fields, tensors, strict=True)]
             found.append(joined(parts, dim) if len(parts) > 1 else parts[0])
@@ -344,39 +316,32 @@ def _cat(look: Look, arguments: list[Any], result: Any) -> Field:
 
 
 def _stack(look: Look, arguments: list[Any], result: Any) -> Field:
-    tensors, dim = arguments[0], arguments[1] % result.ndim
-    fields = [look(tensor) for tensor in tensors]
-    found = []
-    for place, axes in enumerate(zip(*(field for field in fields if field is not None), strict=True)):
+    dim, fields, found = arguments[1] % result.ndim, [look(tensor) for tensor in arguments[0]], []
+    for place, axes in enumerate(zip(*filter(None, fields), strict=True)):
         if all(axis.dim is None and len(axis.low) == 1 for axis in axes):
             found.append(joined([f[place] if f else unseen(1, dim) for f in fields], dim))
         else:
-            found.append(_shifted(union(axes), dim))
+            found.append(_shifted(dim)(union(axes)))
     return tuple(found)
 
 
-def _pad(look: Look, arguments: list[Any], result: Any) -> Field:
+@_by_axis
+def _pad(arguments: list[Any], result: Any) -> Any:
     """Pad by a constant; the numbers start from the last axis."""
     sides = {result.ndim - 1 - k: arguments[1][2 * k : 2 * k + 2] for k in range(len(arguments[1]) // 2)}
-    return tuple(pad(a, *sides[a.dim]) if a.dim in sides else a for a in _field(look, arguments[0]))
+    return lambda axis: pad(axis, *sides[axis.dim]) if axis.dim in sides else axis
 
 
-def _flip(look: Look, arguments: list[Any], result: Any) -> Field:
+@_by_axis
+def _flip(arguments: list[Any], result: Any) -> Any:
     dims = {dim % result.ndim for dim in arguments[1]}
-    return _each(
-        look,
-        arguments,
-        result,
-        lambda axis: Axis(axis.low[::-1], axis.high[::-1], axis.dim) if axis.dim in dims else axis,
-    )
+    return lambda axis: Axis(axis.low[::-1], axis.high[::-1], axis.dim) if axis.dim in dims else axis
 
 
-def _cumulative(look: Look, arguments: list[Any], result: Any) -> Field:
-    dim = arguments[1] % result.ndim
-    return tuple(
-        Axis(np.minimum.accumulate(axis.low), np.maximum.accumulate(axis.high), dim) if axis.dim == dim else axis
-        for axis in _field(look, arguments[0])
-    )
+@_by_axis
+def _cumulative(arguments: list[Any], result: Any) -> Any:
+    dim, lowest, highest = arguments[1] % result.ndim, np.minimum.accumulate, np.maximum.accumulate
+    return lambda axis: Axis(lowest(axis.low), highest(axis.high), dim) if axis.dim == dim else axis
 
 
 def _embedding(look: Look, arguments: list[Any], result: Any) -> Field:

@@ -17,24 +17,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lamina._errors import LaminaError, ShapeError
 from lamina._types import Tensor
 from lamina.inspection._costs import kept_tensors, operation_flops
+from lamina.inspection._example import evaluating, hooked
 from lamina.inspection._field_rules import Look, positions, propagate, tensors_in
 from lamina.inspection._fields import Field
-from lamina.inspection.example import evaluating
 
 
 @dataclass
 class Visit:
-    """What happened in one module, its parts not included.
-
-    Args:
-        name: its name in the network, "" for the network itself.
-        module: the module.
-        calls: how often it was called.
-        flops: the operations of its products and convolutions.
-        kept: the bytes it made autograd keep.
-        shape: the shape of what it returned last.
-        seen: which inputs that depends on; None for none.
-    """
+    """What happened in one module, its parts not included."""
 
     name: str
     module: nn.Module
@@ -47,13 +37,7 @@ class Visit:
 
 @dataclass
 class Trace:
-    """One call of a network.
-
-    Args:
-        visits: the modules that were called, in the order of their first call; the network itself comes first.
-        extent: the sizes of the input along the followed axes.
-        guessed: operations whose effect on receptive fields is unknown; they are taken to mix everything.
-    """
+    """One call of a network."""
 
     visits: dict[str, Visit] = field(default_factory=dict)
     extent: tuple[int, ...] = ()
@@ -61,14 +45,7 @@ class Trace:
 
 
 def trace(model: nn.Module, example: Sequence[Tensor], axes: Sequence[int], memory: bool = True) -> Trace:
-    """Call a network once and note what every module does.
-
-    Args:
-        model: the network; it is left as it was.
-        example: the arguments of the call.
-        axes: along which axes of the first argument receptive fields are followed.
-        memory: whether to find out, in a second call, what autograd keeps.
-    """
+    """Call a network once and note what every module does."""
     many = max((part.shape[0] for part in example if part.ndim), default=1) > 1
     device = next((tensor.device.type for tensor in model.parameters()), "cpu")
     # torch's recurrent networks run as one kernel, except on the meta device, where each product is to be seen.
@@ -126,16 +103,11 @@ def _keep(model: nn.Module, found: Trace, tensors: list[Tensor], call: Callable[
 @contextmanager
 def _visiting(model: nn.Module, found: Trace, follower: "_Follower | None" = None) -> Iterator[list[str]]:
     """Keep the names of the modules that are running, the innermost last, and note what each returns."""
-    visitor = _Visitor(found, follower)
-    hooks = []
-    for name, module in model.named_modules():
-        hooks.append(module.register_forward_pre_hook(partial(visitor.enter, name)))
-        hooks.append(module.register_forward_hook(partial(visitor.leave, name)))
-    try:
+    visitor, modules = _Visitor(found, follower), list(model.named_modules())
+    hooks = [module.register_forward_pre_hook(partial(visitor.enter, name)) for name, module in modules]
+    hooks += [module.register_forward_hook(partial(visitor.leave, name)) for name, module in modules]
+    with hooked(hooks):
         yield visitor.current
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 class _Visitor:

@@ -10,7 +10,8 @@ from torch import nn
 from lamina._errors import ArgumentError, choice
 from lamina._tables import table
 from lamina._types import Float, Num, Tensor
-from lamina.inspection.probe import activation_of, kind_of, shares, tensors_of
+from lamina.inspection._example import evaluating, hooked
+from lamina.inspection._probe import activation_of, kind_of, shares, tensors_of
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Kernels:
             scale: "each" kernel by its own largest weight, or "all" of the layer by one.
         """
         choice("scale", scale, ("each", "all"))
-        return signed(self.weights, 2 if scale == "each" else 4)
+        return _signed(self.weights, 2 if scale == "each" else 4)
 
     def colors(self) -> Float[Tensor, "output height width 3"]:
         """Return kernels that read three channels as colored pictures, each from its smallest to its largest weight."""
@@ -113,16 +114,8 @@ def normalized(maps: Float[Tensor, "..."], axes: int = 2) -> Float[Tensor, "..."
     return ((flat - low) / span).view(maps.shape)
 
 
-def signed(maps: Float[Tensor, "..."], axes: int = 2) -> Float[Tensor, "..."]:
-    """Bring each map into [0, 1] so that zero becomes 0.5 and the largest absolute value 0 or 1.
-
-    Args:
-        maps: pictures along the last axes.
-        axes: how many axes share a scale.
-
-    >>> signed(torch.tensor([[[-2.0, 0.0], [1.0, 2.0]]])).tolist()
-    [[[0.0, 0.5], [0.75, 1.0]]]
-    """
+def _signed(maps: Float[Tensor, "..."], axes: int = 2) -> Float[Tensor, "..."]:
+    """Bring each map into [0, 1] so that zero becomes 0.5 and the largest absolute value 0 or 1."""
     flat = maps.flatten(-axes)
     largest = flat.abs().amax(-1, keepdim=True)
     return (flat / torch.where(largest > 0, largest, 1.0) / 2 + 0.5).view(maps.shape)
@@ -146,13 +139,8 @@ def feature_maps(model: nn.Module, inputs: Num[Tensor, "batch ..."], **options: 
     found: list[LayerMaps] = []
     leaves = [(name or "network", module) for name, module in model.named_modules() if _whole(module)]
     handles = [module.register_forward_hook(partial(_look, found, name)) for name, module in leaves]
-    was_training = model.training
-    try:
-        model.eval()(inputs, **options)
-    finally:
-        model.train(was_training)
-        for handle in handles:
-            handle.remove()
+    with hooked(handles), evaluating(model):
+        model(inputs, **options)
     return FeatureMaps(tuple(found))
 
 

@@ -8,8 +8,8 @@ from torch import nn
 
 from lamina._errors import ArgumentError, at_least
 from lamina._types import Tensor
+from lamina.inspection._probe import NUMBERS, Probe
 from lamina.inspection.gradient_flow import Flow, flow_from_row
-from lamina.inspection.probe import NUMBERS, Probe
 
 
 class GradientFlowObserver:

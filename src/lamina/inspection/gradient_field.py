@@ -10,8 +10,8 @@ from torch import nn
 from lamina._errors import ArgumentError, ShapeError, at_least
 from lamina._types import Bool, Float, Seed, Tensor
 from lamina.functional.random import as_generator
+from lamina.inspection._example import Inputs, example_inputs, followed_axes, hooked, time_first
 from lamina.inspection._field_rules import tensors_in
-from lamina.inspection.example import Inputs, example_inputs, followed_axes, time_first
 from lamina.inspection.receptive_field import ReceptiveField, receptive_field
 
 At = int | Sequence[int] | None
@@ -77,7 +77,7 @@ def effective_field(
         seed: an integer or a generator.
 
     Returns:
-        One number an input place, along the followed axes.
+        One number per input, along the followed axes.
 
     >>> mean = nn.Sequential(nn.AvgPool1d(3, 1), nn.AvgPool1d(3, 1))
     >>> (9 * effective_field(mean, (1, 7), at=1)).round(decimals=6).tolist()
@@ -104,7 +104,7 @@ def field_hull(field: Bool[Tensor, "..."]) -> tuple[tuple[int, int], ...]:
 def _gradients(
     network: nn.Module, inputs: Inputs, at: At, layer: str, draws: int, generator: torch.Generator, positive: bool
 ) -> Tensor:
-    """Return |gradients| of one unit of random outputs, one row a draw, summed over all axes but the followed ones."""
+    """Return |gradients| of one unit, one row per draw of the inputs, summed over all axes that are not followed."""
     at_least("draws", draws, 1)
     example = example_inputs(network, _without_batch(network, inputs), draws)
     u, *others = example
@@ -137,10 +137,8 @@ def _without_batch(model: nn.Module, inputs: Inputs) -> Inputs:
 def _outputs(network: nn.Module, arguments: list[Tensor], layer: str) -> Tensor:
     caught: list[Any] = []
     hook = network.get_submodule(layer).register_forward_hook(lambda module, _, outputs: caught.append(outputs))
-    try:
+    with hooked([hook]):
         network(*arguments)
-    finally:
-        hook.remove()
     found = tensors_in(caught[-1])
     if not found:
         raise ShapeError(f"the layer {layer!r} returned no tensor: name a layer that does.")

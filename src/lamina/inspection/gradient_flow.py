@@ -12,7 +12,7 @@ from lamina._errors import ArgumentError, above, choice
 from lamina._tables import table
 from lamina._types import Num, Tensor
 from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
-from lamina.inspection.probe import BOUNDED, NUMBERS, Probe
+from lamina.inspection._probe import BOUNDED, NUMBERS, Probe
 
 VANISHED, EXPLODED = 1e-3, 1e3
 """Ratios of the first and the last state gradient from which on gradients vanish or explode."""
@@ -71,7 +71,7 @@ class Flow:
     """What passes through a network in one update, first layer first.
 
     Args:
-        layers: one record a layer.
+        layers: one record per layer.
         input_gradient: the norm of the gradient with respect to the inputs; NaN where it was not computed.
         loss: the value; NaN where it was not kept.
         step: after how many updates.
@@ -144,7 +144,7 @@ def gradient_flow(
         learning_rate: for the update that is compared with the weights.
 
     Returns:
-        A record with one entry a layer; `print` shows it as a table with its warnings.
+        A record with one entry per layer; `print` shows it as a table with its warnings.
 
     >>> from lamina.architectures.build import build
     >>> net = build("fnn", inputs=8, outputs=8, hidden=(8,) * 9, activation="sigmoid")
@@ -184,11 +184,7 @@ def gradient_flow(
 
 
 def choose_loss(loss: str | Loss | None, outputs: Tensor, targets: Tensor) -> Loss:
-    """Give the loss that is named, or the usual one for these outputs and targets.
-
-    >>> choose_loss(None, torch.zeros(2, 3), torch.tensor([0, 2])).__name__
-    'negative_log_likelihood'
-    """
+    """Give the loss that is named, or the usual one for these outputs and targets."""
     if callable(loss):
         return loss
     choice("loss", loss, (None, "nll", "bce", "mse"))
@@ -203,12 +199,7 @@ def choose_loss(loss: str | Loss | None, outputs: Tensor, targets: Tensor) -> Lo
 
 
 def flow_from_row(row: dict[str, Any]) -> Flow:
-    """Make the record of a row of `gradients.jsonl`.
-
-    >>> row = {"step": 1, "layers": ["a"], "kinds": ["relu"], **{name: [1.0] for name in NUMBERS}}
-    >>> flow_from_row(row).layers[0].mean_square
-    1.0
-    """
+    """Make the record of a row of `gradients.jsonl`."""
     columns = [[math.nan if x is None else x for x in row[name]] for name in NUMBERS]
     return Flow(_layers(row["layers"], row["kinds"], list(map(list, zip(*columns, strict=True)))), step=row["step"])
 

@@ -1,5 +1,6 @@
 """The factors of the chain rule, Eqs. (3) and (10) of the notes, multiplied out layer by layer for one input."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from lamina.architectures.dense_resnet import DenseResNet
 from lamina.architectures.fnn import FNN
 from lamina.functional.activations import get_activation
 from lamina.functional.chain_rule import chain_product, layer_jacobian
+from lamina.inspection._example import evaluating
 from lamina.layers.detector import Detector
 from lamina.layers.residual import SimpleResNetLayer
 
@@ -26,7 +28,7 @@ class LayerJacobian:
 
     Args:
         name: of the layer.
-        factor: one row an output of the layer, one column an input.
+        factor: one row per output of the layer, one column per input.
         product: $\partial y^{[L]} / \partial y^{[j-1]}$.
         largest: the spectral norm of the factor, its largest singular value.
         smallest: its smallest singular value.
@@ -57,10 +59,7 @@ class Jacobians:
     @property
     def bound(self) -> float:
         """The product of the spectral norms, which that of the whole Jacobian does not exceed."""
-        value = 1.0
-        for layer in self.layers:
-            value *= layer.largest
-        return value
+        return math.prod(layer.largest for layer in self.layers)
 
     def state_gradients(self, output_gradient: Float[Tensor, " last"]) -> list[Tensor]:
         r"""Return $\partial L / \partial y^{[l]}$ for l = 0, ..., L, given that for l = L."""
@@ -101,11 +100,9 @@ def jacobians(model: nn.Module, inputs: Float[Tensor, "..."]) -> Jacobians:
     >>> [round(layer.product_norm, 6) for layer in found.layers]
     [3.0, 1.5, 3.0]
     """
-    was_training = model.training
-    try:
-        model.eval()
-        chain, y = _chain(model, inputs)
-        factors, branches = [], []
+    chain, y = _chain(model, inputs)
+    factors, branches = [], []
+    with evaluating(model):
         for _, layer in chain:
             factor = _factor(layer, y)
             skip = isinstance(layer, SimpleResNetLayer) and factor.shape[0] == factor.shape[1]
@@ -113,8 +110,6 @@ def jacobians(model: nn.Module, inputs: Float[Tensor, "..."]) -> Jacobians:
             factors.append(factor)
             with torch.no_grad():
                 y = layer(y[None])[0]
-    finally:
-        model.train(was_training)
     return Jacobians(_records([name for name, _ in chain], factors, branches))
 
 

@@ -15,6 +15,7 @@ from lamina._types import Float, Num, Seed, Tensor
 from lamina.classical import pca
 from lamina.functional.optimizers import OPTIMIZERS, Params, iterates
 from lamina.functional.random import as_generator
+from lamina.inspection._example import evaluating
 from lamina.inspection.gradient_flow import Loss, choose_loss
 
 Direction = Mapping[str, Tensor]
@@ -95,53 +96,25 @@ class TrainingPath:
         return table(("step", f"first ({self.explained[0]:.0%})", f"second ({self.explained[1]:.0%})"), rows)
 
 
-def loss_at(
+def _loss_at(
     model: nn.Module,
     inputs: Num[Tensor, "batch ..."],
     targets: Num[Tensor, "batch ..."],
     loss: str | Loss | None = None,
 ) -> Callable[[Params], Tensor]:
-    """Make the loss on some examples a function of the parameters; the network computes as in evaluation.
-
-    Args:
-        model: any network.
-        inputs: as it takes them.
-        targets: their supervision.
-        loss: "nll", "bce", "mse", or a function of outputs and targets; None chooses by the targets.
-
-    >>> value = loss_at(nn.Linear(1, 1, bias=False), torch.tensor([[2.0]]), torch.tensor([[0.0]]))
-    >>> value({"weight": torch.tensor([[3.0]])}).item()
-    18.0
-    """
+    """Make the loss on some examples a function of the parameters; the network computes as in evaluation."""
 
     @torch.no_grad()
     def value(params: Params) -> Tensor:
-        was_training = model.training
-        try:
-            outputs = functional_call(model.eval(), dict(params), (inputs,))
-        finally:
-            model.train(was_training)
+        with evaluating(model):
+            outputs = functional_call(model, dict(params), (inputs,))
         return choose_loss(loss, outputs, targets)(outputs, targets)
 
     return value
 
 
-def random_direction(model: nn.Module, seed: Seed = 0) -> Params:
-    r"""Draw a direction in weight space whose filters are as long as the network's own.
-
-    Each row of a weight (a unit's incoming weights, a kernel) is drawn from the normal distribution and scaled to the
-    norm of the network's row, so that slices of networks with weights of different size can be compared; biases and
-    scales of normalizations stay. (Li et al., 2018.)
-
-    Args:
-        model: the network.
-        seed: an integer or a generator.
-
-    >>> net = nn.Linear(3, 2)
-    >>> d = random_direction(net)
-    >>> bool(torch.allclose(d["weight"].norm(dim=1), net.weight.norm(dim=1))), list(d)
-    (True, ['weight'])
-    """
+def _random_direction(model: nn.Module, seed: Seed = 0) -> Params:
+    """Draw a direction in weight space whose filters are as long as the network's own."""
     generator, made = as_generator(seed), {}
     for name, p in model.named_parameters():
         if p.ndim > 1:
@@ -195,9 +168,9 @@ def line(
     >>> line(net, torch.ones(1, 1), torch.zeros(1, 1), direction=d, points=3).losses.tolist()
     [2.0, 4.5, 8.0]
     """
-    chosen = random_direction(model, seed) if direction is None else direction
+    chosen = _random_direction(model, seed) if direction is None else direction
     grid = _grid(span, points)
-    value = loss_at(model, inputs, targets, loss)
+    value = _loss_at(model, inputs, targets, loss)
     start = _start(model, chosen)
     losses = [value(_moved(start, (chosen, a))).double() for a in grid.tolist()]
     return Slice(grid, grid.new_empty(0), torch.stack(losses).cpu())
@@ -235,9 +208,9 @@ def plane(
     (torch.Size([3, 3]), True)
     """
     g = as_generator(seed)
-    first, second = directions or (random_direction(model, g), random_direction(model, g))
+    first, second = directions or (_random_direction(model, g), _random_direction(model, g))
     grids = _grid(spans[0], points), _grid(spans[1], points)
-    value = loss_at(model, inputs, targets, loss)
+    value = _loss_at(model, inputs, targets, loss)
     start = _start(model, first) | _start(model, second)
     losses = [
         torch.stack([value(_moved(start, (first, a), (second, b))).double() for b in grids[1].tolist()])

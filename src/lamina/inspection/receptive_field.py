@@ -13,9 +13,9 @@ from torch import nn
 
 from lamina._errors import ArgumentError, between, choice
 from lamina._tables import table
+from lamina.inspection._example import Inputs, example_inputs, followed_axes, time_first
 from lamina.inspection._fields import NOTHING, Axis, Field
 from lamina.inspection._trace import Trace, trace
-from lamina.inspection.example import Inputs, example_inputs, followed_axes, time_first
 
 Window = tuple[tuple[int, int], ...]
 """The first and the last input that a unit sees, for each axis; (0, -1) where it sees none."""
@@ -94,7 +94,7 @@ class ReceptiveFields:
     """The receptive fields of all layers of a network, in the order in which they run.
 
     Args:
-        layers: one field a layer.
+        layers: one field per layer.
         guessed: operations that no rule describes; what passed them is taken to see everything.
         at: the position at which the table shows windows; None for the middle of each layer.
     """
@@ -147,11 +147,7 @@ HEAD = ("layer", "kind", "sees", "jump", "start", "one unit")
 
 
 def by(values: Sequence[int | None], sign: str = "×") -> str:
-    """Write sizes along axes as one word.
-
-    >>> by((16, 16)), by((None, None)), by((10,))
-    ('16×16', '–', '10')
-    """
+    """Write sizes along axes as one word."""
     return "–" if all(value is None for value in values) else sign.join("–" if v is None else str(v) for v in values)
 
 

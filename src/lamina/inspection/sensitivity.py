@@ -13,6 +13,7 @@ from lamina._errors import ArgumentError, ShapeError
 from lamina._tables import table
 from lamina._types import Float, Num, Tensor
 from lamina.functional.recurrent import State, Step, hidden, rnn_step, unroll
+from lamina.inspection._example import evaluating, hooked
 from lamina.layers.cells import Cell, GRUCell, LSTMCell, RNNCell
 from lamina.layers.recurrent import Recurrent
 
@@ -32,7 +33,7 @@ class Sensitivity:
     r"""How strongly states depend on inputs, $\|\partial h^{<t>} / \partial u^{<s>}\|_F$, the mean over the sequences.
 
     Args:
-        norms: one row a time t of the state, one column a time s of the input.
+        norms: one row per time t of the state, one column per time s of the input.
         times: the times t of the rows, counted from 1.
     """
 
@@ -91,10 +92,6 @@ class CellGates:
     def mean(self, gate: str) -> Float[Tensor, "batch time"]:
         """Return how far a gate is open, the mean over the units."""
         return self.values[gate].mean(-1)
-
-    def share_open(self, gate: str, above: float = 0.5) -> Float[Tensor, "batch time"]:
-        """Return the share of units whose gate is open, that is, above a number."""
-        return (self.values[gate] > above).to(self.values[gate].dtype).mean(-1)
 
     @property
     def kept(self) -> Float[Tensor, "batch time"]:
@@ -158,7 +155,7 @@ def sensitivity(
         return step_sensitivity(layer, inputs, layer.initial_state(inputs[:, 0]), times)
     with _followed(layer) as seen, torch.enable_grad():
         _run(model, inputs, options)
-    return state_sensitivity(seen["outputs"], seen["inputs"], times)
+    return _state_sensitivity(seen["outputs"], seen["inputs"], times)
 
 
 def step_sensitivity(
@@ -169,7 +166,7 @@ def step_sensitivity(
     Args:
         step: (inputs, state) to the next state.
         inputs: sequences.
-        state: before the first step, one row a sequence.
+        state: before the first step, one row per sequence.
         times: the times t, counted from 1; all when None.
 
     >>> halve = lambda u, h: 0.5 * h + u
@@ -179,21 +176,15 @@ def step_sensitivity(
     u = inputs.detach().requires_grad_()
     with torch.enable_grad():
         outputs, _ = unroll(step, u, state)
-    return state_sensitivity(outputs, u, times)
+    return _state_sensitivity(outputs, u, times)
 
 
-def state_sensitivity(
+def _state_sensitivity(
     outputs: Float[Tensor, "batch time hidden"],
     inputs: Float[Tensor, "batch time feature"],
     times: Sequence[int] | None = None,
 ) -> Sensitivity:
-    """Differentiate states by the inputs that they were computed from, and take the norms.
-
-    Args:
-        outputs: the states at all times, with their graph; sequences must not depend on each other.
-        inputs: the leaves.
-        times: the times t, counted from 1; all when None.
-    """
+    """Differentiate states by the inputs that they were computed from, and take the norms."""
     steps, size = outputs.shape[1:]
     chosen = tuple(times) if times is not None else tuple(range(1, steps + 1))
     if not chosen or min(chosen) < 1 or max(chosen) > steps:
@@ -248,12 +239,8 @@ def gates(model: nn.Module, inputs: Num[Tensor, "batch time ..."], words: Sequen
 
         return look
 
-    handles = [cell.register_forward_hook(hook(place)) for place, cell in enumerate(cells)]
-    try:
+    with hooked(cell.register_forward_hook(hook(place)) for place, cell in enumerate(cells)):
         _run(model, inputs, options)
-    finally:
-        for handle in handles:
-            handle.remove()
     if words and len(words) != len(found[0]):
         raise ShapeError(f"`words` must name each of the {len(found[0])} steps, got {len(words)} names.")
     directions = layer.directions if isinstance(layer, Recurrent) else 1
@@ -297,11 +284,8 @@ def _run(model: nn.Module, inputs: Tensor, options: dict[str, Any]) -> Any:
     """Let a network read sequences, as in evaluation; a cell is unrolled."""
     if isinstance(model, (RNNCell, GRUCell, LSTMCell)):
         return unroll(model, inputs, model.initial_state(inputs[:, 0]))
-    was_training = model.training
-    try:
-        return model.eval()(inputs, **options)
-    finally:
-        model.train(was_training)
+    with evaluating(model):
+        return model(inputs, **options)
 
 
 @contextmanager
@@ -321,11 +305,8 @@ def _followed(layer: Recurrent) -> Iterator[dict[str, Tensor]]:
 
     handles = [layer.register_forward_pre_hook(before), layer.register_forward_hook(after)]
     handles += [cell.register_forward_hook(lambda *_: None) for cell in layer.cells]
-    try:
+    with hooked(handles):
         yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _listed(times: Sequence[int]) -> str:

@@ -7,10 +7,9 @@ from typing import Any
 from torch import nn
 
 from lamina._errors import ArgumentError, at_least
-from lamina._tables import table
-from lamina.inspection._trace import Trace, Visit, trace
-from lamina.inspection.bars import bar, short, short_bytes
-from lamina.inspection.example import Inputs, example_inputs, followed_axes, time_first
+from lamina._tables import bar, table
+from lamina.inspection._example import Inputs, example_inputs, followed_axes, time_first
+from lamina.inspection._trace import Trace, trace
 from lamina.inspection.receptive_field import ReceptiveField, by, field_trace
 
 ITSELF = "(itself)"
@@ -70,7 +69,7 @@ class Summary:
 
     Args:
         kind: the class of the network.
-        rows: one a layer, in the order of their first call; `(itself)` is what happens outside of all layers.
+        rows: one per layer, in the order of their first call; `(itself)` is what happens outside of all layers.
         inputs: the shapes of the inputs, with the batch axis.
         output: the shape of the outputs.
         parameters: how many numbers it has, each once.
@@ -124,8 +123,8 @@ class Summary:
                 row.kind + (f" ({row.calls} calls)" if row.calls > 1 else ""),
                 _one_example(row.output, self.batch_axis),
                 _parameters(row),
-                short(row.flops),
-                short_bytes(row.memory),
+                _short(row.flops),
+                _short_bytes(row.memory),
                 "" if row.field is None else "all" if row.field.whole else by(row.field.size),
                 f"{row.share:6.1%} {bar(row.share):8}" if bars else f"{row.share:.1%}",
             )
@@ -138,8 +137,8 @@ class Summary:
         frozen = f", {self.trainable:,} of them trainable" if self.trainable != self.parameters else ""
         examples = "1 example" if batch == 1 else f"{batch:,} examples"
         return (
-            f"{self.parameters:,} parameters{frozen} ({short_bytes(self.parameter_bytes)}); for {examples} "
-            f"{short(self.flops)} operations forward and {short_bytes(self.memory)} kept for the backward pass"
+            f"{self.parameters:,} parameters{frozen} ({_short_bytes(self.parameter_bytes)}); for {examples} "
+            f"{_short(self.flops)} operations forward and {_short_bytes(self.memory)} kept for the backward pass"
         )
 
     def __str__(self) -> str:
@@ -175,7 +174,7 @@ def summary(model: Any, inputs: Inputs = None, batch: int = 1) -> Summary:
     >>> table.parameters, table.flops, [row.own_parameters for row in table.rows if row.own_parameters]
     (86, 140, [20, 30, 30, 6])
     """
-    network = as_network(model)
+    network = _as_network(model)
     at_least("batch", batch, 1)
     example = example_inputs(network, inputs, batch)
     found = trace(network, example, followed_axes(network, example[0]))
@@ -198,12 +197,8 @@ def summary(model: Any, inputs: Inputs = None, batch: int = 1) -> Summary:
     )
 
 
-def as_network(model: Any) -> nn.Module:
-    """Return the network of a run, or the network itself.
-
-    >>> as_network(nn.ReLU())
-    ReLU()
-    """
+def _as_network(model: Any) -> nn.Module:
+    """Return the network of a run, or the network itself."""
     network = model if isinstance(model, nn.Module) else getattr(model, "model", None)
     if not isinstance(network, nn.Module):
         raise ArgumentError(
@@ -214,7 +209,7 @@ def as_network(model: Any) -> nn.Module:
 
 
 def _rows(network: nn.Module, found: Trace, fields: Trace) -> tuple[Row, ...]:
-    own = own_parameters(network, found.visits)
+    own = _own_parameters(network, found.visits)
     around = {name: _nearest(name.rpartition(".")[0], found.visits) for name in found.visits if name}
     sums = {name: [own[name], visit.flops, visit.kept] for name, visit in found.visits.items()}
     for name in sorted(around, key=lambda name: name.count("."), reverse=True):  # the innermost first
@@ -223,12 +218,29 @@ def _rows(network: nn.Module, found: Trace, fields: Trace) -> tuple[Row, ...]:
     depths = {"": -1}
     for name in sorted(around, key=lambda name: name.count(".")):
         depths[name] = depths[around[name]] + 1
-    if not around or own[""] or root.flops or root.kept:
-        numbers = own[""], root.flops, root.kept
-        rows.append(_row(root, ITSELF, "", 0, numbers, own[""], total, _field(fields, "")))
-    for name in around:
-        visit, field = found.visits[name], _field(fields, name)
-        rows.append(_row(visit, name, around[name], depths[name], sums[name], own[name], total, field))
+    alone = [own[""], root.flops, root.kept]
+    for name in [*([""] if not around or any(alone) else []), *around]:
+        visit, (parameters, flops, memory) = found.visits[name], sums[name] if name else alone
+        held = sum(p.numel() for p in visit.module.parameters()) if name else parameters
+        rows.append(
+            Row(
+                name=name or ITSELF,
+                kind=type(visit.module).__name__,
+                around=around.get(name, ""),
+                depth=max(0, depths[name]),
+                calls=visit.calls,
+                output=visit.shape,
+                parameters=parameters,
+                own_parameters=own[name],
+                shared=held - parameters,
+                flops=flops,
+                own_flops=visit.flops,
+                memory=memory,
+                own_memory=visit.kept,
+                share=parameters / total,
+                field=_field(fields, name),
+            )
+        )
     return tuple(rows)
 
 
@@ -239,31 +251,6 @@ def _nearest(name: str, called: Container[str]) -> str:
     return name
 
 
-def _row(
-    visit: Visit, name: str, around: str, depth: int, sums: Sequence[int], own: int, total: int,
-    field: ReceptiveField | None,
-) -> Row:  # fmt: skip
-    parameters, flops, memory = sums
-    held = parameters if name == ITSELF else sum(p.numel() for p in visit.module.parameters())
-    return Row(
-        name=name,
-        kind=type(visit.module).__name__,
-        around=around,
-        depth=depth,
-        calls=visit.calls,
-        output=visit.shape,
-        parameters=parameters,
-        own_parameters=own,
-        shared=held - parameters,
-        flops=flops,
-        own_flops=visit.flops,
-        memory=memory,
-        own_memory=visit.kept,
-        share=parameters / total,
-        field=field,
-    )
-
-
 def _field(fields: Trace, name: str) -> ReceptiveField | None:
     visit = fields.visits[name]
     if visit.seen is None:
@@ -271,14 +258,8 @@ def _field(fields: Trace, name: str) -> ReceptiveField | None:
     return ReceptiveField(name, type(visit.module).__name__, visit.seen, fields.extent)
 
 
-def own_parameters(network: nn.Module, called: Any) -> dict[str, int]:
-    """Count the parameters of each called module: its own and those of parts that were never called by themselves.
-
-    A parameter that appears twice is counted in the first place.
-
-    >>> own_parameters(nn.Sequential(nn.Linear(2, 3)), {"": 0, "0": 0})
-    {'': 0, '0': 9}
-    """
+def _own_parameters(network: nn.Module, called: Any) -> dict[str, int]:
+    """Count the parameters of each called module: its own and those of parts that were never called by themselves."""
     counts = dict.fromkeys(called, 0)
     for name, parameter in network.named_parameters():
         counts[_nearest(name.rpartition(".")[0], counts)] += parameter.numel()
@@ -294,3 +275,16 @@ def _parameters(row: Row) -> str:
 def _one_example(shape: Sequence[int], batch_axis: int) -> str:
     sizes = [size for axis, size in enumerate(shape) if axis != batch_axis]
     return "×".join(map(str, sizes)) or "1"
+
+
+def _short(number: float, units: Sequence[str] = ("", "k", "M", "G", "T", "P"), base: int = 1000) -> str:
+    """Write a number with three digits and a letter for its size."""
+    place = 0
+    while abs(number) >= base and place < len(units) - 1:
+        number, place = number / base, place + 1
+    return f"{number:.0f}{units[place]}" if place == 0 else f"{number:.3g}{units[place]}"
+
+
+def _short_bytes(number: float) -> str:
+    """Write a number of bytes."""
+    return _short(number, (" B", " KiB", " MiB", " GiB", " TiB"), 1024)

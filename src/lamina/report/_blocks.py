@@ -1,6 +1,7 @@
 """The blocks that a page is made of: sections, cards, tables, the shaded confusion matrix."""
 
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import Any
 
 from lamina._markup import Markup, join, tag
@@ -8,6 +9,27 @@ from lamina.report._formatting import number, percent
 
 FEW, MANY = 6, 12
 """Up to so many classes a confusion matrix has room for large cells; beyond so many they are small."""
+
+
+# The page may show its own style and the pictures in it, and may load nothing at all.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def document(title: str, styles: Sequence[str], sections: Sequence[Markup | None], footer: str) -> str:
+    """Write a whole page that stands alone, with the style sheets of this package."""
+    style = "".join(files("lamina.report").joinpath(name).read_text(encoding="utf-8") for name in styles)
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", f"{title} · Lamina"),
+        tag("style", Markup(style)),
+    )
+    body = tag("body", tag("main", sections, tag("footer", footer)))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def section(name: str, *parts: Markup | None) -> Markup | None:

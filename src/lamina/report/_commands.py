@@ -1,4 +1,4 @@
-"""The command lines that belong to a run: do it again, go on with it, use it."""
+"""The command lines that belong to a run: repeat it, continue it, use it."""
 
 import shlex
 from dataclasses import asdict
@@ -31,11 +31,7 @@ WIDTH = 84
 
 
 def entry(architecture: dict[str, Any]) -> Entry | None:
-    """Find the name of `lamina list` that a stored architecture goes by; None for a network of the user's.
-
-    >>> entry({"network": "ResNet", "config": {"depth": 50, "stem": "imagenet"}}).name
-    'resnet50'
-    """
+    """Find the name of `lamina list` that a stored architecture goes by; None for a network of the user's."""
     config = architecture.get("config", {})
     best: tuple[int, Entry] | None = None
     for candidate in TABLE.values():
@@ -47,11 +43,7 @@ def entry(architecture: dict[str, Any]) -> Entry | None:
 
 
 def flat_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Give the stored recipe under the flat names of `--set`.
-
-    >>> flat_recipe({"epochs": 3, "optimizer": {"name": "adam", "eps": 1e-8}, "penalty": {"strength": 0.1}})
-    {'optimizer': 'adam', 'eps': 1e-08, 'epochs': 3, 'penalty': 0.1}
-    """
+    """Give the stored recipe under the flat names of `--set`."""
     flat: dict[str, Any] = {}
     for name, value in sorted(recipe.items(), key=lambda item: item[0] != "optimizer"):
         if isinstance(value, dict):
@@ -63,11 +55,7 @@ def flat_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
 
 
 def train(record: Record) -> tuple[list[str], list[str]]:
-    """Build the command that trains the same network again, as words.
-
-    Returns:
-        The words, none if no command can do it, and sentences about what a command cannot say.
-    """
+    """Build the command that trains the same network again, as words."""
     config, remarks = record.config, []
     found, origin = entry(config["architecture"]), config["data"]
     if found is None:
@@ -93,7 +81,7 @@ def train(record: Record) -> tuple[list[str], list[str]]:
         remarks.append(f"The split was drawn with seed {origin['seed']}, training with seed {seed}.")
     ratios = list(origin.get("ratios", _RATIOS))
     if ratios != _RATIOS:
-        remarks.append(f"The data were split {':'.join(map(str, ratios))}, which only Python can say.")
+        remarks.append(f"The data were split {':'.join(map(str, ratios))}, which no command can say.")
     for option, value in config.get("start", {}).items():
         words += [f"--{option}", str(value)]
     if record.data != record.source:
@@ -114,7 +102,7 @@ def predict(record: Record) -> list[str]:
 
 
 def resume(record: Record) -> list[str]:
-    """Build the command that goes on with the run."""
+    """Build the command that continues the run."""
     return ["lamina", "resume", record.name]
 
 
@@ -123,7 +111,7 @@ def use(record: Record) -> list[tuple[str, list[str]]]:
     state = record.status.get("state", "running")
     shown = [("Predict", predict(record))] if record.weights else []
     if state in ("running", "interrupted"):
-        shown.append(("Go on with it", resume(record)))
+        shown.append(("Continue it", resume(record)))
     elif state != "diverged":
         shown.append(("Train longer", [*resume(record), "--epochs", str(2 * int(record.config["recipe"]["epochs"]))]))
     return shown
@@ -202,11 +190,7 @@ def _comparable(value: Any) -> Any:
 
 
 def _word(value: Any) -> str:
-    """Write a value as `--set` reads it.
-
-    >>> _word((300, 100)), _word([64]), _word([]), _word(True), _word(None), _word(1e-8)
-    ('300,100', '64,', ',', 'true', 'none', '1e-08')
-    """
+    """Write a value as `--set` reads it."""
     if isinstance(value, list | tuple):
         return ",".join(map(_word, value)) + ("," if len(value) < 2 else "")
     if isinstance(value, bool):

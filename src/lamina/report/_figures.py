@@ -140,11 +140,7 @@ def histogram(errors: Sequence[float]) -> Markup:
 
 
 def bins(values: Sequence[float]) -> tuple[float, float, list[int]]:
-    """Count values in equal bins that lie symmetrically around 0; give the first edge, the width and the counts.
-
-    >>> bins([-1.0, -0.9, 0.1, 1.0])
-    (-1.0, 0.5, [2, 0, 1, 1])
-    """
+    """Count values in equal bins that lie symmetrically around 0; give the first edge, the width and the counts."""
     half = max(2, min(15, round(math.sqrt(len(values)) / 2 + 1)))
     reach = max(abs(v) for v in values) or 1.0
     width = reach / half

@@ -32,30 +32,17 @@ WORST = 12
 
 
 def metric_name(key: str) -> str:
-    """Name a metric for people.
-
-    >>> metric_name("f1"), metric_name("relative_step")
-    ('macro F1', 'relative step')
-    """
+    """Name a metric for people."""
     return _METRICS.get(key, key.replace("_", " "))
 
 
 def metric(key: str, value: Any) -> str:
-    """Write a metric: shares of right answers in percent, everything else as a number.
-
-    >>> metric("accuracy", 0.5), metric("loss", 0.5), metric("learning_rate", 0.5)
-    ('50.0%', '0.5000', '0.5')
-    """
+    """Write a metric: shares of right answers in percent, everything else as a number."""
     return percent(value) if key in ("accuracy", "token_accuracy", "exact") else number(value, padded=key in _METRICS)
 
 
 def wilson(share: float, examples: int) -> tuple[float, float]:
-    """Give the 95% interval of Wilson for a share that was found on so many independent examples.
-
-    >>> low, high = wilson(0.9, 100)
-    >>> round(low, 4), round(high, 4)
-    (0.8256, 0.9448)
-    """
+    """Give the 95% interval of Wilson for a share that was found on so many independent examples."""
     z = 1.959963984540054
     center = share + z * z / (2 * examples)
     spread = z * math.sqrt(share * (1 - share) / examples + z * z / (4 * examples**2))
@@ -117,11 +104,7 @@ def confusion(record: Record) -> Table | None:
 
 
 def confused_pairs(names: Sequence[str], counts: Sequence[Sequence[int]], limit: int = 20) -> Table:
-    """List the pairs of classes that were confused most often.
-
-    >>> confused_pairs(["cat", "dog"], [[8, 2], [1, 9]]).rows
-    (('cat', 'dog', '2', '20.0%'), ('dog', 'cat', '1', '10.0%'))
-    """
+    """List the pairs of classes that were confused most often."""
     pairs = [(n, i, j) for i, row in enumerate(counts) for j, n in enumerate(row) if i != j and n]
     pairs.sort(key=lambda pair: (-pair[0], pair[1], pair[2]))
     rows = [(names[i], names[j], number(n), percent(n / sum(counts[i]))) for n, i, j in pairs[:limit]]
@@ -152,27 +135,29 @@ def worst(record: Record) -> Table | None:
     if "text" in rows[0]:
         texts = [(number(r["index"]), *(str(r[key]) for key in ("text", "target", "output"))) for r in rows]
         return Table(("example", "text", "wanted", "written"), tuple(texts), (0,))
-    names = list(dict.fromkeys(name for row in rows for name in row.get("values") or {}))
-    values = [tuple(_cell((row.get("values") or {}).get(name)) for name in names) for row in rows]
+    known = [row.get("values") or {} for row in rows]
+    names = list(dict.fromkeys(name for values in known for name in values))
+    head: tuple[str, ...]
+    right: tuple[int, ...]
+    texts: list[tuple[str, ...]]
     if isinstance(rows[0].get("output"), str):
-        texts = [(number(r["index"]), str(r["target"]), str(r["output"])) for r in rows]
-        joined = tuple((*text, *more) for text, more in zip(texts, values, strict=True))
-        return Table(("example", "wanted", "written", *names), joined, (0,))
-    if record.classifies:
-        head: tuple[str, ...] = ("example", "is", "taken for", "sure")
-        texts = [(number(r["index"]), str(r["label"]), str(r["guess"]), percent(r["confidence"])) for r in rows]
+        head, right = ("wanted", "written"), (0,)
+        texts = [(str(r["target"]), str(r["output"])) for r in rows]
     else:
-        head = ("example", "target", "prediction", "error")
-        texts = [
-            (number(r["index"]), number(r["target"]), number(r["output"]), number(_minus(r["output"], r["target"])))
-            for r in rows
-        ]
-    right = (0, 3) if record.classifies else (0, 1, 2, 3)
-    numeric = [
-        4 + j for j, n in enumerate(names) if not any(isinstance((r.get("values") or {}).get(n), str) for r in rows)
-    ]
-    joined = tuple((*text, *more) for text, more in zip(texts, values, strict=True))
-    return Table((*head, *names), joined, (*right, *numeric))
+        if record.classifies:
+            head, right = ("is", "taken for", "sure"), (0, 3)
+            texts = [(str(r["label"]), str(r["guess"]), percent(r["confidence"])) for r in rows]
+        else:
+            head, right = ("target", "prediction", "error"), (0, 1, 2, 3)
+            pairs = [(r["target"], r["output"]) for r in rows]
+            texts = [(number(target), number(output), number(_minus(output, target))) for target, output in pairs]
+        numeric = (4 + j for j, n in enumerate(names) if not any(isinstance(v.get(n), str) for v in known))
+        right = (*right, *numeric)
+    joined = tuple(
+        (number(row["index"]), *text, *(_cell(values.get(name)) for name in names))
+        for row, text, values in zip(rows, texts, known, strict=True)
+    )
+    return Table(("example", *head, *names), joined, right)
 
 
 def _cell(value: Any) -> str:

@@ -11,11 +11,7 @@ _ABSOLUTE = re.compile(r"(?<![\w./:~-])(?:/|[A-Za-z]:[\\/])(?:[^\s/\\'\"`<>|:;,]
 
 
 def finite(value: Any) -> float | None:
-    """Give a number as a float, or None where there is none: null, NaN and infinity.
-
-    >>> finite(None), finite(float("inf")), finite(2)
-    (None, None, 2.0)
-    """
+    """Give a number as a float, or None where there is none: null, NaN and infinity."""
     if value is None:
         return None
     real = float(value)
@@ -23,13 +19,7 @@ def finite(value: Any) -> float | None:
 
 
 def number(value: Any, digits: int = 4, *, padded: bool = False) -> str:
-    """Write a number with so many significant digits, whole ones in full; `padded` keeps zeros at the end.
-
-    >>> number(61706), number(0.56676), number(None), number(12345.67), number(3.2e-7)
-    ('61,706', '0.5668', '–', '12,346', '3.2e-07')
-    >>> number(0.5), number(0.5, padded=True)
-    ('0.5', '0.5000')
-    """
+    """Write a number with so many significant digits, whole ones in full; `padded` keeps zeros at the end."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     real = finite(value)
@@ -39,11 +29,7 @@ def number(value: Any, digits: int = 4, *, padded: bool = False) -> str:
 
 
 def percent(share: Any) -> str:
-    """Write a share of 1 in percent; what is not quite all never reads 100.
-
-    >>> percent(0.8729), percent(1.0), percent(0.9999), percent(None)
-    ('87.3%', '100%', '99.99%', '–')
-    """
+    """Write a share of 1 in percent; what is not quite all never reads 100."""
     real = finite(share)
     if real is None:
         return NOTHING
@@ -53,11 +39,7 @@ def percent(share: Any) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time span.
-
-    >>> duration(0.01), duration(3.21), duration(75), duration(7265)
-    ('under 0.1 s', '3.2 s', '1 min 15 s', '2 h 1 min')
-    """
+    """Write a time span."""
     if seconds < 0.1:
         return "under 0.1 s"
     if seconds < 60:
@@ -69,20 +51,12 @@ def duration(seconds: float) -> str:
 
 
 def shape(sizes: Any) -> str:
-    """Write the shape of a tensor.
-
-    >>> shape([6, 1, 5, 5]), shape([])
-    ('6×1×5×5', 'one number')
-    """
+    """Write the shape of a tensor."""
     return "×".join(map(str, sizes)) or "one number"
 
 
 def plain(value: Any) -> str:
-    """Write a value of a configuration.
-
-    >>> plain(True), plain([3, 2]), plain(1e-8), plain(None)
-    ('yes', '3, 2', '1e-08', '–')
-    """
+    """Write a value of a configuration."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
@@ -93,13 +67,7 @@ def plain(value: Any) -> str:
 
 
 def base_name(source: str) -> str:
-    r"""Shorten an absolute path to its last part, so that a report says nothing about the machine.
-
-    >>> base_name("/home/ada/photos/"), base_name("data/photos"), base_name("digits")
-    ('photos', 'data/photos', 'digits')
-    >>> base_name(r"C:\Users\ada\table.csv")
-    'table.csv'
-    """
+    """Shorten an absolute path to its last part, so that a report says nothing about the machine."""
     for kind in (PurePosixPath, PureWindowsPath):
         path = kind(source)
         if path.is_absolute():
@@ -108,20 +76,12 @@ def base_name(source: str) -> str:
 
 
 def scrub(text: str, source: str = "") -> str:
-    """Take absolute paths out of a sentence, that of the data first, for it may have spaces.
-
-    >>> scrub("/my disk/photos: 40 training examples; see /tmp/a/b.txt", "/my disk/photos")
-    'photos: 40 training examples; see b.txt'
-    """
+    """Take absolute paths out of a sentence, that of the data first, for it may have spaces."""
     if source and base_name(source) != source:
         text = text.replace(source, base_name(source))
     return _ABSOLUTE.sub(lambda match: match[1] or "…", text)
 
 
 def printable(text: str) -> str:
-    r"""Replace characters that no file of text may hold.
-
-    >>> printable("a\x00b\n")
-    'a\ufffdb\n'
-    """
+    """Replace characters that no file of text may hold."""
     return _UNPRINTABLE.sub("\ufffd", text)

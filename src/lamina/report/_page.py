@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from colorsys import hls_to_rgb
-from importlib.resources import files
 from typing import Any
 
 from lamina._markup import Markup, join, tag
@@ -13,7 +12,7 @@ from lamina.report import _findings as findings
 from lamina.report import _settings as settings
 from lamina.report import _story as story
 from lamina.report import _weights as weights
-from lamina.report._blocks import below, card, command, folded, section
+from lamina.report._blocks import below, card, command, document, folded, section
 from lamina.report._checks import blame
 from lamina.report._figures import Line
 from lamina.report._findings import metric
@@ -21,8 +20,6 @@ from lamina.report._formatting import finite, number
 from lamina.report._record import Record
 from lamina.report._results import results
 
-# The page may show its own style and the pictures in it, and may load nothing at all.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _LISTED = 24
 
 
@@ -41,20 +38,9 @@ def page(record: Record) -> str:
     for file, make in parts:
         with blame(record.path / file):
             sections.append(make(record))
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", f"{story.title(record)} · Lamina"),
-        tag("style", Markup(files("lamina.report").joinpath("style.css").read_text(encoding="utf-8"))),
-    )
     version = (record.environment or {}).get("lamina")
     written = f"Lamina{f' {version}' if version else ''} wrote this from the files of {record.name} alone."
-    body = tag("body", tag("main", sections, tag("footer", written)))
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    return document(story.title(record), ["style.css"], sections, written)
 
 
 def header(record: Record) -> Markup:
@@ -79,7 +65,7 @@ def header(record: Record) -> Markup:
     )
     end = story.ending(record)
     words: list[Any] = [tag("strong", end.point), " ", end.sentence]
-    words += [" Go on with ", tag("code", end.command)] if end.command else []
+    words += [" Continue with ", tag("code", end.command)] if end.command else []
     ended = tag("p", words, class_=f"say {end.kind}")
     opened = tag("p", story.opening(record), class_="say warn" if story.reopened(record) else "say")
     return join([tag("header", what, score, class_="hero"), tag("div", ended, opened, class_="said")])
@@ -117,7 +103,7 @@ def curves(record: Record) -> Markup | None:
     if record.metric == "mse":
         words += " Errors are those of standardized targets."
     if len(record.rows) == 1:
-        words = f"There is one check only. {words}"
+        words = f"There is only one check. {words}"
     numbers = folded("The numbers", findings.history(record).html())
     return section("Learning curves", tag("div", drawn, class_="grid three"), tag("p", words, class_="small"), numbers)
 
@@ -212,7 +198,7 @@ def _pairs(name: str, table: Table | None, more: str = "") -> Markup | None:
 
 
 def again(record: Record) -> Markup | None:
-    """Give the commands that do it again, go on with it and use it."""
+    """Give the commands that repeat, continue and use the run."""
     words, remarks = commands.train(record)
     parts: list[Markup | None] = []
     if words:

@@ -22,21 +22,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Record:
-    """A run as its files tell it.
-
-    Args:
-        path: the folder, for messages only.
-        name: what the folder is called, with `runs/` before it where it lies there.
-        config: architecture, data and recipe.
-        preprocess: what was fitted on the training data; None when missing.
-        environment: versions and flags; None when missing.
-        status: how the run ended.
-        rows: the history.
-        seconds: how long training took, all sessions together; None when unknown.
-        ended: when the last check was; None when unknown.
-        evaluation: the test split; None while it is sealed.
-        weights: the trained tensors, none before the first checkpoint.
-    """
+    """A run as its files tell it."""
 
     path: Path
     name: str
@@ -111,11 +97,7 @@ class Record:
 
 
 def read(folder: str | Path) -> Record:
-    """Read a run folder.
-
-    Raises:
-        RunError: it is no run folder, or one of its files is damaged.
-    """
+    """Read a run folder."""
     home = RunFolder.open(folder)
     config = _with_sizes(home.config())
     with blame(home.path / "config.toml"):

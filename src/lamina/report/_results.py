@@ -54,7 +54,7 @@ def _calibration(record: Record) -> Markup | None:
     drawing = figures.calibration(found["confidence"], found["accuracy"], found["count"])
     words = (
         f"Expected calibration error {percent(found['error'])}. On the dashed line a network is as sure as it is "
-        "right; below it is too sure, above not sure enough. Circles grow with the number of examples."
+        "right; below the line it is too sure, above it not sure enough. Circles grow with the number of examples."
     )
     return card("Calibration", drawing, tag("figcaption", words), figure=True)
 

@@ -45,16 +45,8 @@ def preprocess(record: Record) -> Table | None:
     elif spec["kind"] != "table" and fitted["mean"]:
         rows.append(("standardized", f"each of {number(len(fitted['mean']))} components"))
     if fitted["target_mean"]:
-        few = len(fitted["target_mean"]) <= 4
-        rows.append(
-            ("target mean", _numbers(fitted["target_mean"]) if few else f"{len(fitted['target_mean'])} numbers")
-        )
-        rows.append(
-            (
-                "target standard deviation",
-                _numbers(fitted["target_std"]) if few else f"{len(fitted['target_std'])} numbers",
-            )
-        )
+        for name, key in (("target mean", "target_mean"), ("target standard deviation", "target_std")):
+            rows.append((name, _numbers(fitted[key]) if len(fitted[key]) <= 4 else f"{len(fitted[key])} numbers"))
     if "steps" in fitted:
         rows += [_dictionary("dictionary", fitted["vocabulary"]), ("longest text", f"{fitted['steps']} entries")]
     rows += [("note", record.clean(str(note))) for note in spec.get("notes", ())]

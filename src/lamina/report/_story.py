@@ -29,7 +29,7 @@ class Ending:
     command: str = ""
 
     def __str__(self) -> str:
-        return f"{self.point} {self.sentence}" + (f" Go on with: {self.command}" if self.command else "")
+        return f"{self.point} {self.sentence}" + (f" Continue with: {self.command}" if self.command else "")
 
 
 def title(record: Record) -> str:
@@ -75,8 +75,8 @@ def opening(record: Record) -> str:
     examples, times = int(record.evaluation["examples"]), int(record.evaluation.get("openings", 1))
     if times > 1:
         return (
-            f"The test split ({number(examples)} examples) was opened {times} times. Whoever chooses after looking "
-            "fits to it: these numbers may be too good."
+            f"The test split ({number(examples)} examples) was opened {times} times. Choosing after "
+            "looking fits to it, so these numbers may be too good."
         )
     return f"The test split ({number(examples)} examples) was opened once, after training."
 

@@ -71,11 +71,7 @@ def _axis(each: Hyperparameter) -> Axis:
 
 
 def _say(value: Any) -> str:
-    """Write a value for people: 0.5 and 1e-05, not 0.50 and 0.00001.
-
-    >>> _say(2.0), _say((128, 64)), _say(None)
-    ('2', '128x64', 'none')
-    """
+    """Write a value for people: 0.5 and 1e-05, not 0.50 and 0.00001."""
     return f"{value:g}" if isinstance(value, float) else spell(value)
 
 

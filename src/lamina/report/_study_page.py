@@ -1,6 +1,5 @@
 """The report of a study as one HTML file that needs nothing else."""
 
-from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
@@ -8,11 +7,10 @@ from lamina._markup import Markup, join, tag
 from lamina._tables import Table
 from lamina.functional.selection import accuracy_behind, expected_best
 from lamina.report import _study_figures as figures
-from lamina.report._blocks import card, command, folded, section
+from lamina.report._blocks import card, command, document, folded, section
 from lamina.report._commands import spell
 from lamina.report._findings import metric, metric_name, wilson
 from lamina.report._formatting import NOTHING, duration, number, percent
-from lamina.report._page import _POLICY
 from lamina.report._study_record import StudyRecord, Tried, importance
 
 LUCK = 0.01
@@ -24,23 +22,8 @@ def study_page(record: StudyRecord) -> str:
     """Write the whole page."""
     parts = (_header, _leaders, _course, _parallel, _slices, _pairs, _honesty, _making, _again)
     sections = [make(record) for make in parts]
-    style = "".join(
-        files("lamina.report").joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "study.css")
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", f"{record.title} · Lamina"),
-        tag("style", Markup(style)),
-    )
-    body = tag(
-        "body", tag("main", sections, tag("footer", f"Lamina wrote this from the files of {record.name} alone."))
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    written = f"Lamina wrote this from the files of {record.name} alone."
+    return document(record.title, ["style.css", "study.css"], sections, written)
 
 
 def _header(record: StudyRecord) -> Markup:
@@ -92,7 +75,7 @@ def _ending(record: StudyRecord) -> Markup:
         return tag("p", tag("strong", "The search is complete:"), f" {number(done)} configurations, {record.sampler}.",
                    class_="say done")  # fmt: skip
     of = "" if record.total is None else f" of {number(record.total)}"
-    point, words = "The search is not complete:", f" {number(done)}{of} configurations were tried. Go on with "
+    point, words = "The search is not complete:", f" {number(done)}{of} configurations were tried. Continue with "
     return tag("p", tag("strong", point), words, tag("code", spell(list(record.resume))), class_="say open")
 
 
@@ -103,7 +86,7 @@ def _opening(record: StudyRecord) -> Markup | None:
     words = f"The test split ({number(test['examples'])} examples) was opened "
     if test["openings"] == 1:
         return tag("p", f"{words}once, for the best configuration, after everything was tried.", class_="say")
-    return tag("p", f"{words}{test['openings']} times: what it says is no longer a fair judgement.", class_="say warn")
+    return tag("p", f"{words}{test['openings']} times: its result is no longer a fair judgment.", class_="say warn")
 
 
 def luck(record: StudyRecord) -> tuple[float, float] | None:
@@ -238,7 +221,7 @@ def _honesty(record: StudyRecord) -> Markup | None:
         return None
     count = len(record.known)
     coins = (
-        f"{number(count)} coins, thrown 100 times each: the best of them shows {percent(expected_best(count, 100))} "
+        f"{number(count)} coins, tossed 100 times each: the best of them shows {percent(expected_best(count, 100))} "
         "heads on average. So a result that was used to choose is no estimate of what was chosen."
     )
     rows: list[tuple[str, str]] = [("configurations compared", number(count))]
@@ -280,5 +263,5 @@ def _again(record: StudyRecord) -> Markup | None:
         return None
     parts = [tag("h3", "Search again"), command(spell(list(record.command)))]
     if not record.complete:
-        parts += [tag("h3", "Go on with it"), command(spell(list(record.resume)))]
+        parts += [tag("h3", "Continue it"), command(spell(list(record.resume)))]
     return section("Do it again", *parts)

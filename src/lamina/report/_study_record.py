@@ -13,14 +13,7 @@ FINISHED = "finished"
 
 @dataclass(frozen=True)
 class Axis:
-    """A hyperparameter: its name and its values in order, or the ends of a range.
-
-    Args:
-        name: what it is called.
-        values: the values that a list or a grid has, as texts; none for a range.
-        ends: the ends of a range.
-        log: whether the range is even in the logarithm.
-    """
+    """A hyperparameter: its name and its values in order, or the ends of a range."""
 
     name: str
     values: tuple[str, ...] = ()
@@ -30,18 +23,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Tried:
-    """A configuration that was tried.
-
-    Args:
-        number: its number in the study.
-        values: name to text, for lists, or to number, for ranges; what a condition left out is missing.
-        value: the metric; None if it diverged.
-        state: "finished", "dropped" or "diverged".
-        tie: decides between equal values.
-        epochs: how many were trained.
-        curve: the metric at every check.
-        seconds: its share of the time.
-    """
+    """A configuration that was tried."""
 
     number: int
     values: dict[str, Any]
@@ -55,26 +37,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """Everything that the report of a study says.
-
-    Args:
-        name: the folder's name.
-        title: what was searched on what.
-        lines: sentences about data and recipe.
-        metric: the column that is compared.
-        direction: "minimize" or "maximize".
-        sampler: how configurations were chosen, in words.
-        axes: what varied.
-        tried: what came out.
-        total: how many configurations there will be; None if that depends on results.
-        complete: whether everything was tried.
-        examples: how many training, validation and test examples there are; None if that is not known.
-        test: what the test split said: metrics, examples, openings, trial.
-        same: what was the same in all trials, as pairs of texts.
-        command: the words that start the same search again.
-        resume: the words that go on with it.
-        seeds: how often every configuration was trained.
-    """
+    """Everything that the report of a study says."""
 
     name: str
     title: str
@@ -138,13 +101,7 @@ class StudyRecord:
 
 
 def levels(axis: Axis, tried: Sequence[Tried], bins: int = 6) -> tuple[list[str], list[int | None]]:
-    """Give the names of an axis's values, and for each configuration the place of its own.
-
-    A range is cut into equal pieces. A configuration without a value has None.
-
-    >>> levels(Axis("a", ends=(0.0, 1.0)), [Tried(0, {"a": 0.9}, 1.0)], bins=2)
-    (['0–0.5', '0.5–1'], [1])
-    """
+    """Give the names of an axis's values, and for each configuration the place of its own."""
     if axis.ends is None:
         place = {value: index for index, value in enumerate(axis.values)}
         return list(axis.values), [place.get(each.values.get(axis.name, "")) for each in tried]
@@ -164,23 +121,12 @@ def levels(axis: Axis, tried: Sequence[Tried], bins: int = 6) -> tuple[list[str]
 
 
 def short(value: float) -> str:
-    """Write a number in few letters.
-
-    >>> short(0.0004), short(0.0251), short(12.0)
-    ('4e-4', '0.025', '12')
-    """
+    """Write a number in few letters."""
     return f"{value:.1e}".replace("e-0", "e-").replace(".0e", "e") if 0 < abs(value) < 1e-3 else f"{value:.2g}"
 
 
 def importance(record: StudyRecord, axis: Axis) -> float:
-    """Return which share of the variation of the errors' ranks the values of one hyperparameter explain by themselves.
-
-    >>> axes = (Axis("a", ("1", "2")), Axis("b", ("1", "2")))
-    >>> tried = tuple(Tried(2 * a + b, {"a": "12"[a], "b": "12"[b]}, float(a)) for a in (0, 1) for b in (0, 1))
-    >>> record = StudyRecord("s", "t", (), "loss", "minimize", "grid", axes, tried, 4, True)
-    >>> importance(record, axes[0]), importance(record, axes[1])
-    (1.0, 0.0)
-    """
+    """Return which share of the variation of the errors' ranks one hyperparameter explains by itself."""
     tried, ranks = [t for t, _ in record.known], _ranks([e for _, e in record.known])
     if len(set(ranks)) < 2:
         return 0.0

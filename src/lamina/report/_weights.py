@@ -14,11 +14,7 @@ NO_SHAPE = "several"
 
 
 def table(tensors: Sequence[Weight], limit: int | None = LIMIT) -> Table:
-    """List the trained tensors, or the parts of a network that has more than `limit`.
-
-    >>> table([Weight("layer.weight", (2, 3), 6, 1.5)]).rows[0]
-    ('layer.weight', '2×3', '6', '1.5', '100%')
-    """
+    """List the trained tensors, or the parts of a network that has more than `limit`."""
     groups = tensors if limit is None or len(tensors) <= limit else grouped(tensors, limit)
     total = sum(w.count for w in groups)
     rows = [

@@ -41,7 +41,7 @@ def experiment_button(label: str) -> "marimo_ui.button":
     return made
 
 
-def measured(button: "marimo_ui.button", key: str, idle: str, beside: Sequence[Any] = (), **options: Any) -> "Html":
+def measured(button: Any, key: str, idle: str, beside: Sequence[Any] = (), **options: Any) -> "Html":
     """Show an `experiment_button` and what the experiment behind it has found so far.
 
     Args:

@@ -15,7 +15,7 @@ with app.setup:
     from lamina.functional.activations import default_initialization, get_activation
     from lamina.functional.initialization import constant, draw, fans, gaussian, glorot, he, xavier
     from lamina.functional.random import as_generator
-    from lamina.inspection.probe import shares
+    from lamina.inspection import shares
     from lamina.pages import kit
 
     F64 = torch.float64

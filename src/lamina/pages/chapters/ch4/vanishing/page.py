@@ -11,7 +11,7 @@ with app.setup:
     import torch
 
     from lamina.architectures.build import build
-    from lamina.drawing.blocks import residual_block, residual_layer
+    from lamina.drawing.blocks import residual_block
     from lamina.drawing.charts import Note, Series
     from lamina.drawing.network import network
     from lamina.experiments.gradients import FACTORS, products
@@ -129,7 +129,10 @@ def _():
             r"\qquad \ell = 1, \ldots, L, \quad y^{[0]} = u",
             "Eq. (9): the simplified residual layer",
         ),
-        kit.svg(residual_layer(), "Fig. 26: affine map, activation, sum, and the skip arrow from the input to the sum"),
+        kit.svg(
+            residual_block("residual-layer"),
+            "Fig. 26: affine map, activation, sum, and the skip arrow from the input to the sum",
+        ),
         kit.prose(r"""
             The sum needs vectors of one size. Where the width changes, a matrix $P$ brings the input to the new size.
             The notes call it a projection; it is rectangular, so it is none in the sense of algebra ([E55](/errata#E55)). It may be learned, or

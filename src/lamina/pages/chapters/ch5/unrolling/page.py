@@ -18,7 +18,7 @@ with app.setup:
     from lamina.architectures.seq2seq import EncoderDecoder, EncoderDecoderConfig
     from lamina.backprop.through_time import backpropagate_through_time
     from lamina.data.text.vocabulary import Vocabulary
-    from lamina.drawing.cells import rnn_cell
+    from lamina.drawing.cells import cell
     from lamina.drawing.charts import Series
     from lamina.drawing.unrolled import bidirectional, deep, fnn_and_rnn, four_shapes, sequence_shape
     from lamina.functional.losses import squared_error, sum_over_time
@@ -153,7 +153,7 @@ def _(unrolled_steps):
             f"A feedforward column, the same with a loop at its hidden node, and the loop unrolled for {unrolled_steps.value} steps",
             caption="Feedforward, recurrent, and the same recurrent network unrolled in time.",
         ),
-        kit.svg(rnn_cell(), "The wiring of one recurrent cell", caption="Inside one cell.", width=560),
+        kit.svg(cell("rnn"), "The wiring of one recurrent cell", caption="Inside one cell.", width=560),
     )
     return
 

@@ -1,11 +1,12 @@
 """An example input for a network: from its configuration, from a shape, or as given."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from lamina._errors import ArgumentError, at_least
 from lamina._types import Num, Seed, Tensor
@@ -20,21 +21,7 @@ Inputs = int | Sequence[Any] | Tensor | None
 
 
 def example_inputs(model: nn.Module, inputs: Inputs = None, batch: int = 1) -> tuple[Tensor, ...]:
-    """Make the arguments of a call of a network.
-
-    Args:
-        model: the network.
-        inputs: the shape of one example without the batch axis; a tensor, or a tuple of tensors, with it; None for
-            what the network was built for (10 steps for sequences).
-        batch: how many examples, when `inputs` is no tensor.
-
-    Returns:
-        Zeros of the precision of the network (or words), or the tensors that were given.
-
-    >>> from lamina.architectures.build import build
-    >>> example_inputs(build("lenet5"), batch=3)[0].shape
-    torch.Size([3, 1, 28, 28])
-    """
+    """Make the arguments of a call of a network."""
     at_least("batch", batch, 1)
     if isinstance(inputs, Tensor):
         return (inputs,)
@@ -82,11 +69,7 @@ def _with_batch(model: nn.Module, shape: tuple[int, ...], batch: int) -> tuple[i
 
 
 def time_first(model: nn.Module) -> bool:
-    """Say whether a network is one of torch's recurrent ones, whose time axis comes before the batch.
-
-    >>> time_first(nn.GRU(3, 4)), time_first(nn.GRU(3, 4, batch_first=True))
-    (True, False)
-    """
+    """Say whether a network is one of torch's recurrent ones, whose time axis comes before the batch."""
     return isinstance(model, nn.RNNBase) and not model.batch_first
 
 
@@ -147,15 +130,7 @@ def random_batch(
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a network into evaluation mode, and each of its parts back into its own mode at the end.
-
-    >>> net = nn.Sequential(nn.Dropout())
-    >>> with evaluating(net):
-    ...     net[0].training
-    False
-    >>> net[0].training
-    True
-    """
+    """Put a network into evaluation mode, and each of its parts back into its own mode at the end."""
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -165,16 +140,23 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
+@contextmanager
+def hooked(handles: Iterable[RemovableHandle]) -> Iterator[None]:
+    """Take hooks away at the end."""
+    made = list(handles)
+    try:
+        yield
+    finally:
+        for handle in made:
+            handle.remove()
+
+
 def _dtype(model: nn.Module) -> torch.dtype:
     return next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.get_default_dtype())
 
 
 def followed_axes(model: nn.Module, example: Tensor) -> tuple[int, ...]:
-    """Say along which axes of the input receptive fields are measured: height and width, time, or features.
-
-    >>> followed_axes(nn.Conv2d(3, 8, 3), torch.zeros(1, 3, 8, 8)), followed_axes(nn.Linear(4, 2), torch.zeros(1, 4))
-    ((2, 3), (1,))
-    """
+    """Say along which axes of the input receptive fields are measured: height and width, time, or features."""
     if example.ndim >= 4:
         return tuple(range(2, example.ndim))
     if time_first(model):

@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from lamina._types import Float, Tensor
+from lamina.inspection._example import hooked
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
 from lamina.layers.detector import Detector
@@ -44,11 +45,7 @@ SATURATED = 0.99
 
 
 def activation_of(module: nn.Module) -> str | None:
-    """Name the activation that a module is; None if it is something else.
-
-    >>> activation_of(Detector("tanh")), activation_of(nn.LeakyReLU()), activation_of(nn.Linear(1, 1))
-    ('tanh', 'leaky_relu', None)
-    """
+    """Name the activation that a module is; None if it is something else."""
     if isinstance(module, Detector):
         return module.activation
     if type(module).__module__ != nn.ReLU.__module__ or isinstance(module, nn.MultiheadAttention):
@@ -58,11 +55,7 @@ def activation_of(module: nn.Module) -> str | None:
 
 
 def kind_of(module: nn.Module) -> str:
-    """Say what the states of a layer with weights are, before an activation follows.
-
-    >>> kind_of(Recurrent("gru", 2, 3)), kind_of(nn.Linear(1, 1))
-    ('gru', 'identity')
-    """
+    """Say what the states of a layer with weights are, before an activation follows."""
     if isinstance(module, Recurrent):
         cell: Any = module.cells[0]
         return module.cell if module.cell != "rnn" or cell.activation.name == "tanh" else cell.activation.name
@@ -72,11 +65,7 @@ def kind_of(module: nn.Module) -> str:
 
 
 def tensors_of(outputs: Any) -> list[Tensor]:
-    """List the real tensors of what a module gave; a recurrent layer gives its states at all times, then the last.
-
-    >>> len(tensors_of((torch.ones(2), (torch.ones(1), torch.ones(1)))))
-    3
-    """
+    """List the real tensors of what a module gave; a recurrent layer gives its states at all times, then the last."""
     if isinstance(outputs, tuple | list):
         return [tensor for part in outputs for tensor in tensors_of(part)]
     return [outputs] if isinstance(outputs, Tensor) and outputs.is_floating_point() else []
@@ -86,7 +75,7 @@ def shares(state: Float[Tensor, "..."], kind: str, axis: int) -> tuple[Float[Ten
     """Measure which share of the units is zero for all examples, and which share of all values is saturated.
 
     Args:
-        state: the states of a layer, one a row.
+        state: the states of a layer, one per row.
         kind: the name of the activation; only bounded ones saturate, for others the second share is NaN.
         axis: which axis counts the units.
 
@@ -121,11 +110,7 @@ class _Layer:
 
 
 class Probe:
-    """Measures the layers of a network in the updates that run while it is looking.
-
-    Args:
-        model: the network.
-    """
+    """Measures the layers of a network in the updates that run while it is looking."""
 
     names: tuple[str, ...] = ()
     """The layers in the order of the first pass."""
@@ -154,11 +139,8 @@ class Probe:
             module.register_forward_hook(partial(self._after, name)) for name, module in self._modules
         ]
         handles += [p.register_hook(partial(self._weight_gradient, p)) for p in self._weights if p.requires_grad]
-        try:
+        with hooked(handles):
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
         with torch.no_grad():
             self._measure({id(p): value for p, value in zip(self._weights, before, strict=True)})
         self._layers = []

@@ -1,0 +1,24 @@
+"""The frame of a chart: lines and areas are cut at its edges."""
+
+from lamina.drawing.axes import Frame, clipped, clipped_area, segments
+from lamina.drawing.scales import exact
+
+SIDE = exact(0, 1, 0, 10)
+SQUARE = Frame(0, 0, 10, 10, SIDE, SIDE)
+
+
+def test_lines_are_cut_at_the_edges():
+    assert clipped([(-5.0, 5.0), (5.0, 5.0), (5.0, 25.0)], SQUARE) == [[(0.0, 5.0), (5.0, 5.0), (5.0, 10.0)]]
+    assert clipped([(1.0, 1.0), (9.0, 9.0)], SQUARE) == [[(1.0, 1.0), (9.0, 9.0)]]
+    assert clipped([(-5.0, 5.0), (-1.0, 5.0)], SQUARE) == []
+
+
+def test_areas_are_cut_at_the_edges():
+    cut = clipped_area([(-5.0, 5.0), (5.0, 5.0), (5.0, 8.0)], SQUARE)
+    assert cut == [(0.0, 6.5), (0.0, 5.0), (5.0, 5.0), (5.0, 8.0)]
+    assert clipped_area([(-5.0, 5.0), (-4.0, 5.0), (-4.0, 8.0)], SQUARE) == []
+
+
+def test_lines_break_where_a_value_is_missing_or_has_no_logarithm():
+    assert segments([0, 1, 2, 3], [5.0, None, 6.0, 7.0]) == [[(0, 5.0)], [(2, 6.0), (3, 7.0)]]
+    assert segments([0, 1], [0.0, 1.0], log=True) == [[(1, 1.0)]]

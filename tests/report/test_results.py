@@ -1,0 +1,68 @@
+"""What a network gets right and wrong, on a page."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from lamina.report.render import render
+from report.samples import EVALUATION, PIXEL, regression
+
+
+def tree(page: str) -> ElementTree.Element:
+    """Read a page as XML, which is stricter than HTML: every element is closed, every attribute quoted and unique."""
+    return ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>\n"))
+
+
+def words(node: ElementTree.Element) -> str:
+    return " ".join("".join(node.itertext()).split())
+
+
+def section(page: str, name: str) -> ElementTree.Element:
+    return next(node for node in tree(page).iter("section") if words(node.find("h2")) == name)
+
+
+def test_calibration_and_mistakes_as_rows(make):
+    found = section(render(make()), "On the test split")
+    assert "Expected calibration error 13.0%." in words(found)
+    assert "3virginicaversicolor91.0%6.1–" in words(found)
+
+
+def test_mistakes_as_pictures(make):
+    worst = [{"index": 3, "label": "five", "guess": "nine", "confidence": 0.71, "picture": PIXEL}]
+    found = section(render(make(evaluation={**EVALUATION, "worst": worst})), "On the test split")
+    image = found.find(".//div[@class='mistakes']/figure/img")
+    assert image.get("src") == PIXEL and image.get("alt") == "five taken for nine"
+    assert "five → nine71.0%" in words(found)
+
+
+@pytest.mark.parametrize(
+    "address", ["https://example.org/x.png", "data:text/html;base64,PHNjcmlwdD4=", 'data:image/png;base64,"onerror="x']
+)
+def test_no_other_address_is_shown_as_a_picture(make, address):
+    worst = [{"index": 3, "label": "five", "guess": "nine", "confidence": 0.71, "picture": address}]
+    page = render(make(evaluation={**EVALUATION, "worst": worst}))
+    assert "<img" not in page and address not in page and "fivenine71.0%" in words(section(page, "On the test split"))
+
+
+def test_no_mistake_at_all(make):
+    assert "There is no mistake on the test split." in render(make(evaluation={**EVALUATION, "worst": []}))
+
+
+def test_regression(make):
+    page = render(make(**regression()))
+    assert "0.8125" in words(tree(page).find(".//header")) and "test R²" in page and "on 4 examples" in page
+    found = section(page, "On the test split")
+    dots = [(dot.get("cx"), dot.get("cy")) for dot in found.iter("circle") if dot.get("r") == "2.6"]
+    # A scale from 0 to 2 on both axes: x = 46 + 143 t, y = 300 - 145 y.
+    assert dots == [("46", "227.5"), ("189", "155"), ("332", "82.5")]
+    assert "3 examples; 1 without a finite value are left out." in words(found)
+    assert "Mean error 0; a mean far from 0 is a bias." in words(found)
+    assert "Mean squared error" in words(section(page, "Learning curves"))
+
+
+def test_regression_of_many_examples_says_what_is_drawn(make):
+    change = regression()
+    change["evaluation"]["predictions"] = [[i / 10, i / 10] for i in range(4000)]
+    change["preprocess"]["spec"] |= {"outputs": 2}
+    text = words(section(render(make(**change)), "On the test split"))
+    assert "4,000 examples, at most 1,500 of them drawn." in text and "Predictions against targetsfirst output" in text
