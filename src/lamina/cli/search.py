@@ -9,10 +9,10 @@ import typer
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError, RunError
-from lamina.cli.leaders import leaders
-from lamina.cli.options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
-from lamina.cli.progress import Warnings
-from lamina.cli.values import settings
+from lamina.cli._leaders import leaders
+from lamina.cli._options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
+from lamina.cli._progress import Warnings
+from lamina.cli._values import settings
 
 if TYPE_CHECKING:
     from lamina.studies.samplers import Sampler
