@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lamina.cli.leaders import _LiveLeaders, _PlainLeaders, _table, leaders
+from lamina.cli._leaders import _LiveLeaders, _PlainLeaders, _table, leaders
 from lamina.studies.records import Outcome
 from lamina.studies.study import Moment, Study
 

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from lamina.cli.progress import _Live, _numbers, _Plain, progress
+from lamina.cli._progress import _Live, _numbers, _Plain, progress
 from lamina.training.loop import Event
 
 ROW = {"epoch": 1, "loss": 0.5, "validation_loss": 0.25, "validation_accuracy": 0.75, "validation_mse": None}

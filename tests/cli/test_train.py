@@ -83,7 +83,7 @@ def test_predict_prints_labels_and_writes_csv(trained, tmp_path):
 def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_result(trained, tmp_path):
     home, _ = trained
     words = ["train", "fnn", "--data", "digits", "--epochs", "3", "--set", "hidden=16", "--threads", "1", "--out", "b"]
-    slow = "import time, lamina.cli.progress as p\nold = p._Plain.__call__\n"
+    slow = "import time, lamina.cli._progress as p\nold = p._Plain.__call__\n"
     slow += "p._Plain.__call__ = lambda self, event: (time.sleep(0.03), old(self, event))[1]\n"
     code = slow + f"import sys; sys.argv = ['lamina', *{words!r}]\nfrom lamina.cli import main; main()"
     process = subprocess.Popen(

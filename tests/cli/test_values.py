@@ -3,7 +3,7 @@
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.cli.values import parse, settings
+from lamina.cli._values import parse, settings
 
 
 def test_settings_name_the_option_that_was_wrong():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lamina.architectures.build import configure
 from lamina.architectures.table import TABLE
-from lamina.cli.values import settings
+from lamina.cli._values import settings
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
 from lamina.report import _commands as commands

@@ -11,6 +11,7 @@ from lamina import __version__
 from lamina._errors import InstructionError, LaminaError
 from lamina._processor import LIMIT
 from lamina.cli import train as train_verbs
+from lamina.cli._options import Json
 from lamina.cli.data import data_app
 from lamina.cli.draw import draw
 from lamina.cli.experiment import experiment
@@ -18,7 +19,6 @@ from lamina.cli.figures import figures
 from lamina.cli.inspect import inspect
 from lamina.cli.lookup import catalogue, show_errata
 from lamina.cli.notes import notes
-from lamina.cli.options import Json
 from lamina.cli.report import report
 from lamina.cli.search import search
 from lamina.cli.tables import show, show_json

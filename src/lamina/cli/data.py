@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from lamina.cli.options import Json, Target
+from lamina.cli._options import Json, Target
 from lamina.cli.tables import show as show_table
 from lamina.cli.tables import show_json
 

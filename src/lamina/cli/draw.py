@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli.options import Json, Settings
+from lamina.cli._options import Json, Settings
+from lamina.cli._values import parse, settings
 from lamina.cli.tables import show, show_json
-from lamina.cli.values import parse, settings
 
 if TYPE_CHECKING:
     from lamina.drawing.scene import Scene

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli.options import Json
+from lamina.cli._options import Json
 from lamina.cli.tables import show, show_json
 
 

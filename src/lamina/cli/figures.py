@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from lamina.cli.options import Json
+from lamina.cli._options import Json
 
 
 def figures(

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli.options import Json, Settings
+from lamina.cli._options import Json, Settings
+from lamina.cli._values import parse, settings
 from lamina.cli.tables import show, show_json
-from lamina.cli.values import parse, settings
 
 LINES = 80
 """How long a table may get before layers inside of others are left out."""

@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli.options import Json
+from lamina.cli._options import Json
 
 
 class _Format(StrEnum):

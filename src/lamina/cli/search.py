@@ -9,10 +9,10 @@ import typer
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError, RunError
-from lamina.cli.leaders import leaders
-from lamina.cli.options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
-from lamina.cli.progress import Warnings
-from lamina.cli.values import settings
+from lamina.cli._leaders import leaders
+from lamina.cli._options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
+from lamina.cli._progress import Warnings
+from lamina.cli._values import settings
 
 if TYPE_CHECKING:
     from lamina.studies.samplers import Sampler
@@ -33,7 +33,9 @@ def search(
     read: Read = None,
     grid: Annotated[bool, Option("--grid", help="Try every combination; this is the default.")] = False,
     random: Annotated[int | None, Option(metavar="N", help="Try N random configurations.")] = None,
-    one_at_a_time: Annotated[bool, Option("--one-at-a-time", help="Vary one hyperparameter after the other.")] = False,
+    one_at_a_time: Annotated[
+        bool, Option("--one-at-a-time", help="Vary one hyperparameter after another, keeping the best values.")
+    ] = False,
     tpe: Annotated[int | None, Option(metavar="N", help="Try N configurations that Optuna's TPE proposes.")] = None,
     halving: Annotated[
         bool, Option("--halving", help="With --grid or --random: drop the worse two thirds early.")
@@ -52,7 +54,9 @@ def search(
     part: Annotated[
         str | None, Option(metavar="I/N", help="Run only part I of N, without coordination (for job arrays).")
     ] = None,
-    batch: Annotated[int | None, Option(help="Number of networks to train at once; as many as fit by default.")] = None,
+    batch: Annotated[
+        int | None, Option(help="Train at most this many networks at once; as many as fit by default.")
+    ] = None,
     release: Annotated[bool, Option("--release", help="Take over what another machine has claimed.")] = False,
     again: Annotated[bool, Option("--again", help="Open the test split even if it was opened before.")] = False,
     device: Device = "cpu",

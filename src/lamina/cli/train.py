@@ -10,8 +10,8 @@ import typer
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli.options import Data, Device, Epochs, Json, Read, RunPath, Settings, Target, Threads
-from lamina.cli.values import settings
+from lamina.cli._options import Data, Device, Epochs, Json, Read, RunPath, Settings, Target, Threads
+from lamina.cli._values import settings
 
 
 def train(
@@ -35,7 +35,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a network, evaluate it once on the test split, and write a run folder with a report."""
-    from lamina.cli.progress import Warnings, progress
+    from lamina.cli._progress import Warnings, progress
     from lamina.training.fit import fit
     from lamina.training.plan import plan
     from lamina.training.runtime import Runtime
@@ -77,7 +77,7 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """Continue a run that was killed or interrupted, bit for bit as if it had not been."""
-    from lamina.cli.progress import Warnings, progress
+    from lamina.cli._progress import Warnings, progress
     from lamina.training.fit import resume as resume_run
     from lamina.training.folder import RunFolder
 

@@ -23,4 +23,4 @@ Epochs = Annotated[
     int | None, Option(help="Number of passes through the training data; chosen to suit the data by default.")
 ]
 Device = Annotated[str, Option(help="Where to compute: cpu or cuda.")]
-Threads = Annotated[int, Option(help="Number of CPU threads; 0 takes as many as the work can use.", show_default=False)]
+Threads = Annotated[int, Option(help="Number of CPU threads; 0 chooses it to suit the work.")]

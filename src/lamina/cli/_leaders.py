@@ -3,7 +3,7 @@
 import time
 from typing import TYPE_CHECKING, Any
 
-from lamina.cli.progress import Quiet, watcher
+from lamina.cli._progress import Quiet, watcher
 from lamina.cli.tables import drawn
 
 if TYPE_CHECKING:
