@@ -117,7 +117,7 @@ def learn(order: Order, shelf: str) -> Iterator[dict[str, Any]]:
 
 
 def _next(rows: Iterator[dict[str, Any]], folder: str | Path, notes: list[str]) -> dict[str, Any] | None:
-    """Continue to the next row, in a folder and with one thread, since pages share the machine; take note of warnings."""
+    """Take the next row, in a folder and with one thread, since pages share the machine; take note of warnings."""
     with contextlib.chdir(folder), Runtime(threads=1).applied(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         row = next(rows, None)
