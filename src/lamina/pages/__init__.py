@@ -1,1 +1,1 @@
-"""The executable notes: live pages in the browser, one marimo notebook a section, behind a small guard."""
+"""The executable notes: live pages in the browser, one marimo notebook per section, behind a small guard."""

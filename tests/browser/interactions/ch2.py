@@ -144,9 +144,9 @@ def deep_sigmoids_lose_their_gradient(driver: WebDriver) -> None:
 
 def equal_nodes_stay_equal(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "The loss of 3-4-1")  # noqa: E731
-    assert number(look(), "distance of two nodes is") < 1e-10
+    assert number(look(), "distance between two nodes is") < 1e-10
     choose(driver, "first weights", "random (Xavier)")
-    wait(lambda: number(look(), "distance of two nodes is") > 0.1, words="different nodes")
+    wait(lambda: number(look(), "distance between two nodes is") > 0.1, words="different nodes")
 
 
 def the_size_of_weights_decides(driver: WebDriver) -> None:
@@ -234,13 +234,13 @@ def digits_are_learned(driver: WebDriver) -> None:
 
 def every_line_agrees_with_autograd(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "after line")  # noqa: E731
-    assert "2-2-1 after line 12 of 12" in look() and number(look(), "difference to autograd") < 1e-14
+    assert "2-2-1 after line 12 of 12" in look() and number(look(), "difference from autograd") < 1e-14
     set_slider(driver, "line of the algorithm", -8)
     wait(lambda: "after line 4 of 12" in look(), words="line 4")
     assert "z̄" not in look()
     choose(driver, "network", "2-3-3")
     wait(lambda: "2-3-3 after line 12 of 12" in look(), words="softmax at the end")
-    assert number(look(), "difference to autograd") < 1e-14 and "z̄" in look()
+    assert number(look(), "difference from autograd") < 1e-14 and "z̄" in look()
 
 
 def a_chain_has_its_gradient(driver: WebDriver) -> None:

@@ -93,11 +93,6 @@ def test_damaged_weights_are_noticed(monkeypatch):
         shipped("lenet5-mnist")
 
 
-def test_strokes_without_a_line_are_refused():
-    with pytest.raises(ArgumentError, match="at least 2 places, got 1 without one"):
-        inked([[(0.5, 0.5)]])
-
-
 def test_shipped_network_reads_the_digits():
     from lamina.data.load import digits
 

@@ -1,7 +1,6 @@
 """The server: permanent links, our frame around marimo's page, limits, and no path of the machine in a page."""
 
 import asyncio
-import re
 import socket
 from pathlib import Path
 
@@ -63,27 +62,18 @@ def test_the_theme_comes_from_the_cookie(site):
 
 
 def test_plain_pages(site):
-    status, _, html = ask(site, "/")
-    assert status == 200 and 'href="/ch1/perceptron"' in html and 'data-progress="ch1/perceptron"' in html
-    _, _, html = ask(site, "/catalogue")
-    assert 'href="/errata#E70"' in html[html.index('id="N5.37"') : html.index('id="N5.38"')]
-    assert 'id="N5.49"' in html and "lamina.functional.dense:<wbr>neuron" in html.replace(".<wbr>", ".")
-    _, _, html = ask(site, "/errata")
-    assert [f"E{number:02d}" for number in range(1, 78)] == re.findall(r'<th id="(E\d\d)"', html)
-    row = html[html.index('<th id="E70"') : html.index('<th id="E71"')]
-    assert "<td>The forget gate multiplies the old candidate.</td><td>It multiplies the old cell state," in row
-    assert 'href="/catalogue#N5.37"' in row and 'href="/ch5/gates"' in row and "lstm_<wbr>step" in row
+    for path, words in (("/", 'href="/ch1/perceptron"'), ("/catalogue", 'id="N5.49"'), ("/errata", '<th id="E77"')):
+        status, _, html = ask(site, path)
+        assert status == 200 and words in html
     status, _, html = ask(site, "/nothing/<b>")
     assert status == 404 and "&lt;b&gt;" in html and "<b>" not in html
 
 
-def test_files_of_ours_are_named_by_their_content(site):
+def test_files_of_ours_and_no_others_are_given_out(site):
     for name in shell.FILES:
-        place, version = shell.address(name).split("?v=")
-        status, headers, body = ask(site, place)
-        assert status == 200 and body == shell.asset(name) and len(version) == 12
+        status, headers, body = ask(site, shell.address(name).split("?v=")[0])
+        assert status == 200 and body == shell.asset(name)
         assert headers[b"content-type"].startswith((b"text/css", b"text/javascript"))
-    assert "--lamina-input: #009900" in shell.asset("pages.css")
     assert ask(site, "/static/lamina/../contents.py")[0] == 404
     assert ask(site, "/static/marimo/../../__init__.py")[0] == 404
 

@@ -1,4 +1,4 @@
-"""All that a page needs beside marimo and the library: `from lamina.pages import kit`."""
+"""All that a page needs besides marimo and the library: `from lamina.pages import kit`."""
 
 from lamina.pages.kit._blocks import (
     button,

@@ -8,7 +8,6 @@ from lamina.pages.kit._jobs import train
 
 if TYPE_CHECKING:
     from marimo import Html
-    from marimo import ui as marimo_ui
 
 
 def outcome(result: Any) -> "Html":
@@ -34,9 +33,9 @@ def waiting(job: Any, idle: str) -> "Html":
     return blocks.note(words, "bad" if job.state == "failed" else "plain")
 
 
-def experiment_button(label: str) -> "marimo_ui.button":
+def experiment_button(label: str) -> Any:
     """Make a button that runs an experiment; `measured` shows it in the next cell."""
-    made = blocks.button(label)
+    made: Any = blocks.button(label)
     made.work = train(experiment)
     return made
 

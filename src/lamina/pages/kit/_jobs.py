@@ -30,7 +30,12 @@ PLACES = max(2, (os.cpu_count() or 2) - 1)
 FORGOTTEN = 3.0
 """Seconds after which a waiting job that nobody asks about loses its place in line."""
 GRACE = 1.5
-"""Seconds that a job goes on when its cell is made anew."""
+"""Seconds for which a job keeps running while its cell is rebuilt."""
+PRELOADED = ("torch", "torch._dynamo", "lamina.functional")
+"""What every page and job needs, loaded once in the server and once where jobs fork; no thread starts.
+
+The first gradient of a function loads `torch._dynamo` anyway, which takes two seconds.
+"""
 _KEEP = ("all", "last")
 _MAIN = threading.Lock()
 
@@ -39,7 +44,7 @@ def context() -> BaseContext:
     """Return the way processes start: forked from a small server that has torch loaded, where that exists."""
     if "forkserver" in multiprocessing.get_all_start_methods():
         made = multiprocessing.get_context("forkserver")
-        made.set_forkserver_preload(["lamina.pages.kit._jobs_preload"])
+        made.set_forkserver_preload(list(PRELOADED))
         return made
     return multiprocessing.get_context("spawn")
 
@@ -268,7 +273,7 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
         self._settings: dict[str, Any] | None = None
 
     def show(self, draw: "Callable[[Job], Html]", *, running: bool, **settings: Any) -> "Html":
-        """Start, stop or go on showing; what is drawn changes while rows come.
+        """Start, stop or continue to show the work; what is drawn changes while rows come.
 
         Args:
             draw: makes a block from the job: its `rows`, its `state` and its `words`.

@@ -1,4 +1,4 @@
-"""What works that train share: how often a page is told, and networks that learn side by side."""
+"""What pages that train share: how often they are told, and networks that learn side by side."""
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Who has a page open: at most so many, and when a new reader comes, the page that has rested longest gives way."""
+"""Who has a page open: there is a limit, and when a new reader comes, the page that has rested longest gives way."""
 
 import asyncio
 import time

@@ -252,7 +252,8 @@ def _warm() -> None:
     """Load torch, here and where jobs start, while the browser opens, so that the first reader need not wait."""
     from importlib import import_module
 
-    from lamina.pages.kit._jobs import prepare
+    from lamina.pages.kit._jobs import PRELOADED, prepare
 
     prepare()
-    import_module("lamina.pages.kit._jobs_preload")
+    for name in PRELOADED:
+        import_module(name)

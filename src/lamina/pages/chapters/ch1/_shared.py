@@ -1,4 +1,4 @@
-"""Drawings and blocks that the pages of chapter 1 share."""
+"""Drawings and data that several pages of chapter 1 use."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def terrain(
     labels: tuple[str, str] = (r"$\theta_1$", r"$\theta_2$"),
     size: tuple[float, float] = (400.0, 300.0),
 ) -> Scene:
-    """Draw a surface as colors and the ways of optimizers on it, each with a ring where it stands.
+    """Draw a surface as colors and the paths of optimizers on it, each with a ring where it stands.
 
     >>> from lamina.inspection.surfaces import bowl
     >>> terrain(bowl(), [("GD", "line1", [[-1.0, 1.0], [0.0, 0.0]])]).title

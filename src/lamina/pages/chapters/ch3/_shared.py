@@ -1,4 +1,4 @@
-"""Drawings with live numbers for the pages on convolutional networks."""
+"""Numbers as colors, for the pages on convolutional networks."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Drawings with live numbers for the pages of chapter 4."""
+"""The drawing that several pages of chapter 4 use."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Drawings with live numbers for the pages of chapter 5."""
+"""The drawing that several pages of chapter 5 use."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def cell_grid(
     cell: tuple[float, float] = (46.0, 14.0),
     names: Sequence[str] = (),
 ) -> Scene:
-    """Draw numbers of units over words as colors, one column a word, the word below its column.
+    """Draw numbers of units over words as colors, one column per word, the word below its column.
 
     >>> scene = cell_grid([[0.0, 1.0]], ["the", "cat"])
     >>> [shape.content for shape in scene.shapes if isinstance(shape, Text)]

@@ -1,4 +1,4 @@
-"""What the tools show: curves and answers of a run, its command and report, and a grid of networks as cells."""
+"""What both tools show: a command line, and how long something takes."""
 
 from typing import TYPE_CHECKING
 

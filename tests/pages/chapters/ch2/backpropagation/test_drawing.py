@@ -2,11 +2,9 @@
 
 from lamina.drawing.scene import Text
 from lamina.pages.chapters.ch2.backpropagation._drawing import counted_network
-from lamina.pages.chapters.ch2.classification._drawing import counted_grid
 
 
 def test_numbers_of_a_network_stand_where_they_belong():
     scene = counted_network((2, 1), [["1", "2"], ["3"]], [["", ""], ["z̄ 4"]], [[["5", "6"]]], active=[1], passed=[0])
     words = [shape.content for shape in scene.shapes if isinstance(shape, Text)]
     assert {"1", "2", "3", "5", "6", "z̄ 4"} <= set(words)
-    assert counted_grid([[5, 0], [2, 3]], "ab").description == "8 of 10 are right."

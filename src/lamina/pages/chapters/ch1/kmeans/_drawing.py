@@ -20,7 +20,7 @@ def clusters(
     title: str = "",
     size: tuple[float, float] = (400.0, 340.0),
 ) -> Scene:
-    """Draw points in the colors of their clusters, each tied to its centroid, and the ways of the centroids.
+    """Draw points in the colors of their clusters, each tied to its centroid, and the paths of the centroids.
 
     >>> clusters([[0.0, 0.0], [2.0, 0.0]], [0, 0], [[1.0, 0.0]]).width
     400.0

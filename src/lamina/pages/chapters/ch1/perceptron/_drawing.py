@@ -1,4 +1,4 @@
-"""Drawings with live numbers that only the pages need."""
+"""The drawing of the page on the perceptron: one neuron with live numbers."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from lamina.drawing.scene import Circle, Path, Scene, Shape, Stroke, Text
 def live_neuron(
     inputs: Sequence[float], weights: Sequence[float], bias: float, total: float, answer: float, activation: str
 ) -> Scene:
-    """Draw one neuron with its numbers: inputs at the left, weights on the arrows, the answer at the right.
+    """Draw one neuron with its numbers: inputs on the left, weights on the arrows, the answer on the right.
 
     The width of an arrow grows with its weight; negative weights are blue, positive ones red.
 

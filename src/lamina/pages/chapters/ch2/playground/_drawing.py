@@ -33,7 +33,7 @@ def mixed(color: str, share: float) -> tuple[int, int, int]:
 
 
 def signed_pixels(values: Grid) -> list[list[tuple[int, int, int]]]:
-    """Color numbers from -1 (blue) over 0 (near white) to 1 (red), the row of the highest y first.
+    """Color numbers from -1 (blue) through 0 (near white) to 1 (red), the row of the highest y first.
 
     >>> signed_pixels([[0.0], [1.0]])
     [[(204, 16, 22)], [(246, 246, 243)]]

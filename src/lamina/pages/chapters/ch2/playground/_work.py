@@ -45,7 +45,7 @@ History = list[tuple[float | None, ...]]
 
 @torch.no_grad()
 def surface(network: FNN, given: Problem) -> Float[Tensor, "layer row column"]:
-    """Compute the probabilities of the classes over the plane, one grid a class, or one grid of predicted numbers.
+    """Compute the probabilities of the classes over the plane, one grid per class, or one grid of predicted numbers.
 
     >>> setup = Setup(hidden=(3,))
     >>> given = problem(setup)
@@ -240,7 +240,7 @@ def learn(setup: Setup) -> Iterator[dict[str, Any]]:
 
 
 def thinned(rows: History, most: int = 240) -> History:
-    """Keep at most so many rows, evenly spaced, the last one among them.
+    """Keep at most this many rows, evenly spaced, the last one among them.
 
     >>> thinned([(1,), (2,), (3,), (4,), (5,)], 2)
     [(2,), (5,)]

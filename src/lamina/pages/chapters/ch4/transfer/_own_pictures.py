@@ -83,7 +83,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
 
 
 def _class(info: zipfile.ZipInfo) -> str | None:
-    """Return the name of the folder that holds a picture; None for what is no picture.
+    """Return the name of the folder that holds a picture; None for what is not a picture.
 
     >>> _class(zipfile.ZipInfo("a/../../cat/x.PNG")), _class(zipfile.ZipInfo("cat/notes.txt"))
     ('cat', None)

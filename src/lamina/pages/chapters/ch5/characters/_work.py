@@ -118,7 +118,7 @@ def _first_loss(network: ManyToMany, read: Int[Tensor, "batch time"], wanted: In
 
 
 def thinned(losses: list[float], most: int = 300) -> list[float]:
-    """Give at most so many means of equal stretches, so that a row stays small.
+    """Give at most this many means of equal stretches, so that a row stays small.
 
     >>> thinned([1.0, 3.0, 5.0, 7.0], most=2)
     [2.0, 6.0]

@@ -1,4 +1,4 @@
-"""The work of the playground for own data: what `lamina train` does, step by step."""
+"""The work of the playground for your data: what `lamina train` does, step by step."""
 
 import contextlib
 import time
@@ -116,7 +116,7 @@ def learn(order: Order, shelf: str) -> Iterator[dict[str, Any]]:
 
 
 def _next(rows: Iterator[dict[str, Any]], folder: str | Path, notes: list[str]) -> dict[str, Any] | None:
-    """Go on to the next row, in a folder and with one thread, since pages share the machine; take note of warnings."""
+    """Take the next row, in a folder and with one thread, since pages share the machine; take note of warnings."""
     with contextlib.chdir(folder), Runtime(threads=1).applied(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         row = next(rows, None)

@@ -96,7 +96,7 @@ class Board:
         return cls([None] * size, [math.inf] * size)
 
     def take(self, places: Sequence[int], rows: Sequence[Row | None]) -> None:
-        """Take the checks of some networks; one that says nothing any more has diverged."""
+        """Take the checks of some networks; one that no longer says anything has diverged."""
         for place, row in zip(places, rows, strict=True):
             if row is None:
                 self.accuracies[place] = math.nan
