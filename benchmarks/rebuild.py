@@ -31,7 +31,6 @@ BENCHMARKS = {
         "tokens": ["--device", "cuda"],
     },
     "cpu": {
-        "fit_overhead": ["--rounds", "5"],
         "small_networks": ["--rounds", "3"],
         "population": ["--rounds", "3"],
         "gru": ["--device", "cpu", "--first"],

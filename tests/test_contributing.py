@@ -11,7 +11,7 @@ import torch
 import lamina
 from lamina._errors import DataWarning
 from lamina.layers import cells
-from lamina.populations.stacked import stack_modules
+from lamina.populations.stacked import _stack_modules
 
 TEXT = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"^```python\n# (\S+)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
@@ -63,7 +63,7 @@ def test_the_new_cell_trains_one_epoch_and_comes_back(followed, tmp_path):
 def test_the_new_cell_is_stacked_and_searched(followed, tmp_path):
     networks = [lamina.build("many-to-one", inputs=2, outputs=3, hidden=4, cell="mgu", seed=seed) for seed in range(3)]
     inputs = torch.randn(5, 7, 2, generator=torch.Generator().manual_seed(0))
-    together = stack_modules(networks)(inputs[:, None])
+    together = _stack_modules(networks)(inputs[:, None])
     for member, network in enumerate(networks):
         torch.testing.assert_close(together[:, member], network(inputs))
     data, options = lamina.load("wave", steps=120), {"cell": "mgu", "hidden": 4}

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from lamina.populations.losses import Losses
 
 from lamina.kernels import native
 from lamina.kernels.judge import Judge
+from lamina.populations._losses import Losses
 
 B, K, C = 70, 3, 5
 DEVICES = [

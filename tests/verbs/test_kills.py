@@ -28,15 +28,16 @@ KILLS = 6
 
 SLOW = """
 import sys, time
-from lamina.cli import main, progress
+from lamina.cli import _progress as progress
+from lamina.cli import main
 from lamina.training import fit
 assert fit.CHECKPOINT_SECONDS > 0
 fit.CHECKPOINT_SECONDS = 0.0  # a checkpoint after every update, so that many deaths fall into writing one
-shown = progress.Plain.__call__
+shown = progress._Plain.__call__
 def slow(plain, event):
     time.sleep(0.02)
     shown(plain, event)
-progress.Plain.__call__ = slow
+progress._Plain.__call__ = slow
 main()
 """
 

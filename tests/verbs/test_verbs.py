@@ -20,7 +20,8 @@ import lamina
 from lamina._errors import ArgumentError
 from lamina.architectures.adapt import changed_tensors, weight_layers
 from lamina.architectures.table import TABLE
-from lamina.cli import main, progress
+from lamina.cli import _progress as progress
+from lamina.cli import main
 from lamina.data.text.texts import answers_of, texts_of
 from lamina.functional.translation_metrics import chrf
 from lamina.layers.rbf import RadialBasis
@@ -117,15 +118,15 @@ def resumes(desk: Desk) -> None:
     steps = [json.loads(line)["step"] for line in (desk.folder / "history.jsonl").read_text().splitlines()]
     moment = steps[0] + max(1, (steps[1] - steps[0]) // 2)
     assert steps[0] < moment < steps[1]
-    shown = progress.Plain.__call__
+    shown = progress._Plain.__call__
 
-    def stop(plain: progress.Plain, event: lamina.training.loop.Event) -> None:
+    def stop(plain: progress._Plain, event: lamina.training.loop.Event) -> None:
         shown(plain, event)
         if event.step == moment and event.row is None:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress.Plain, "__call__", stop)
+        patch.setattr(progress._Plain, "__call__", stop)
         code, _, err = desk.type(*desk.of("train", "--out", "runs/stopped"))
     assert code == 1 and f"interrupted after step {moment}" in err and "lamina resume runs/stopped" in err
     desk.done("resume", "runs/stopped")
