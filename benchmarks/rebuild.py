@@ -27,7 +27,7 @@ BENCHMARKS = {
         "small_networks": ["--device", "cuda", "--rounds", "3"],
         "population": ["--cuda", "--rounds", "3"],
         "gru": ["--first"],
-        "resnet": ["--rounds", "3"],
+        "resnet": ["--rounds", "3", "--depths", "18", "--batches", "128", "512"],
         "tokens": ["--device", "cuda"],
     },
     "cpu": {
