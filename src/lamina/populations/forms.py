@@ -6,23 +6,20 @@ from lamina.populations.update import Numbers, Update
 from lamina.populations.update_cuda import CudaUpdate
 from lamina.populations.update_native import NativeUpdate
 
-WORTH = 2**27
-"""Entries times updates from which on half a second of compiling is repaid."""
 
+def make_update(params: Params, state: State, numbers: Numbers) -> Update:
+    """Choose the form of the update: compiled where a compiler is there, however much work there is.
 
-def make_update(params: Params, state: State, numbers: Numbers, steps: int) -> Update:
-    """Choose the form of the update: compiled where a compiler is there and the work repays it.
+    The forms differ in the last bits, and what a member gets may not depend on how many others there are.
 
     Args:
         params: stacked parameters by name.
         state: count and moments.
         numbers: the members' numbers.
-        steps: how many updates there will be.
     """
     device = next(iter(params.values())).device.type
-    entries = sum(p.numel() for p in params.values())
     if device == "cuda":
         return CudaUpdate(params, state, numbers)
-    if device == "cpu" and steps * entries >= WORTH and native.compiler():
+    if device == "cpu" and native.works():
         return NativeUpdate(params, state, numbers)
     return Update(params, state, numbers)

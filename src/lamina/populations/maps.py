@@ -1,9 +1,11 @@
-"""Convolution, activation and pooling of a population of small networks as one kernel on CUDA; see `convolution.cu`.
+"""Convolution, activation and pooling of a population of small networks as one call of compiled code.
 
-cuDNN computes a convolution in groups as one launch a group where groups are small; these kernels compute all members
-at once and keep the maps between convolution and pooling out of memory.
+cuDNN computes a convolution in groups as one launch a group where groups are small; the kernels of `convolution.cu`
+compute all members at once and keep the maps between convolution and pooling out of memory. On a CPU `products.cpp`
+computes a member's maps in an order that does not depend on the others.
 """
 
+import ctypes
 import functools
 import math
 from dataclasses import dataclass
@@ -13,14 +15,15 @@ import torch
 
 from lamina._types import Float, Tensor
 from lamina.functional import nvrtc
+from lamina.populations import ordered
 from lamina.populations.native import source
-
-ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "scaled_tanh", "leaky_relu")
-"""In the order of the macro ACT."""
+from lamina.populations.ordered import ACTIVATIONS
+from lamina.training.change import sum_by_halves
 
 _PIXELS, _TURNED_PIXELS, _TILES = 112, 40, 20
 _SHARED, _HALF = 220 * 1024, 110 * 1024  # bytes that a block may have, and that leave room for a second one
 _BLOCKS = 264  # two for each multiprocessor of a large GPU
+_IMAGES = 4  # whose gradients a warp adds up
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,18 @@ class Form:
         sizes = ((self.height, self.rows), (self.width, self.columns))
         high, wide = ((n + 2 * self.padding - m) // self.stride + 1 for n, m in sizes)
         return high, wide
+
+    def fits(self, inputs: Tensor) -> bool:
+        """Say whether the kernels of the device where the inputs lie compute this form."""
+        if inputs.is_cuda:
+            return inputs.dtype == torch.float32 and self.definitions() is not None
+        small = self.filters <= 16 and self.channels * self.rows * self.columns < 8 * _TILES
+        return ordered.ready(inputs) and small and self.stride == 1 and min(self.maps) >= 1
+
+    def line(self, size: int) -> int:
+        """Count the entries of a map as `products.cpp` keeps it: as wide as the padded image, in whole vectors."""
+        lanes = 64 // size
+        return math.ceil(self._convolved[0] * (self.width + 2 * self.padding) / lanes) * lanes
 
     def definitions(self) -> dict[str, int] | None:
         """Give the macros of the kernels, or None where they do not fit."""
@@ -117,20 +132,63 @@ class _Convolved(torch.autograd.Function):
         inputs, weight, bias = ctx.saved_tensors
         form, members, batch = ctx.form, len(weight), inputs.shape[1]
         entries = form.channels * form.rows * form.columns
-        parts = _parts(form, members, batch)
+        parts = _parts(form, members, batch, backward=True)
         # Zeros, since an ordinary kernel gives the thread of the backward pass its context.
         sums = inputs.new_zeros(parts, members, form.filters, entries + 1)
         d_inputs = inputs.new_empty(members, batch, *inputs.shape[2:]) if form.inputs_grad else None
         tensors = (inputs, weight, bias, grads[0].contiguous(), d_inputs, sums)
         _launch("backward", form, inputs, tensors, members)
-        total = sums.sum(0) if parts > 1 else sums[0]
+        total = sum_by_halves(sums)
         d_bias = None if bias is None else total[..., entries].contiguous()
         return d_inputs, total[..., :entries].reshape(weight.shape), d_bias, None
 
 
-def _parts(form: Form, members: int, batch: int) -> int:
+class _Sizes(ctypes.Structure):
+    _names_ = ("channels", "height", "width", "filters", "rows", "columns", "padding", "act", "pool", "largest")
+    _fields_ = [(name, ctypes.c_longlong) for name in _names_]
+
+    @classmethod
+    def of(cls, form: Form) -> "_Sizes":
+        known = vars(form) | {"act": ACTIVATIONS.index(form.activation)}
+        return cls(*(int(known[name]) for name in cls._names_))
+
+
+class _Ordered(torch.autograd.Function):
+    """The same on a CPU, a stride of 1; the maps before the pooling are kept."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, form: Form) -> Tensor:
+        members, batch = len(weight), inputs.shape[1]
+        outputs = inputs.new_empty(members, batch, form.filters, *form.maps)
+        ctx.form, kept = form, None
+        if any(ctx.needs_input_grad):
+            kept = inputs.new_empty(members, batch, form.filters, form.line(inputs.element_size()))
+            ctx.save_for_backward(inputs, weight, kept)
+            ctx.biased = bias is not None
+        stride = 0 if len(inputs) < members else inputs.stride(0)
+        ordered.call("convolve", inputs.dtype, members, batch, _Sizes.of(form), inputs, stride, weight, bias, kept,
+                     outputs)  # fmt: skip
+        return outputs
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, weight, kept = ctx.saved_tensors
+        members, batch = len(weight), inputs.shape[1]
+        d_weight, d_bias = torch.empty_like(weight), weight.new_empty(weight.shape[:2]) if ctx.biased else None
+        d_inputs = torch.empty_like(inputs) if ctx.needs_input_grad[0] else None
+        stride = 0 if len(inputs) < members else inputs.stride(0)
+        ordered.call("convolve_back", inputs.dtype, members, batch, _Sizes.of(ctx.form), inputs, stride, weight, kept,
+                     grads[0].contiguous(), d_weight, d_bias, d_inputs)  # fmt: skip
+        return d_inputs, d_weight, d_bias, None
+
+
+def _parts(form: Form, members: int, batch: int, backward: bool) -> int:
+    """Count the blocks of a member. In the backward pass they decide the order of sums: the members do not."""
     macros = form.definitions()
     assert macros is not None
+    if backward and ordered.ON_CUDA:
+        return math.ceil(batch / (macros["WARPS"] * _IMAGES))
     return max(1, min(math.ceil(batch / macros["WARPS"]), math.ceil(_BLOCKS / members)))
 
 
@@ -141,7 +199,7 @@ def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None,
     strides = 0 if len(inputs) < members else batch * image, image
     kernel = _kernels(inputs.device.index or 0, form)[name]
     shared = form.shared_memory(macros, backward=name == "backward")
-    blocks = _parts(form, members, batch), members
+    blocks = _parts(form, members, batch, name == "backward"), members
     kernel.launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch), cooperative=False, shared_memory=shared)
 
 
@@ -151,15 +209,16 @@ def convolved(
     bias: Float[Tensor, "members filters"] | None,
     form: Form,
 ) -> Float[Tensor, "batch members filters high wide"]:
-    """Convolve, activate and pool the pictures of each member; `form.definitions()` must not be None.
+    """Convolve, activate and pool the pictures of each member; `form.fits` must hold.
 
     Args:
-        inputs: maps on CUDA; one on the second axis if all members read the same.
+        inputs: maps; one on the second axis if all members read the same.
         weight: the kernels.
         bias: one number a filter, or None.
         form: the sizes and what follows the convolution.
     """
     images = inputs.transpose(0, 1).contiguous()
     shift = None if bias is None else bias.contiguous()
-    found: Tensor = _Convolved.apply(images, weight.contiguous(), shift, form)
+    kind: Any = _Convolved if images.is_cuda else _Ordered
+    found: Tensor = kind.apply(images, weight.contiguous(), shift, form)
     return found.transpose(0, 1)

@@ -10,6 +10,7 @@ from lamina.functional import nvrtc
 from lamina.functional.optimizers import Params, State
 from lamina.populations.native import source
 from lamina.populations.update import Numbers, Table, Update
+from lamina.training.change import sum_by_halves
 
 THREADS = 256  # kThreads
 ENTRIES = 4  # kEntries
@@ -63,10 +64,10 @@ class CudaUpdate(Update):
             found = torch.empty(parts, self._members, dtype=torch.float64, device=g.device)
             places = (self.params[name], g, self._table.values, found, size, self._members)
             self._kernels["squares"].launch((parts, self._members), THREADS, places, cooperative=False)
-            sums[name] = found.sum(0)
+            sums[name] = sum_by_halves(found)
         limit = self.numbers.limit
         assert limit is not None
         if self.numbers.clip == "global":
-            total = torch.stack(list(sums.values())).sum(0)
+            total = sum_by_halves(torch.stack(list(sums.values())))
             sums = dict.fromkeys(sums, total)
         return {name: (limit / s.sqrt()).clamp(max=1).to(self._table.values.dtype) for name, s in sums.items()}

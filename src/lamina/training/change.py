@@ -119,6 +119,29 @@ def make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> Fused | torch.
     return made
 
 
+def sum_by_halves(values: Tensor) -> Tensor:
+    """Add up along the first axis, one half to the other: an order that its length alone decides.
+
+    >>> sum_by_halves(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).tolist()
+    [9.0, 12.0]
+    """
+    while len(values) > 1:
+        pairs = len(values) // 2
+        sums = values[:pairs] + values[-pairs:]
+        values = torch.cat([sums, values[pairs : pairs + 1]]) if len(values) % 2 else sums
+    return values[0]
+
+
+def squares_of_members(values: Tensor) -> Tensor:
+    """Add up the squares of each member in float64; the first axis counts members, and no sum depends on how many.
+
+    >>> squares_of_members(torch.tensor([[3.0, 4.0], [1.0, 1.0]])).tolist()
+    [25.0, 2.0]
+    """
+    parts = values.flatten(1).mT.split(2**14)  # in parts, since float64 copies of all of them may not fit
+    return sum_by_halves(torch.stack([sum_by_halves(part.double().square()) for part in parts]))
+
+
 def measured(
     grads: Sequence[Tensor], before: Sequence[Tensor], after: Sequence[Tensor], members: bool = False
 ) -> list[Tensor]:
@@ -132,8 +155,8 @@ def measured(
     """
 
     def norm(tensors: Sequence[Tensor]) -> Tensor:
-        squares = [t.double().square() for t in tensors]
-        return torch.stack([t.flatten(1).sum(1) if members else t.sum() for t in squares]).sum(0).sqrt()
+        found = [squares_of_members(t) if members else t.double().square().sum() for t in tensors]
+        return sum_by_halves(torch.stack(found)).sqrt()
 
     moved = norm([p - b for p, b in zip(after, before, strict=True)])
     return [norm(grads), moved / norm(before).clamp(min=torch.finfo(torch.float64).tiny)]
