@@ -187,7 +187,7 @@ def _parts(form: Form, members: int, batch: int, backward: bool) -> int:
     """Count the blocks of a member. In the backward pass they decide the order of sums: the members do not."""
     macros = form.definitions()
     assert macros is not None
-    if backward and ordered.ON_CUDA:
+    if backward and ordered.WANTED["cuda"]:
         return math.ceil(batch / (macros["WARPS"] * _IMAGES))
     return max(1, min(math.ceil(batch / macros["WARPS"]), math.ceil(_BLOCKS / members)))
 

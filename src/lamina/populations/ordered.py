@@ -19,15 +19,17 @@ from lamina.populations import native
 ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "scaled_tanh", "leaky_relu")
 """In the order of their numbers in `products.cpp` and of the macro ACT in `convolution.cu`."""
 
-ON_CUDA = False
-"""Whether products on CUDA are made in this way, or by cuBLAS, which chooses by the number of members."""
+WANTED = {"cpu": True, "cuda": False}
+"""On which devices members are computed in this way, and where by torch, which may choose by the number of members."""
 
 
 def ready(tensor: Tensor) -> bool:
     """Say whether these functions compute with tensors such as this one."""
+    if not WANTED.get(tensor.device.type, False):
+        return False
     if tensor.is_cuda:
-        return ON_CUDA and tensor.dtype == torch.float32 and _triton() is not None
-    return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.float64) and native.works()
+        return tensor.dtype == torch.float32 and _triton() is not None
+    return tensor.dtype in (torch.float32, torch.float64) and native.works()
 
 
 @functools.cache
