@@ -12,6 +12,8 @@ import argparse
 import math
 import statistics
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -140,19 +142,28 @@ def width_row(name: str, device: str, precision: str, batch: int = 75, updates: 
     return {"network": name, "precision": precision, "equal to a stack of one": same}
 
 
+def busy(update: Callable[[], None], updates: int, device: str) -> float:
+    """Give the seconds that a CPU is busy with one update."""
+    start = time.process_time()
+    for _ in range(updates):
+        update()
+    return (time.process_time() - start) / updates
+
+
 def cost_row(name: str, device: str, precision: str, count: int, rounds: int = 9) -> dict[str, Any]:
-    """Time an update by our kernels and by torch's, in turns."""
+    """Time an update by our kernels and by torch's, in turns; on a CPU by the seconds that one thread is busy."""
     config, split, _ = own_kernels()[name]
+    seconds = timed if device == "cuda" else busy
     updates, times = {}, {}
     for own in (True, False):
         ordered.WANTED[device] = own
         updates[own], times[own] = population(config, split, count, 128, device, precision), list[float]()
-        timed(updates[own], 3, device)
-    repeats = max(3, min(100, int(0.1 / timed(updates[False], 3, device))))
+        seconds(updates[own], 3, device)
+    repeats = max(3, min(100, int(0.1 / seconds(updates[False], 3, device))))
     for _ in range(rounds):
         for own in (True, False):
             ordered.WANTED[device] = own
-            times[own].append(timed(updates[own], repeats, device))
+            times[own].append(seconds(updates[own], repeats, device))
     ratios = [ours / theirs for ours, theirs in zip(times[True], times[False], strict=True)]
     return {
         "network": name,
@@ -176,6 +187,7 @@ def kernels(device: str) -> list[dict[str, Any]]:
             ordered.WANTED[device] = True
             rows.append(width_row(name, device, precision))
             print(rows[-1], flush=True)
+            torch.set_num_threads(1)
             for count in (64, most) if device == "cuda" else (4 if "lenet5" in name else 32,):
                 rows.append(cost_row(name, device, precision, count))
                 print(rows[-1], flush=True)

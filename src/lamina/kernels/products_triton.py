@@ -61,7 +61,7 @@ def product(
     columns = right.shape[-1]
     outputs = left.new_empty(members, rows, columns)
     high = min(128, max(16, triton.next_power_of_2(rows)))
-    deep = 32 if precise else min(64, max(32, triton.next_power_of_2(size)))
+    deep = 16 if size <= 16 else 32
     strides = 0 if right.ndim == 2 else right.stride(0), right.stride(-2), right.stride(-1)
     grid = triton.cdiv(rows, high) * triton.cdiv(columns, 128), members
     _product_kernel[grid](

@@ -83,6 +83,11 @@ class _Chain(torch.autograd.Function):
         return _back(g, weights[0], values[0].ndim) if needed[0] else None, None, *reversed(found)
 
 
+def _shared(inputs: Tensor, weight: Tensor) -> bool:
+    """Say whether all members read the same; what a stack of one reads counts as that if it is data."""
+    return inputs.shape[1] == 1 and (len(weight) > 1 or not inputs.requires_grad)
+
+
 def _back(g: Tensor, weight: Tensor, axes: int) -> Tensor:
     """Give the gradient of the inputs, summed over the members where they share them."""
     if axes == 3:
@@ -108,7 +113,7 @@ def dense_chain(
     >>> dense_chain(torch.tensor([[[3.0]]]), ("relu", "identity"), [W, W], [None, None]).tolist()
     [[[3.0], [0.0]]]
     """
-    rows = inputs[:, 0] if inputs.shape[1] < len(weights[0]) else inputs.transpose(0, 1)
+    rows = inputs[:, 0] if _shared(inputs, weights[0]) else inputs.transpose(0, 1)
     params = [p for pair in zip(weights, biases, strict=True) for p in pair]
     return _Chain.apply(rows, activations, *params).permute(2, 0, 1)
 
@@ -139,7 +144,7 @@ def stacked_affine(
     members, out, size = weight.shape
     batch, more = inputs.shape[0], inputs.shape[2:-1]
     rows = inputs.transpose(0, 1).reshape(inputs.shape[1], -1, size)
-    rows = rows[0] if len(rows) < members else rows
+    rows = rows[0] if _shared(inputs, weight) else rows
     result = _Chain.apply(rows, ("identity",), weight, bias)
     if not more:
         return result.permute(2, 0, 1)

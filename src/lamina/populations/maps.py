@@ -23,7 +23,6 @@ from lamina.training.change import sum_by_halves
 _PIXELS, _TURNED_PIXELS, _TILES = 112, 40, 20
 _SHARED, _HALF = 220 * 1024, 110 * 1024  # bytes that a block may have, and that leave room for a second one
 _BLOCKS = 264  # two for each multiprocessor of a large GPU
-_IMAGES = 4  # whose gradients a warp adds up
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class _Convolved(torch.autograd.Function):
         inputs, weight, bias = ctx.saved_tensors
         form, members, batch = ctx.form, len(weight), inputs.shape[1]
         entries = form.channels * form.rows * form.columns
-        parts = _parts(form, members, batch, backward=True)
+        parts = _parts(form, batch)
         # Zeros, since an ordinary kernel gives the thread of the backward pass its context.
         sums = inputs.new_zeros(parts, members, form.filters, entries + 1)
         d_inputs = inputs.new_empty(members, batch, *inputs.shape[2:]) if form.inputs_grad else None
@@ -183,13 +182,11 @@ class _Ordered(torch.autograd.Function):
         return d_inputs, d_weight, d_bias, None
 
 
-def _parts(form: Form, members: int, batch: int, backward: bool) -> int:
-    """Count the blocks of a member. In the backward pass they decide the order of sums: the members do not."""
+def _parts(form: Form, batch: int) -> int:
+    """Count the parts of a member's batch, an image a warp; their sums are added up in one order for any members."""
     macros = form.definitions()
     assert macros is not None
-    if backward and ordered.WANTED["cuda"]:
-        return math.ceil(batch / (macros["WARPS"] * _IMAGES))
-    return max(1, min(math.ceil(batch / macros["WARPS"]), math.ceil(_BLOCKS / members)))
+    return math.ceil(batch / macros["WARPS"])
 
 
 def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None, ...], members: int) -> None:
@@ -199,7 +196,7 @@ def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None,
     strides = 0 if len(inputs) < members else batch * image, image
     kernel = _kernels(inputs.device.index or 0, form)[name]
     shared = form.shared_memory(macros, backward=name == "backward")
-    blocks = _parts(form, members, batch, name == "backward"), members
+    blocks = min(_parts(form, batch), math.ceil(_BLOCKS / members)), members
     kernel.launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch), cooperative=False, shared_memory=shared)
 
 
