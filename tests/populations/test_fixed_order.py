@@ -73,7 +73,8 @@ def of_member(found, k):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", ("adam", "nesterov"))
 @pytest.mark.parametrize("name", CASES)
-def test_a_member_feels_neither_the_width_nor_its_place(name, kind, device):
+def test_a_member_feels_neither_the_width_nor_its_place(name, kind, device, monkeypatch):
+    monkeypatch.setitem(ordered.WANTED, device, True)
     architecture, options = CASES[name]
     config, split = configure(architecture, **options), data(name)
     members = [Member(recipe, config, seed) for seed, recipe in enumerate(recipes(kind, 8))]

@@ -341,9 +341,9 @@ __device__ __forceinline__ void add_image(float (&d)[TAPS][4], const Shared& s, 
 
 // Backward: blocks (any number, members, tiles of filters times groups of entries). The gradient of the outputs lies as
 // they do, that of the images as [member][image][channel][row][column]; `sums` is [part][member][filter][entries and
-// bias]. A part is one image a warp: how many blocks share the parts of a member changes no sum.
+// bias]. How many parts there are decides the order of all sums; how many blocks share them does not.
 extern "C" __global__ void backward(const float* x, const float* weight, const float* bias, const float* grad, float* dx,
-                                    float* sums, int x_member, int x_image, int batch) {
+                                    float* sums, int x_member, int x_image, int batch, int parts) {
   extern __shared__ float4 memory[];
   const int k = blockIdx.y, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int tile = blockIdx.z % kFilterTiles, first = blockIdx.z / kFilterTiles * TAPS;
@@ -351,20 +351,19 @@ extern "C" __global__ void backward(const float* x, const float* weight, const f
   float* image = s.own;
   float* values = image + kImage;
   float* total = s.own + (WARPS - warp) * kWarpBackward;  // behind what the warps own
-  for (int part = blockIdx.x; part * WARPS < batch; part += gridDim.x) {
-    const int b = part * WARPS + warp;
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     float d[TAPS][4];
 #pragma unroll
     for (int j = 0; j < TAPS; ++j) d[j][0] = d[j][1] = d[j][2] = d[j][3] = 0;
-    if (b < batch)
+    for (int b = part * WARPS + warp; b < batch; b += parts * WARPS)
       add_image(d, s, image, values, x + (Int)k * x_member + (Int)b * x_image,
                 grad + ((Int)k * batch + b) * O * PH * PW, dx + ((Int)k * batch + b) * C * H * W, tile, first, lane);
-    // The warps add up their sums, one after the other.
+    // The warps add up their sums, each beginning with other entries.
     for (int turn = 0; turn < WARPS; ++turn) {
       __syncthreads();
-      if (warp == turn)
 #pragma unroll
-        for (int j = 0; j < TAPS; ++j)
+      for (int j = 0; j < TAPS; ++j)
+        if ((j + WARPS - warp) % WARPS == turn)
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             const int at = (lane / 4 + 8 * (i / 2)) * (TAPS * 8) + j * 8 + 2 * (lane % 4) + i % 2;

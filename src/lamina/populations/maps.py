@@ -131,7 +131,7 @@ class _Convolved(torch.autograd.Function):
         inputs, weight, bias = ctx.saved_tensors
         form, members, batch = ctx.form, len(weight), inputs.shape[1]
         entries = form.channels * form.rows * form.columns
-        parts = _parts(form, batch)
+        parts = _parts(form, members, batch)
         # Zeros, since an ordinary kernel gives the thread of the backward pass its context.
         sums = inputs.new_zeros(parts, members, form.filters, entries + 1)
         d_inputs = inputs.new_empty(members, batch, *inputs.shape[2:]) if form.inputs_grad else None
@@ -182,11 +182,12 @@ class _Ordered(torch.autograd.Function):
         return d_inputs, d_weight, d_bias, None
 
 
-def _parts(form: Form, batch: int) -> int:
-    """Count the parts of a member's batch, an image a warp; their sums are added up in one order for any members."""
+def _parts(form: Form, members: int, batch: int) -> int:
+    """Count the parts in which the gradients of a member are summed; where order matters, members have no say in it."""
     macros = form.definitions()
     assert macros is not None
-    return math.ceil(batch / macros["WARPS"])
+    most = math.ceil(batch / macros["WARPS"])
+    return most if ordered.WANTED["cuda"] else min(most, math.ceil(_BLOCKS / members))
 
 
 def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None, ...], members: int) -> None:
@@ -196,8 +197,12 @@ def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None,
     strides = 0 if len(inputs) < members else batch * image, image
     kernel = _kernels(inputs.device.index or 0, form)[name]
     shared = form.shared_memory(macros, backward=name == "backward")
-    blocks = min(_parts(form, batch), math.ceil(_BLOCKS / members)), members
-    kernel.launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch), cooperative=False, shared_memory=shared)
+    parts = _parts(form, members, batch)
+    blocks = min(parts, math.ceil(_BLOCKS / members)), members
+    last = (parts,) if name == "backward" else ()
+    kernel.launch(
+        blocks, 32 * macros["WARPS"], (*tensors, *strides, batch, *last), cooperative=False, shared_memory=shared
+    )
 
 
 def convolved(
