@@ -9,7 +9,8 @@ from torch import nn
 
 from lamina._types import Tensor
 from lamina.layers import Detector, PartialConv2d, TrueConv2d
-from lamina.populations.maps import ACTIVATIONS, Form, convolved
+from lamina.populations.maps import Form, convolved
+from lamina.populations.ordered import ACTIVATIONS
 
 Pair = int | tuple[int, ...] | str
 
