@@ -122,7 +122,7 @@ def after_updates(members: list[Member], split: Split, place: int, device: str, 
         return [*(t[place].cpu() for name, t in stack.state().items() if name != "step/norms"), *values]
 
 
-def width_row(name: str, device: str, precision: str, batch: int = 75, updates: int = 20) -> dict[str, Any]:
+def width_row(name: str, device: str, precision: str, batch: int = 75, updates: int = 10) -> dict[str, Any]:
     """Compare a network in a stack of one with itself at both ends of wider ones."""
     config, split, _ = own_kernels()[name]
     part = lamina.data.dataset.Subset(split.train, torch.arange(300))
@@ -150,7 +150,7 @@ def busy(update: Callable[[], None], updates: int, device: str) -> float:
     return (time.process_time() - start) / updates
 
 
-def cost_row(name: str, device: str, precision: str, count: int, rounds: int = 9) -> dict[str, Any]:
+def cost_row(name: str, device: str, precision: str, count: int, rounds: int = 7) -> dict[str, Any]:
     """Time an update by our kernels and by torch's, in turns; on a CPU by the seconds that one thread is busy."""
     config, split, _ = own_kernels()[name]
     seconds = timed if device == "cuda" else busy
@@ -164,6 +164,7 @@ def cost_row(name: str, device: str, precision: str, count: int, rounds: int = 9
         for own in (True, False):
             ordered.WANTED[device] = own
             times[own].append(seconds(updates[own], repeats, device))
+    ordered.WANTED[device] = True
     ratios = [ours / theirs for ours, theirs in zip(times[True], times[False], strict=True)]
     return {
         "network": name,
@@ -204,10 +205,9 @@ def main() -> None:
         return
     for sizes, width, batch in (("odd", 9, 19), ("even", 16, 16)):
         for name, case in cases(width).items():
-            for threads in (0,) if cuda else (1, 2):
-                rows.append({"sizes": sizes, **row(name, case, batch, Runtime(options.device, threads))})
-                print(rows[-1], flush=True)
-    facts = {"device": torch.cuda.get_device_name()} if cuda else {"device": "CPU", "threads": torch.get_num_threads()}
+            rows.append({"sizes": sizes, **row(name, case, batch, Runtime(options.device, 0 if cuda else 2))})
+            print(rows[-1], flush=True)
+    facts = {"device": torch.cuda.get_device_name() if cuda else "CPU"}
     facts["capability"] = torch.backends.cpu.get_cpu_capability()
     write("member_bits-cuda" if cuda else "member_bits", [*rows, *own], **facts)
 

@@ -157,7 +157,7 @@ class _Ordered(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight, kept = ctx.saved_tensors
         members, batch = len(weight), inputs.shape[1]

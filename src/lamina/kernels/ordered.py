@@ -99,7 +99,7 @@ class _Activated(torch.autograd.Function):
         return y
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (y,) = ctx.saved_tensors
         g = torch.empty_like(y).copy_(grads[0])

@@ -68,7 +68,7 @@ class _Chain(torch.autograd.Function):
         return values[-1]
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         layers = len(ctx.activations)
         values, weights = ctx.saved_tensors[: layers + 1], ctx.saved_tensors[layers + 1 :]

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from lamina._types import Tensor
-from lamina.kernels.convolution import ACTIVATIONS, Form, convolved
+from lamina.kernels.convolution import Form, convolved
+from lamina.kernels.ordered import ACTIVATIONS
 from lamina.layers import Detector, PartialConv2d, TrueConv2d
 
 Pair = int | tuple[int, ...] | str
