@@ -321,52 +321,60 @@ __device__ void image_gradient(const Shared& s, const float* values, float* sums
   }
 }
 
-// Backward: blocks (parts, members, tiles of filters times groups of entries). The gradient of the outputs lies as they
-// do, that of the images as [member][image][channel][row][column]; `sums` is [part][member][filter][entries and bias].
+// Add the gradients of one image to those of a warp; write that of the image itself if it is wanted.
+__device__ __forceinline__ void add_image(float (&d)[TAPS][4], const Shared& s, float* image, float* values,
+                                          const float* from, const float* behind, float* dx, int tile, int first,
+                                          int lane) {
+  load_image(image, from, lane);
+  __syncwarp();
+  for (int chunk = 0; chunk < kChunks; ++chunk) {
+    if (ACT || POOLMAX) compute_values(s, image, values, chunk, lane);
+    __syncwarp();
+    differentiate(values, behind, chunk, lane);
+    __syncwarp();
+    sum_kernels(d, s, image, values, chunk, tile, first, lane);
+    __syncwarp();
+  }
+  if (DX && blockIdx.z == 0) image_gradient(s, values, values + O * kMap, dx, lane);
+  __syncwarp();
+}
+
+// Backward: blocks (any number, members, tiles of filters times groups of entries). The gradient of the outputs lies as
+// they do, that of the images as [member][image][channel][row][column]; `sums` is [part][member][filter][entries and
+// bias]. How many parts there are decides the order of all sums; how many blocks share them does not.
 extern "C" __global__ void backward(const float* x, const float* weight, const float* bias, const float* grad, float* dx,
-                                    float* sums, int x_member, int x_image, int batch) {
+                                    float* sums, int x_member, int x_image, int batch, int parts) {
   extern __shared__ float4 memory[];
   const int k = blockIdx.y, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int tile = blockIdx.z % kFilterTiles, first = blockIdx.z / kFilterTiles * TAPS;
   const Shared s = prepare((float*)memory, weight + (Int)k * O * kEntries, bias ? bias + (Int)k * O : bias, true);
   float* image = s.own;
   float* values = image + kImage;
-  float d[TAPS][4];
+  float* total = s.own + (WARPS - warp) * kWarpBackward;  // behind what the warps own
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
+    float d[TAPS][4];
 #pragma unroll
-  for (int j = 0; j < TAPS; ++j) d[j][0] = d[j][1] = d[j][2] = d[j][3] = 0;
-  for (int b = blockIdx.x * WARPS + warp; b < batch; b += gridDim.x * WARPS) {
-    load_image(image, x + (Int)k * x_member + (Int)b * x_image, lane);
-    __syncwarp();
-    const float* behind = grad + ((Int)k * batch + b) * O * PH * PW;
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      if (ACT || POOLMAX) compute_values(s, image, values, chunk, lane);
-      __syncwarp();
-      differentiate(values, behind, chunk, lane);
-      __syncwarp();
-      sum_kernels(d, s, image, values, chunk, tile, first, lane);
-      __syncwarp();
-    }
-    if (DX && blockIdx.z == 0)
-      image_gradient(s, values, values + O * kMap, dx + ((Int)k * batch + b) * C * H * W, lane);
-    __syncwarp();
-  }
-  // The warps add up their sums, one after the other.
-  __syncthreads();
-  float* total = s.own - warp * kWarpBackward;
-  for (int turn = 0; turn < WARPS; ++turn) {
-    if (warp == turn)
+    for (int j = 0; j < TAPS; ++j) d[j][0] = d[j][1] = d[j][2] = d[j][3] = 0;
+    for (int b = part * WARPS + warp; b < batch; b += parts * WARPS)
+      add_image(d, s, image, values, x + (Int)k * x_member + (Int)b * x_image,
+                grad + ((Int)k * batch + b) * O * PH * PW, dx + ((Int)k * batch + b) * C * H * W, tile, first, lane);
+    // The warps add up their sums, each beginning with other entries.
+    for (int turn = 0; turn < WARPS; ++turn) {
+      __syncthreads();
 #pragma unroll
       for (int j = 0; j < TAPS; ++j)
+        if ((j + WARPS - warp) % WARPS == turn)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int at = (lane / 4 + 8 * (i / 2)) * (TAPS * 8) + j * 8 + 2 * (lane % 4) + i % 2;
-          total[at] = d[j][i] + (turn ? total[at] : 0);
-        }
+          for (int i = 0; i < 4; ++i) {
+            const int at = (lane / 4 + 8 * (i / 2)) * (TAPS * 8) + j * 8 + 2 * (lane % 4) + i % 2;
+            total[at] = d[j][i] + (turn ? total[at] : 0);
+          }
+    }
     __syncthreads();
-  }
-  float* to = sums + ((Int)blockIdx.x * gridDim.y + k) * O * (kEntries + 1);
-  for (int i = threadIdx.x; i < 16 * TAPS * 8; i += blockDim.x) {
-    const int o = tile * 16 + i / (TAPS * 8), e = first * 8 + i % (TAPS * 8);
-    if (o < O && e <= kEntries) to[o * (kEntries + 1) + e] = total[i];
+    float* to = sums + ((Int)part * gridDim.y + k) * O * (kEntries + 1);
+    for (int i = threadIdx.x; i < 16 * TAPS * 8; i += blockDim.x) {
+      const int o = tile * 16 + i / (TAPS * 8), e = first * 8 + i % (TAPS * 8);
+      if (o < O && e <= kEntries) to[o * (kEntries + 1) + e] = total[i];
+    }
   }
 }

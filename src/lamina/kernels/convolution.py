@@ -1,9 +1,11 @@
-"""Convolution, activation and pooling of a population of small networks as one kernel on CUDA; see `convolution.cu`.
+"""Convolution, activation and pooling of a population of small networks as one call of compiled code.
 
-cuDNN computes a convolution in groups as one launch a group where groups are small; these kernels compute all members
-at once and keep the maps between convolution and pooling out of memory.
+cuDNN computes a convolution in groups as one launch a group where groups are small; the kernels of `convolution.cu`
+compute all members at once and keep the maps between convolution and pooling out of memory. On a CPU `products.cpp`
+computes a member's maps in an order that does not depend on the others.
 """
 
+import ctypes
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +13,8 @@ from typing import Any
 import torch
 
 from lamina._types import Float, Tensor
-from lamina.kernels import nvrtc
-
-ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "scaled_tanh", "leaky_relu")
-"""In the order of the macro ACT."""
+from lamina.kernels import nvrtc, ordered
+from lamina.kernels.ordered import ACTIVATIONS, sum_by_halves
 
 _PIXELS, _TURNED_PIXELS, _TILES = 112, 40, 20
 _SHARED, _HALF = 220 * 1024, 110 * 1024  # bytes that a block may have, and that leave room for a second one
@@ -50,6 +50,18 @@ class Form:
         sizes = ((self.height, self.rows), (self.width, self.columns))
         high, wide = ((n + 2 * self.padding - m) // self.stride + 1 for n, m in sizes)
         return high, wide
+
+    def fits(self, inputs: Tensor) -> bool:
+        """Say whether the kernels of the device where the inputs lie compute this form."""
+        if inputs.is_cuda:
+            return inputs.dtype == torch.float32 and self.definitions() is not None
+        small = self.filters <= 16 and self.channels * self.rows * self.columns < 8 * _TILES
+        return ordered.ready(inputs) and small and self.stride == 1 and min(self.maps) >= 1
+
+    def line(self, size: int) -> int:
+        """Count the entries of a map as `products.cpp` keeps it: as wide as the padded image, in whole vectors."""
+        lanes = 64 // size
+        return math.ceil(self._convolved[0] * (self.width + 2 * self.padding) / lanes) * lanes
 
     def definitions(self) -> dict[str, int] | None:
         """Give the macros of the kernels, or None where they do not fit."""
@@ -112,15 +124,57 @@ class _Convolved(torch.autograd.Function):
         d_inputs = inputs.new_empty(members, batch, *inputs.shape[2:]) if form.inputs_grad else None
         tensors = (inputs, weight, bias, grads[0].contiguous(), d_inputs, sums)
         _launch("backward", form, inputs, tensors, members)
-        total = sums.sum(0) if parts > 1 else sums[0]
+        total = sum_by_halves(sums)
         d_bias = None if bias is None else total[..., entries].contiguous()
         return d_inputs, total[..., :entries].reshape(weight.shape), d_bias, None
 
 
+class _Sizes(ctypes.Structure):
+    _names_ = ("channels", "height", "width", "filters", "rows", "columns", "padding", "act", "pool", "largest")
+    _fields_ = [(name, ctypes.c_longlong) for name in _names_]
+
+    @classmethod
+    def of(cls, form: Form) -> "_Sizes":
+        known = vars(form) | {"act": ACTIVATIONS.index(form.activation)}
+        return cls(*(int(known[name]) for name in cls._names_))
+
+
+class _Ordered(torch.autograd.Function):
+    """The same on a CPU, a stride of 1; the maps before the pooling are kept."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, form: Form) -> Tensor:
+        members, batch = len(weight), inputs.shape[1]
+        outputs = inputs.new_empty(members, batch, form.filters, *form.maps)
+        ctx.form, kept = form, None
+        if any(ctx.needs_input_grad):
+            kept = inputs.new_empty(members, batch, form.filters, form.line(inputs.element_size()))
+            ctx.save_for_backward(inputs, weight, kept)
+            ctx.biased = bias is not None
+        stride = 0 if len(inputs) < members else inputs.stride(0)
+        ordered.call("convolve", inputs.dtype, members, batch, _Sizes.of(form), inputs, stride, weight, bias, kept,
+                     outputs)  # fmt: skip
+        return outputs
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, weight, kept = ctx.saved_tensors
+        members, batch = len(weight), inputs.shape[1]
+        d_weight, d_bias = torch.empty_like(weight), weight.new_empty(weight.shape[:2]) if ctx.biased else None
+        d_inputs = torch.empty_like(inputs) if ctx.needs_input_grad[0] else None
+        stride = 0 if len(inputs) < members else inputs.stride(0)
+        ordered.call("convolve_back", inputs.dtype, members, batch, _Sizes.of(ctx.form), inputs, stride, weight, kept,
+                     grads[0].contiguous(), d_weight, d_bias, d_inputs)  # fmt: skip
+        return d_inputs, d_weight, d_bias, None
+
+
 def _parts(form: Form, members: int, batch: int) -> int:
+    """Count the parts in which the gradients of a member are summed; where order matters, members have no say in it."""
     macros = form.definitions()
     assert macros is not None
-    return max(1, min(math.ceil(batch / macros["WARPS"]), math.ceil(_BLOCKS / members)))
+    most = math.ceil(batch / macros["WARPS"])
+    return most if ordered.WANTED["cuda"] else min(most, math.ceil(_BLOCKS / members))
 
 
 def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None, ...], members: int) -> None:
@@ -130,8 +184,10 @@ def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None,
     strides = 0 if len(inputs) < members else batch * image, image
     most, shared = (form.shared_memory(macros, backward) for backward in (True, name == "backward"))
     kernels = nvrtc.library("convolution.cu", ("forward", "backward"), inputs.device, tuple(macros.items()), most)
-    blocks = _parts(form, members, batch), members
-    kernels[name].launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch), shared_memory=shared)
+    parts = _parts(form, members, batch)
+    blocks = min(parts, math.ceil(_BLOCKS / members)), members
+    last = (parts,) if name == "backward" else ()
+    kernels[name].launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch, *last), shared_memory=shared)
 
 
 def convolved(
@@ -140,15 +196,16 @@ def convolved(
     bias: Float[Tensor, "members filters"] | None,
     form: Form,
 ) -> Float[Tensor, "batch members filters high wide"]:
-    """Convolve, activate and pool the pictures of each member; `form.definitions()` must not be None.
+    """Convolve, activate and pool the pictures of each member; `form.fits` must hold.
 
     Args:
-        inputs: maps on CUDA; one on the second axis if all members read the same.
+        inputs: maps; one on the second axis if all members read the same.
         weight: the kernels.
         bias: one number a filter, or None.
         form: the sizes and what follows the convolution.
     """
     images = inputs.transpose(0, 1).contiguous()
     shift = None if bias is None else bias.contiguous()
-    found: Tensor = _Convolved.apply(images, weight.contiguous(), shift, form)
+    kind: Any = _Convolved if images.is_cuda else _Ordered
+    found: Tensor = kind.apply(images, weight.contiguous(), shift, form)
     return found.transpose(0, 1)

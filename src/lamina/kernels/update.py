@@ -12,6 +12,7 @@ import torch
 
 from lamina._types import Tensor
 from lamina.kernels import native, nvrtc
+from lamina.kernels.ordered import sum_by_halves
 
 THREADS = 256  # kThreads
 ENTRIES = 4  # kEntries
@@ -105,9 +106,9 @@ class CudaUpdate(_Update):
             found = torch.empty(parts, self._members, dtype=torch.float64, device=g.device)
             places = (self.params[name], g, self._table, found, size, self._members)
             self._kernels["squares"].launch((parts, self._members), THREADS, places)
-            sums[name] = found.sum(0)
+            sums[name] = sum_by_halves(found)
         assert self.limit is not None
         if self.clip == "global":
-            total = torch.stack(list(sums.values())).sum(0)
+            total = sum_by_halves(torch.stack(list(sums.values())))
             sums = dict.fromkeys(sums, total)
         return {name: (self.limit / s.sqrt()).clamp(max=1).to(self._table.dtype) for name, s in sums.items()}

@@ -6,9 +6,6 @@ from lamina.kernels import native
 from lamina.kernels.update import CudaUpdate, NativeUpdate
 from lamina.populations.update import Numbers, Table, Update
 
-WORTH = 2**27
-"""Entries times updates from which on half a second of compiling is repaid."""
-
 
 class CompiledUpdate(Update):
     """The update by compiled code.
@@ -32,9 +29,11 @@ class CompiledUpdate(Update):
         return self._update(grads, alive, measured)
 
 
-def make_update(params: Params, state: State, numbers: Numbers, steps: int) -> Update:
-    """Choose the form of the update: compiled where a compiler is there and the work repays it."""
+def make_update(params: Params, state: State, numbers: Numbers) -> Update:
+    """Choose the form of the update: compiled where a compiler is there, however much work there is.
+
+    The forms differ in the last bits, and what a member gets may not depend on how many others there are.
+    """
     device = next(iter(params.values())).device.type
-    entries = sum(p.numel() for p in params.values())
-    repaid = device == "cpu" and steps * entries >= WORTH and native.compiler()
-    return (CompiledUpdate if device == "cuda" or repaid else Update)(params, state, numbers)
+    compiled = device == "cuda" or (device == "cpu" and native.works())
+    return (CompiledUpdate if compiled else Update)(params, state, numbers)

@@ -1,10 +1,26 @@
 """The loss and the score of every member of a population, as `training.objective.Objective` computes them for one."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
 from lamina._types import Float, Num, Tensor
+from lamina.kernels.ordered import sum_by_halves
+
+
+class _Sum(torch.autograd.Function):
+    """A sum over the first axis that does not depend on how many members lie on the second."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        ctx.shape = values.shape
+        return sum_by_halves(values)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return grads[0].expand(ctx.shape)
 
 
 @dataclass(frozen=True)
@@ -31,7 +47,7 @@ class Losses:
         """Return the mean loss of each member."""
         batch, members = outputs.shape[:2]
         if self.kind == "mse":
-            return _errors(outputs, targets).square().sum((0, 2)) / (2 * batch)
+            return self.score(outputs, targets) / (2 * batch)
         targets = targets.reshape(batch, -1)
         if self.kind == "bce":
             logits = outputs.reshape(batch, members)
@@ -44,7 +60,8 @@ class Losses:
         if self.weights is not None:
             table = self.weights.to(outputs).expand(members, -1)
             each = each * table.gather(1, targets.mT.expand(members, batch)).mT
-        return each.sum(0) / batch
+        total: Tensor = _Sum.apply(each)
+        return total / batch
 
     def score(
         self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
@@ -52,7 +69,8 @@ class Losses:
         """Return each member's number of right answers, or sum of squared errors."""
         batch, members = outputs.shape[:2]
         if self.kind == "mse":
-            return _errors(outputs, targets).square().sum((0, 2))
+            errors: Tensor = _Sum.apply(_errors(outputs, targets).square().mT.flatten(0, 1))
+            return errors
         flat = outputs.reshape(batch, members, -1).permute(1, 2, 0)
         guesses = (flat[:, 0] >= 0).long() if self.kind == "bce" else flat.max(1).indices
         return (guesses == targets.reshape(batch, -1).mT).sum(1)

@@ -18,6 +18,7 @@ from lamina.data.augment import augment
 from lamina.data.source import Source
 from lamina.functional.optimizers import State
 from lamina.kernels.judge import Judge
+from lamina.kernels.ordered import squares_of_members
 from lamina.layers.dropout import mask_state
 from lamina.populations._forms import make_update
 from lamina.populations._losses import Losses
@@ -29,6 +30,8 @@ from lamina.training.learner import shown
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.feed import CHECK_BATCH, Feed, epoch_order
 from lamina.training.update import Grads, Update
+
+_CHECKED = 256  # validation examples at a time, unless batches are larger
 
 
 class StackFeed(Feed):
@@ -127,7 +130,7 @@ class StackFeed(Feed):
 class StackMoving:
     """Moves the parameters of all members that live, each by its own numbers; see `populations.update`."""
 
-    def __init__(self, network: nn.Module, numbers: Numbers, measures: bool, left: int) -> None:
+    def __init__(self, network: nn.Module, numbers: Numbers, measures: bool) -> None:
         self.named: dict[str, Tensor] = {name: p for name, p in network.named_parameters() if p.requires_grad}
         self.numbers, self.measures = numbers, measures
         device, members = numbers.rate.device, len(numbers.rate)
@@ -136,7 +139,7 @@ class StackMoving:
         self.norms = torch.zeros(2, members, dtype=torch.float64, device=device)
         self.active, self.alive = (torch.ones(members, dtype=torch.bool, device=device) for _ in range(2))
         self.measured, self.seen = False, dict[str, Tensor]()
-        self.update = make_update(self.named, self.optimizer, self.numbers, left)
+        self.update = make_update(self.named, self.optimizer, self.numbers)
 
     @property
     def _moments(self) -> int:
@@ -198,9 +201,7 @@ class Stack:
         if before is not None and keep is not None:
             old: StackMoving = before.change
             self.step, numbers, measures = before.step, old.numbers.select(keep), old.measures
-        self.change: StackMoving = StackMoving(
-            network, numbers, measures, self.recipe.epochs * feed.batches - self.step
-        )
+        self.change: StackMoving = StackMoving(network, numbers, measures)
         self.update = Update(network, feed, losses, self.recipe, self.change, _together, self.members)
         self.update.penalized = False  # the change adds the penalty's gradient
         if losses.kind == "nll" and self.change.update.kind != "reference":
@@ -217,6 +218,15 @@ class Stack:
         update, change = self.update, self.change
         names = ("loss_sum", "score_sum", "ever", "good")
         counters = {name: getattr(update, name) for name in names} | {"active": change.active, "alive": change.alive}
+        return Judge(counters, self.losses.weights, self.recipe.dtype)
+
+    def _examiner(self, sums: Tensor) -> Judge | None:
+        """Give what adds losses and scores to sums [2, members] as in training, where compiled code judges there."""
+        if self.update.differentiate is _together:
+            return None
+        spare = {name: torch.zeros_like(getattr(self.update, name)) for name in ("ever", "good")}
+        flags = {name: torch.zeros_like(self.change.alive) for name in ("active", "alive")}
+        counters = {"loss_sum": sums[0], "score_sum": sums[1]} | spare | flags
         return Judge(counters, self.losses.weights, self.recipe.dtype)
 
     def _changed(self) -> list[Tensor]:
@@ -260,7 +270,7 @@ class Stack:
         if change.measures:
             row["gradient_norm"], row["relative_step"] = change.norms.tolist()
         named = shown(list(change.seen.items()))
-        norms = [torch.linalg.vector_norm(g.reshape(len(g), -1), dim=1, dtype=torch.float64) for _, g in named]
+        norms = [squares_of_members(g).sqrt() for _, g in named]
         lists = torch.stack(norms).tolist() if norms else []
         return row | {"gradients": {name: values for (name, _), values in zip(named, lists, strict=True)}}
 
@@ -271,11 +281,15 @@ class Stack:
             return {}
         self.model.eval()
         sums = torch.zeros(2, self.members, dtype=torch.float64, device=self.device)
-        # What a forward pass keeps is less than what training keeps.
-        size = min(CHECK_BATCH, max(self.feed.batch_size, 2**16 // self.members))
+        examiner = self._examiner(sums)
+        # What a forward pass keeps is less than what training keeps; how many members there are must not matter.
+        size = min(CHECK_BATCH, max(self.feed.batch_size, _CHECKED))
         for indices in torch.arange(len(self.validation)).split(size):
             inputs, targets = (part.unsqueeze(1) for part in self.validation.batch(indices, None))
             outputs = self.model(inputs.to(self.recipe.dtype))
+            if examiner is not None:
+                examiner(outputs.flatten(2), targets)
+                continue
             sums[0] += self.losses.loss(outputs, targets).double() * len(indices)
             sums[1] += self.losses.score(outputs, targets)
         loss, score = (sums / len(self.validation)).tolist()

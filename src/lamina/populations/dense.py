@@ -11,74 +11,8 @@ from typing import Any
 import torch
 
 from lamina._types import Float, Tensor
+from lamina.kernels import ordered
 from lamina.populations import even
-
-
-class _Shared(torch.autograd.Function):
-    """Products of K matrices with the same inputs [row, feature]: one matrix of K times as many rows."""
-
-    @staticmethod
-    def product(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        members, out, size = weight.shape
-        rows = weight.reshape(members * out, size)
-        if bias is None:
-            return (rows @ inputs.mT).view(members, out, -1)
-        return torch.addmm(bias.reshape(-1, 1), rows, inputs.mT).view(members, out, -1)
-
-    @staticmethod
-    def slope(g: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
-        return (g.reshape(-1, g.shape[2]) @ inputs).view(weight.shape)
-
-    @staticmethod
-    def back(g: Tensor, weight: Tensor) -> Tensor:
-        return g.reshape(-1, g.shape[2]).mT @ weight.reshape(-1, weight.shape[2])
-
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(inputs, weight)
-        return _Shared.product(inputs, weight, bias)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        return _gradients(_Shared, ctx, grads[0])
-
-
-class _Own(torch.autograd.Function):
-    """Products of K matrices with K inputs [member, row, feature]."""
-
-    @staticmethod
-    def product(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        if bias is None:
-            return torch.bmm(weight, inputs.mT)
-        return torch.baddbmm(bias[:, :, None], weight, inputs.mT)
-
-    @staticmethod
-    def slope(g: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
-        return torch.bmm(g, inputs)
-
-    @staticmethod
-    def back(g: Tensor, weight: Tensor) -> Tensor:
-        return torch.bmm(weight.mT, g).mT
-
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(inputs, weight)
-        return _Own.product(inputs, weight, bias)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        return _gradients(_Own, ctx, grads[0])
-
-
-def _gradients(kind: Any, ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
-    """Give the gradients of inputs, weight and bias where they are needed."""
-    inputs, weight = ctx.saved_tensors
-    # The sum first: on CUDA the thread of the backward pass gets its context by an ordinary kernel, not by a product.
-    d_bias = g.sum(2) if ctx.needs_input_grad[2] else None
-    d_inputs = kind.back(g, weight) if ctx.needs_input_grad[0] else None
-    d_weight = kind.slope(g, inputs, weight) if ctx.needs_input_grad[1] else None
-    return d_inputs, d_weight, d_bias
-
 
 _ACTIVATE: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu_,
@@ -96,41 +30,70 @@ CHAINED = tuple(_ACTIVATE)
 """The activations whose derivative is a function of the value, so that a chain can overwrite what comes before."""
 
 
+def _product(left: Tensor, right: Tensor, bias: Tensor | None = None, activation: str = "identity") -> Tensor:
+    """Multiply K matrices by K others, or by one that all share; shift and activate."""
+    if ordered.ready(left):
+        return ordered.product(left, right, bias, activation)
+    if right.ndim == 3:
+        z = torch.bmm(left, right) if bias is None else torch.baddbmm(bias[:, :, None], left, right)
+    else:  # one matrix of K times as many rows
+        rows = left.reshape(-1, left.shape[2])
+        z = rows @ right if bias is None else torch.addmm(bias.reshape(-1, 1), rows, right)
+        z = z.view(*left.shape[:2], -1)
+    return _ACTIVATE[activation](z)
+
+
+def _differentiate(g: Tensor, values: Tensor, activation: str) -> tuple[Tensor, Tensor]:
+    """Give the gradient before an activation, and its sums over the batch."""
+    if ordered.ready(g):
+        return ordered.differentiate(g, values, activation)
+    g = _SLOPE[activation](g, values)
+    return g, g.sum(2)
+
+
 class _Chain(torch.autograd.Function):
-    """Dense layers one after another, with activations in place and the backward pass written out."""
+    """Dense layers one after another, with activations in place and the backward pass written out.
+
+    Inputs are [row, feature] where all members share them, else [member, row, feature].
+    """
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, activations: tuple[str, ...], *params: Tensor | None) -> Tensor:
-        y, values = inputs, [inputs]
+        values = [inputs.mT]
         for name, w, b in zip(activations, params[::2], params[1::2], strict=True):
             assert w is not None
-            shared = y.ndim == 2
-            y = (_Shared if shared else _Own).product(y, w, b)
-            values.append(_ACTIVATE[name](y))
-            y = y.mT
+            values.append(_product(w, values[-1], b, name))
         ctx.activations = activations
         ctx.save_for_backward(*values, *params[::2])
         return values[-1]
 
     @staticmethod
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         layers = len(ctx.activations)
         values, weights = ctx.saved_tensors[: layers + 1], ctx.saved_tensors[layers + 1 :]
         needed, (g,) = ctx.needs_input_grad, grads
         found: list[Tensor | None] = []
-        d_inputs = None
         for layer in reversed(range(layers)):
-            g = _SLOPE[ctx.activations[layer]](g, values[layer + 1])
-            before = values[layer].mT if layer else values[0]
-            w = weights[layer]
-            kind = _Shared if before.ndim == 2 else _Own
-            found += [g.sum(2) if needed[2 * layer + 3] else None]
-            found += [kind.slope(g, before, w) if needed[2 * layer + 2] else None]
+            # The sums first: on CUDA the thread of the backward pass gets its context by an ordinary kernel.
+            g, sums = _differentiate(g, values[layer + 1], ctx.activations[layer])
+            found += [sums if needed[2 * layer + 3] else None]
+            found += [_product(g, values[layer].mT) if needed[2 * layer + 2] else None]
             if layer:
-                g = torch.bmm(w.mT, g)
-            elif needed[0]:
-                d_inputs = kind.back(g, w)
-        return d_inputs, None, *reversed(found)
+                g = _product(weights[layer].mT, g)
+        return _back(g, weights[0], values[0].ndim) if needed[0] else None, None, *reversed(found)
+
+
+def _shared(inputs: Tensor, weight: Tensor) -> bool:
+    """Say whether all members read the same; what a stack of one reads counts as that if it is data."""
+    return inputs.shape[1] == 1 and (len(weight) > 1 or not inputs.requires_grad)
+
+
+def _back(g: Tensor, weight: Tensor, axes: int) -> Tensor:
+    """Give the gradient of the inputs, summed over the members where they share them."""
+    if axes == 3:
+        return _product(weight.mT, g).mT
+    return g.reshape(-1, g.shape[2]).mT @ weight.reshape(-1, weight.shape[2])
 
 
 def dense_chain(
@@ -151,7 +114,7 @@ def dense_chain(
     >>> dense_chain(torch.tensor([[[3.0]]]), ("relu", "identity"), [W, W], [None, None]).tolist()
     [[[3.0], [0.0]]]
     """
-    rows = inputs[:, 0] if inputs.shape[1] == 1 else inputs.transpose(0, 1)
+    rows = inputs[:, 0] if _shared(inputs, weights[0]) else inputs.transpose(0, 1)
     params = [p for pair in zip(weights, biases, strict=True) for p in pair]
     return _Chain.apply(rows, activations, *params).permute(2, 0, 1)
 
@@ -181,10 +144,9 @@ def stacked_affine(
         bias = None if bias is None else bias.to(half)
     members, out, size = weight.shape
     batch, more = inputs.shape[0], inputs.shape[2:-1]
-    if inputs.shape[1] == 1:
-        result = _Shared.apply(inputs.reshape(-1, size), weight, bias)
-    else:
-        result = _Own.apply(inputs.transpose(0, 1).reshape(members, -1, size), weight, bias)
+    rows = inputs.transpose(0, 1).reshape(inputs.shape[1], -1, size)
+    rows = rows[0] if _shared(inputs, weight) else rows
+    result = _Chain.apply(rows, ("identity",), weight, bias)
     if not more:
         return result.permute(2, 0, 1)
     return result.view(members, out, batch, *more).movedim(1, -1).transpose(0, 1)

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from lamina._types import Tensor
-from lamina.kernels.convolution import ACTIVATIONS, Form, convolved
+from lamina.kernels.convolution import Form, convolved
+from lamina.kernels.ordered import ACTIVATIONS
 from lamina.layers import Detector, PartialConv2d, TrueConv2d
 
 Pair = int | tuple[int, ...] | str
@@ -51,7 +52,7 @@ def stacked_conv2d(
 
 
 def sequential(net: nn.Sequential, inputs: Tensor) -> Tensor:
-    """Apply layers one after another; on CUDA a small convolution and what follows it are one kernel."""
+    """Apply layers one after another; a small convolution and what follows it are one call of compiled code."""
     parts = list(net)
     while parts:
         layer, *parts = parts
@@ -67,7 +68,7 @@ def _fused(layer: nn.Conv2d, behind: list[nn.Module], inputs: Tensor) -> tuple[F
     """Give the form of a convolution with the activation and the pooling behind it, and how many layers these are."""
     square = layer.kernel_size[0] == layer.kernel_size[1] and layer.stride[0] == layer.stride[1]
     plain = layer.groups == 1 and layer.dilation == (1, 1) and square and isinstance(layer.padding, tuple)
-    here = inputs.is_cuda and inputs.dtype == torch.float32 and not torch.is_autocast_enabled("cuda")
+    here = not torch.is_autocast_enabled(inputs.device.type)
     wanted = inputs.requires_grad and torch.is_grad_enabled()
     spread = inputs.shape[1] == 1 and wanted and len(layer.weight) > 1  # their gradient would be a sum over members
     if not (plain and here) or spread or layer.padding[0] != layer.padding[1]:
@@ -94,7 +95,7 @@ def _fused(layer: nn.Conv2d, behind: list[nn.Module], inputs: Tensor) -> tuple[F
         wanted,
         not torch.backends.cudnn.allow_tf32,
     )
-    return (form, used) if form.definitions() is not None else (None, 0)
+    return (form, used) if form.fits(inputs) else (None, 0)
 
 
 def _window(layer: nn.Module) -> int:

@@ -14,6 +14,7 @@ from lamina.architectures._dense import as_vectors
 from lamina.architectures.fnn import FNN
 from lamina.architectures.ode import NeuralODE
 from lamina.functional.ode import RightHandSide, interpolate
+from lamina.kernels import ordered
 from lamina.layers import Detector, Dropout, Embedding
 from lamina.populations import even
 from lamina.populations._masks import stacked_dropout
@@ -82,12 +83,16 @@ def fnn(net: FNN, inputs: Tensor) -> Tensor:
 
 def detector(layer: Detector, inputs: Tensor) -> Tensor:
     """Apply an activation; that of one member does not feel its place."""
+    if not inputs.is_cuda and ordered.ready(inputs) and layer.activation in ordered.ACTIVATIONS:
+        return ordered.activated(inputs, layer.activation)
     return even.sigmoid(inputs) if layer.activation == "sigmoid" else Detector.forward(layer, inputs)
 
 
 def logistic(layer: nn.Sigmoid, inputs: Tensor) -> Tensor:
     """Apply the logistic function; that of one member does not feel its place."""
-    return even.sigmoid(inputs)
+    return (
+        ordered.activated(inputs, "sigmoid") if not inputs.is_cuda and ordered.ready(inputs) else even.sigmoid(inputs)
+    )
 
 
 def dynamics(net: NeuralODE) -> RightHandSide:

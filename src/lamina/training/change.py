@@ -10,6 +10,7 @@ from lamina._types import Tensor
 from lamina.functional.clipping import clip
 from lamina.functional.losses import penalty
 from lamina.functional.optimizers import proximal_threshold, soft_threshold
+from lamina.kernels.ordered import squares_of_members, sum_by_halves
 from lamina.training.fused import Fused, FusedAdam, FusedSGD
 from lamina.training.line_search import armijo
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
@@ -126,8 +127,8 @@ def measured(
     """
 
     def norm(tensors: Sequence[Tensor]) -> Tensor:
-        squares = [t.double().square() for t in tensors]
-        return torch.stack([t.flatten(1).sum(1) if members else t.sum() for t in squares]).sum(0).sqrt()
+        found = [squares_of_members(t) if members else t.double().square().sum() for t in tensors]
+        return sum_by_halves(torch.stack(found)).sqrt()
 
     moved = norm([p - b for p, b in zip(after, before, strict=True)])
     return [norm(grads), moved / norm(before).clamp(min=torch.finfo(torch.float64).tiny)]
