@@ -198,12 +198,10 @@ def kernels(device: str) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--kernels", action="store_true", help="FNN and LeNet-5 by our own kernels alone; no record")
+    parser.add_argument("--kernels", action="store_true", help="FNN and LeNet-5 by our own kernels alone")
     options = parser.parse_args()
     own, rows, cuda = kernels(options.device), [], options.device == "cuda"
-    if options.kernels:
-        return
-    for sizes, width, batch in (("odd", 9, 19), ("even", 16, 16)):
+    for sizes, width, batch in () if options.kernels else (("odd", 9, 19), ("even", 16, 16)):
         for name, case in cases(width).items():
             rows.append({"sizes": sizes, **row(name, case, batch, Runtime(options.device, 0 if cuda else 2))})
             print(rows[-1], flush=True)
