@@ -18,7 +18,11 @@ METHODS: dict[str, MiniBatch | Adam] = {
 
 @experiment("N2.43")
 def batch_norm_training(
-    seeds: range = range(3), stds: tuple[float, float] = (0.01, 0.2), width: int = 100, epochs: int = 20
+    seeds: range = range(3),
+    stds: tuple[float, float] = (0.01, 0.2),
+    depth: int = 10,
+    width: int = 100,
+    epochs: int = 20,
 ) -> Result:
     r"""Train a deep ReLU network from badly scaled Gaussian weights, with and without batch normalization.
 
@@ -33,6 +37,7 @@ def batch_norm_training(
     Args:
         seeds: points, splits and starting weights.
         stds: a small and a large standard deviation.
+        depth: the number of layers.
         width: units of every hidden layer.
         epochs: passes through the training part.
     """
@@ -40,7 +45,12 @@ def batch_norm_training(
     bad: dict[tuple[str, float, bool], list[bool]] = {}
     for case in product(METHODS, stds, (False, True)):
         method, std, normalized = case
-        options = {"hidden": (width,) * 9, "initialization": "gaussian", "scale": std, "batch_norm": normalized}
+        options = {
+            "hidden": (width,) * (depth - 1),
+            "initialization": "gaussian",
+            "scale": std,
+            "batch_norm": normalized,
+        }
         for seed in seeds:
             network = build("fnn", inputs=2, outputs=2, activation="relu", seed=seed, **options)
             split = moons(300, seed=seed).split(seed=seed)
@@ -53,7 +63,7 @@ def batch_norm_training(
     ]
     small, large = stds
     return Result(
-        f"two moons, 10 ReLU layers of width {width}, {epochs} epochs, {len(seeds)} seeds: test accuracy",
+        f"two moons, {depth} ReLU layers of width {width}, {epochs} epochs, {len(seeds)} seeds: test accuracy",
         ("method", "std", "batch norm", "accuracy", "spread", "least", "diverged"),
         rows,
         *Claim.averages(
