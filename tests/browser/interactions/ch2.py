@@ -144,6 +144,7 @@ def deep_sigmoids_lose_their_gradient(driver: WebDriver) -> None:
 
 def equal_nodes_stay_equal(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "The loss of 3-4-1")  # noqa: E731
+    wait(look, 40, "the first descent")
     assert number(look(), "distance between two nodes is") < 1e-10
     choose(driver, "first weights", "random (Xavier)")
     wait(lambda: number(look(), "distance between two nodes is") > 0.1, words="different nodes")

@@ -269,7 +269,7 @@ def _(depth, go, learning, method, rate, std):
             for name, step in zip(("Without", "With"), row["bad"], strict=True)
             if step is not None
         ]
-        blank = {"x_label": "epoch", "x_range": (0, 60), "width": 400, "height": 240}
+        blank = {"x": ("epoch", 0, 60), "size": (400, 240)}
         return kit.column(
             kit.progress(row["epoch"] / 60, job.words),
             kit.row(
