@@ -102,9 +102,9 @@ def _examples(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
     heads = [*(features or tuple(f"x{i + 1}" for i in range(spec.inputs[0])))][: flat.shape[1]]
     cells = [[_cell(spec, j, value) for j, value in enumerate(row)] for row in flat.tolist()]
     more = ["..."] if math.prod(spec.inputs) > 12 else []
-    rows: tuple[tuple[str, ...], ...] = tuple((*row, *more, name) for row, name in zip(cells, names, strict=True))
-    lines = Table((*heads, *more, spec.target or "target"), rows).text().splitlines()
-    return [f"  {line}" for line in lines]
+    lines = tuple((*row, *more, name) for row, name in zip(cells, names, strict=True))
+    table = Table((*heads, *more, spec.target or "target"), lines)
+    return [f"  {line}" for line in table.text().splitlines()]
 
 
 def example_lines(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:

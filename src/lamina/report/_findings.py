@@ -133,8 +133,8 @@ def worst(record: Record) -> Table | None:
         return None
     rows = rows[:WORST]
     if "text" in rows[0]:
-        texts = [(number(r["index"]), *(str(r[key]) for key in ("text", "target", "output"))) for r in rows]
-        return Table(("example", "text", "wanted", "written"), tuple(texts), (0,))
+        told = [(number(r["index"]), *(str(r[key]) for key in ("text", "target", "output"))) for r in rows]
+        return Table(("example", "text", "wanted", "written"), tuple(told), (0,))
     known = [row.get("values") or {} for row in rows]
     names = list(dict.fromkeys(name for values in known for name in values))
     head: tuple[str, ...]
