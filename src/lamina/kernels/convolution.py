@@ -19,6 +19,7 @@ from lamina.kernels.ordered import ACTIVATIONS, sum_by_halves
 _PIXELS, _TURNED_PIXELS, _TILES = 112, 40, 20
 _SHARED, _HALF = 220 * 1024, 110 * 1024  # bytes that a block may have, and that leave room for a second one
 _BLOCKS = 264  # two for each multiprocessor of a large GPU
+_SUMMED = 4  # images whose gradients a warp adds up before they are written; with fewer, many members are slower
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,9 @@ def _parts(form: Form, members: int, batch: int) -> int:
     """Count the parts in which the gradients of a member are summed; where order matters, members have no say in it."""
     macros = form.definitions()
     assert macros is not None
-    most = math.ceil(batch / macros["WARPS"])
-    return most if ordered.WANTED["cuda"] else min(most, math.ceil(_BLOCKS / members))
+    if ordered.WANTED["cuda"]:
+        return math.ceil(batch / (_SUMMED * macros["WARPS"]))
+    return min(math.ceil(batch / macros["WARPS"]), math.ceil(_BLOCKS / members))
 
 
 def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None, ...], members: int) -> None:
@@ -184,9 +186,8 @@ def _launch(name: str, form: Form, inputs: Tensor, tensors: tuple[Tensor | None,
     strides = 0 if len(inputs) < members else batch * image, image
     most, shared = (form.shared_memory(macros, backward) for backward in (True, name == "backward"))
     kernels = nvrtc.library("convolution.cu", ("forward", "backward"), inputs.device, tuple(macros.items()), most)
-    parts = _parts(form, members, batch)
-    blocks = min(parts, math.ceil(_BLOCKS / members)), members
-    last = (parts,) if name == "backward" else ()
+    last = (_parts(form, members, batch),) if name == "backward" else ()
+    blocks = min(*last, math.ceil(batch / macros["WARPS"]), math.ceil(_BLOCKS / members)), members
     kernels[name].launch(blocks, 32 * macros["WARPS"], (*tensors, *strides, batch, *last), shared_memory=shared)
 
 
