@@ -32,7 +32,9 @@ def opened(driver, address, path):
 
 
 def errors(driver):
-    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+    """Return what the console says, and the signs that marimo puts up beside the page when a cell has failed."""
+    failed = driver.execute_script("return [...document.querySelectorAll('li.destructive')].map(e => e.textContent)")
+    return failed + [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 def asked(driver):
