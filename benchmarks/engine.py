@@ -67,7 +67,7 @@ def together(architecture: str, count: int, split: Split, runtime: Runtime, **op
     recipes = [replace(RECIPE, optimizer=Adam(1e-3 * (1 + k % 7))) for k in range(count)]
     preprocess = Preprocess.fit(split.train, options["inputs"])
     try:
-        from lamina.populations.chunks import Data, make_stack
+        from lamina.populations._chunks import Data, make_stack
         from lamina.populations.members import Member
         from lamina.training.tasks.arrays import Arrays
     except ImportError:

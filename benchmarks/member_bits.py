@@ -26,7 +26,7 @@ from lamina.architectures.build import configure
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.kernels import ordered
-from lamina.populations.chunks import Data, make_stack
+from lamina.populations._chunks import Data, make_stack
 from lamina.populations.members import Member, MemberResult
 from lamina.populations.population import train_together
 from lamina.training.loop import drain

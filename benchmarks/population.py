@@ -26,7 +26,7 @@ from lamina.architectures.fnn import FNN
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
-from lamina.populations.chunks import Data, make_stack
+from lamina.populations._chunks import Data, make_stack
 from lamina.populations.population import Member
 from lamina.training.recipe import Adam, Penalty, Recipe
 from lamina.training.runtime import Runtime

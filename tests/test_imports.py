@@ -39,7 +39,7 @@ def test_late_imports_that_break_a_cycle_are_those_of_the_list(found):
 def test_the_files_of_the_library_are_read(found):
     pairs = {str(one): one for one in found}
     assert not pairs["lamina.training.fit -> lamina.training.run"].late
-    assert pairs["lamina.cli.train -> lamina.training.fit"].late
+    assert pairs["lamina.cli._train -> lamina.training.fit"].late
     assert "lamina -> lamina.training.fit" not in pairs  # only for the type checker
     assert "lamina.layers" in imports.modules() and "lamina.layers.cells" in imports.modules()
 

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 HOME = Path(__file__).parents[1] / "src" / "lamina"
-ROOMS = ("data/", "training/tasks/", "cli/data.py")  # the command shows data
+ROOMS = ("data/", "training/tasks/", "cli/_data.py")  # the command shows data
 
 
 def found(source: str) -> list[int]:

@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from lamina._errors import ArgumentError, DataError, DataWarning
-from lamina.cli import data
+from lamina.cli import _data as data
 from lamina.data import store
 from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.load import NAMED, SETS, load
@@ -81,7 +81,7 @@ def test_list_says_what_is_where(tmp_path, monkeypatch):
 
 
 def test_list_imports_no_torch():
-    code = "from lamina.cli.data import data_app; data_app(['list'], standalone_mode=False)"
+    code = "from lamina.cli._data import data_app; data_app(['list'], standalone_mode=False)"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; {code}; assert not {{'torch', 'numpy', 'polars'}} & set(sys.modules)"],
         capture_output=True,

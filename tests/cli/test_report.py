@@ -5,7 +5,7 @@ import sys
 
 
 def test_its_help_does_not_load_torch():
-    code = "import sys, lamina.cli.report; sys.exit('torch' in sys.modules)"
+    code = "import sys, lamina.cli._report; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from lamina.cli.tables import show
+from lamina.cli._tables import show
 
 
 def test_a_pipe_gets_tabs_and_one_line_per_row(capsys):

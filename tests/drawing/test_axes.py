@@ -1,6 +1,6 @@
 """The frame of a chart: lines and areas are cut at its edges."""
 
-from lamina.drawing.axes import Frame, clipped, clipped_area, segments
+from lamina.drawing.axes import Frame, _clipped_area, clipped, segments
 from lamina.drawing.scales import exact
 
 SIDE = exact(0, 1, 0, 10)
@@ -14,9 +14,9 @@ def test_lines_are_cut_at_the_edges():
 
 
 def test_areas_are_cut_at_the_edges():
-    cut = clipped_area([(-5.0, 5.0), (5.0, 5.0), (5.0, 8.0)], SQUARE)
+    cut = _clipped_area([(-5.0, 5.0), (5.0, 5.0), (5.0, 8.0)], SQUARE)
     assert cut == [(0.0, 6.5), (0.0, 5.0), (5.0, 5.0), (5.0, 8.0)]
-    assert clipped_area([(-5.0, 5.0), (-4.0, 5.0), (-4.0, 8.0)], SQUARE) == []
+    assert _clipped_area([(-5.0, 5.0), (-4.0, 5.0), (-4.0, 8.0)], SQUARE) == []
 
 
 def test_lines_break_where_a_value_is_missing_or_has_no_logarithm():

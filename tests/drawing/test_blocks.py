@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.blocks import BLOCKS, _read_block, residual_block
-from lamina.drawing.collisions import overlaps
 from lamina.drawing.parts import edges, named
 from lamina.drawing.scene import Path, Rectangle
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.cells import CELLS, GRU, LSTM, RNN, cell
-from lamina.drawing.collisions import overlaps
 from lamina.drawing.parts import edges, named
 from lamina.drawing.scene import Path, Scene
 from lamina.drawing.wiring import Part, Wiring, draw, evaluate

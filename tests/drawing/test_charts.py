@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.charts import Band, Note, Series, chart, histogram
-from lamina.drawing.collisions import overlaps
 from lamina.drawing.scene import Circle, Path, Polygon, Rectangle, Text
 from lamina.drawing.svg import svg
 

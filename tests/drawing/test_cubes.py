@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.cubes import neighborhood, response_norm, response_norms, rgb_convolution, rgb_numbers
 from lamina.drawing.parts import edges
 from lamina.drawing.scene import Polygon, Rectangle, Text

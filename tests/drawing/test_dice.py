@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.dice import CELL, _pairs, dice_rows
 from lamina.drawing.scene import Rectangle, Text
 from lamina.functional.convolution import dice_sum_distribution

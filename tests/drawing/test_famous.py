@@ -3,10 +3,10 @@
 import pytest
 
 import lamina
+from lamina.drawing._collisions import overlaps
+from lamina.drawing._layers import Stage
 from lamina.drawing._model_layers import layers_of
-from lamina.drawing.collisions import overlaps
 from lamina.drawing.famous import alexnet, lenet5, resnet18
-from lamina.drawing.layers import Stage
 from lamina.drawing.scene import Path, Rectangle, Text
 from lamina.drawing.stack import stack_of
 

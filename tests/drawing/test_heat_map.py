@@ -5,7 +5,7 @@ import math
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.heat_map import contour, heat_map, ramp_color
 from lamina.drawing.scene import Path, Picture, Text
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.drawing.layers import Layer, Stage, flat, in_lines
+from lamina.drawing._layers import Layer, Stage, flat, in_lines
 
 DENSE = Layer("dense", (10,))
 

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 import lamina
+from lamina.drawing._layers import Stage
 from lamina.drawing._model_layers import kind_of, layers_of
-from lamina.drawing.layers import Stage
 from lamina.drawing.stack import stack
 
 

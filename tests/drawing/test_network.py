@@ -7,7 +7,7 @@ from torch import nn
 
 import lamina
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.network import RADIUS, network, network_of
 from lamina.drawing.scene import Circle, Path, Text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.neuron import neuron
 from lamina.drawing.scene import Circle, Polygon, Text, box
 

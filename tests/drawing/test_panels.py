@@ -3,8 +3,8 @@
 import pytest
 
 from lamina._errors import ArgumentError
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.charts import Series, chart
-from lamina.drawing.collisions import overlaps
 from lamina.drawing.panels import lettered, panels, picture_grid
 from lamina.drawing.scene import Picture
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.drawing.parts import Board, Spot, edges, named, plate_width
+from lamina.drawing.parts import Board, Spot, _plate_width, edges, named
 
 
 def test_borders_of_round_and_of_square_parts():
@@ -19,7 +19,7 @@ def test_a_drawing_is_read_back():
     board = Board()
     board.link(board.node((0, 0), name="u"), board.plate((60, 0), "BN", name="h"))
     assert edges(board.scene("a pair")) == [("u", "h")] and named(board.scene("a pair")) == ["u", "h"]
-    assert plate_width("BN") == 34.0
+    assert _plate_width("BN") == 34.0
 
 
 def test_unknown_joints_are_refused():

@@ -1,7 +1,7 @@
 """The pieces of a stack: sides that grow with the logarithm, thin layers behind the one that they follow."""
 
+from lamina.drawing._layers import Layer
 from lamina.drawing._pieces import grouped, link, sides
-from lamina.drawing.layers import Layer
 
 
 def test_sides_of_blocks():

@@ -13,7 +13,7 @@ from lamina.drawing.scene import (
     Scene,
     Stroke,
     Text,
-    arrow_parts,
+    _arrow_parts,
     beside,
     box,
     fitted,
@@ -71,14 +71,14 @@ def test_text_boxes_follow_anchor_angle_and_size():
 
 
 def test_arrows_end_at_their_tip_and_point_along_the_line():
-    line, (end, start) = arrow_parts(Path(((0, 0), (0, 30)), Stroke(width=1), "both"))
+    line, (end, start) = _arrow_parts(Path(((0, 0), (0, 30)), Stroke(width=1), "both"))
     assert end[0] == (0, 30)
     assert start[0] == (0, 0)
     assert end[1][1] == end[2][1] == pytest.approx(24)  # a head is 6 long for a line of width 1
     assert abs(end[1][0] - end[2][0]) == pytest.approx(4.6)
     assert 0 < line[0][1] < line[1][1] < 30
     curve = Path(((0, 0), (10, 0), (20, 10), (20, 20)), arrow="end", curve=True)
-    tip, *sides = arrow_parts(curve)[1][0]
+    tip, *sides = _arrow_parts(curve)[1][0]
     assert tip == (20, 20)
     assert sides[0][1] == pytest.approx(14)  # it arrives from above
 

@@ -2,9 +2,9 @@ import pytest
 from torch import nn
 
 from lamina._errors import ArgumentError
+from lamina.drawing._collisions import overlaps
+from lamina.drawing._layers import Layer, Stage
 from lamina.drawing._model_layers import layers_of
-from lamina.drawing.collisions import overlaps
-from lamina.drawing.layers import Layer, Stage
 from lamina.drawing.scene import Rectangle, Text
 from lamina.drawing.stack import stack
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.scene import Text
 from lamina.drawing.svg import svg
 from lamina.drawing.table import TABLE, drawing

@@ -6,9 +6,9 @@ import pytest
 from PIL import Image
 
 from lamina.drawing._raster import raster
+from lamina.drawing._tikz import SIDE, tikz
 from lamina.drawing.scene import Circle, Path, Picture, Polygon, Rectangle, Scene, Stroke, Text
 from lamina.drawing.table import TABLE
-from lamina.drawing.tikz import SIDE, tikz
 
 ALL = Scene(
     300,

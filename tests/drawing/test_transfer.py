@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.parts import edges, named
 from lamina.drawing.scene import Path, Rectangle, Text
 from lamina.drawing.transfer import transfer_learning

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.parts import edges, named
 from lamina.drawing.scene import Circle, Path
 from lamina.drawing.unrolled import (

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.grids import put_grid
 from lamina.drawing.parts import Board, edges
 from lamina.drawing.scene import Circle, Path, Rectangle, Text

@@ -6,7 +6,7 @@ import pytest
 
 from lamina._catalogue import items
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.scene import Circle, Rectangle, Text
 from lamina.experiments import figures_data
 from lamina.experiments.figures import FIGURES, chosen, first_input_shares

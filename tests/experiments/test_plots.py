@@ -3,7 +3,7 @@ import math
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.scene import Rectangle, Text
 from lamina.drawing.svg import svg
 from lamina.experiments.plots import plot

@@ -1,6 +1,6 @@
 import pytest
 
-from lamina.experiments.result import Claim, _runs_enough, ratios_of_pairs
+from lamina.experiments.result import Claim, _ratios_of_pairs, _runs_enough
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.5, 0.7, 0.9])
@@ -36,4 +36,4 @@ def test_seeds_are_a_number_or_a_range():
     from lamina.experiments.selection import coin_flips
 
     assert coin_flips(2).rows == coin_flips(seeds=range(2)).rows != coin_flips(seeds=range(5, 7)).rows
-    assert ratios_of_pairs([2.0, 1.0]) == [2.0, 2.0]
+    assert _ratios_of_pairs([2.0, 1.0]) == [2.0, 2.0]

@@ -11,7 +11,7 @@ from lamina.architectures.build import build
 from lamina.architectures.fnn import fnn_from_weights
 from lamina.functional.losses import mse_half, negative_log_likelihood
 from lamina.inspection._probe import NUMBERS
-from lamina.inspection.gradient_flow import Flow, LayerFlow, choose_loss, flow_from_row, gradient_flow
+from lamina.inspection.gradient_flow import Flow, LayerFlow, _flow_from_row, choose_loss, gradient_flow
 from lamina.layers.residual import SimpleResNetLayer
 
 F64 = torch.float64
@@ -205,5 +205,5 @@ def test_in_place_activations_and_shared_ones():
 
 def test_a_row_becomes_a_record():
     row = {"step": 7, "layers": ["a"], "kinds": ["tanh"], **{name: [2.0] for name in NUMBERS}, "saturated": [None]}
-    flow = flow_from_row(row)
+    flow = _flow_from_row(row)
     assert flow.step == 7 and flow.layers[0].update_ratio == 1 and math.isnan(flow.layers[0].saturated)

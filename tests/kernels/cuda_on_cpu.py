@@ -9,8 +9,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from lamina.kernels._nvrtc import _value
 from lamina.kernels.loading import source
-from lamina.kernels.nvrtc import _value
 
 SHIM = r"""
 #include <ucontext.h>

@@ -4,7 +4,7 @@ from torch.nn.functional import avg_pool2d, leaky_relu, max_pool2d
 
 from lamina.kernels.convolution import ACTIVATIONS, Form, convolved
 from lamina.layers.detector import scaled_tanh
-from lamina.populations.pictures import stacked_conv2d
+from lamina.populations._pictures import stacked_conv2d
 
 FUNCTIONS = {
     "identity": lambda z: z, "relu": torch.relu, "sigmoid": torch.sigmoid, "tanh": torch.tanh,

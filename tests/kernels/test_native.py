@@ -1,17 +1,17 @@
 import pytest
 
-from lamina.kernels.native import compile_native, compiler
+from lamina.kernels.native import _compile_native, compiler
 
 
 @pytest.mark.skipif(compiler() is None, reason="needs g++")
 def test_a_compiler_that_refuses_is_quoted(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(RuntimeError, match="the C.. compiler .* refused a kernel: .*error"):
-        compile_native("this is no program", {})
-    library = compile_native('extern "C" int three() { return N; }', {"N": 3})
+        _compile_native("this is no program", {})
+    library = _compile_native('extern "C" int three() { return N; }', {"N": 3})
     assert library.three() == 3
     assert [path.suffix for path in (tmp_path / "lamina" / "kernels").iterdir()] == [".so"]
-    assert compile_native('extern "C" int three() { return N; }', {"N": 3}).three() == 3
+    assert _compile_native('extern "C" int three() { return N; }', {"N": 3}).three() == 3
     monkeypatch.setattr("lamina.kernels.native.compiler", lambda: None)
     with pytest.raises(RuntimeError, match="none was found"):
-        compile_native("again, no program", {})
+        _compile_native("again, no program", {})

@@ -16,7 +16,7 @@ F64 = torch.float64
 
 @pytest.fixture
 def plain(monkeypatch):
-    monkeypatch.setattr(norm, "with_triton", {"norm_triton": plain_passes}.get)
+    monkeypatch.setattr(norm, "with_triton", {"_norm_triton": plain_passes}.get)
 
 
 def batch_norm_relu(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5, **options):

@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from lamina.kernels import nvrtc
+from lamina.kernels import _nvrtc as nvrtc
 
 
 def test_a_failed_call_is_named():

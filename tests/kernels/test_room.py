@@ -11,7 +11,7 @@ from lamina.kernels.loading import with_triton
 HOME, TESTS = Path(lamina.kernels.__file__).parent, Path(__file__).parents[1]
 TEXT = lamina.kernels.__doc__
 ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TEXT.splitlines() if line.startswith("| `")]
-SHARED = {"loading", "native", "nvrtc"}
+SHARED = {"loading", "native", "_nvrtc"}
 
 
 def names(cell):
@@ -47,5 +47,5 @@ def test_every_kernel_has_a_readable_form_a_caller_and_a_test():
 
 def test_without_triton_there_is_no_such_module(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.delitem(sys.modules, "lamina.kernels.norm_triton", raising=False)
-    assert with_triton.__wrapped__("norm_triton") is None
+    monkeypatch.delitem(sys.modules, "lamina.kernels._norm_triton", raising=False)
+    assert with_triton.__wrapped__("_norm_triton") is None

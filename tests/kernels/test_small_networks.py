@@ -16,9 +16,9 @@ from lamina.data.preprocess import Preprocess
 from lamina.experiments.trained import parts
 from lamina.kernels import small_networks as module
 from lamina.kernels.small_networks import Kernels, fits_convolution, fits_linear
+from lamina.training._fused import FusedAdam
 from lamina.training.executors import captured, recording
-from lamina.training.executors.small import SmallLayers
-from lamina.training.fused import FusedAdam
+from lamina.training.executors._small import SmallLayers
 from lamina.training.learner import Learner
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
 from lamina.training.tasks.arrays import Arrays

@@ -8,7 +8,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from lamina._errors import ArgumentError
 from lamina.functional.normalization import local_response_norm, local_response_norm_within
 from lamina.kernels.norm import recorded_kernels
-from lamina.layers.fused import _norm_fits, unobserved
+from lamina.layers._fused import _norm_fits, unobserved
 from lamina.layers.initialized import linear
 from lamina.layers.normalization import (
     FullAffineBatchNorm,

@@ -8,7 +8,7 @@ from torch.autograd import forward_ad
 from torch.func import functional_call, jacfwd, jacrev, stack_module_state, vmap
 
 from lamina.kernels import torch_recurrent
-from lamina.layers.fused import recurrent_layer
+from lamina.layers._fused import recurrent_layer
 from lamina.layers.recurrent import Recurrent
 
 F64 = torch.float64

@@ -11,7 +11,7 @@ from lamina.kernels import native, ordered
 from lamina.kernels.convolution import Form, convolved
 from lamina.kernels.ordered import sum_by_halves
 from lamina.layers import Detector
-from lamina.populations.chunks import Data, make_stack
+from lamina.populations._chunks import Data, make_stack
 from lamina.populations.members import Member
 from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime

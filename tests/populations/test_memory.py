@@ -6,10 +6,10 @@ from lamina.architectures.build import build, configure
 from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
-from lamina.populations import memory
-from lamina.populations.chunks import _check_rules
+from lamina.populations import _memory as memory
+from lamina.populations._chunks import _check_rules
+from lamina.populations._memory import _chunk_size, _free_bytes, _kept_bytes, _member_bytes, plan
 from lamina.populations.members import Member
-from lamina.populations.memory import _chunk_size, _free_bytes, _kept_bytes, _member_bytes, plan
 from lamina.populations.population import train_population
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 

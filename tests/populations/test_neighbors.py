@@ -8,7 +8,7 @@ import torch
 import lamina
 from lamina.architectures.build import configure
 from lamina.data.arrays import from_arrays
-from lamina.populations.even import sigmoid
+from lamina.populations._even import sigmoid
 from lamina.populations.members import Member
 from lamina.populations.population import train_together
 from lamina.training.loop import drain

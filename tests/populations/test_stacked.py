@@ -16,9 +16,9 @@ from lamina.architectures.table import TABLE as NAMES
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Sealed, Split
+from lamina.populations._chunks import Data, _stacked_network
 from lamina.populations._losses import Losses
 from lamina.populations._stack import Stack, StackFeed
-from lamina.populations.chunks import Data, _stacked_network
 from lamina.populations.stacked import METHODS, TABLE, _has_rule, _Mapped, _select_members, _stack_modules, notes
 from lamina.training.learner import Learner
 from lamina.training.loop import Progress, drain, observed
@@ -356,7 +356,7 @@ def test_without_a_compiled_step_cells_advance_one_by_one(cell, monkeypatch):
         stacked = _stack_modules(modules)
         with monkeypatch.context() as patch:
             if not compiled:
-                patch.setattr("lamina.populations.sequences.can_scan", lambda *_: False)
+                patch.setattr("lamina.populations._sequences.can_scan", lambda *_: False)
             outputs = stacked(inputs.unsqueeze(1), lengths=lengths)
         sum(squares(of_member(outputs, k, 4)) for k in range(K)).backward()
         results.append([*floats(outputs), *(p.grad for p in stacked.parameters())])

@@ -6,7 +6,7 @@ import torch
 from lamina.functional.optimizers import State
 from lamina.kernels.native import compiler
 from lamina.populations._forms import CompiledUpdate, make_update
-from lamina.populations.update import MOMENTS, Update, _numbers_of, _reference
+from lamina.populations._update import MOMENTS, Update, _numbers_of, _reference
 from lamina.training.recipe import SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule
 
 K = 5

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from lamina._errors import ArgumentError, RunError
-from lamina.cli.report import report
+from lamina.cli._report import report
 from lamina.report import render
 
 app = typer.Typer(pretty_exceptions_enable=False)

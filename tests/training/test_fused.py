@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from lamina.training.fused import FusedAdam, FusedSGD
+from lamina.training._fused import FusedAdam, FusedSGD
 
 KINDS = {
     "adam": (

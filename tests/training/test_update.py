@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from lamina._errors import ArgumentError
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import OPTIMIZERS, soft_threshold
+from lamina.training._fused import FusedAdam
 from lamina.training.change import _make_optimizer
-from lamina.training.fused import FusedAdam
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
 from lamina.training.tasks.feed import _steps_per_epoch, batch_size, epoch_order
 

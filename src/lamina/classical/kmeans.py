@@ -275,7 +275,7 @@ def fit(
 def _lloyd(points: Tensor, centroids: Tensor, empty: str, max_iterations: int) -> fast.Ends:
     """Run Alg. 1 from each start, by the kernel that serves these points."""
     fits = points.is_cuda and points.dtype == torch.float32 and max(centroids.shape[1:]) <= fast.WIDEST
-    kernels = with_triton("kmeans_triton") if fits else None
+    kernels = with_triton("_kmeans_triton") if fits else None
     ends: fast.Ends | None = None if kernels is None else kernels.lloyd(points, centroids, empty, max_iterations)
     return fast.lloyd(points, centroids, empty, max_iterations) if ends is None else ends
 

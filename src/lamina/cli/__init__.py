@@ -11,17 +11,17 @@ from lamina import __version__
 from lamina._errors import InstructionError, LaminaError
 from lamina._processor import LIMIT
 from lamina.cli import train as train_verbs
+from lamina.cli._data import data_app
+from lamina.cli._draw import draw
+from lamina.cli._experiment import experiment
+from lamina.cli._figures import figures
+from lamina.cli._inspect import inspect
+from lamina.cli._lookup import catalogue, show_errata
+from lamina.cli._notes import notes
 from lamina.cli._options import Json
-from lamina.cli.data import data_app
-from lamina.cli.draw import draw
-from lamina.cli.experiment import experiment
-from lamina.cli.figures import figures
-from lamina.cli.inspect import inspect
-from lamina.cli.lookup import catalogue, show_errata
-from lamina.cli.notes import notes
-from lamina.cli.report import report
-from lamina.cli.search import search
-from lamina.cli.tables import show, show_json
+from lamina.cli._report import report
+from lamina.cli._search import search
+from lamina.cli._tables import show, show_json
 
 app = typer.Typer(
     help="Train, search, inspect and draw the networks of the lecture notes 'Neural Network Architectures'.",

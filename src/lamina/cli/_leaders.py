@@ -4,7 +4,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from lamina.cli._progress import Quiet, watcher
-from lamina.cli.tables import drawn
+from lamina.cli._tables import drawn
 
 if TYPE_CHECKING:
     from lamina.studies.study import Moment, Study

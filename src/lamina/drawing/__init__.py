@@ -4,7 +4,7 @@ The makers (`drawing.network.network`, `drawing.stack.stack`, ...; all of them i
 `drawing.save.save` writes it by the suffix of the file.
 """
 
-from lamina.drawing.collisions import overlaps
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.scene import (
     Circle,
     Path,

@@ -7,7 +7,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Tensor
-from lamina.drawing.layers import Item, Layer, Stage
+from lamina.drawing._layers import Item, Layer, Stage
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.cells import GRUCell, LSTMCell, RNNCell
 from lamina.layers.convolution import TrueConv2d

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from lamina.drawing.layers import THIN, Layer, Stage, in_lines
+from lamina.drawing._layers import THIN, Layer, Stage, in_lines
 from lamina.drawing.scene import Path, Polygon, Rectangle, Shape, Stroke, Text, box, moved
 from lamina.drawing.text import width
 

@@ -15,7 +15,7 @@ from lamina.drawing.scene import (
     Shape,
     Stroke,
     Text,
-    arrow_parts,
+    _arrow_parts,
 )
 from lamina.drawing.text import MIDDLE, layout
 
@@ -75,7 +75,7 @@ def _artists(shape: Shape, theme: str) -> list[Any]:
         case Polygon():
             return [patches.Polygon(shape.points, closed=True, **_painted(shape, theme))]
         case Path():
-            line, heads = arrow_parts(shape)
+            line, heads = _arrow_parts(shape)
             codes = [Outline.MOVETO] + [Outline.CURVE4 if shape.curve else Outline.LINETO] * (len(line) - 1)
             drawn = patches.PathPatch(Outline(line, codes), fill=False, **_stroked(shape.stroke, theme))
             color, faint = resolve(shape.stroke.color, theme), shape.stroke.opacity

@@ -79,7 +79,7 @@ def vertical(axis: Axis, values: Sequence[float], room: float) -> Scale:
     return fit(values, 1, 0, log=axis.log, count=count)
 
 
-def room_across(width: float, y: Axis, up: Scale, right: Axis, other: Scale | None) -> float:
+def _room_across(width: float, y: Axis, up: Scale, right: Axis, other: Scale | None) -> float:
     """Give the width of a plot between its vertical axes, in a scene of some width."""
     beside = 0.0 if other is None else _name(right) + _widest(written(other)) + 6
     return width - 2 * MARGIN - _name(y) - _widest(written(up)) - 6 - beside
@@ -239,7 +239,7 @@ def clipped(points: Sequence[Point], place: Frame) -> list[list[Point]]:
     return found
 
 
-def clipped_area(points: Sequence[Point], place: Frame) -> list[Point]:
+def _clipped_area(points: Sequence[Point], place: Frame) -> list[Point]:
     """Cut a filled shape at the edges of the plot (Sutherland and Hodgman); [] when nothing is left."""
     found = list(points)
     edges = ((0, place.left, 1.0), (0, place.right, -1.0), (1, place.top, 1.0), (1, place.bottom, -1.0))

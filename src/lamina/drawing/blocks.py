@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from lamina._errors import ArgumentError, choice
-from lamina.drawing.parts import Board, Spot, plate_width
+from lamina.drawing.parts import Board, Spot, _plate_width
 from lamina.drawing.scene import Scene
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.residual import SimpleResNetLayer
@@ -92,7 +92,7 @@ def _chain(board: Board, stages: Sequence[Stage]) -> list[Spot]:
         if stage.kind == "sum":
             spots.append(board.joint((x + 12, 0), "sum", name="+", radius=12))
         else:
-            half = plate_width(stage.label) / 2
+            half = _plate_width(stage.label) / 2
             spots.append(board.plate((x + half, 0), stage.label, _ROLES[stage.kind], name=stage.label, high=28))
         x += 2 * spots[-1].half[0] + GAP
     spots.append(board.node((x + 21, 0), r"$y^{[\ell]}$", "hidden", name="y[l]", radius=21, size=11.5))
@@ -115,7 +115,7 @@ def _skip(board: Board, spots: Sequence[Spot], block: Block, end: Spot) -> None:
         bend = (start[0] + 0.18 * span, start[1] - height), (target[0] - 0.18 * span, target[1] - height - 6)
         board.arrow((start, *bend, target), title=title, curve=True)
         return
-    y, widths = -58.0, [plate_width(stage.label) for stage in block.shortcut]
+    y, widths = -58.0, [_plate_width(stage.label) for stage in block.shortcut]
     x = (start[0] + target[0] - sum(widths) - GAP * (len(widths) - 1)) / 2
     boxes = []
     for stage, wide in zip(block.shortcut, widths, strict=True):

@@ -19,13 +19,13 @@ from lamina.drawing.axes import (
     Axis,
     Frame,
     Range,
+    _clipped_area,
+    _room_across,
     axes,
     clipped,
-    clipped_area,
     frame,
     horizontal,
     line_height,
-    room_across,
     segments,
     vertical,
 )
@@ -174,7 +174,7 @@ def chart(
     room = height - above - line_height(TICK) - (line_height(LABEL) if x_label else 0) - 2 * MARGIN
     bar_like = bool(bars) and not lines and not points
     up, second = vertical(y, values[1], room), vertical(other, values[2], room) if values[2] else None
-    across = room_across(width, y, up, other, second)
+    across = _room_across(width, y, up, other, second)
     wide = horizontal(x, values[0], across, pad=0.04 if points and not lines else 0.0)
     place = frame((width, height), above, x, y, other, (wide, up, second))
     shapes: list[Shape] = axes(place, x, y, other, columns=not bar_like)
@@ -424,7 +424,7 @@ def _bars(series: Series, place: Frame) -> list[Shape]:
 def _band(band: Band, place: Frame) -> list[Shape]:
     xs = place.across.places(band.xs)
     high, low = (list(zip(xs, place.up.places(side), strict=True)) for side in (band.high, band.low))
-    around = clipped_area([*high, *reversed(low)], place)
+    around = _clipped_area([*high, *reversed(low)], place)
     return [Polygon(tuple(around), band.color, None, opacity=band.opacity, title=band.name)] if around else []
 
 

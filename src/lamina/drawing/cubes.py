@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from lamina._errors import ArgumentError, at_least, between, choice
-from lamina.drawing.grids import Cell, put_grid, put_sign
+from lamina.drawing.grids import Cell, _put_sign, put_grid
 from lamina.drawing.parts import Board
 from lamina.drawing.scene import Point, Polygon, Scene, Stroke, Text, beside, fitted, stacked
 from lamina.functional.convolution import convolve2d, correlate2d, output_size
@@ -111,10 +111,10 @@ def rgb_numbers(
         numbers, fills = y[row].tolist(), dict.fromkeys(window, f"{role}!35")
         at = (0.0, row * high)
         put_grid(board, at, n, n, cell, numbers=numbers, fills=fills, fill=f"{role}!8", line=line, name=f"Y {letter} ")
-        put_sign(board, (n * cell, middle), total=False)
+        _put_sign(board, (n * cell, middle), total=False)
         at, numbers = (n * cell + 44, middle - m * cell / 2), laid[row].tolist()
         put_grid(board, at, m, m, cell, numbers=numbers, fill=f"{role}!35", line=line, name=f"K {letter} ")
-        put_sign(board, (right, middle), total=True)
+        _put_sign(board, (right, middle), total=True)
         at = (right + 60, middle - big / 2)
         put_grid(board, at, 1, 1, big, numbers=[[part]], fill=f"{role}!8", line=line, name=f"part {letter} ")
     center, join = 1.5 * high - 11, right + 100 + big

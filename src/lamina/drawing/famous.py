@@ -1,6 +1,6 @@
 """The networks of the notes as stacks of layers: LeNet-5, AlexNet, ResNet18, with the shapes of their figures."""
 
-from lamina.drawing.layers import Item, Layer, Stage
+from lamina.drawing._layers import Item, Layer, Stage
 from lamina.drawing.scene import Scene
 from lamina.drawing.stack import stack
 

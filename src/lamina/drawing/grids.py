@@ -46,7 +46,7 @@ def put_grid(
         board.text(at, written(numbers[i][j]), size=size, color="muted" if (i, j) in faint else "ink")
 
 
-def put_sign(board: Board, at: Point, *, total: bool) -> None:
+def _put_sign(board: Board, at: Point, *, total: bool) -> None:
     """Write what is done with the marked cells: multiply them one by one, or add the products up."""
     x, y = at
     if total:

@@ -105,7 +105,7 @@ class Board:
         radius: float = 3.0,
     ) -> Spot:
         """Put down a box around a label, as wide as the label needs or `wide`."""
-        wide = plate_width(label, size) if wide is None else wide
+        wide = _plate_width(label, size) if wide is None else wide
         fill, line = (f"{role}!{shade}", role) if role != "paper" else ("paper", "ink")
         corner = (at[0] - wide / 2, at[1] - high / 2)
         self.add(Rectangle(corner, (wide, high), fill, Stroke(line, 1.4), radius=radius, title=name))
@@ -168,7 +168,7 @@ class Board:
         return fitted(self.shapes, title=title, description=description, margin=margin)
 
 
-def plate_width(label: str, size: float = 12.0, least: float = 34.0) -> float:
+def _plate_width(label: str, size: float = 12.0, least: float = 34.0) -> float:
     """Give the width of a box around a label."""
     return max(least, width(label, size) + 16.0)
 

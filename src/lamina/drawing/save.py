@@ -4,9 +4,9 @@ from pathlib import Path
 
 from lamina._errors import ArgumentError
 from lamina.drawing._raster import raster
+from lamina.drawing._tikz import tikz
 from lamina.drawing.scene import Scene
 from lamina.drawing.svg import svg
-from lamina.drawing.tikz import tikz
 
 SUFFIXES = (".svg", ".tex", ".pdf", ".png")
 

@@ -197,7 +197,7 @@ def box(shape: Shape) -> Box:
     stroke = None if isinstance(shape, Picture) else shape.stroke
     edge = stroke.width / 2 if stroke else 0
     if isinstance(shape, Path) and shape.arrow != "none":
-        edge = max(edge, head_size(shape.stroke)[1] / 2)
+        edge = max(edge, _head_size(shape.stroke)[1] / 2)
     xs, ys = [x for x, _ in points], [y for _, y in points]
     return min(xs) - edge, min(ys) - edge, max(xs) + edge, max(ys) + edge
 
@@ -217,7 +217,7 @@ def outline(path: Path, steps: int = 16) -> list[Point]:
     return found
 
 
-def head_size(stroke: Stroke) -> Point:
+def _head_size(stroke: Stroke) -> Point:
     """Give the length and the width of an arrow head for a line."""
     return 3.6 + 2.4 * stroke.width, 2.6 + 2.0 * stroke.width
 
@@ -232,13 +232,13 @@ def _head(points: Sequence[Point], stroke: Stroke) -> tuple[Point, tuple[Point, 
     """Put a head on the last of `points`: where the line now ends, and the triangle."""
     tip = points[-1]
     before = next((p for p in reversed(points) if p != tip), tip)
-    (ux, uy), (length, width) = _unit(before, tip), head_size(stroke)
+    (ux, uy), (length, width) = _unit(before, tip), _head_size(stroke)
     x, y = tip[0] - length * ux, tip[1] - length * uy
     left, right = (x - uy * width / 2, y + ux * width / 2), (x + uy * width / 2, y - ux * width / 2)
     return (x + 0.2 * length * ux, y + 0.2 * length * uy), (tip, left, right)
 
 
-def arrow_parts(path: Path) -> tuple[tuple[Point, ...], tuple[tuple[Point, Point, Point], ...]]:
+def _arrow_parts(path: Path) -> tuple[tuple[Point, ...], tuple[tuple[Point, Point, Point], ...]]:
     """Split a path into its line, shortened, and the triangles of its heads."""
     points, heads = list(path.points), []
     if path.arrow != "none":

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lamina._errors import ArgumentError, choice
+from lamina.drawing._layers import NAMES, ROLES, THIN, Item, Layer, Stage, flat
 from lamina.drawing._pieces import INSIDE, SMALL, Piece, block, boxed, grouped, link, staged
-from lamina.drawing.layers import NAMES, ROLES, THIN, Item, Layer, Stage, flat
 from lamina.drawing.scene import Rectangle, Scene, Shape, Stroke, Text, box, fitted, moved
 from lamina.drawing.text import width
 

@@ -22,7 +22,7 @@ from lamina.drawing.scene import (
     Shape,
     Stroke,
     Text,
-    arrow_parts,
+    _arrow_parts,
 )
 from lamina.drawing.text import MIDDLE, layout
 
@@ -129,7 +129,7 @@ def _painted(shape: Circle | Rectangle | Polygon, theme: str) -> Attributes:
 
 
 def _path(path: Path, theme: str) -> Iterable[str]:
-    line, heads = arrow_parts(path)
+    line, heads = _arrow_parts(path)
     if path.curve:
         pieces = [f"C{_points(line[place : place + 3])}" for place in range(1, len(line), 3)]
         drawn = f"M{_points(line[:1])}" + "".join(pieces)

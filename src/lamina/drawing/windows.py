@@ -6,7 +6,7 @@ import torch
 
 from lamina._errors import ArgumentError, at_least, between
 from lamina._types import Tensor
-from lamina.drawing.grids import Cell, Numbers, put_grid, put_sign, written
+from lamina.drawing.grids import Cell, Numbers, _put_sign, put_grid, written
 from lamina.drawing.parts import Board, Spot
 from lamina.drawing.scene import Rectangle, Scene, Stroke
 from lamina.functional.convolution import convolve2d, correlate2d, output_size, windows
@@ -140,9 +140,9 @@ def convolution_entry(
     window = [(top + a, left + b) for a in range(m) for b in range(n)]
     whole = [(a, b) for a in range(m) for b in range(n)]
     right = _entry_grid(board, 0.0, "Y", "$Y$", padded, window, "weights!25", _ring(tall, wide, padding))
-    put_sign(board, (right, 0), total=False)
+    _put_sign(board, (right, 0), total=False)
     right = _entry_grid(board, right + 44, "K", "$K$, turned" if flip else "$K$", laid, whole, "weights!25")
-    put_sign(board, (right, 0), total=True)
+    _put_sign(board, (right, 0), total=True)
     answer = r"$Y \ast K$" if flip else "correlation"
     _entry_grid(board, right + 60, "result", answer, result, [(i - 1, j - 1)], "output!25")
     terms = [

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.data.synthetic import moons
-from lamina.experiments.result import Claim, Plot, Result, differences, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, differences, experiment
 from lamina.experiments.together import train_together
 from lamina.experiments.trained import parts, train
 from lamina.functional.activations import get_activation
@@ -129,7 +129,7 @@ def tanh_against_sigmoid(
         accuracies[name] = [history[-1][1] for history in histories]
         reached = [next((k for k, accuracy in history if accuracy >= 0.95), math.inf) for history in histories]
         steps_to[name] = reached
-        mean, spread = mean_and_spread(accuracies[name])
+        mean, spread = _mean_and_spread(accuracies[name])
         sigma, zero = get_activation(name), torch.zeros(1, dtype=torch.float64)
         value, slope = sigma(zero).item(), sigma.derivative(zero).item()
         rows.append((name, value, slope, mean, spread, min(accuracies[name]), sum(reached) / len(seeds)))
@@ -191,7 +191,7 @@ def dead_units(
         right = [(network(u).argmax(1) == s).double().mean().item()
                  for network, u, s in zip(networks, inputs, labels, strict=True)]  # fmt: skip
         least[name], learned[name] = min(shares), right
-        rows.append((name, max(shares), before, sum(alive[name]) / len(seeds), *mean_and_spread(right)))
+        rows.append((name, max(shares), before, sum(alive[name]) / len(seeds), *_mean_and_spread(right)))
     dead, leaky = rows
     alpha = get_activation(activations[1]).derivative(-torch.ones(1, dtype=torch.float64)).item()
     return Result(

@@ -12,7 +12,7 @@ from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.synthetic import spam, spam_logit
-from lamina.experiments.result import Claim, Plot, Result, differences, experiment, mean_and_spread, summary
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, differences, experiment, summary
 from lamina.experiments.trained import Trained, train
 from lamina.functional.activations import probabilities
 from lamina.functional.losses import binary_cross_entropy, negative_log_likelihood
@@ -170,11 +170,11 @@ def fnn_on_digits(seeds: range = range(3), data: str = "digits") -> Result:
     total = torch.stack(matrices).sum(0)
     shares = torch.stack([m.diagonal() / m.sum(1) for m in matrices], 1).tolist()
     rows: list[tuple[Any, ...]] = [
-        (str(digit), *counts, *mean_and_spread(share))
+        (str(digit), *counts, *_mean_and_spread(share))
         for digit, (counts, share) in enumerate(zip(total.tolist(), shares, strict=True))
     ]
     whole = [(m.trace() / m.sum()).item() for m in matrices]
-    rows.append(("all", *total.sum(0).tolist(), *mean_and_spread(whole)))
+    rows.append(("all", *total.sum(0).tolist(), *_mean_and_spread(whole)))
     return Result(
         f"784-128-64-10 on {data}, {about.epochs} epochs of Adam, {len(seeds)} seeds: test pictures taken for",
         ("digit", *map(str, range(10)), "right", "spread"),
@@ -225,7 +225,7 @@ def spam_filter(seeds: range = range(3), count: int = 6000, epochs: int = 10) ->
     rows: list[tuple[Any, ...]] = []
     for name, runs in numbers.items():
         shares, *others = zip(*runs, strict=True)
-        rows.append((name, *mean_and_spread(shares), *(mean_and_spread(values)[0] for values in others)))
+        rows.append((name, *_mean_and_spread(shares), *(_mean_and_spread(values)[0] for values in others)))
     losses = {name: [run[2] for run in runs] for name, runs in numbers.items()}
     ahead = {name: [run[0] - other[0] for run, other in zip(runs, numbers["always 'not spam'"], strict=True)]
              for name, runs in numbers.items()}  # fmt: skip

@@ -8,7 +8,7 @@ import torch
 from lamina._types import Tensor
 from lamina.architectures.recurrent import ManyToOne, ManyToOneConfig
 from lamina.data.sequences import FILLERS, adding, agreement
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, experiment
 from lamina.experiments.together import accuracies, cross_entropies, draws, squared_errors, train_members
 from lamina.layers.recurrent import Recurrent
 
@@ -52,7 +52,7 @@ def clipping_and_memory(seeds: range = range(3), steps: int = 300, length: int =
             losses = trial.losses[:, place * len(seeds) : (place + 1) * len(seeds)]
             ends = losses[-max(steps // 10, 1) :].mean(0)
             diverged.append((~losses.isfinite().all(0)).tolist())
-            rows.append((name, clipped, losses[0].mean().item(), *mean_and_spread(ends.tolist()), sum(diverged[-1])))
+            rows.append((name, clipped, losses[0].mean().item(), *_mean_and_spread(ends.tolist()), sum(diverged[-1])))
     pairs = zip(vanishing.networks[: len(seeds)], vanishing.networks[len(seeds) :], strict=True)
     return Result(
         f"losses of a plain RNN, n_h = {HIDDEN}, {steps} gradient steps, {len(seeds)} seeds, clipped at 1",

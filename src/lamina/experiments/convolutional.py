@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from lamina._types import Float, Tensor
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread, quotients, summary
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, experiment, quotients, summary
 from lamina.experiments.together import squared_errors, train_members
 from lamina.functional.convolution import correlation
 from lamina.functional.normalization import local_response_norm
@@ -129,7 +129,7 @@ def blur(seeds: range = range(10), windows: tuple[int, ...] = (1, 3, 5, 7, 9), s
         flat, blurred = average_pool(one, m, 1, p)[0, 0], average_pool(test, m, 1, p)
         edges = ((blurred.diff(dim=3).square().mean()) / test.diff(dim=3).square().mean()).item()
         corner, edge, inside = (round(flat[i, j].item(), 12) for i, j in ((0, 0), (0, size // 2), (size // 2,) * 2))
-        rows.append((m, *mean_and_spread(shares), 1 / m**2, edges, corner, edge, inside))
+        rows.append((m, *_mean_and_spread(shares), 1 / m**2, edges, corner, edge, inside))
     five = [row for row in rows if row[0] == 5]
     return Result(
         f"average pooling, stride 1, padding m // 2, {size} x {size} pixels, {len(seeds)} pictures of noise",

@@ -28,12 +28,12 @@ from lamina.experiments.result import (
     Claim,
     Plot,
     Result,
+    _mean_and_spread,
+    _ratios_of_pairs,
     differences,
     experiment,
     geometric_mean,
-    mean_and_spread,
     quotients,
-    ratios_of_pairs,
     summary,
 )
 from lamina.experiments.together import train_together
@@ -136,7 +136,7 @@ def existence_only(seeds: range = range(5), width: int = 64, steps: int = 500) -
         ),
         Claim.on_average(
             "training ends in different places: the larger error of two runs, divided by the smaller,",
-            ratios_of_pairs(found),
+            _ratios_of_pairs(found),
             least=1.05,
         ),
         Claim.on_average(
@@ -275,7 +275,7 @@ def composition(
         train_together(networks, inputs, wanted, mse_half, learning_rate=3e-3, steps=steps)
         errors.append([_rms(network, 2 * elsewhere - 1, truth) for network in networks])
         rows.append(
-            ("-".join(map(str, (1, *widths, 1))), parameter_count((1, *widths, 1)), *mean_and_spread(errors[-1]))
+            ("-".join(map(str, (1, *widths, 1))), parameter_count((1, *widths, 1)), *_mean_and_spread(errors[-1]))
         )
     exact = 2 * _rms(given, elsewhere, (truth + 1) / 2)
     rows.append(("given, 3 layers of 2", parameter_count(given.config.widths), exact, 0.0))
@@ -329,7 +329,7 @@ def deep_and_shallow(
             widths = (n_in, *hidden, n_out)
             ahead[name, len(hidden)] = differences(shares, majority)
             rows.append(
-                (name, "-".join(map(str, widths)), parameter_count(widths), *mean_and_spread(shares), majority[0])
+                (name, "-".join(map(str, widths)), parameter_count(widths), *_mean_and_spread(shares), majority[0])
             )
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     return Result(
@@ -395,7 +395,7 @@ def deep_training(
                   scale=scale, seed=seed)
             for seed in seeds
         ]  # fmt: skip
-        found, ratios = learn_moons(networks, count, steps, seeds)
+        found, ratios = _learn_moons(networks, count, steps, seeds)
         shares.append(found)
         logs.append([math.log10(ratio) for ratio in ratios])
         rows.append((depth, name, f"{rule} {scale:g}", geometric_mean(ratios), *summary(found)))
@@ -419,10 +419,10 @@ def _named(row: tuple[Any, ...]) -> str:
     return f"{row[1]} with L = {row[0]}"
 
 
-def weight_matrices(network: FNN | DenseResNet) -> list[Tensor]:
+def _weight_matrices(network: FNN | DenseResNet) -> list[Tensor]:
     """List the weight matrices of a plain network, or those of the branches of a residual one.
 
-    >>> [tuple(W.shape) for W in weight_matrices(build("dense-resnet", inputs=2, outputs=1, hidden=(3, 3)))]
+    >>> [tuple(W.shape) for W in _weight_matrices(build("dense-resnet", inputs=2, outputs=1, hidden=(3, 3)))]
     [(3, 2), (3, 3)]
     """
     if isinstance(network, FNN):
@@ -430,7 +430,9 @@ def weight_matrices(network: FNN | DenseResNet) -> list[Tensor]:
     return [cast(nn.Linear, layer.affine).weight for layer in network.layers]
 
 
-def learn_moons(networks: Sequence[nn.Module], count: int, steps: int, seeds: range) -> tuple[list[float], list[float]]:
+def _learn_moons(
+    networks: Sequence[nn.Module], count: int, steps: int, seeds: range
+) -> tuple[list[float], list[float]]:
     """Train plain or residual networks on two moons, each on points of its own, with Adam and all points in every step.
 
     Args:
@@ -443,7 +445,7 @@ def learn_moons(networks: Sequence[nn.Module], count: int, steps: int, seeds: ra
         The accuracy of each on 1000 other points, and the ratios of the gradients of the first and the last weight
         matrix before training.
 
-    >>> shares, ratios = learn_moons([build("fnn", inputs=2, outputs=2, hidden=8)], 32, steps=20, seeds=range(1))
+    >>> shares, ratios = _learn_moons([build("fnn", inputs=2, outputs=2, hidden=8)], 32, steps=20, seeds=range(1))
     >>> 0.5 < shares[0] <= 1.0, 0.01 < ratios[0] < 100
     (True, True)
     """
@@ -451,7 +453,7 @@ def learn_moons(networks: Sequence[nn.Module], count: int, steps: int, seeds: ra
     for seed, network in zip(seeds, networks, strict=True):
         points = moons(count, seed=seed)
         split = parts(points, test=moons(1000, seed=1000 + seed))
-        weights = weight_matrices(cast(FNN | DenseResNet, network))
+        weights = _weight_matrices(cast(FNN | DenseResNet, network))
         loss = negative_log_likelihood(network(Preprocess.fit(points).apply(points.inputs)), points.targets)
         first, last = torch.autograd.grad(loss, (weights[0], weights[-1]))
         ratios.append((first.double().norm() / last.double().norm()).item())

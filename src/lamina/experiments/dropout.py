@@ -8,7 +8,7 @@ from lamina._types import Tensor
 from lamina.architectures.build import build
 from lamina.data.dataset import ArrayDataset, Subset
 from lamina.data.load import load
-from lamina.experiments.result import Claim, Plot, Result, differences, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, differences, experiment
 from lamina.experiments.trained import parts, train
 from lamina.functional.losses import negative_log_likelihood
 from lamina.functional.random import as_generator
@@ -44,8 +44,8 @@ def dropout_gap(
     }
     seen, unseen, _ = ({case: columns[k] for case, columns in found.items()} for k in range(3))
     gaps = {case: differences(seen[case], unseen[case]) for case in found}
-    mean = {case: [mean_and_spread(each)[0] for each in columns] for case, columns in found.items()}
-    rows = [(*case, *mean[case][:2], *mean_and_spread(gap), mean[case][2]) for case, gap in gaps.items()]
+    mean = {case: [_mean_and_spread(each)[0] for each in columns] for case, columns in found.items()}
+    rows = [(*case, *mean[case][:2], *_mean_and_spread(gap), mean[case][2]) for case, gap in gaps.items()]
     narrower, better = (differences(each[wrong, 0.5], each[wrong, 0.0]) for each in (gaps, unseen))
     return Result(
         f"{count} digits, {width} + {width} hidden ReLU units, {epochs} epochs of Adam, {len(seeds)} seeds",

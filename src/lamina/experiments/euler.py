@@ -9,7 +9,7 @@ from lamina._errors import choice
 from lamina._types import Float, Tensor
 from lamina.architectures.build import build
 from lamina.architectures.dense_resnet import DenseResNet
-from lamina.experiments.result import Claim, Plot, Result, experiment, geometric_mean, mean_and_spread, quotients
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, experiment, geometric_mean, quotients
 from lamina.functional.activations import get_activation
 from lamina.functional.ode import integrate, layer_dynamics
 from lamina.functional.random import as_generator
@@ -111,7 +111,7 @@ def blocks_as_steps(seeds: range = range(5), step_sizes: tuple[float, ...] = (1.
                     apart = max(apart, (quotient - other).abs().max().item())
                 else:
                     least = min(least, (y + tau * quotient).min().item())
-        rows.append((tau, *(mean_and_spread(each)[0] for each in found.values()), apart, least))
+        rows.append((tau, *(_mean_and_spread(each)[0] for each in found.values()), apart, least))
     grown = [tau * value for value in found["original"]]
     return Result(
         f"difference quotients of both blocks, dense layers of width 16, {len(seeds)} seeds",

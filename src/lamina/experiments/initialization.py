@@ -13,16 +13,16 @@ from lamina.architectures.build import build
 from lamina.architectures.dense_resnet import DenseResNet
 from lamina.architectures.fnn import FNN, fnn_from_weights
 from lamina.data.synthetic import curve
-from lamina.experiments.depth import learn_moons, weight_matrices
+from lamina.experiments.depth import _learn_moons, _weight_matrices
 from lamina.experiments.result import (
     Claim,
     Plot,
     Result,
+    _mean_and_spread,
+    _ratios_of_pairs,
     experiment,
     geometric_mean,
-    mean_and_spread,
     quotients,
-    ratios_of_pairs,
     summary,
 )
 from lamina.experiments.together import train_together
@@ -63,7 +63,7 @@ def starting_points(seeds: range = range(8), steps: int = 500, hidden: tuple[int
         ]  # fmt: skip
         gradients = [_norms(network, u[0], s[0]) for network in networks]
         losses = train_together(networks, u, s, mse_half, learning_rate=0.02, steps=steps).tolist()
-        pairs[name] = ratios_of_pairs(losses[:-1])
+        pairs[name] = _ratios_of_pairs(losses[:-1])
         for start, part in (("random", slice(len(seeds))), ("zero", slice(len(seeds), None))):
             inner, last = (max(values) for values in zip(*gradients[part], strict=True))
             ends = losses[part]
@@ -138,7 +138,7 @@ def symmetry(seeds: range = range(3), steps: int = 300) -> Result:
             for matrices in (gradients, [g.T for g in gradients], after)
         ]
         found.append((*distances, moves, ranks))
-        means = [mean_and_spread(each)[0] for each in distances]
+        means = [_mean_and_spread(each)[0] for each in distances]
         rows.append((start, *means, min(moves), "/".join(map(str, sorted(set(ranks))))))
     constant, random = found
     return Result(
@@ -220,7 +220,7 @@ def network_flow(network: FNN | DenseResNet, samples: int, seed: int, scale: flo
     u = scale * torch.randn(samples, n_in, generator=generator, dtype=F64)
     s = torch.randn(samples, n_out, generator=generator, dtype=F64)
     features = network.features(u.requires_grad_())
-    weights = weight_matrices(network)
+    weights = _weight_matrices(network)
     gradients = torch.autograd.grad(mse_half(features[-1], s), [*weights, *features])
     norms, depth = [gradient.norm().item() for gradient in gradients], len(weights)
     return Flow(norms[:depth], norms[depth:], [y.detach() for y in features])
@@ -258,9 +258,11 @@ def small_weights(
             build("fnn", inputs=2, outputs=2, hidden=(32,) * (depth - 1), activation="tanh", seed=seed, **options)
             for seed in seeds[:trained]
         ]
-        accuracies.append(learn_moons(networks, 128, steps, seeds[:trained])[0])
+        accuracies.append(_learn_moons(networks, 128, steps, seeds[:trained])[0])
         logs.append([[math.log10(number) for number in column] for column in zip(*numbers, strict=True)])
-        rows.append((start, std * math.sqrt(width), state, first, last, first / last, *mean_and_spread(accuracies[-1])))
+        rows.append(
+            (start, std * math.sqrt(width), state, first, last, first / last, *_mean_and_spread(accuracies[-1]))
+        )
     small, good = logs
     return Result(
         f"tanh, depth {depth}, width {width}, {len(seeds)} seeds; {steps} Adam steps",
@@ -308,7 +310,7 @@ def large_weights(seeds: range = range(10), widths: tuple[int, ...] = (10, 25, 1
         }
         logs[n] = {title: [math.log10(square) for square in each] for title, each in squares.items()}
         nan[n] = [_share_of_nan(n, std, seed) for seed in seeds]
-        rows.append((n, std * math.sqrt(n), *map(geometric_mean, squares.values()), mean_and_spread(nan[n])[0]))
+        rows.append((n, std * math.sqrt(n), *map(geometric_mean, squares.values()), _mean_and_spread(nan[n])[0]))
     low = [n for n in widths if std * math.sqrt(n) < 1]
     high = [n for n in widths if std * math.sqrt(n) > math.sqrt(2)]
     return Result(
@@ -436,7 +438,10 @@ def xavier_rule(
         torchs = [nn.init.xavier_normal_(torch.empty(n_out, n_in), generator=as_generator(seed)) for seed in seeds]
         drawn = [[rule((n_out, n_in), seed).std().item() for seed in seeds] for rule in (xavier, glorot)]
         drawn.append([weight.std().item() for weight in torchs])
-        stds, rules = [mean_and_spread(each)[0] for each in drawn], (1 / math.sqrt(n_in), math.sqrt(2 / (n_in + n_out)))
+        stds, rules = (
+            [_mean_and_spread(each)[0] for each in drawn],
+            (1 / math.sqrt(n_in), math.sqrt(2 / (n_in + n_out))),
+        )
         rows.append((n_in, n_out, rules[0], stds[0], rules[1], stds[1], stds[2]))
         for name, rule, each in zip(("xavier", "glorot"), rules, drawn, strict=False):
             shares[name, n_in, n_out] = [std / rule for std in each]

@@ -9,9 +9,9 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.data.dataset import ArrayDataset
 from lamina.data.synthetic import moons, truth_table
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread, quotients
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, experiment, quotients
 from lamina.experiments.together import train_members
-from lamina.experiments.trained import EAGER, Passes, parts, train
+from lamina.experiments.trained import EAGER, _Passes, parts, train
 from lamina.functional.initialization import gaussian
 from lamina.functional.losses import binary_cross_entropy
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, iterates, sample_indices
@@ -132,7 +132,7 @@ def line_search(seeds: range = range(3), steps: int = 60, firsts: tuple[float, .
             runs = [_descent(seed, steps, GD(first, line_search=searching)) for seed in seeds]
             falls, losses, accepted, passes = (list(column) for column in zip(*runs, strict=True))
             found[searching, first] = falls, losses, accepted, passes
-            mean, spread = mean_and_spread(losses)
+            mean, spread = _mean_and_spread(losses)
             rows.append((first, searching, min(falls), mean, spread, max(accepted), sum(passes) / len(seeds)))
     searched = [found[True, first] for first in firsts]
     worst = [max(losses) for losses in zip(*(each[1] for each in searched), strict=True)]
@@ -168,7 +168,7 @@ def line_search(seeds: range = range(3), steps: int = 60, firsts: tuple[float, .
 def _descent(seed: int, steps: int, optimizer: GD) -> tuple[float, float, float, float]:
     """Return the share of steps that lowered the loss, the last loss, the largest rate, and losses computed a step."""
     network = FNN(FNNConfig(2, 2, hidden=16, activation="tanh"), seed=seed)
-    passes = Passes(network)
+    passes = _Passes(network)
     recipe = Recipe(optimizer, epochs=steps + 1, seed=seed)
     trained = train(network, parts(moons(256, seed=seed)), recipe, watch=True, runtime=EAGER)
     if trained.reason.failed:

@@ -17,7 +17,7 @@ from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.architectures.perceptron import Perceptron, PerceptronConfig
 from lamina.classical import estimation, linear_regression, polynomial
 from lamina.data.synthetic import curve, linear
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, experiment
 from lamina.experiments.trained import parts, train
 from lamina.functional.random import as_generator
 from lamina.training.recipe import GD, Adam, Penalty, Recipe, Stopping
@@ -64,7 +64,7 @@ def degrees(seeds: range = range(50), highest: int = 9) -> Result:
         training.append([fit.error for fit in fits])
         unseen.append([polynomial.error(fit, *test) for fit in fits])
     rows = [
-        (degree, *mean_and_spread(seen), *mean_and_spread(new))
+        (degree, *_mean_and_spread(seen), *_mean_and_spread(new))
         for degree, (seen, new) in enumerate(zip(zip(*training, strict=True), zip(*unseen, strict=True), strict=True))
     ]
     return Result(

@@ -10,15 +10,15 @@ from lamina._types import Float, Int, Tensor
 from lamina.architectures.build import build
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
-from lamina.experiments.depth import learn_moons
+from lamina.experiments.depth import _learn_moons
 from lamina.experiments.result import (
     Claim,
     Plot,
     Result,
+    _mean_and_spread,
     differences,
     experiment,
     geometric_mean,
-    mean_and_spread,
     quotients,
     summary,
 )
@@ -55,7 +55,7 @@ def deep_residual_training(seeds: range = range(2), count: int = 128, steps: int
         for kind, name in (("FNN", "fnn"), ("ResNet", "dense-resnet")):
             hidden = (32,) * (19 if name == "fnn" else 20)
             networks = [build(name, inputs=2, outputs=2, hidden=hidden, seed=seed, **options) for seed in seeds]
-            shares, ratios = learn_moons(networks, count, steps, seeds)
+            shares, ratios = _learn_moons(networks, count, steps, seeds)
             found[start, kind] = shares
             rows.append((start, kind, geometric_mean(ratios), *summary(shares)))
     return Result(
@@ -171,7 +171,7 @@ def training_error_by_depth(
             trial = _train(networks, seen, steps, seeds.start)
             by[kind, depth] = losses = trial.losses[-20:].mean(0).tolist()
             errors = [_error(network, *seen) for network in trial.networks]
-            rows.append((kind, depth, *summary(losses), mean_and_spread(errors)[0]))
+            rows.append((kind, depth, *summary(losses), _mean_and_spread(errors)[0]))
     shallow, deep = depths[0], depths[-1]
     residual = [kind for kind in kinds if kind != "plain"]
     grown = {kind: differences(by[kind, deep], by[kind, shallow]) for kind in kinds}

@@ -70,7 +70,7 @@ class Claim:
         >>> Claim.on_average("the accuracy", [0.9, 0.92, 0.94], least=0.85).sentence
         'the accuracy is on average at least 0.85: 0.92 ± 0.0115'
         """
-        mean, spread = mean_and_spread(values)
+        mean, spread = _mean_and_spread(values)
         error = spread / math.sqrt(len(values))
         low, high = -math.inf if least is None else least, math.inf if most is None else most
         if least is None or most is None:
@@ -302,10 +302,10 @@ def experiment(*ids: str) -> Callable[[Experiment], Experiment]:
     return register
 
 
-def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+def _mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     """Return the mean and the standard deviation (with n - 1) of some numbers.
 
-    >>> mean_and_spread([1.0, 3.0])
+    >>> _mean_and_spread([1.0, 3.0])
     (2.0, 1.4142135623730951)
     """
     mean = sum(values) / len(values)
@@ -314,10 +314,10 @@ def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     return mean, (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
 
 
-def ratios_of_pairs(values: Sequence[float]) -> list[float]:
+def _ratios_of_pairs(values: Sequence[float]) -> list[float]:
     """Divide the larger of two positive numbers by the smaller, for each one and the next, the last and the first.
 
-    >>> ratios_of_pairs([1.0, 2.0, 8.0])
+    >>> _ratios_of_pairs([1.0, 2.0, 8.0])
     [2.0, 4.0, 8.0]
     """
     return [max(a, b) / min(a, b) for a, b in zip(values, [*values[1:], values[0]], strict=True)]
@@ -356,4 +356,4 @@ def summary(values: Sequence[float]) -> tuple[float, float, float, float]:
     >>> summary([1.0, 3.0])
     (2.0, 1.4142135623730951, 1.0, 3.0)
     """
-    return *mean_and_spread(values), min(values), max(values)
+    return *_mean_and_spread(values), min(values), max(values)

@@ -2,7 +2,7 @@
 
 import itertools
 
-from lamina.experiments.result import Claim, Plot, Result, differences, experiment, mean_and_spread
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, differences, experiment
 from lamina.functional.random import uniform
 
 
@@ -36,7 +36,7 @@ def coin_flips(
         selected = [accuracy[0].max().item() for accuracy in accuracies]
         fresh = [accuracy[1, int(best)].item() for accuracy, best in zip(accuracies, chosen, strict=True)]
         found[count] = selected
-        rows.append((count, *mean_and_spread(selected), *mean_and_spread(fresh)))
+        rows.append((count, *_mean_and_spread(selected), *_mean_and_spread(fresh)))
     margin = 4 * (0.25 / (points * len(seeds))) ** 0.5  # four standard errors of a mean of coins
     one = rows[0]
     return Result(

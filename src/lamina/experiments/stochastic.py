@@ -17,8 +17,8 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN, FNNConfig
 from lamina.classical.linear_regression import fit, gradient, squared_error
 from lamina.data.synthetic import linear, moons
-from lamina.experiments.result import Claim, Plot, Result, experiment, mean_and_spread, quotients
-from lamina.experiments.trained import EAGER, Passes, parts, train
+from lamina.experiments.result import Claim, Plot, Result, _mean_and_spread, experiment, quotients
+from lamina.experiments.trained import EAGER, _Passes, parts, train
 from lamina.functional.losses import negative_log_likelihood
 from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, Params, iterate, iterates, sample_indices
 from lamina.functional.random import as_generator
@@ -146,7 +146,7 @@ def noise_ball(
     rows = []
     for b, square, rise in zip(batch_sizes, squares.tolist(), rises.mean(1).tolist(), strict=True):
         theory = learning_rate * 2 * residual / (2 * b) * (count - b) / (count - 1)
-        rows.append((b, *mean_and_spread(square), theory, rise))
+        rows.append((b, *_mean_and_spread(square), theory, rise))
     single, whole = squares[0].tolist(), squares[-1]
     return Result(
         f"squared distance to the minimizer after {steps} steps of size {learning_rate:g}, {len(seeds)} seeds",
@@ -204,7 +204,7 @@ def learning_rates(seeds: range = range(10), steps: int = 1000) -> Result:
         squares.append((theta["W"] - best).square().sum(1))
     ends = torch.stack(squares[-20:]).mean(0).reshape(len(kinds), len(seeds)).tolist()
     rows = [
-        (kind, plan[0].item(), plan.max().item(), plan[-1].item(), *mean_and_spread(end))
+        (kind, plan[0].item(), plan.max().item(), plan[-1].item(), *_mean_and_spread(end))
         for kind, plan, end in zip(kinds, plans, ends, strict=True)
     ]
     warmup = rows[1]
@@ -259,7 +259,7 @@ def cost_of_a_step(count: int = 20_000, batch_size: int = 100, steps: int = 20) 
     rows = []
     for name, (recipe, expected) in ways.items():
         network = FNN(FNNConfig(10, 1, hidden=16))
-        passes, took, before = Passes(network), [], time.perf_counter()
+        passes, took, before = _Passes(network), [], time.perf_counter()
         for event in training(network, parts(data), recipe, every=1, runtime=EAGER):
             took += [time.perf_counter() - before] if event.row is None else []
             if event.step == steps:
@@ -307,7 +307,7 @@ def adam_on_batches(seeds: range = range(3), epochs: int = 10, batch_sizes: tupl
             ends.append(train(_network(seed), split, recipe).rows[-1]["validation_loss"])
             differences.append(_difference(seed, b, way))
         losses.append((b, way, ends))
-        rows.append((b, way, -(-512 // b) * epochs, *mean_and_spread(ends), max(differences)))
+        rows.append((b, way, -(-512 // b) * epochs, *_mean_and_spread(ends), max(differences)))
     whole = losses[0][2]
     return Result(
         f"Adam with step size 0.01 on two moons, {epochs} epochs, {len(seeds)} seeds",

@@ -31,14 +31,14 @@ def parts(train: Dataset, validation: Dataset | None = None, test: Dataset | Non
     return Split(train, validation or nothing, Sealed(test or nothing), "made for an experiment")
 
 
-class Passes:
+class _Passes:
     """Counts how often a network computes in training, and for how many examples in all.
 
     Args:
         network: to count; what it computes in evaluation mode does not count.
 
     >>> network = nn.Linear(2, 1)
-    >>> passes = Passes(network)
+    >>> passes = _Passes(network)
     >>> outputs = network(torch.ones(5, 2)), network.eval()(torch.ones(5, 2))
     >>> passes.calls, passes.examples
     (1, 5)

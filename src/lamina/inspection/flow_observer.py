@@ -9,7 +9,7 @@ from torch import nn
 from lamina._errors import ArgumentError, at_least
 from lamina._types import Tensor
 from lamina.inspection._probe import NUMBERS, Probe
-from lamina.inspection.gradient_flow import Flow, flow_from_row
+from lamina.inspection.gradient_flow import Flow, _flow_from_row
 
 
 class GradientFlowObserver:
@@ -83,7 +83,7 @@ class GradientFlowObserver:
     def flows(self) -> list[Flow]:
         """The rows as records."""
         self.read()
-        return [flow_from_row(row) for row in self.rows]
+        return [_flow_from_row(row) for row in self.rows]
 
     @property
     def warnings(self) -> tuple[str, ...]:

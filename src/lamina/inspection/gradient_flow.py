@@ -198,7 +198,7 @@ def choose_loss(loss: str | Loss | None, outputs: Tensor, targets: Tensor) -> Lo
     return negative_log_likelihood if loss == "nll" else mse_half
 
 
-def flow_from_row(row: dict[str, Any]) -> Flow:
+def _flow_from_row(row: dict[str, Any]) -> Flow:
     """Make the record of a row of `gradients.jsonl`."""
     columns = [[math.nan if x is None else x for x in row[name]] for name in NUMBERS]
     return Flow(_layers(row["layers"], row["kinds"], list(map(list, zip(*columns, strict=True)))), step=row["step"])

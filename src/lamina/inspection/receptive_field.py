@@ -184,7 +184,7 @@ def receptive_field(
     >>> fields["features"].size, fields["features"].jump, fields["features"].window((0, 2)), fields.last.whole
     ((16, 16), (4, 4), ((0, 13), (6, 21)), True)
     """
-    found = field_trace(model, inputs)
+    found = _field_trace(model, inputs)
     layers = tuple(
         ReceptiveField(visit.name, type(visit.module).__name__, visit.seen, found.extent)
         for visit in found.visits.values()
@@ -193,7 +193,7 @@ def receptive_field(
     return ReceptiveFields((*layers[1:], *layers[:1]) if layers and not layers[0].name else layers, found.guessed, at)
 
 
-def field_trace(model: nn.Module, inputs: Inputs = None) -> Trace:
+def _field_trace(model: nn.Module, inputs: Inputs = None) -> Trace:
     """Follow one example through a network; more than one would hide the axes of a sequence."""
     example = example_inputs(model, inputs)
     batch = 1 if time_first(model) else 0

@@ -10,7 +10,7 @@ from lamina._errors import ArgumentError, at_least
 from lamina._tables import bar, table
 from lamina.inspection._example import Inputs, example_inputs, followed_axes, time_first
 from lamina.inspection._trace import Trace, trace
-from lamina.inspection.receptive_field import ReceptiveField, by, field_trace
+from lamina.inspection.receptive_field import ReceptiveField, _field_trace, by
 
 ITSELF = "(itself)"
 """The name of the row for what a network does outside of its layers."""
@@ -179,7 +179,7 @@ def summary(model: Any, inputs: Inputs = None, batch: int = 1) -> Summary:
     example = example_inputs(network, inputs, batch)
     found = trace(network, example, followed_axes(network, example[0]))
     axis = 1 if time_first(network) else 0
-    fields = found if example[0].shape[axis] == 1 else field_trace(network, inputs)
+    fields = found if example[0].shape[axis] == 1 else _field_trace(network, inputs)
     numbers = list(network.parameters())
     root = found.visits[""]
     return Summary(

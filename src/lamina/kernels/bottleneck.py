@@ -2,7 +2,7 @@ r"""A pre-activation bottleneck block as one operation, for training in bfloat16
 
 $$u_1 = W_1 a(y), \quad u_2 = W_2 a(u_1), \quad y' = y + W_3 a(u_2), \qquad a(u) = \mathrm{ReLU}(\mathrm{BN}(u))$$
 Kept for the backward pass are y, u_1 and u_2; each a(u) is computed again where it is needed. The kernels are in
-`bottleneck_kernels_triton`; `layers.bottleneck.PreActBottleneck` is the block that they must equal within rounding.
+`_bottleneck_kernels_triton`; `layers.bottleneck.PreActBottleneck` is the block that they must equal within rounding.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class _Bottleneck(torch.autograd.Function):
     def forward(ctx: Any, inputs: Tensor, *rest: Any) -> Tensor:
         weights, affine, tracked = rest[:3], rest[3:9], rest[9]
         pairs = list(zip(affine[::2], affine[1::2], strict=True))
-        kernels = with_triton("bottleneck_triton")
+        kernels = with_triton("_bottleneck_triton")
         kernels.prepare(inputs, weights)
         outputs, maps, norms = kernels.forward(inputs, pairs, weights, tracked)
         ctx.save_for_backward(*maps, *weights, *(tensor for norm in norms for tensor in norm))
@@ -74,5 +74,5 @@ class _Bottleneck(torch.autograd.Function):
         saved = ctx.saved_tensors
         maps, weights, norms = saved[:3], saved[3:6], [saved[start : start + 4] for start in (6, 10, 14)]
         gradient = gradient.contiguous(memory_format=torch.channels_last)
-        of_inputs, affine, kernel_gradients = with_triton("bottleneck_triton").backward(gradient, maps, norms, weights)
+        of_inputs, affine, kernel_gradients = with_triton("_bottleneck_triton").backward(gradient, maps, norms, weights)
         return of_inputs, *kernel_gradients, *(tensor for pair in affine for tensor in pair), None

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from lamina._types import Tensor
-from lamina.kernels import native, nvrtc
+from lamina.kernels import _nvrtc as nvrtc
+from lamina.kernels import native
 
 THREADS = 64
 ACTIVATIONS = ("tanh", "relu", "sigmoid")

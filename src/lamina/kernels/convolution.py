@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from lamina._types import Float, Tensor
-from lamina.kernels import nvrtc, ordered
+from lamina.kernels import _nvrtc as nvrtc
+from lamina.kernels import ordered
 from lamina.kernels.ordered import ACTIVATIONS, sum_by_halves
 
 _PIXELS, _TURNED_PIXELS, _TILES = 112, 40, 20

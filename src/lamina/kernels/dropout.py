@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from lamina._types import Tensor
-from lamina.kernels import native, nvrtc
+from lamina.kernels import _nvrtc as nvrtc
+from lamina.kernels import native
 
 THREADS, BLOCKS = 256, 4096
 

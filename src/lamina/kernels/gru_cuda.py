@@ -15,7 +15,7 @@ import torch
 
 from lamina._errors import ArgumentError
 from lamina._types import Bool, Float, Tensor
-from lamina.kernels import nvrtc
+from lamina.kernels import _nvrtc as nvrtc
 
 _TF32, _FLOAT32, _BFLOAT16, _FLOAT16 = range(4)
 _OPERAND_WORDS = 32 * 1024  # 32-bit words of the left operand that the registers of a block hold

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import torch
 
 from lamina._types import Float, Int, Tensor
-from lamina.kernels import native, nvrtc
+from lamina.kernels import _nvrtc as nvrtc
+from lamina.kernels import native
 
 THREADS = 128  # kThreads
 _COUNTERS = ("loss_sum", "score_sum", "ever", "good", "active", "alive")

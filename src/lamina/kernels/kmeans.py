@@ -25,7 +25,7 @@ from lamina._processor import require_bfloat16
 from lamina._types import Float, Int, Tensor
 
 WIDEST = 128
-"""The most clusters, and the most coordinates, for which a program of `kmeans_triton` can hold its block of points."""
+"""The most clusters, and the most coordinates, for which a program of `_kmeans_triton` can hold its block of points."""
 
 _PRODUCT = {"cpu": 2**18, "cuda": 2**26}  # distances held at a time: on a CPU they stay in its cache
 _PAGE = {"cpu": 2**16, "cuda": 2**26}  # labels found at a time, likewise

@@ -35,7 +35,7 @@ def compiler() -> str | None:
     return next((path for name in (wanted, "g++", "c++", "clang++") if name and (path := shutil.which(name))), None)
 
 
-def compile_native(text: str, definitions: Mapping[str, int]) -> ctypes.CDLL:
+def _compile_native(text: str, definitions: Mapping[str, int]) -> ctypes.CDLL:
     """Compile C++ for this processor and load it; what an earlier process compiled is read from the user's cache.
 
     Args:
@@ -79,7 +79,7 @@ def works() -> bool:
     if compiler() is None:
         return False
     try:
-        return int(compile_native('extern "C" int one() { return 1; }', {}).one()) == 1
+        return int(_compile_native('extern "C" int one() { return 1; }', {}).one()) == 1
     except (OSError, RuntimeError):
         return False
 
@@ -87,7 +87,7 @@ def works() -> bool:
 @functools.cache
 def library(name: str, definitions: tuple[tuple[str, int], ...]) -> Any:
     """Compile a text of this package with some macros, once a process."""
-    return compile_native(source(name), dict(definitions))
+    return _compile_native(source(name), dict(definitions))
 
 
 def pointers(tensors: Sequence[Tensor]) -> Any:

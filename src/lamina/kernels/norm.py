@@ -10,8 +10,8 @@ $$g = \bar y\,[y > 0], \quad \bar\beta = \sum g, \quad \bar\gamma = \sum g \hat 
 \bar u = \frac{\gamma}{\sqrt{\sigma^2 + \epsilon}} \Big(g - \frac{\bar\beta}{v} - \hat u \frac{\bar\gamma}{v}\Big)$$
 with u = `inputs`, r = `residual`, v the number of values a channel and a bar for the gradient of the loss.
 
-The four passes are Triton kernels in `norm_triton`. Equality with `layers.normalization.norm_relu` and its neighbors is
-tested.
+The four passes are Triton kernels in `_norm_triton`. Tests compare them with `layers.normalization.norm_relu` and its
+neighbors.
 """
 
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ class _NormRelu(torch.autograd.Function):
         ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, residual: Tensor | None, running: Running | None,
         momentum: float, eps: float, relu: bool,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        do = with_triton("norm_triton")
+        do = with_triton("_norm_triton")
         mean, rstd = do.statistics(inputs, running, momentum, eps)
         residual = None if residual is None else _like(residual, inputs)
         outputs: Tensor = do.apply(inputs, mean, rstd, weight, bias, residual, relu)
@@ -88,7 +88,7 @@ class _NormRelu(torch.autograd.Function):
         inputs, mean, rstd, weight, bias, outputs = ctx.saved_tensors
         if gradient is None:
             return skip, *[None] * 7
-        do, gradient = with_triton("norm_triton"), _like(gradient, inputs)
+        do, gradient = with_triton("_norm_triton"), _like(gradient, inputs)
         of_bias, of_weight, masked = do.reduce(gradient, inputs, outputs, mean, rstd, weight, bias, ctx.relu)
         skip, hidden = None if skip is None else _like(skip, inputs), ctx.relu and outputs is None
         of_inputs = do.input_gradient(masked, inputs, skip, mean, rstd, weight, bias, of_bias, of_weight, hidden)
@@ -133,5 +133,5 @@ def kernels_apply(inputs: Tensor) -> bool:
         and inputs.dtype in (torch.float32, torch.bfloat16)
         and inputs.is_contiguous(memory_format=torch.channels_last)
         and inputs.numel() < 2**31
-        and with_triton("norm_triton") is not None
+        and with_triton("_norm_triton") is not None
     )

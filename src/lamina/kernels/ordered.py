@@ -1,7 +1,7 @@
 """Products, sums and convolutions of K members in an order that the shapes of one member decide.
 
 Whoever computes by these feels neither K nor its place in the stack. On a CPU they need a C++ compiler and float32 or
-float64 (`products.cpp`), on CUDA triton and float32 (`products_triton`). Elsewhere `ready` says no,
+float64 (`products.cpp`), on CUDA triton and float32 (`_products_triton`). Elsewhere `ready` says no,
 and torch computes.
 """
 
@@ -26,7 +26,7 @@ def ready(tensor: Tensor) -> bool:
     if not WANTED.get(tensor.device.type, False):
         return False
     if tensor.is_cuda:
-        return tensor.dtype == torch.float32 and with_triton("products_triton") is not None
+        return tensor.dtype == torch.float32 and with_triton("_products_triton") is not None
     return tensor.dtype in (torch.float32, torch.float64) and native.works()
 
 
@@ -56,7 +56,7 @@ def product(
     """
     if left.is_cuda:
         precise, shift = not torch.backends.cuda.matmul.allow_tf32, None if bias is None else bias.contiguous()
-        kernels, which = with_triton("products_triton"), ACTIVATIONS.index(activation)
+        kernels, which = with_triton("_products_triton"), ACTIVATIONS.index(activation)
         found: Tensor = kernels.product(left, right, shift, which, precise)
         return found
     members, rows, size = left.shape
@@ -78,7 +78,7 @@ def differentiate(
     linear = values is None or activation == "identity"
     y = None if linear or values is None else values.contiguous()
     if g.is_cuda:
-        both: tuple[Tensor, Tensor] = with_triton("products_triton").differentiate(g, y, ACTIVATIONS.index(activation))
+        both: tuple[Tensor, Tensor] = with_triton("_products_triton").differentiate(g, y, ACTIVATIONS.index(activation))
         return both
     found, sums = g if linear else torch.empty_like(g), g.new_empty(g.shape[:2])
     call("differentiate", g.dtype, sums.numel(), g.shape[2], g, y, ACTIVATIONS.index(activation),

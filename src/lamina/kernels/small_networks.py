@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from lamina._types import Tensor
-from lamina.kernels import nvrtc
+from lamina.kernels import _nvrtc as nvrtc
 
 NAMES = ("take_pictures", "judge", "adam", "product", "convolve", "convolve_weights", "sum_parts")
 THREADS = 256  # kThreads

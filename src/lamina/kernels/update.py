@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 
 from lamina._types import Tensor
-from lamina.kernels import native, nvrtc
+from lamina.kernels import _nvrtc as nvrtc
+from lamina.kernels import native
 from lamina.kernels.ordered import sum_by_halves
 
 THREADS = 256  # kThreads

@@ -9,10 +9,10 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Float, Tensor
-from lamina.layers.fused import preact_bottleneck, served_by
+from lamina.layers._fused import preact_bottleneck, served_by
 from lamina.layers.normalization import norm_relu, norm_relu_and_skip
 from lamina.layers.residual_blocks import ResidualBlock
-from lamina.layers.shortcuts import shortcut_of
+from lamina.layers.shortcuts import _shortcut_of
 
 
 def _middle(out_channels: int) -> int:
@@ -58,7 +58,7 @@ class OriginalBottleneck(ResidualBlock):
         """Return ReLU(shortcut + branch)."""
         y = inputs
         narrow = norm_relu(self.bn2, self.conv2(norm_relu(self.bn1, self.conv1(y))))
-        return norm_relu(self.bn3, self.conv3(narrow), residual=shortcut_of(self.downsample, y))
+        return norm_relu(self.bn3, self.conv3(narrow), residual=_shortcut_of(self.downsample, y))
 
 
 class PreActBottleneck(ResidualBlock):

@@ -9,8 +9,8 @@ from lamina._errors import at_least
 from lamina._types import Float, Seed, Tensor
 from lamina.functional.activations import relu
 from lamina.functional.normalization import check_response_constants, local_response_norm, local_response_norm_within
-from lamina.layers import fused
-from lamina.layers.fused import served_by
+from lamina.layers import _fused as fused
+from lamina.layers._fused import served_by
 from lamina.layers.initialized import linear
 
 

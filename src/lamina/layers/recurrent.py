@@ -10,9 +10,9 @@ from lamina._errors import ArgumentError, ShapeError, at_least, between
 from lamina._types import Float, Int, Seed, Tensor
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden, unroll, valid_steps
+from lamina.layers._fused import recurrent_layer, served_by
 from lamina.layers.cells import CELLS, Cell, CellOptions, _check_cell_options
 from lamina.layers.dropout import Dropout
-from lamina.layers.fused import recurrent_layer, served_by
 
 
 class Recurrent(nn.Module):
@@ -145,7 +145,7 @@ class Recurrent(nn.Module):
         )
 
 
-class RecurrentOptions(CellOptions, total=False):
+class _RecurrentOptions(CellOptions, total=False):
     """The options of `Recurrent` by name, for the three builders below."""
 
     layers: int
@@ -154,7 +154,7 @@ class RecurrentOptions(CellOptions, total=False):
     seed: Seed
 
 
-def rnn(input_size: int, hidden_size: int, **options: Unpack[RecurrentOptions]) -> Recurrent:
+def rnn(input_size: int, hidden_size: int, **options: Unpack[_RecurrentOptions]) -> Recurrent:
     """Make a plain recurrent network, `Recurrent("rnn", ...)`.
 
     Notes: N5.05 (§5).
@@ -165,7 +165,7 @@ def rnn(input_size: int, hidden_size: int, **options: Unpack[RecurrentOptions]) 
     return Recurrent("rnn", input_size, hidden_size, **options)
 
 
-def gru(input_size: int, hidden_size: int, **options: Unpack[RecurrentOptions]) -> Recurrent:
+def gru(input_size: int, hidden_size: int, **options: Unpack[_RecurrentOptions]) -> Recurrent:
     """Make a network of gated recurrent units, `Recurrent("gru", ...)`.
 
     Notes: N5.32 (§5.2.1).
@@ -176,7 +176,7 @@ def gru(input_size: int, hidden_size: int, **options: Unpack[RecurrentOptions]) 
     return Recurrent("gru", input_size, hidden_size, **options)
 
 
-def lstm(input_size: int, hidden_size: int, **options: Unpack[RecurrentOptions]) -> Recurrent:
+def lstm(input_size: int, hidden_size: int, **options: Unpack[_RecurrentOptions]) -> Recurrent:
     """Make a long short-term memory network, `Recurrent("lstm", ...)`.
 
     Notes: N5.37 (§5.2.2).

@@ -14,7 +14,7 @@ from lamina._types import Float, Seed, Tensor
 from lamina.functional.random import as_generator
 from lamina.layers.initialized import conv2d
 from lamina.layers.normalization import norm_relu, norm_relu_and_skip
-from lamina.layers.shortcuts import make_shortcut, shortcut_of
+from lamina.layers.shortcuts import _shortcut_of, make_shortcut
 
 
 class ResidualBlock(nn.Module):
@@ -88,7 +88,7 @@ class OriginalBlock(ResidualBlock):
         """Return ReLU(shortcut + branch)."""
         y = inputs
         branch = self.conv2(norm_relu(self.bn1, self.conv1(y)))
-        return norm_relu(self.bn2, branch, residual=shortcut_of(self.downsample, y))
+        return norm_relu(self.bn2, branch, residual=_shortcut_of(self.downsample, y))
 
 
 class PreActBlock(ResidualBlock):

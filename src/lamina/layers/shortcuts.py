@@ -90,11 +90,11 @@ def make_shortcut(
     return nn.Sequential(learned, nn.BatchNorm2d(out_channels)) if norm else learned
 
 
-def shortcut_of(shortcut: nn.Module, inputs: Float[Tensor, "*batch channel height width"]) -> Tensor:
+def _shortcut_of(shortcut: nn.Module, inputs: Float[Tensor, "*batch channel height width"]) -> Tensor:
     """Apply the shortcut of a block; its batch normalization goes through the kernels where they apply.
 
     >>> import torch
-    >>> shortcut_of(make_shortcut("zero-pad", 1, 1, 2), torch.arange(4.0).reshape(1, 1, 2, 2)).tolist()
+    >>> _shortcut_of(make_shortcut("zero-pad", 1, 1, 2), torch.arange(4.0).reshape(1, 1, 2, 2)).tolist()
     [[[[0.0]]]]
     """
     if isinstance(shortcut, nn.Sequential):

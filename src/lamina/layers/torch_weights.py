@@ -11,9 +11,9 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Seed, Tensor
+from lamina.layers._fused import torch_rows
 from lamina.layers.cells import Cell, CellOptions, GRUCell, RNNCell
 from lamina.layers.dropout import Dropout
-from lamina.layers.fused import torch_rows
 from lamina.layers.recurrent import Recurrent
 
 _CELLS = {nn.RNN: "rnn", nn.GRU: "gru", nn.LSTM: "lstm"}

@@ -4,7 +4,7 @@ from lamina._types import Tensor
 from lamina.functional.optimizers import Params, State
 from lamina.kernels import native
 from lamina.kernels.update import CudaUpdate, NativeUpdate
-from lamina.populations.update import Numbers, Table, Update
+from lamina.populations._update import Numbers, Table, Update
 
 
 class CompiledUpdate(Update):

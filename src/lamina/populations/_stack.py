@@ -22,8 +22,8 @@ from lamina.kernels.ordered import squares_of_members
 from lamina.layers.dropout import mask_state
 from lamina.populations._forms import make_update
 from lamina.populations._losses import Losses
+from lamina.populations._update import MOMENTS, Numbers, _numbers_of
 from lamina.populations.stacked import _select_members
-from lamina.populations.update import MOMENTS, Numbers, _numbers_of
 from lamina.training.change import measured
 from lamina.training.executors.recording import Graphs, Recording
 from lamina.training.learner import shown

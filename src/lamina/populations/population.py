@@ -15,9 +15,9 @@ from lamina._types import Tensor
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.layers.dropout import load_run_state_, run_state
-from lamina.populations.chunks import Data, _can_stack, _Chunk, _stacked_network, _with_shared_seed
+from lamina.populations._chunks import Data, _can_stack, _Chunk, _stacked_network, _with_shared_seed
+from lamina.populations._memory import plan
 from lamina.populations.members import Events, Member, MemberResult, _check_same_shape
-from lamina.populations.memory import plan
 from lamina.populations.one_by_one import _in_turn, train_in_turn
 from lamina.populations.stacked import notes
 from lamina.training.loop import drain, released

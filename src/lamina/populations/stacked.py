@@ -25,8 +25,10 @@ from lamina._types import Tensor
 from lamina.architectures.fnn import FNN
 from lamina.architectures.ode import NeuralODE
 from lamina.functional.activations import Activation
-from lamina.populations import pictures, sequences, units
-from lamina.populations.even import even
+from lamina.populations import _pictures as pictures
+from lamina.populations import _sequences as sequences
+from lamina.populations import _units as units
+from lamina.populations._even import even
 
 Rule = Callable[..., Any]
 """Computes a stacked module: takes the module and its inputs."""

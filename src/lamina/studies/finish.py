@@ -14,7 +14,7 @@ from pathlib import Path
 from lamina._errors import DataWarning, RunError
 from lamina.data.splits import Split
 from lamina.populations.members import Member, training_data
-from lamina.studies.keeping import Kept
+from lamina.studies._keeping import Kept
 from lamina.studies.problem import Problem
 from lamina.studies.study import Study
 from lamina.training.fit import adopt, fit, resume

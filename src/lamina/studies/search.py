@@ -8,12 +8,12 @@ from typing import Any
 from lamina._errors import ArgumentError
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
+from lamina.studies._keeping import _Keeper
 from lamina.studies._trainer import Trainer
 from lamina.studies._workers import run_workers
 from lamina.studies.finish import evaluate
 from lamina.studies.folder import Part
 from lamina.studies.halving import Halving
-from lamina.studies.keeping import _Keeper
 from lamina.studies.problem import Problem
 from lamina.studies.samplers import Grid, OneAtATime, Sampler
 from lamina.studies.space import Space

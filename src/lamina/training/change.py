@@ -11,7 +11,7 @@ from lamina.functional.clipping import clip
 from lamina.functional.losses import penalty
 from lamina.functional.optimizers import proximal_threshold, soft_threshold
 from lamina.kernels.ordered import squares_of_members, sum_by_halves
-from lamina.training.fused import Fused, FusedAdam, FusedSGD
+from lamina.training._fused import Fused, FusedAdam, FusedSGD
 from lamina.training.line_search import armijo
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
 from lamina.training.update import Grads

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from lamina.pages.kit import keeping
+from lamina.pages.kit import _keeping as keeping
 
 
 def get(app, path):

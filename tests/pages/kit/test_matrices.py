@@ -3,7 +3,7 @@
 import pytest
 
 from lamina._errors import DataError
-from lamina.pages.kit.matrices import read_matrix
+from lamina.pages.kit._matrices import read_matrix
 
 K = [[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]
 

@@ -2,7 +2,7 @@
 
 import lamina
 from lamina.data.synthetic import moons
-from lamina.pages.kit.races import race
+from lamina.pages.kit._races import race
 from lamina.training.recipe import MiniBatch, Recipe
 
 

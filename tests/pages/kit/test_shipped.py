@@ -13,7 +13,7 @@ from lamina.data.store import find
 from lamina.inspection import feature_maps
 from lamina.pages.chapters.ch3.lenet._work import STROKES, inked
 from lamina.pages.kit import shipped as module
-from lamina.pages.kit.shipped import names, shipped
+from lamina.pages.kit._shipped import names, shipped
 
 
 def reads(network, record, pictures):

@@ -10,6 +10,7 @@ from torch import nn
 import lamina
 from lamina._errors import ArgumentError
 from lamina.data.preprocess import Preprocess
+from lamina.training._look import look
 from lamina.training.executors import _tuning as tuning
 from lamina.training.executors import compiled as compiling
 from lamina.training.executors._eager import Eager
@@ -18,7 +19,6 @@ from lamina.training.executors.choose import learner
 from lamina.training.executors.compiled import _why_not, compiled
 from lamina.training.fit import fit
 from lamina.training.learner import Learner
-from lamina.training.look import look
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, Adam, Recipe, Stopping
 from lamina.training.runtime import Runtime

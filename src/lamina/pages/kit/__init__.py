@@ -26,7 +26,7 @@ from lamina.pages.kit._experiments import experiment_button, measured, outcome, 
 from lamina.pages.kit._jobs import Job, train
 from lamina.pages.kit._pad import digit_pad, strokes
 from lamina.pages.kit._recorded import recorded, recorded_result
-from lamina.pages.kit.uploads import read_picture, read_table
+from lamina.pages.kit._uploads import read_picture, read_table
 
 __all__ = [
     "Job",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import ArgumentError, MissingExtraError, RunError
-from lamina.pages.kit.keeping import SHELF, ZIP
+from lamina.pages.kit._keeping import SHELF, ZIP
 from lamina.pages.site import _plain as plain
 from lamina.pages.site import _shell as shell
 from lamina.pages.site._guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie

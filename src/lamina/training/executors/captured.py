@@ -21,11 +21,11 @@ from lamina.kernels import small_networks as kernels
 from lamina.kernels.small_networks import Kernels
 from lamina.layers.dropout import load_run_state_, run_state
 from lamina.layers.half_weights import HalfWeights
+from lamina.training._fused import FusedAdam, FusedSGD
 from lamina.training.change import _Moving
 from lamina.training.executors._eager import Eager
+from lamina.training.executors._small import SmallLayers, small
 from lamina.training.executors.recording import Graphs
-from lamina.training.executors.small import SmallLayers, small
-from lamina.training.fused import FusedAdam, FusedSGD
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe

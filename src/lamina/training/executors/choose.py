@@ -6,10 +6,10 @@ Fixed rules decide wherever they can, so that short runs depend on nothing that 
 from torch import nn
 
 from lamina.layers.memory_format import to_channels_last
+from lamina.training.executors._small import few_channels
 from lamina.training.executors._tuning import tuned
 from lamina.training.executors.captured import captured
 from lamina.training.executors.compiled import compiled
-from lamina.training.executors.small import few_channels
 from lamina.training.learner import Learner
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime

@@ -14,7 +14,7 @@ from lamina.data.splits import Split
 from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.texts import answers_of, text_of
 from lamina.functional.translation_metrics import exact_share
-from lamina.training.look import Look
+from lamina.training._look import Look
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.recommended import _clipped

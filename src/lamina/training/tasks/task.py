@@ -13,7 +13,7 @@ from lamina._types import Float, Tensor
 from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.training.look import Look, look
+from lamina.training._look import Look, look
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime

@@ -9,7 +9,7 @@ import torch
 from lamina.data.sequences import agreement
 from lamina.inspection.sensitivity import gates
 from lamina.pages.chapters.ch5.long_term._work import cats
-from lamina.pages.kit.shipped import shipped
+from lamina.pages.kit._shipped import shipped
 
 
 @pytest.mark.notes("N5.30", "N5.33")

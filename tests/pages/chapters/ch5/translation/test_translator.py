@@ -3,8 +3,8 @@
 import pytest
 
 from lamina._errors import DataError
-from lamina.pages.chapters.ch5.translation.translator import follow
-from lamina.pages.kit.shipped import shipped
+from lamina.pages.chapters.ch5.translation._translator import follow
+from lamina.pages.kit._shipped import shipped
 from lamina.training.tasks.texts import translate
 
 SENTENCES = (

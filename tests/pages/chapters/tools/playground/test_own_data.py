@@ -6,7 +6,7 @@ import pytest
 
 from lamina._errors import DataError
 from lamina.pages.chapters.tools.playground._own_data import columns, store, without
-from lamina.pages.kit.uploads import LARGEST
+from lamina.pages.kit._uploads import LARGEST
 from uploads import File, packed, png, table
 
 

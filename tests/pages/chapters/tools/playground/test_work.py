@@ -10,7 +10,7 @@ import pytest
 
 from lamina.pages.chapters.tools.playground._own_data import NEW, columns, store
 from lamina.pages.chapters.tools.playground._work import Order, ask, learn
-from lamina.pages.kit import keeping
+from lamina.pages.kit import _keeping as keeping
 from safety import changes, state
 from uploads import File, packed, png, table
 

@@ -37,7 +37,7 @@ def overfit(points: int, width: int, steps: int, seed: int, check_every: int = 1
     from lamina.architectures.fnn import FNN, FNNConfig
     from lamina.data.preprocess import Preprocess
     from lamina.experiments.trained import EAGER, parts
-    from lamina.pages.kit.races import checked
+    from lamina.pages.kit._races import checked
     from lamina.training.recipe import Adam, Recipe
     from lamina.training.train import train
 

@@ -10,7 +10,7 @@ from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.preprocess import Preprocess
 from lamina.experiments.depth import wave
 from lamina.experiments.trained import parts
-from lamina.pages.kit.races import paced, race
+from lamina.pages.kit._races import paced, race
 from lamina.training.recipe import Adam, Recipe
 
 

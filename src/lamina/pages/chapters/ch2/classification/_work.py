@@ -12,7 +12,7 @@ from lamina.experiments.classification import digits
 from lamina.experiments.trained import EAGER
 from lamina.functional.activations import probabilities
 from lamina.functional.metrics import confusion
-from lamina.pages.kit.races import paced
+from lamina.pages.kit._races import paced
 from lamina.training.loop import Progress
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.train import train

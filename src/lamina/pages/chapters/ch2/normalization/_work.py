@@ -5,7 +5,7 @@ from typing import Any
 
 from lamina.architectures.build import build
 from lamina.data.synthetic import moons
-from lamina.pages.kit.races import paced, race
+from lamina.pages.kit._races import paced, race
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 
 

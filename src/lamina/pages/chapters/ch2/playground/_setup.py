@@ -14,7 +14,7 @@ from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
-from lamina.pages.kit.uploads import Upload, read_table
+from lamina.pages.kit._uploads import Upload, read_table
 from lamina.training.recipe import Adam, MiniBatch, Penalty, Recipe
 
 MOST_ROWS, MOST_CLASSES = 5000, 8

@@ -29,7 +29,7 @@ from lamina.pages.chapters.ch2.playground._setup import (
     problem,
     recipe,
 )
-from lamina.pages.kit.races import checked, paced
+from lamina.pages.kit._races import checked, paced
 from lamina.training.loop import Progress
 from lamina.training.train import train
 

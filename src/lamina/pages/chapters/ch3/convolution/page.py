@@ -30,7 +30,7 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.ch3._shared import pixels, shades
     from lamina.pages.chapters.ch3.convolution._drawing import matrix_of_convolution, named_grids
-    from lamina.pages.kit.matrices import read_matrix
+    from lamina.pages.kit._matrices import read_matrix
 
     F64 = torch.float64
     SHAPES = {

@@ -17,7 +17,7 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.ch3._shared import pixels, shades
     from lamina.pages.chapters.ch3.lenet._work import STROKES, inked
-    from lamina.pages.kit.shipped import shipped
+    from lamina.pages.kit._shipped import shipped
 
     LAYERS = {  # name of the module: what it is called here
         "features.0": "convolution 1",

@@ -10,7 +10,7 @@ from lamina.data.preprocess import Preprocess
 from lamina.experiments.dropout import few_digits
 from lamina.experiments.trained import parts
 from lamina.functional.metrics import accuracy
-from lamina.pages.kit.races import race
+from lamina.pages.kit._races import race
 from lamina.training.recipe import Adam, Recipe
 
 COUNT, WIDTH, BATCH = 200, 256, 50

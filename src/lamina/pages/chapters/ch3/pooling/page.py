@@ -21,7 +21,7 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.ch3._shared import pixels, shades
     from lamina.pages.chapters.ch3.pooling._drawing import pooling_entry
-    from lamina.pages.kit.matrices import read_matrix
+    from lamina.pages.kit._matrices import read_matrix
 
     F64 = torch.float64
     EXAMPLE = [[1, 5, -2, 0, 2], [3, 8, 7, 1, 0], [-1, 0, 1, 2, 3], [4, 2, 1, -1, 2]]

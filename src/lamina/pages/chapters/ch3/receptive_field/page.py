@@ -17,7 +17,7 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.ch3.receptive_field._drawing import seen_pixels
     from lamina.pages.chapters.ch3.receptive_field._work import line_stack, square_stack
-    from lamina.pages.kit.shipped import shipped
+    from lamina.pages.kit._shipped import shipped
 
 
 @app.cell(hide_code=True)

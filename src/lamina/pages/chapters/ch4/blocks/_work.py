@@ -7,7 +7,7 @@ from torch import nn
 
 from lamina.data.load import digits
 from lamina.experiments.residual import KINDS, stacked_blocks
-from lamina.pages.kit.races import race
+from lamina.pages.kit._races import race
 from lamina.training.recipe import Adam, Recipe
 
 EPOCHS, BATCH, STEPS = 6, 64, 114

@@ -22,7 +22,7 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.ch4.resnet18._drawing import nested_fields
     from lamina.pages.chapters.ch4.resnet18._work import CHOICES, stages, stored
-    from lamina.pages.kit.shipped import shipped
+    from lamina.pages.kit._shipped import shipped
 
     SHOWN = (
         ("conv1", "the first convolution"),

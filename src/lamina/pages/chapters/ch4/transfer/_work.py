@@ -10,8 +10,8 @@ from lamina.architectures.build import build
 from lamina.data.splits import Split
 from lamina.experiments.transfer import classes_of
 from lamina.pages.chapters.ch4.transfer._own_pictures import read_archive
-from lamina.pages.kit.races import race
-from lamina.pages.kit.shipped import shipped
+from lamina.pages.kit._races import race
+from lamina.pages.kit._shipped import shipped
 from lamina.training.freezing import ALL_BUT_LAST, freeze
 from lamina.training.recipe import Adam, Recipe
 

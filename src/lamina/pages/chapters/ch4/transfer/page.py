@@ -14,7 +14,7 @@ with app.setup:
     from lamina.pages.chapters.ch4._shared import race_chart
     from lamina.pages.chapters.ch4.transfer._own_pictures import read_archive
     from lamina.pages.chapters.ch4.transfer._work import AFTER, BATCH, BEFORE, digits_twice, own_pictures
-    from lamina.pages.kit.shipped import shipped
+    from lamina.pages.kit._shipped import shipped
     from lamina.training.freezing import freeze
 
     COLORS = {"with transfer": "line1", "from scratch": "line2"}

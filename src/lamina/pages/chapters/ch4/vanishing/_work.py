@@ -7,7 +7,7 @@ from lamina.architectures.build import build
 from lamina.data.synthetic import moons
 from lamina.experiments.residual import STARTS
 from lamina.experiments.trained import parts
-from lamina.pages.kit.races import race
+from lamina.pages.kit._races import race
 from lamina.training.recipe import Adam, Recipe
 
 WIDTH, POINTS, STEPS = 32, 128, 250

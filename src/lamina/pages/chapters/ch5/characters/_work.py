@@ -19,7 +19,7 @@ from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.vocabulary import PAD
 from lamina.experiments.trained import EAGER, parts
 from lamina.functional.losses import negative_log_likelihood
-from lamina.pages.kit.races import paced
+from lamina.pages.kit._races import paced
 from lamina.training.loop import Progress
 from lamina.training.recipe import Adam, Clip, Recipe, Schedule, Stopping
 from lamina.training.tasks.texts import continue_text

@@ -20,7 +20,7 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.ch5._shared import cell_grid
     from lamina.pages.chapters.ch5.gates._drawing import live_cell
-    from lamina.pages.kit.shipped import shipped
+    from lamina.pages.kit._shipped import shipped
 
     DOORS = {"closed (0)": -1000.0, "as it comes": 0.0, "open (1)": 1000.0}
     KNOWN = "which we saw often near a small old garden again"

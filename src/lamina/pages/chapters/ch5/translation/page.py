@@ -16,9 +16,9 @@ with app.setup:
     from lamina.experiments.translation_toy import PAIRS, VARIANTS
     from lamina.pages import kit
     from lamina.pages.chapters.ch5._shared import cell_grid
+    from lamina.pages.chapters.ch5.translation._translator import follow
     from lamina.pages.chapters.ch5.translation._work import by_heart
-    from lamina.pages.chapters.ch5.translation.translator import follow
-    from lamina.pages.kit.shipped import shipped
+    from lamina.pages.kit._shipped import shipped
     from lamina.training.tasks.texts import translate
 
     EXAMPLES = {

@@ -16,8 +16,8 @@ from lamina._errors import DataError, LaminaError
 from lamina.data.cells import SUFFIXES, Format, read_cells
 from lamina.data.pictures import SUFFIXES as PICTURES
 from lamina.data.text.files import form_of
-from lamina.pages.kit.keeping import entry
-from lamina.pages.kit.uploads import LARGEST, Upload
+from lamina.pages.kit._keeping import entry
+from lamina.pages.kit._uploads import LARGEST, Upload
 
 ENDINGS = (*SUFFIXES, ".zip")
 NEW = (*SUFFIXES, *sorted(PICTURES))

@@ -15,8 +15,8 @@ from lamina._errors import DataWarning, LaminaError
 from lamina._types import Num, Tensor
 from lamina.data.describe import describe
 from lamina.pages.chapters.tools.playground._own_data import without
-from lamina.pages.kit.keeping import ZIP, entry
-from lamina.pages.kit.races import Kept, paced
+from lamina.pages.kit._keeping import ZIP, entry
+from lamina.pages.kit._races import Kept, paced
 from lamina.report import spell, write_report
 from lamina.training.fit import fitting
 from lamina.training.folder import slug

@@ -19,7 +19,7 @@ with app.setup:
     from lamina.pages.chapters.tools.playground._drawing import run_blocks
     from lamina.pages.chapters.tools.playground._own_data import ENDINGS, NEW, columns, store
     from lamina.pages.chapters.tools.playground._work import Order, ask, learn
-    from lamina.pages.kit.keeping import SHELF
+    from lamina.pages.kit._keeping import SHELF
     from lamina.report.render import write_report
     from lamina.training.fit import fit
     from lamina.training.plan import plan

@@ -12,7 +12,7 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.synthetic import moons
 from lamina.functional.metrics import accuracy
-from lamina.pages.kit.races import Kept, checked
+from lamina.pages.kit._races import Kept, checked
 from lamina.populations.members import Member, MemberResult, by_shape
 from lamina.populations.population import train_population, train_together
 from lamina.studies.problem import Problem

@@ -7,8 +7,8 @@ from typer import Argument, Option
 
 from lamina._errors import ArgumentError
 from lamina.cli._options import Json, Settings
+from lamina.cli._tables import show, show_json
 from lamina.cli._values import parse, settings
-from lamina.cli.tables import show, show_json
 
 if TYPE_CHECKING:
     from lamina.drawing.scene import Scene

@@ -8,8 +8,8 @@ import torch
 import triton
 
 from lamina._types import Tensor
-from lamina.kernels import bottleneck_kernels_triton
-from lamina.kernels.norm_triton import FINISH_CHANNELS, FINISH_PARTS, Running, partial_sums
+from lamina.kernels import _bottleneck_kernels_triton
+from lamina.kernels._norm_triton import FINISH_CHANNELS, FINISH_PARTS, Running, partial_sums
 
 Norm = tuple[Tensor, Tensor, Tensor, Tensor]
 """Mean, 1 / standard deviation, scale and offset of a normalization."""
@@ -43,7 +43,7 @@ _preparing = False
 
 def _launch(name: str, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
     """Run a kernel, or only have it compiled."""
-    kernel = getattr(bottleneck_kernels_triton, f"_{name}_kernel")
+    kernel = getattr(_bottleneck_kernels_triton, f"_{name}_kernel")
     if _preparing:
         kernel.warmup(*arguments, grid=grid, **options)
     else:

@@ -12,7 +12,7 @@ import torch
 
 from lamina._types import Float, Tensor
 from lamina.kernels import ordered
-from lamina.populations import even
+from lamina.populations import _even as even
 
 _ACTIVATE: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu_,

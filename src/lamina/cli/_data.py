@@ -10,8 +10,8 @@ import typer
 from typer import Argument, Option
 
 from lamina.cli._options import Json, Target
-from lamina.cli.tables import show as show_table
-from lamina.cli.tables import show_json
+from lamina.cli._tables import show as show_table
+from lamina.cli._tables import show_json
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -41,7 +41,7 @@ def catalogue(
         rows = [asdict(row) | {"errata": [slip.id for slip in errata_of(row.id)]} for row in chosen]
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     elif len(chosen) > 1:
-        from lamina.cli.tables import show
+        from lamina.cli._tables import show
 
         show(("id", "kind", "title", "code"), [(r.id, r.kind, r.title, "\n".join(r.code)) for r in chosen])
     else:
@@ -71,7 +71,7 @@ def show_errata(
     if as_json:
         print(json.dumps([asdict(slip) for slip in chosen], indent=1, ensure_ascii=False))
     elif len(chosen) > 1:
-        from lamina.cli.tables import show
+        from lamina.cli._tables import show
 
         show(("id", "notes", "title", "right"), [(s.id, " ".join(s.rows), s.title, s.right) for s in chosen])
     else:

@@ -15,7 +15,7 @@ from lamina.functional.recurrent import State, hidden, unroll
 from lamina.kernels.cells import can_scan, scan
 from lamina.layers import LSTMCell, Recurrent, RNNCell
 from lamina.layers.cells import Cell
-from lamina.populations.dense import stacked_affine
+from lamina.populations._dense import stacked_affine
 
 
 def _step(cell: Cell, read: Tensor, state: State) -> State:

@@ -69,7 +69,7 @@ def follow(network: EncoderDecoder, preprocess: TextPreprocess, text: str, candi
         text: the sentence.
         candidates: how many of the most probable words are kept at each step.
 
-    >>> from lamina.pages.kit.shipped import shipped
+    >>> from lamina.pages.kit._shipped import shipped
     >>> network, record = shipped("seq2seq-phrasebook")
     >>> found = follow(network, record.preprocess, "The sun is shining today")
     >>> found.text, len(found.words), len(found.steps)

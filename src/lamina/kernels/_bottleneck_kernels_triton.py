@@ -16,7 +16,7 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from lamina.kernels.norm_triton import _statistics, _total
+from lamina.kernels._norm_triton import _statistics, _total
 
 
 @triton.jit

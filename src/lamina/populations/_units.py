@@ -16,9 +16,9 @@ from lamina.architectures.ode import NeuralODE
 from lamina.functional.ode import RightHandSide, interpolate
 from lamina.kernels import ordered
 from lamina.layers import Detector, Dropout, Embedding
-from lamina.populations import even
+from lamina.populations import _even as even
+from lamina.populations._dense import CHAINED, dense_chain, stacked_affine
 from lamina.populations._masks import stacked_dropout
-from lamina.populations.dense import CHAINED, dense_chain, stacked_affine
 
 
 def spread(inputs: Tensor, members: int) -> Tensor:

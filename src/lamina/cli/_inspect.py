@@ -9,8 +9,8 @@ from typer import Argument, Option
 
 from lamina._errors import ArgumentError
 from lamina.cli._options import Json, Settings
+from lamina.cli._tables import show, show_json
 from lamina.cli._values import parse, settings
-from lamina.cli.tables import show, show_json
 
 LINES = 80
 """How long a table may get before layers inside of others are left out."""

@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from lamina._errors import ArgumentError
 from lamina.cli._options import Json
-from lamina.cli.tables import show, show_json
+from lamina.cli._tables import show, show_json
 
 
 def experiment(

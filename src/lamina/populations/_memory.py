@@ -10,9 +10,9 @@ from torch import nn
 
 from lamina._types import Tensor
 from lamina.data.source import Source
+from lamina.populations._update import MOMENTS, _numbers_of
 from lamina.populations.members import Member
 from lamina.populations.stacked import _stack_modules
-from lamina.populations.update import MOMENTS, _numbers_of
 from lamina.training.tasks.feed import batch_size
 
 CACHE = 32 * 2**20

@@ -19,7 +19,7 @@ from lamina.drawing.scene import (
     Shape,
     Stroke,
     Text,
-    head_size,
+    _head_size,
 )
 from lamina.drawing.svg import number
 from lamina.drawing.text import MIDDLE, latex
@@ -148,7 +148,7 @@ def _drawn(shape: Shape, palette: _Palette) -> Iterable[str]:
 def _path(path: Path, palette: _Palette) -> str:
     options = [*_line(path.stroke, palette), "line join=round"]
     if path.arrow != "none":
-        length, width = head_size(path.stroke)
+        length, width = _head_size(path.stroke)
         tip = f"{{Latex[length={number(length)}bp, width={number(width)}bp]}}"
         options.insert(0, f"{tip}-{tip}" if path.arrow == "both" else f"-{tip}")
     if not path.curve:
