@@ -144,7 +144,7 @@ def test_without_amx_the_command_starts_again_with_the_limit_and_records_it(tmp_
     assert environment["onednn"] == "AVX512_CORE_BF16"
     # Resuming, too: the variable is not set here.
     again = crippled(tmp_path, "-m", "lamina", "resume", "run", "--epochs", "3")
-    assert again.returncode == 0 and "starting again with it" in again.stderr
+    assert again.returncode == 0 and "restarting with this setting" in again.stderr
 
 
 def test_without_amx_the_library_refuses_with_the_way_out(tmp_path):

@@ -23,5 +23,5 @@ def test_options_reach_the_maker():
     assert lamina.draw("cifar-resnet", style="boxes") != lamina.draw("cifar-resnet")
     with pytest.raises(ArgumentError, match="the drawing 'gru' has no option 'foo': its options are legend."):
         lamina.draw("gru", foo=1)
-    with pytest.raises(ArgumentError, match="'lenet' is no drawing, no architecture .* Did you mean 'lenet5"):
+    with pytest.raises(ArgumentError, match="'lenet' is not a drawing, an architecture .* Did you mean 'lenet5"):
         lamina.draw("lenet")

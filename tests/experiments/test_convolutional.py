@@ -35,8 +35,9 @@ def test_blur_of_noise_edges_and_a_constant_picture():
 @pytest.mark.notes("N3.20")
 def test_convolution_and_correlation_learn_mirror_images():
     result = mirrored_kernels(seeds=2, steps=40).check()
-    assert max(result.column("losses apart")) == 0 and min(result.column("from equal")) > 0.1
-    assert result.column("convolution") == result.column("correlation")
+    assert max(result.column("losses apart")) < 1e-13  # float64: the sums have another order, no other terms
+    assert result.column("convolution") == pytest.approx(result.column("correlation"), rel=1e-13)
+    assert min(result.column("from equal")) > 0.1
 
 
 @pytest.mark.notes("N3.48")

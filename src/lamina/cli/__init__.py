@@ -10,7 +10,7 @@ from typer import Option
 from lamina import __version__
 from lamina._errors import InstructionError, LaminaError
 from lamina._processor import LIMIT
-from lamina.cli import train as train_verbs
+from lamina.cli import _train as train_verbs
 from lamina.cli._data import data_app
 from lamina.cli._draw import draw
 from lamina.cli._experiment import experiment

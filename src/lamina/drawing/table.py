@@ -39,7 +39,7 @@ class Drawing:
     def make(self, **options: Any) -> Scene:
         """Draw it, with other options where given."""
         maker = self.load()
-        known = list(inspect.signature(maker).parameters)
+        known = [name for name in inspect.signature(maker).parameters if name != "kind"]  # which the name says
         for option in options:
             if option not in known:
                 listed = f"its options are {', '.join(known)}" if known else "it has none"

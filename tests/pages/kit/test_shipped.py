@@ -12,7 +12,7 @@ from lamina.data.load import digits
 from lamina.data.store import find
 from lamina.inspection import feature_maps
 from lamina.pages.chapters.ch3.lenet._work import STROKES, inked
-from lamina.pages.kit import shipped as module
+from lamina.pages.kit import _shipped as module
 from lamina.pages.kit._shipped import names, shipped
 
 
