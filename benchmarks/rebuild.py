@@ -96,11 +96,11 @@ def main() -> None:
             medians = {w: statistics.median(v) for w, v in values.items()}
             spread = max((max(v) - min(v)) / medians[w] for w, v in values.items())
             ratio = round(medians["after"] / medians["before"], 3)
-            rows.append({"benchmark": name, "row": label, **medians, "ratio": ratio, "spread": round(spread, 3)})
+            facts = {"ratio": ratio, "spread": round(spread, 3), "turns": options.turns}
+            rows.append({"benchmark": name, "row": label, **medians, **facts})
             print(f"{name:16} {ratio:6.3f} ± {spread:5.3f}  {label}", flush=True)
         print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
-        facts = {"device": options.device, "before_tree": "0ba9e5e", "turns": options.turns}
-        write(record.stem, rows, **facts)
+        write(record.stem, rows, device=options.device, before_tree="0ba9e5e")
 
 
 if __name__ == "__main__":
