@@ -13,7 +13,7 @@ A kernel never falls back: it says whether it fits, and the caller chooses, at o
 | `kmeans` (`kmeans_triton`) | `classical.kmeans.half_steps` | `classical.kmeans` | `kernels/test_kmeans` |
 | `norm` (`norm_triton`) | `layers.normalization.norm_relu` and its neighbors | `layers.fused` | `kernels/test_norm` |
 | `small_networks` | torch's dense and convolutional layers, batches of pictures, loss and Adam of small networks | `training.executors.captured`, `training.executors.small` | `kernels/test_small_networks` |
-| `torch_recurrent` | `functional.recurrent.unroll` of the cells that torch has | `layers.fused` | `layers/test_recurrent_fast` |
+| `torch_recurrent` | `functional.recurrent.unroll` of the cells that torch has | `layers.fused` | `kernels/test_torch_recurrent` |
 | `update` | `populations.update.reference` | `populations.forms` | `kernels/test_update` |
 
 One loader a compiler: `nvrtc` (CUDA C++) and `native` (C++), bound by `kernels/test_nvrtc` and `kernels/test_native`; `loading` reads the
