@@ -1,61 +1,18 @@
 """Batch norm, addition and ReLU as one operation: on the CPU with plain passes for the kernels, on a GPU as it is."""
 
-import contextlib
-
 import pytest
 import torch
 from torch import nn
 
 from kernels import plain_passes
+from kernels.norms import F64, batch_norm_relu, batch_norm_relu_and_skip, close, draw, outcome, readable, running
 from lamina.kernels import norm
 from lamina.kernels.norm import kernels_apply, recorded_kernels
-from lamina.layers.normalization import norm_relu, norm_relu_and_skip, normalized
-
-F64 = torch.float64
 
 
 @pytest.fixture
 def plain(monkeypatch):
     monkeypatch.setattr(norm, "with_triton", {"_norm_triton": plain_passes}.get)
-
-
-def batch_norm_relu(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5, **options):
-    return norm.batch_norm_relu(inputs, (weight, bias, running, momentum, eps), **options)
-
-
-def batch_norm_relu_and_skip(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5):
-    return norm.batch_norm_relu_and_skip(inputs, (weight, bias, running, momentum, eps))
-
-
-def readable(inputs, weight, bias, running=None, momentum=0.1, eps=1e-5, *, residual=None, relu=True):
-    mean, variance = (None, None) if running is None else running[:2]
-    if running is not None:
-        running[2].add_(1)
-    y = nn.functional.batch_norm(inputs, mean, variance, weight, bias, True, momentum, eps)
-    y = y if residual is None else residual + y
-    return torch.relu(y) if relu else y
-
-
-def draw(generator, *shape, dtype=F64):
-    maps = torch.randn(shape, generator=generator, dtype=F64).to(dtype)
-    return maps.contiguous(memory_format=torch.channels_last) if len(shape) == 4 else maps
-
-
-def running(channels, dtype=F64):
-    return torch.full((channels,), 0.5, dtype=dtype), torch.full((channels,), 2.0, dtype=dtype), torch.tensor(3)
-
-
-def outcome(function, tensors, statistics, d, **options):
-    """Run forward and backward on copies; return outputs, gradients and moved statistics."""
-    leaves = {name: t.clone().requires_grad_() for name, t in tensors.items()}
-    outputs = function(leaves["inputs"], leaves["weight"], leaves["bias"], statistics, 0.3, 1e-4, **options)
-    outputs.backward(d)
-    return [outputs.detach(), *(leaf.grad for leaf in leaves.values()), *statistics]
-
-
-def close(ours, theirs, tolerance):
-    for one, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one.to(other.dtype), other, rtol=tolerance, atol=tolerance)
 
 
 def test_by_hand(plain):
@@ -163,82 +120,3 @@ def test_a_nan_stays(plain, generator):
     y = batch_norm_relu(u, torch.ones(3, dtype=F64), torch.zeros(3, dtype=F64))
     assert y[:, 1].isnan().all()
     assert y[:, [0, 2]].isfinite().all()
-
-
-SHAPES = [(16, 16, 8, 8), (4, 64, 9, 7), (5, 256, 4, 4), (7, 100, 5, 5), (5, 48, 3, 3), (3, 3, 7, 7)]
-
-
-@pytest.mark.cuda
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.bfloat16, 0.03)])
-@pytest.mark.parametrize("kind", ["relu", "plain", "residual", "skip"])
-def test_kernels_equal_the_reference_in_double_precision(shape, dtype, tolerance, kind, generator):
-    channels = shape[1]
-    u, d, r = (draw(generator, *shape, dtype=dtype).cuda() for _ in range(3))
-    affine = {
-        "weight": torch.rand(channels, generator=generator).cuda() + 0.5,
-        "bias": draw(generator, channels).float().cuda(),
-    }
-    results = []
-    for exact in (False, True):
-        cast = torch.Tensor.double if exact else torch.clone
-        tensors = {"inputs": cast(u * 2 + 3), **{name: cast(t) for name, t in affine.items()}}
-        residual = cast(r).requires_grad_()
-
-        def function(*arguments, exact=exact, residual=residual):
-            if kind == "skip":
-                if exact:
-                    return readable(*arguments) + 2 * arguments[0]
-                active, skip = batch_norm_relu_and_skip(*arguments)
-                return active + 2 * skip
-            of = readable if exact else batch_norm_relu
-            return of(*arguments, residual=residual if kind == "residual" else None, relu=kind != "plain")
-
-        statistics = tuple(t.cuda() if t.ndim == 0 else cast(t.float().cuda()) for t in running(channels))
-        with recorded_kernels():
-            assert exact or kernels_apply(tensors["inputs"])
-            found = outcome(function, tensors, statistics, cast(d))
-        results.append(found + ([residual.grad] if kind == "residual" else []))
-    for ours, exact in zip(*results, strict=True):
-        assert ((ours - exact).double().norm() <= tolerance * exact.double().norm()).item()
-
-
-@pytest.mark.cuda
-def test_kernels_repeat_and_can_be_recorded(generator):
-    u, w, b = (
-        draw(generator, 64, 32, 16, 16, dtype=torch.bfloat16).cuda(),
-        torch.ones(32).cuda(),
-        torch.zeros(32).cuda(),
-    )
-    u.requires_grad_()
-
-    def update():  # no graph of this stream may outlive the call
-        return [*torch.autograd.grad(batch_norm_relu(u, w, b).sum(), u), batch_norm_relu(u, w, b).detach()]
-
-    with recorded_kernels():
-        first = update()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            again = update()
-    graph.replay()
-    assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
-
-
-@pytest.mark.cuda
-def test_the_readable_functions_give_the_same_when_they_are_served(generator):
-    u, r = (draw(generator, 16, 8, 6, 6, dtype=torch.float32).cuda() for _ in range(2))
-    for function in (
-        norm_relu,
-        normalized,
-        lambda m, x: norm_relu(m, x, r),
-        lambda m, x: sum(norm_relu_and_skip(m, x)),
-    ):
-        results = []
-        for served in (False, True):
-            module, leaf = nn.BatchNorm2d(8).cuda(), u.clone().requires_grad_()
-            with recorded_kernels() if served else contextlib.nullcontext():
-                y = function(module, leaf)
-            assert ("NormRelu" in str(y.grad_fn) + str(y.grad_fn.next_functions)) == served
-            y.square().sum().backward()
-            results.append([y.detach(), leaf.grad, module.weight.grad, module.running_mean, module.running_var])
-        close(*results, 1e-4)

@@ -2,11 +2,9 @@
 
 import importlib
 import re
-import sys
 from pathlib import Path
 
 import lamina.kernels
-from lamina.kernels.loading import with_triton
 
 HOME, TESTS = Path(lamina.kernels.__file__).parent, Path(__file__).parents[1]
 TEXT = lamina.kernels.__doc__
@@ -43,9 +41,3 @@ def test_every_kernel_has_a_readable_form_a_caller_and_a_test():
         assert names(bound), first
         for test in names(bound):
             assert "def test_" in (TESTS / f"{test}.py").read_text(), test
-
-
-def test_without_triton_there_is_no_such_module(monkeypatch):
-    monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.delitem(sys.modules, "lamina.kernels._norm_triton", raising=False)
-    assert with_triton.__wrapped__("_norm_triton") is None

@@ -3,8 +3,12 @@
 import math
 from dataclasses import replace
 
+import torch
+
+from conformance.checks import floats, squares
 from lamina.data.preprocess import Preprocess
 from lamina.populations.members import training_data
+from lamina.populations.stacked import _stack_modules
 from lamina.training.loop import Progress, drain
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.train import train
@@ -49,3 +53,40 @@ def assert_equal_runs(results, members, split, tolerance=1e-10, shared=True):
         for name, tensor in at.best.items():
             assert result.weights[name].device.type == "cpu"
             torch.testing.assert_close(result.weights[name], tensor, rtol=100 * tolerance, atol=100 * tolerance)
+
+
+K = 3
+
+
+def of_member(outputs, k, batch):
+    """Take one member's part of an output; states have the batch second."""
+    return [leaf.select(1 if leaf.shape[0] == batch else 2, k) for leaf in floats(outputs)]
+
+
+def assert_equals_separate(modules, inputs, own=False, trains=True):
+    """Outputs, gradients and buffers of the stack are those of separate modules."""
+    stacked, batch = _stack_modules(modules), inputs[0].shape[0]
+    outputs = stacked(*(inputs if own else [x.unsqueeze(1) for x in inputs]))
+    separate = [module(*([x[:, k] for x in inputs] if own else inputs)) for k, module in enumerate(modules)]
+    if trains:
+        sum(squares(of_member(outputs, k, batch)) for k in range(len(modules))).backward()
+    for k, module in enumerate(modules):
+        for ours, theirs in zip(of_member(outputs, k, batch), floats(separate[k]), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
+        if trains:
+            squares(separate[k]).backward()
+            for (name, ours), (other, theirs) in zip(
+                stacked.named_parameters(), module.named_parameters(), strict=True
+            ):
+                assert name == other
+                torch.testing.assert_close(ours.grad[k], theirs.grad, rtol=1e-8, atol=1e-11)
+        for (name, ours), (other, theirs) in zip(
+            stacked.state_dict().items(), module.state_dict().items(), strict=True
+        ):
+            assert name == other
+            torch.testing.assert_close(ours[k], theirs, rtol=1e-10, atol=1e-12)
+    return stacked
+
+
+def normal(*shape):
+    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))

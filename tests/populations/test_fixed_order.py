@@ -4,134 +4,20 @@ import pytest
 import torch
 from torch import nn
 
-from lamina.architectures.build import configure
-from lamina.data.arrays import from_arrays
-from lamina.data.preprocess import Preprocess
 from lamina.kernels import native, ordered
 from lamina.kernels.convolution import Form, convolved
-from lamina.kernels.ordered import sum_by_halves
 from lamina.layers import Detector
-from lamina.populations._chunks import Data, make_stack
-from lamina.populations.members import Member
-from lamina.training.recipe import Adam, Clip, MiniBatch, Penalty, Recipe
-from lamina.training.runtime import Runtime
-from lamina.training.tasks.arrays import Arrays
+from populations.widths import CASES, assert_feels_no_width
 
 needs_compiler = pytest.mark.skipif(native.compiler() is None, reason="needs a C++ compiler")
-DEVICES = ("cpu", pytest.param("cuda", marks=pytest.mark.cuda))
-ROWS = {"inputs": 5, "outputs": 3}
-PICTURES = {"inputs": (1, 13, 13), "outputs": 3, "padding": (2, 2)}
-CASES = {
-    "fnn": ("fnn", {**ROWS, "hidden": (7, 13)}),
-    "fnn, whole vectors": ("fnn", {**ROWS, "inputs": 16, "hidden": (32, 16)}),
-    "fnn, tanh": ("fnn", {**ROWS, "hidden": (33,), "activation": "tanh"}),
-    "fnn, sigmoid and dropout": ("fnn", {**ROWS, "hidden": (7, 13), "activation": "sigmoid", "dropout": 0.3}),
-    "fnn, numbers": ("fnn", {**ROWS, "outputs": 2, "hidden": (7,)}),
-    "lenet5": ("lenet5", PICTURES),
-    "lenet5, relu, max": ("lenet5", {**PICTURES, "activation": "relu", "pooling": "max", "dropout": 0.2}),
-}
-
-
-def data(name):
-    generator = torch.Generator().manual_seed(0)
-    architecture, options = CASES[name]
-    shape = options["inputs"] if architecture == "lenet5" else (options["inputs"],)
-    inputs = torch.randn(330, *shape, generator=generator)
-    targets = inputs[:, :2] * 2 if name == "fnn, numbers" else torch.arange(330) % 3
-    return from_arrays(inputs, targets).split(seed=0)
-
-
-def recipes(kind, count):
-    each = [0.02 / (k + 1) for k in range(count)]
-    if kind == "adam":
-        return [Recipe(Adam(rate), batch_size=19, penalty=Penalty(0.1 * rate)) for rate in each]
-    return [Recipe(MiniBatch(rate, 0.9, True), batch_size=19, clip=Clip(rate * 30)) for rate in each]
-
-
-def trained(members, split, device):
-    """Give the weights, sums and validation values of a stack after some updates, the last with a shorter batch."""
-    task = Arrays(Preprocess.fit(split.train, members[0].config.inputs), split)
-    runtime = Runtime(device)
-    with runtime.applied("float32") as used:
-        stack = make_stack(members, Data.of(task, members[0].recipe, used))
-        stack.begin(0)
-        for _ in range(stack.batches):
-            stack()
-        found = {name: t.cpu() for name, t in stack.state().items()}
-        return found, stack.totals() | stack.evaluate()
-
-
-def of_member(found, k):
-    state, values = found
-    own = {name: t[:, k] if name == "step/norms" else t[k] for name, t in state.items()}
-    return own, [v[k] for name, v in values.items() if name != "gradients"] + [
-        v[k] for v in values["gradients"].values()
-    ]
 
 
 @needs_compiler
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", ("adam", "nesterov"))
 @pytest.mark.parametrize("name", CASES)
-def test_a_member_feels_neither_the_width_nor_its_place(name, kind, device, monkeypatch):
-    monkeypatch.setitem(ordered.WANTED, device, True)
-    architecture, options = CASES[name]
-    config, split = configure(architecture, **options), data(name)
-    members = [Member(recipe, config, seed) for seed, recipe in enumerate(recipes(kind, 8))]
-    alone, values = of_member(trained(members[:1], split, device), 0)
-    assert all(t.isfinite().all() for t in alone.values() if t.is_floating_point())
-    for width in (2, 3, 5, 8):
-        for place in (0, width - 1):
-            others = members[1:width]
-            stacked = trained([*others[:place], members[0], *others[place:]], split, device)
-            state, found = of_member(stacked, place)
-            assert found == values
-            assert all(torch.equal(t, state[name]) for name, t in alone.items())
-            assert not torch.equal(alone["step/loss_sum"], of_member(stacked, width - 1 - place)[0]["step/loss_sum"])
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", (torch.float32, torch.float64))
-@pytest.mark.parametrize("sizes", ((1, 1, 1), (13, 7, 5), (10, 33, 65), (16, 128, 300)))
-def test_products_of_any_layout(sizes, dtype):
-    rows, size, columns = sizes
-    g = torch.Generator().manual_seed(0)
-    left, right = (
-        torch.randn(3, rows, size, generator=g).to(dtype),
-        torch.randn(3, size, columns, generator=g).to(dtype),
-    )
-    bias = torch.randn(3, rows, generator=g).to(dtype)
-    tolerance = {"rtol": 0, "atol": (2e-6 if dtype == torch.float32 else 4e-15) * size**0.5 * 3}
-    turned = right.mT.contiguous().mT
-    for a in (left, left.mT.contiguous().mT):
-        for b in (right, turned, right[0], turned[0]):
-            expected = torch.tanh(a.double() @ b.double() + bias.double()[:, :, None])
-            torch.testing.assert_close(ordered.product(a, b, bias, "tanh").double(), expected, **tolerance)
-            for k in range(3):  # the same bits alone, and from memory that begins elsewhere
-                moved = torch.empty(a[k].numel() + 1, dtype=dtype)[1:].view(1, rows, size).copy_(a[k])
-                one = ordered.product(moved, b if b.ndim == 2 else b[k : k + 1], bias[k : k + 1], "tanh")
-                assert torch.equal(one[0], ordered.product(a, b, bias, "tanh")[k])
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", (torch.float32, torch.float64))
-@pytest.mark.parametrize("name", ordered.ACTIVATIONS)
-def test_activations_and_their_slopes(name, dtype):
-    z = torch.linspace(-30, 30, 1001, dtype=dtype)
-    z = torch.cat([z, z / 100, torch.tensor([200.0, -200.0, 1e-30, torch.inf, -torch.inf]).to(dtype)]).requires_grad_()
-    y = ordered.activated(z, name)
-    exact = z.detach().double().requires_grad_()
-    wanted = Detector(name)(exact)
-    tolerance = {"rtol": 4e-7, "atol": 4e-8} if dtype == torch.float32 else {"rtol": 1e-14, "atol": 1e-15}
-    torch.testing.assert_close(y.double(), wanted, **tolerance)
-    keep = z.detach().isfinite()
-    (slope,), (right,) = torch.autograd.grad(y.sum(), z), torch.autograd.grad(wanted.sum(), exact)
-    torch.testing.assert_close(
-        slope[keep].double(), right[keep], rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=3e-7
-    )
-    assert ordered.activated(torch.tensor([torch.nan], dtype=dtype), name).isnan().all()
-    for count in range(1, 70):
-        assert torch.equal(ordered.activated(z[:count], name), y[:count])
+def test_a_member_feels_neither_the_width_nor_its_place(name, kind, monkeypatch):
+    monkeypatch.setitem(ordered.WANTED, "cpu", True)
+    assert_feels_no_width(name, kind, "cpu")
 
 
 FORMS = (
@@ -176,13 +62,3 @@ def test_convolutions_with_what_follows_them(form, dtype, shared):
         assert torch.equal(one[:, 0], y[:, k])
         for mine, part in zip(torch.autograd.grad(one, tensors[:2], slope[:, k : k + 1]), ours, strict=False):
             assert torch.equal(mine[k], part[k])
-
-
-def test_sums_by_halves():
-    for count in range(1, 40):
-        values = torch.arange(2.0 * count).view(count, 2)
-        assert torch.equal(sum_by_halves(values), values.sum(0))
-    values = torch.rand(1000, 3, generator=torch.Generator().manual_seed(0))
-    for k in range(3):
-        assert torch.equal(sum_by_halves(values)[k : k + 1], sum_by_halves(values[:, k : k + 1]))
-    torch.testing.assert_close(sum_by_halves(values).double(), values.double().sum(0), rtol=1e-6, atol=0)

@@ -1,13 +1,11 @@
 import pytest
 import torch
 
-from lamina._errors import RunError
 from lamina.architectures.build import build, configure
 from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.populations import _memory as memory
-from lamina.populations._chunks import _check_rules
 from lamina.populations._memory import _chunk_size, _free_bytes, _kept_bytes, _member_bytes, plan
 from lamina.populations.members import Member
 from lamina.populations.population import train_population
@@ -72,16 +70,3 @@ def test_free_memory_is_asked_of_the_system(monkeypatch):
     assert 2**20 < _free_bytes(torch.device("cpu")) < 2**50
     monkeypatch.setattr(memory.Path, "read_text", lambda self: "nothing")
     assert _free_bytes(torch.device("cpu")) == 4 * 2**30
-
-
-def test_a_rule_that_does_not_fit_is_noticed(monkeypatch):
-    from lamina.populations import stacked
-
-    split = synthetic.moons(120, seed=0)
-    source = Preprocess.fit(split, 2).source(split)
-    nets = [build("fnn", inputs=2, outputs=2, hidden=(8,), seed=k) for k in range(2)]
-    _check_rules(nets, source, Recipe())
-    rule = stacked.TABLE[type(nets[0])]
-    monkeypatch.setitem(stacked.TABLE, type(nets[0]), lambda net, inputs: 2 * rule(net, inputs))
-    with pytest.raises(RunError, match="stacked form of FNN differs .* by 1.0e.00 of its output .*chunk=1"):
-        _check_rules(nets, source, Recipe())

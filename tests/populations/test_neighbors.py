@@ -8,7 +8,6 @@ import torch
 import lamina
 from lamina.architectures.build import configure
 from lamina.data.arrays import from_arrays
-from lamina.populations._even import sigmoid
 from lamina.populations.members import Member
 from lamina.populations.population import train_together
 from lamina.training.loop import drain
@@ -65,13 +64,3 @@ def test_members_that_stop_stay_in_a_stack_of_one_width():
     among = trained([Member(long, config, 0), *(Member(short, config, seed) for seed in range(1, 5))], split)
     alone = trained([Member(long, config, seed) for seed in range(5)], split)
     assert [len(result.rows) for result in among] == [4, 1, 1, 1, 1] and same(among[0], alone[0])
-
-
-def test_the_logistic_function_feels_no_place():
-    z = torch.randn(64, generator=torch.Generator().manual_seed(0)) * 4
-    whole = sigmoid(torch.cat([z, z[:1]]))[:64]  # 65 entries have a seam, 64 have none
-    for count in range(1, 64):
-        assert torch.equal(sigmoid(z[:count]), whole[:count])
-    torch.testing.assert_close(sigmoid(z), torch.sigmoid(z), rtol=1e-6, atol=0)
-    z = z.double().requires_grad_()
-    assert torch.autograd.gradcheck(sigmoid, z)

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from lamina.architectures.build import configure
-from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.populations.members import Member
@@ -15,15 +14,10 @@ from lamina.training.loop import drain
 from lamina.training.recipe import Adam, MiniBatch, Stopping
 from lamina.training.runtime import Runtime
 from populations.separate import assert_same_history, separately
-from populations.test_population import CONFIG, OPTIONS, members, recipe
+from populations.small import CONFIG, OPTIONS, members, recipe
 
 pytestmark = pytest.mark.cuda
 CUDA = Runtime("cuda")
-
-
-@pytest.fixture(scope="module")
-def moons():
-    return synthetic.moons(120, seed=0).split(seed=0)
 
 
 def assert_near(results, population, split, tolerance=1e-8, shared=True):

@@ -8,62 +8,18 @@ from torch.func import functional_call, vmap
 from conformance.cases import ARCHITECTURES, LAYERS
 from conformance.checks import floats, squares
 from lamina import layers
-from lamina._errors import ShapeError
 from lamina.architectures.build import build
 from lamina.architectures.fnn import FNN
 from lamina.architectures.ode import NeuralODE
 from lamina.architectures.table import TABLE as NAMES
-from lamina.data.arrays import from_arrays
-from lamina.data.preprocess import Preprocess
-from lamina.data.splits import Sealed, Split
-from lamina.populations._chunks import Data, _stacked_network
-from lamina.populations._losses import Losses
-from lamina.populations._stack import Stack, StackFeed
 from lamina.populations.stacked import METHODS, TABLE, _has_rule, _Mapped, _select_members, _stack_modules, notes
-from lamina.training.learner import Learner
-from lamina.training.loop import Progress, drain, observed
-from lamina.training.recipe import Adam, Recipe
-from lamina.training.runtime import Runtime
-from lamina.training.tasks.arrays import Arrays
-from lamina.training.tasks.feed import Feed
-from populations.separate import assert_same_history
+from populations.separate import K, assert_equals_separate, normal, of_member
 
 LARGE = ("resnet34", "resnet50", "resnet164", "resnet1001", "resnet18-cifar", "alexnet-2012", "alexnet-torchvision")
 CASES = [
     pytest.param(case, marks=pytest.mark.slow) if case.name.startswith(LARGE) else case
     for case in (*ARCHITECTURES, *LAYERS)
 ]
-K = 3
-
-
-def of_member(outputs, k, batch):
-    """Take one member's part of an output; states have the batch second."""
-    return [leaf.select(1 if leaf.shape[0] == batch else 2, k) for leaf in floats(outputs)]
-
-
-def assert_equals_separate(modules, inputs, own=False, trains=True):
-    """Outputs, gradients and buffers of the stack are those of separate modules."""
-    stacked, batch = _stack_modules(modules), inputs[0].shape[0]
-    outputs = stacked(*(inputs if own else [x.unsqueeze(1) for x in inputs]))
-    separate = [module(*([x[:, k] for x in inputs] if own else inputs)) for k, module in enumerate(modules)]
-    if trains:
-        sum(squares(of_member(outputs, k, batch)) for k in range(len(modules))).backward()
-    for k, module in enumerate(modules):
-        for ours, theirs in zip(of_member(outputs, k, batch), floats(separate[k]), strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
-        if trains:
-            squares(separate[k]).backward()
-            for (name, ours), (other, theirs) in zip(
-                stacked.named_parameters(), module.named_parameters(), strict=True
-            ):
-                assert name == other
-                torch.testing.assert_close(ours.grad[k], theirs.grad, rtol=1e-8, atol=1e-11)
-        for (name, ours), (other, theirs) in zip(
-            stacked.state_dict().items(), module.state_dict().items(), strict=True
-        ):
-            assert name == other
-            torch.testing.assert_close(ours[k], theirs, rtol=1e-10, atol=1e-12)
-    return stacked
 
 
 @pytest.mark.parametrize("training", (True, False), ids=("training", "evaluation"))
@@ -80,10 +36,6 @@ def test_members_may_have_their_own_inputs(case):
     shared = case.arguments()
     turned = [torch.stack([x.roll(k, 0) for k in range(K)], 1) for x in shared]
     assert_equals_separate(modules, turned, own=True, trains=case.trains)
-
-
-def normal(*shape):
-    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
 
 MAPS, VECTORS, ROWS = normal(4, 2, 6, 6), normal(4, 3), normal(4, 5, 3)
@@ -162,110 +114,8 @@ def test_every_rule_is_bound_to_vmap(kind):
         assert_equals_vmap(kind, own=False)
 
 
-def test_recomputed_blocks_stack():
-    nets = [build("cifar-resnet", depth=8, width=0.25, recompute=1, seed=k).double() for k in range(K)]
-    assert notes(assert_equals_separate(nets, (normal(3, 3, 8, 8),))) == ()
-
-
-@pytest.mark.parametrize("name", ("lenet5", "lenet5-1998", "alexnet", "resnet18", "cifar-resnet"))
-def test_one_network_refuses_an_axis_of_members_and_a_stack_wants_it(name):
-    net = build(name)
-    pictures = torch.zeros(2, *net.config.inputs)
-    with pytest.raises(
-        ShapeError, match=r"each picture must have .* bring the data to \(batch, channels, height, width"
-    ):
-        net(pictures.unsqueeze(1))
-    with pytest.raises(ShapeError, match=r"bring the data to \(batch, members, channels, height, width\)"):
-        _stack_modules([net])(pictures)
-
-
-def test_one_recurrent_network_refuses_an_axis_of_members_and_a_stack_wants_it():
-    net, rows = build("many-to-one", inputs=3, outputs=2), torch.zeros(4, 5, 3)
-    with pytest.raises(ShapeError, match=r"float of shape \[batch, time, 3\], got float32 of shape \[4, 1, 5, 3\]"):
-        net(rows.unsqueeze(1))
-    with pytest.raises(
-        ShapeError, match=r"float of shape \[batch, members, time, 3\], got float32 of shape \[4, 5, 3\]"
-    ):
-        _stack_modules([net])(rows)
-    with pytest.raises(ShapeError, match=r"must have the shape \[batch, time, 3\] with time at least 1"):
-        net.recurrent(rows.unsqueeze(1))
-    with pytest.raises(ShapeError, match=r"must have the shape \[batch, members, time, 3\] with time at least 1"):
-        _stack_modules([net.recurrent])(rows)
-    with pytest.raises(ShapeError, match=r"one number for each of the 4 sequences, got shape \(4, 1\)"):
-        net.recurrent(rows, lengths=torch.ones(4, 1, dtype=torch.long))
-    with pytest.raises(ShapeError, match=r"`state` must be one tensor h of shape \(1, 4, 64\)"):
-        net.recurrent(rows, state=torch.zeros(1, 4, 1, 64))
-
-
 def test_the_table_covers_every_architecture():
     assert {case.name.split(" ")[0] for case in ARCHITECTURES} == set(NAMES)
-
-
-def dataset(case, outputs):
-    """Make 20 examples of a case's shape, with classes, or real targets where the network gives more than a vector."""
-    g = torch.Generator().manual_seed(1)
-    shape = case.arguments()[0].shape[1:]
-    inputs = torch.randn(20, *shape, generator=g)
-    if outputs.ndim > 2:
-        return from_arrays(inputs, torch.randn(20, *outputs.shape[1:], generator=g), kind="vector")
-    return from_arrays(inputs, torch.arange(20) % max(2, outputs.shape[1]), kind="vector" if inputs.ndim < 4 else None,
-                       classes=[str(i) for i in range(max(2, outputs.shape[1]))])  # fmt: skip
-
-
-TRAINABLE = [case for case in ARCHITECTURES if case.trains and len(case.inputs) == 1]
-
-
-def assert_twenty_updates(case, device, tolerance, recording=None):
-    """Twenty updates of a population give the histories of separate runs on the CPU."""
-    data = dataset(case, case.module()(*case.arguments()))
-    split = Split(data, data, Sealed(data), "all for training")
-    recipes = [Recipe(Adam(lr), epochs=4, batch_size=4, precision="float64") for lr in (1e-4, 1e-3, 3e-3)]
-    networks = [case.module(seed) for seed in range(K)]
-    for norm in [part.bn3 for network in networks for part in network.modules() if hasattr(part, "bn3")]:
-        # As it starts, a ResNet50 turns one unit in the last place of one weight into 1e-9 of its gradients.
-        norm.weight.data.mul_(0.25)
-    there, here = (Data.of(Arrays(Preprocess.fit(data), split), recipes[0], Runtime(name)) for name in (device, "cpu"))
-    objective = Arrays(here.preprocess, split).objective(networks[0], recipes[0])
-    feed = StackFeed(there.train, recipes, there.preprocess.finisher(device))
-    step = Stack(_stacked_network(networks).to(device), feed, there.validation, Losses(objective.kind), recipes,
-                 recording)  # fmt: skip
-    rows = [[] for _ in range(K)]
-    for epoch in range(4):
-        step.begin(epoch)
-        for _ in range(step.batches):
-            step()
-        values = step.totals() | step.evaluate() | {"step": [step.step] * K}
-        gradients = values.pop("gradients")
-        for k in range(K):
-            mine = {name: value[k] for name, value in values.items()}
-            rows[k].append(mine | {"gradients": {name: norms[k] for name, norms in gradients.items()}})
-    assert step.step == 20 and step.first_bad_step() == [None] * K
-    for k, network in enumerate(networks):
-        at = Progress()
-        drain(
-            observed(Learner(network, Feed(here.train, recipes[k]), here.validation, objective, recipes[k]), 4, at=at)
-        )
-        assert_same_history(rows[k], [{name: row[name] for name in rows[k][0]} for row in at.rows], tolerance)
-    return step
-
-
-QUICK = ("perceptron", "fnn", "lenet5", "lenet5-1998", "dense-resnet", "neural-ode", "cifar-resnet", "many-to-one",
-         "many-to-many", "one-to-many")  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "case", [case if case.name in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in TRAINABLE], ids=str
-)
-def test_twenty_updates_of_every_architecture_equal_separate_runs(case):
-    assert_twenty_updates(case, "cpu", 1e-10)
-
-
-@pytest.mark.cuda
-@pytest.mark.parametrize("case", TRAINABLE, ids=str)
-def test_twenty_captured_updates_of_every_architecture_equal_separate_runs(case):
-    from lamina.training.executors.recording import Recording
-
-    assert assert_twenty_updates(case, "cuda", 1e-6, Recording()).reason == ""
 
 
 def test_twenty_updates_of_sequence_to_sequence_equal_separate_runs():
@@ -308,72 +158,6 @@ def test_variants_of_sequence_to_sequence(cell, mode):
         more |= {"context": "mean", "word_dropout": 0.3}
         nets = [build("seq2seq", inputs=7, outputs=6, hidden=4, cell=cell, seed=k, **more).double() for k in range(K)]
         assert_equals_separate(nets, inputs)
-
-
-@pytest.mark.parametrize("own", (True, False))
-@pytest.mark.parametrize("name", ("many-to-one", "many-to-many"))
-@pytest.mark.parametrize("pooling", ("last", "mean", "max"))
-def test_padded_words_and_dropout_around_cells(name, own, pooling):
-    more = {"embedding": 3, "padding": 0, "input_dropout": 0.3, "output_dropout": 0.2, "bidirectional": True}
-    if pooling != "last":
-        more |= {"word_dropout": 0.4, **({"pooling": pooling} if name == "many-to-one" else {})}
-    nets = [build(name, inputs=5, outputs=2, hidden=4, seed=k, **more).double() for k in range(K)]
-    words = torch.tensor([[1, 2, 3, 4], [3, 2, 0, 0], [4, 0, 0, 0]])
-    inputs = torch.stack([words.roll(k, 0) for k in range(K)], 1) if own else words
-    assert_equals_separate(nets, (inputs,), own=own)
-
-
-@pytest.mark.parametrize("feedback", (True, False))
-def test_one_to_many_with_and_without_feedback(feedback):
-    nets = [
-        build("one-to-many", inputs=3, outputs=3, hidden=4, steps=4, feedback=feedback, seed=k).double()
-        for k in range(K)
-    ]
-    assert_equals_separate(nets, (torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)),))
-
-
-@pytest.mark.parametrize("reset", ("before", "after"))
-def test_lengths_and_resets_of_gated_units(reset):
-    modules = [layers.gru(3, 4, bidirectional=True, reset=reset, seed=k).double() for k in range(K)]
-    inputs = torch.randn(4, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    stacked = _stack_modules(modules)
-    lengths = [6, 2, 4, 1]
-    outputs, state = stacked(inputs.unsqueeze(1), lengths=lengths)
-    for k, module in enumerate(modules):
-        expected, last = module(inputs, lengths=lengths)
-        torch.testing.assert_close(outputs[:, k], expected)
-        torch.testing.assert_close(state[:, :, k], last)
-    single = stacked.cells[0](inputs[:, :1])
-    torch.testing.assert_close(single[:, 1], modules[1].cells[0](inputs[:, 0]))
-
-
-@pytest.mark.parametrize("cell", ("rnn", "gru", "lstm"))
-def test_without_a_compiled_step_cells_advance_one_by_one(cell, monkeypatch):
-    modules = [layers.Recurrent(cell, 3, 4, layers=2, bidirectional=True, seed=k).double() for k in range(K)]
-    inputs, lengths = normal(4, 6, 3), torch.tensor([6, 2, 4, 1])
-    results = []
-    for compiled in (True, False):
-        stacked = _stack_modules(modules)
-        with monkeypatch.context() as patch:
-            if not compiled:
-                patch.setattr("lamina.populations._sequences.can_scan", lambda *_: False)
-            outputs = stacked(inputs.unsqueeze(1), lengths=lengths)
-        sum(squares(of_member(outputs, k, 4)) for k in range(K)).backward()
-        results.append([*floats(outputs), *(p.grad for p in stacked.parameters())])
-    torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(results[1][0][:, 1], modules[1](inputs, lengths=lengths)[0], rtol=1e-10, atol=1e-12)
-
-
-def test_residual_layers_with_projection_outer_weight_and_learned_steps():
-    inputs = (torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)),)
-    for options in ({"projection": "zero-pad"}, {"outer": True, "step_size": "learned"}, {"dropout": 0.4}):
-        nets = [build("dense-resnet", inputs=3, outputs=2, hidden=(5, 5), seed=k, **options).double() for k in range(K)]
-        assert_equals_separate(nets, inputs)
-    for options in ({"knots": 3, "width": 4}, {"width": 4, "projection": "zero-pad", "method": "rk4"}):
-        nets = [build("neural-ode", inputs=3, outputs=2, seed=k, **options).double() for k in range(K)]
-        assert_equals_separate(nets, inputs)
-    for block in (layers.DenseOriginalBlock, layers.DensePreActBlock):
-        assert_equals_separate([block(3, seed=k).double() for k in range(K)], inputs)
 
 
 class Odd(nn.Module):

@@ -1,18 +1,14 @@
-"""The journal: nothing complete is ever lost, nothing incomplete is ever read; claims die with their worker."""
+"""The journal: nothing complete is ever lost, nothing incomplete is ever read."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from lamina._errors import RunError
-from lamina.studies import _claims as claims
 from lamina.studies import _journal as journals
-from lamina.studies._claims import Worker, birth, this_machine, working
 from lamina.studies._journal import Journal
 
 
@@ -148,57 +144,3 @@ def test_processes_do_not_cut_into_each_other(path):
     assert len(events) == 600
     for name in "abc":
         assert [event["n"] for event in events if event["event"] == name] == list(range(200))
-
-
-# Workers
-
-
-def test_a_worker_lives_as_long_as_its_block():
-    with working() as worker:
-        assert worker.alive and worker.pid == os.getpid()
-        assert Worker(**worker.as_dict()) == worker
-        with working() as other:
-            assert other != worker and other.alive
-        assert not other.alive and worker.alive
-    assert not worker.alive
-
-
-def test_a_killed_process_is_dead_even_before_it_is_fetched():
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    born = birth(process.pid)
-    worker = Worker(process.pid, born, *this_machine(), "x")
-    assert born is not None and worker.alive
-    process.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while worker.alive and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert worker.alive is False  # a zombie until it is waited for
-    process.wait()
-    assert worker.alive is False
-
-
-def test_a_number_that_is_used_again_is_another_process():
-    with working() as worker:
-        before = Worker(worker.pid, str(int(worker.born) - 1), worker.node, worker.boot, worker.token)
-        assert before.alive is False
-
-
-def test_other_machines_cannot_be_judged_and_other_starts_are_dead():
-    with working() as worker:
-        assert Worker(worker.pid, worker.born, "elsewhere", worker.boot, worker.token).alive is None
-        assert Worker(worker.pid, worker.born, worker.node, "earlier", worker.token).alive is False
-
-
-def test_without_proc_the_system_is_asked(monkeypatch):
-    real = claims.Path
-
-    def nowhere(name):
-        return real("/nowhere" + str(name))
-
-    monkeypatch.setattr(claims, "Path", nowhere)
-    try:
-        subprocess.run(["ps", "--version"], capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("needs ps")
-    assert birth(os.getpid()) == birth(os.getpid()) is not None
-    assert birth(2**22 + 1) is None

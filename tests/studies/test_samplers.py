@@ -1,27 +1,18 @@
-"""Samplers: grid, random, one at a time, halving and TPE propose what they promise, and nothing else."""
+"""Samplers: grid, random and one at a time propose what they promise, and nothing else."""
 
-import builtins
 import math
 import tomllib
 
 import pytest
 
-from lamina._errors import ArgumentError, MissingExtraError
-from lamina.studies.halving import Halving
+from lamina._errors import ArgumentError
 from lamina.studies.samplers import Done, Grid, OneAtATime, Random, _describe_sampler, _make_sampler
 from lamina.studies.space import Range, Space, key
 from lamina.studies.tpe import TPE
 from lamina.training.files import as_toml
+from studies.small import play
 
 FIVE = Space.of({name: [1, 2, 3, 4] for name in "abcde"})
-
-
-def play(sampler, space, error):
-    """Let a sampler propose until it has enough; return everything in order and the best."""
-    done = []
-    while values := sampler.propose(space, done):
-        done += [Done(v, error(v)) for v in values]
-    return done, min(done, key=lambda each: each.error).values
 
 
 @pytest.mark.notes("N1.69")
@@ -115,19 +106,6 @@ def test_one_at_a_time_breaks_ties_by_the_second_number():
     assert OneAtATime().propose(wider, done) == [{"a": 2, "b": 2}]
 
 
-def test_halving_counts_back_from_the_last_epoch():
-    assert Halving(3).rungs(27) == (1, 3, 9) and Halving(2).rungs(10) == (1, 2, 5) and Halving(3).rungs(2) == ()
-    assert Halving(3, first=3).rungs(27) == (3, 9)
-    assert [Halving(3).keep(n) for n in (27, 10, 4, 1)] == [9, 4, 2, 1]
-    assert Halving(3).drop([5, 4, 3, 2, 1, 0]) == [0, 1, 2, 3]
-    assert Halving(2).drop([(0.5, 2.0), (0.5, 1.0), (math.inf, 0.0)]) == [2]
-    assert Halving(2).drop([1.0, 1.0]) == [1]  # of equals the earlier goes on
-    with pytest.raises(ArgumentError, match="`factor` must be at least 2, got 1"):
-        Halving(1)
-    with pytest.raises(ArgumentError, match="`first` must be at least 1, got 0"):
-        Halving(3, 0)
-
-
 def test_samplers_survive_a_file():
     for sampler in (Grid(), Random(7, 3), OneAtATime((("hidden", (8, 8)), ("clip", None)), 2), TPE(30, batch=5)):
         assert _make_sampler(tomllib.loads(as_toml(_describe_sampler(sampler)))) == sampler
@@ -135,53 +113,3 @@ def test_samplers_survive_a_file():
         ArgumentError, match="`sampler` must be one of 'grid', 'random', 'one-at-a-time', 'tpe', got 'x'"
     ):
         _make_sampler({"name": "x"})
-
-
-SPACE = Space.read(["x=-1.0..1.0", "rate=1e-4..1e-1:log", "k=1..8", "kind=a,b", "more=0,1 if kind=b"])
-
-
-def hollow(v):
-    penalty = 0.0 if v["kind"] == "b" and v.get("more") == 1 else 1.0
-    return (v["x"] - 0.3) ** 2 + (math.log10(v["rate"]) + 2) ** 2 + 0.1 * abs(v["k"] - 5) + penalty
-
-
-def test_tpe_asks_in_batches_and_learns():
-    sampler = TPE(60, batch=10, startup=10)
-    done, _ = play(sampler, SPACE, hollow)
-    assert len(done) == 60 == sampler.total(SPACE)
-    assert all(1 <= each.values["k"] <= 8 and isinstance(each.values["k"], int) for each in done)
-    assert all(("more" in each.values) == (each.values["kind"] == "b") for each in done)
-    mean = [sum(each.error for each in part) / len(part) for part in (done[:10], done[-20:])]
-    assert mean[1] < 0.75 * mean[0]  # better than the random start
-    assert (
-        sampler.propose(SPACE, done[:20]) == sampler.propose(SPACE, done[:20]) == [each.values for each in done[20:30]]
-    )
-    assert TPE(60, batch=10, seed=1).propose(SPACE, ()) != sampler.propose(SPACE, ())
-
-
-def test_tpe_is_told_about_failures():
-    sampler = TPE(12, batch=4, startup=4)
-    done, _ = play(sampler, SPACE, lambda v: math.inf if v["kind"] == "a" else hollow(v))
-    assert len(done) == 12
-
-
-def test_tpe_says_what_to_install(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest, **more):
-        if name == "optuna":
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(
-        MissingExtraError, match=r"TPE needs the package 'optuna': install it with  pip install 'lamina\[search\]'"
-    ):
-        TPE(5).propose(SPACE, ())
-    assert TPE(5).propose(SPACE, [Done({}, 0.0)] * 5) == []  # nothing left to ask, nothing needed
-
-
-@pytest.mark.parametrize(("name", "value"), [("trials", 0), ("batch", 0), ("startup", 0)])
-def test_tpe_checks_its_numbers(name, value):
-    with pytest.raises(ArgumentError, match=f"`{name}` must be at least 1, got 0"):
-        TPE(**{"trials": 3, name: value})

@@ -1,9 +1,7 @@
 """Training with a penalty of norm 1 ends at the minimizer of the loss plus penalty, however it is descended."""
 
 import pytest
-import torch
 
-from lamina.training.line_search import armijo
 from lamina.training.recipe import GD, Adam, MiniBatch, Schedule
 from lamina.training.runtime import Runtime
 from training import lasso
@@ -48,23 +46,3 @@ def test_adam_gets_the_subgradient_and_stays_near_the_minimizer(monkeypatch):
     falling = lasso.trained(lasso.step_of(lasso.recipe("adam", schedule=Schedule("cosine"))))
     assert (weight - expected).abs().max() < 2 * 0.02 and not (weight == 0).any()
     assert (falling - expected).abs().max() < 1e-3
-
-
-@pytest.mark.notes("N1.39", "N1.63")
-def test_the_search_counts_the_penalty_and_thresholds_by_the_accepted_step():
-    # x^2 / 2 + |x| / 2 at 2 is 3. A step of 4 leads to soft(-6, 2) = -4 and 10, a step of 2 to soft(-2, 1) = -1 and 1.
-    x = torch.tensor([2.0])
-    tau = armijo(lambda: (x**2).sum() / 2 + x.abs().sum() / 2, [x], [x.clone()], 3.0, first=4.0, strength=0.5)
-    assert (tau, x.item()) == (2.0, -1.0)
-    rest = torch.zeros(1)
-    assert armijo(lambda: 0.3 * rest + 0.5 * rest.abs(), [rest], [torch.tensor([0.3])], 0.0, 4.0, 0.5) == 0.0
-    assert rest.item() == 0
-
-
-@pytest.mark.notes("N1.39", "N1.63")
-def test_a_search_that_found_no_step_is_followed_by_one_from_the_nominal_rate():
-    step = lasso.step_of(lasso.recipe("line search"))
-    step.begin(0)
-    step.change.trial.zero_()
-    step()
-    assert float(step.change.trial) == 0.3  # the nominal rate is short enough, and not doubled

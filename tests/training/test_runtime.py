@@ -1,6 +1,4 @@
-"""Flags hold while training and are put back: exceptions, threads, the threads of OpenMP."""
-
-import threading
+"""Flags hold while training and are put back: after exceptions, in cross-validation, on the pages."""
 
 import pytest
 import torch
@@ -9,50 +7,9 @@ import lamina
 from lamina._errors import ArgumentError
 from lamina._processor import LIMIT
 from lamina.data import synthetic
-from lamina.training import _denormals as denormals
-from lamina.training._denormals import flushed, flushes
+from lamina.training._denormals import flushes
 from lamina.training.cross_validation import cross_validate
 from lamina.training.runtime import Runtime, environment
-
-
-@pytest.fixture
-def two_threads():
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(1)
-
-
-def share_flushed():
-    """Give the share of denormal numbers that a product, large enough for every thread, makes zero."""
-    denormal = torch.full((1 << 20,), 713624, dtype=torch.int32).view(torch.float32)  # 1e-39
-    return ((denormal * 1.0).view(torch.int32) == 0).double().mean().item()
-
-
-def test_denormals_are_flushed_in_all_threads_of_torch_and_then_in_none(two_threads):
-    assert share_flushed() == 0
-    with flushed(True):
-        assert flushes()
-        assert share_flushed() == (1.0 if denormals._sharing() else 0.5)
-        with flushed(False):
-            assert share_flushed() == 0
-        assert flushes()
-    assert share_flushed() == 0 and not flushes()
-
-
-def test_the_openmp_of_torch_is_chosen_among_several(two_threads):
-    import sklearn.cluster  # noqa: F401  (brings one of its own)
-
-    denormals._sharing.cache_clear()
-    with flushed(True):
-        assert share_flushed() == (1.0 if denormals._sharing() else 0.5)
-    assert share_flushed() == 0
-
-
-def test_without_gnu_openmp_only_the_caller_flushes_and_nothing_is_left(two_threads, monkeypatch):
-    monkeypatch.setattr(denormals, "_sharing", lambda: None)
-    with flushed(True):
-        assert flushes() and share_flushed() == 0.5
-    assert share_flushed() == 0
 
 
 def test_an_exception_puts_everything_back():
@@ -64,26 +21,6 @@ def test_an_exception_puts_everything_back():
         assert torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32
         raise ZeroDivisionError
     assert torch.get_num_threads() == 1 and not flushes() and not torch.are_deterministic_algorithms_enabled()
-
-
-def test_a_thread_flushes_for_itself():
-    seen = []
-
-    def train():
-        with Runtime().applied():
-            seen.append(flushes())
-            inside.set()
-            ready.wait(10)
-        seen.append(flushes())
-
-    inside, ready = threading.Event(), threading.Event()
-    thread = threading.Thread(target=train)
-    thread.start()
-    inside.wait(10)
-    assert not flushes()
-    ready.set()
-    thread.join()
-    assert seen == [True, False]
 
 
 def test_cross_validation_leaves_no_flag():
@@ -120,3 +57,16 @@ def test_a_generator_of_the_pages_that_is_not_drained_leaves_nothing():
     assert not flushes() and torch.is_grad_enabled()
     rows.close()
     assert not flushes() and torch.is_grad_enabled()
+
+
+def test_the_kind_of_step_is_checked():
+    with pytest.raises(ArgumentError, match="`step` must be one of"):
+        Runtime(step="quick")
+
+
+def test_one_thread_for_every_twenty_million_operations(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    threads = [Runtime().with_threads(work).threads for work in (0, 1e6, 20e6, 21e6, 78e6, 1e12)]
+    assert threads == [1, 1, 1, 2, 4, 4]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    assert Runtime().with_threads(1e12).threads == 1

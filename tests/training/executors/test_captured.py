@@ -14,7 +14,6 @@ from lamina.data.augment import Augment
 from lamina.data.preprocess import Preprocess
 from lamina.training.executors.captured import _capture, _why_not, captured
 from lamina.training.executors.choose import learner
-from lamina.training.executors.recording import Recording
 from lamina.training.fit import fit, resume
 from lamina.training.learner import Learner
 from lamina.training.loop import Event
@@ -224,18 +223,6 @@ def test_a_network_that_asks_the_host_runs_eagerly_and_says_why(tmp_path):
     assert run.reason.name == "epochs"
 
 
-@cuda
-@pytest.mark.cuda
-def test_a_recording_gives_tensors_back_and_replays():
-    total, work = torch.zeros(3, device="cuda"), torch.ones(3, device="cuda")
-    replay = Recording().record(lambda: total.add_(work), [total])
-    assert total.tolist() == [0, 0, 0]
-    replay()
-    work.fill_(2)
-    replay()
-    assert total.tolist() == [3, 3, 3]
-
-
 def test_what_cannot_be_captured_has_a_reason(moons):
     source = Preprocess.fit(moons.train, 2).source(moons.train)
     streamed = Preprocess.fit(moons.train, 2).source(moons.train, budget=0)
@@ -250,8 +237,3 @@ def test_a_captured_step_needs_cuda(moons, net):
     source = Preprocess.fit(moons.train, 2).source(moons.train)
     with pytest.raises(ArgumentError, match=r"needs device='cuda', got 'cpu': use step='auto' or 'eager'\."):
         captured(net(), Feed(source, Recipe()), None, Objective("nll"), Recipe())
-
-
-def test_the_kind_of_step_is_checked():
-    with pytest.raises(ArgumentError, match="`step` must be one of"):
-        Runtime(step="quick")

@@ -1,4 +1,4 @@
-"""Updates on sequences against loops written by hand in float64; scheduled sampling; carried state; kinds of steps."""
+"""Updates on sequences against loops written by hand in float64; scheduled sampling; carried state."""
 
 import copy
 import itertools
@@ -8,85 +8,21 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import lamina
-from lamina._errors import ArgumentError
 from lamina.architectures.seq2seq import teacher_inputs
 from lamina.data.load import load
 from lamina.data.text.batching import _bucketed_order, stream_windows
-from lamina.data.text.texts import IGNORE, PairDataset, RunningText, TextDataset
-from lamina.data.text.tokens import TextPreprocess
+from lamina.data.text.texts import IGNORE
 from lamina.data.text.vocabulary import START
-from lamina.functional.clipping import clip
-from lamina.training.executors import recording
-from lamina.training.executors.captured import _capture
 from lamina.training.executors.choose import learner
 from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks import _batches as batches
 from lamina.training.tasks._batches import WindowFeed, scheduled_inputs, true_words
-from lamina.training.tasks._streams import StreamSource
 from lamina.training.tasks.feed import epoch_order
 from lamina.training.tasks.kinds import task_of
+from training.tasks.steps import EXACT, by_hand, made, pairs, reviews, run_epochs, same_weights, text
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-WORDS = "the a sun moon cat dog is was here there now then".split()
-EXACT = {"rtol": 1e-12, "atol": 1e-12}
-
-
-def sentences(count, seed=0):
-    g = torch.Generator().manual_seed(seed)
-    found = dict.fromkeys([""])
-    while len(found) < count:
-        words = torch.randint(12, (int(torch.randint(1, 7, (), generator=g)),), generator=g)
-        found[" ".join(WORDS[i] for i in words.tolist())] = None
-    return list(found)
-
-
-def reviews(count=40):
-    return TextDataset.of(sentences(count), torch.arange(count) % 2, ("bad", "good")).split(seed=0)
-
-
-def pairs(count=40):
-    return PairDataset.of(sentences(count), [text.upper() for text in sentences(count, 1)]).split(seed=0)
-
-
-def text(length=600):
-    return RunningText.of((" ".join(sentences(200)) + ". ")[:length]).split(seed=0)
-
-
-def made(split, name, recipe, device="cpu", step="auto", **options):
-    prepare = TextPreprocess.fit(split.train)
-    sizes = {"inputs": prepare.input_size, "outputs": prepare.output_size, "hidden": 6, "embedding": 5}
-    model = lamina.build(name, **sizes, **options)
-    task = task_of(split, preprocess=prepare)
-    return learner(model, task, recipe, Runtime(device=device, step=step)), prepare
-
-
-def by_hand(model, batches, rate, limit=None):
-    """Run plain gradient steps and return the losses."""
-    losses, params = [], list(model.parameters())
-    for function in batches:
-        loss = function(model)
-        grads = torch.autograd.grad(loss, params)
-        if limit is not None:
-            named = dict(enumerate(grads))
-            grads = list(clip({str(k): g for k, g in named.items()}, limit, "global").values())
-        with torch.no_grad():
-            for p, g in zip(params, grads, strict=True):
-                p -= rate * g
-        losses.append(loss.item())
-    return losses
-
-
-def same_weights(one, other):
-    for p, q in zip(one.parameters(), other.parameters(), strict=True):
-        torch.testing.assert_close(p, q, **EXACT)
-
-
-def run_epochs(step, epochs):
-    for epoch in range(epochs):
-        step.begin(epoch)
-        for _ in range(step.batches):
-            step()
 
 
 @pytest.mark.notes("N5.10")
@@ -192,18 +128,6 @@ def test_a_running_text_carries_its_state_and_stops_its_gradient(cell):
         torch.testing.assert_close(mine, theirs, **EXACT)
 
 
-def test_a_check_of_a_running_text_is_that_of_the_whole_text():
-    split = text()
-    step, prepare = made(split, "many-to-many", Recipe(batch_size=3, window=9, precision="float64"))
-    tokens = prepare.stream(split.validation)
-    outputs = step.model.eval()(tokens[None, :-1])[0]
-    assert step.validation.rows == 1
-    found = step.evaluate()
-    assert found["validation_loss"] == pytest.approx(cross_entropy(outputs, tokens[1:]).item(), rel=1e-12)
-    right = (outputs.argmax(-1) == tokens[1:]).double().mean().item()
-    assert found["validation_token_accuracy"] == pytest.approx(right)
-
-
 def test_hearing_only_true_words_is_plain_and_own_words_are_mixed_in_by_a_hash():
     split = pairs()
     options = {"padding": 0, "input_dropout": 0.3, "output_dropout": 0.3}
@@ -283,89 +207,6 @@ def test_the_state_of_a_step_comes_back_in_the_middle_of_an_epoch():
     for name, value in whole.state().items():
         assert torch.equal(value, second.state()[name]), name
     assert whole.totals() == second.totals()
-
-
-def test_what_a_running_text_cannot_be_read_with_is_said():
-    split = text()
-    with pytest.raises(ArgumentError, match="read in order, window by window, got gd: use 'adam'"):
-        made(split, "many-to-many", Recipe(GD(0.1)))
-    with pytest.raises(ArgumentError, match="got sampling='with-replacement'"):
-        made(split, "many-to-many", Recipe(sampling="with-replacement"))
-    with pytest.raises(ArgumentError, match="`bidirectional` must be False for a running text"):
-        made(split, "many-to-many", Recipe(), bidirectional=True)
-    step, _ = made(split, "many-to-many", Recipe(SGD(0.1), epochs=1, window=20))
-    assert step.feed.source.rows == 1
-
-
-def test_a_step_says_why_it_is_eager():
-    split = reviews()
-    step, _ = made(split, "many-to-one", Recipe(), step="compiled", padding=0)
-    assert step.kind == "eager" and "many lengths" in step.reason
-    with pytest.raises(ArgumentError, match="a captured step needs device='cuda', got 'cpu'"):
-        made(split, "many-to-one", Recipe(), step="captured", padding=0)
-    assert made(split, "many-to-one", Recipe(), padding=0)[0].reason == ""
-
-
-def test_windows_for_a_check_leave_most_steps_a_past():
-    assert StreamSource.to_check(torch.arange(2001), 64, 10).rows == 25
-    assert StreamSource.to_check(torch.arange(10), 64, 100).rows == 1
-    with pytest.raises(ArgumentError, match="`window` must be at least 1, got 0"):
-        StreamSource(torch.arange(10), 1, 0)
-
-
-class Replayed:
-    """Stands in for a recording where there is no GPU: warms up, puts everything back, and does the work again."""
-
-    def record(self, body, tensors):
-        kept = [(tensor, tensor.clone()) for tensor in tensors]
-        body()
-        body()
-        with torch.no_grad():
-            for tensor, value in kept:
-                tensor.copy_(value)
-        return body
-
-
-@pytest.mark.parametrize("kind", ["translation", "language", "few"])
-def test_a_replayed_update_equals_the_eager_one_without_a_gpu(kind, monkeypatch):
-    monkeypatch.setattr(recording, "Recording", Replayed)
-    monkeypatch.setattr(recording, "GRAPHS", 2 if kind == "few" else 64)
-    running = kind == "language"
-    recipe = Recipe(Adam(0.01), epochs=2, batch_size=4, window=10, teacher_forcing=0.5, clip=Clip(0.5))
-    name, split = ("many-to-many", text()) if running else ("seq2seq", pairs())
-    options = {"cell": "lstm", "input_dropout": 0.2, **({} if running else {"padding": 0})}
-    eager, _ = made(split, name, recipe, **options)
-    other, _ = made(split, name, recipe, **options)
-    captured = _capture(other.model, other.feed, other.validation, other.objective, recipe)
-    assert captured.kind == "captured" and captured.step == 0 and int(captured.executor.count) == 0
-    for step in (eager, captured):
-        run_epochs(step, 2)
-    for (key, mine), theirs in zip(eager.state().items(), captured.state().values(), strict=True):
-        torch.testing.assert_close(mine, theirs.to(mine.dtype), rtol=1e-4, atol=1e-5, msg=key)
-    assert (len(captured.executor.graphs) == 2) == (kind in ("few", "language")) and captured.reason == ""
-    assert captured.totals()["learning_rate"] == pytest.approx(eager.totals()["learning_rate"])
-    captured.by_hand()
-    captured.begin(1)
-    captured()
-    assert captured.step == eager.step + 1
-
-
-def test_a_shape_that_cannot_be_recorded_is_run_and_named(monkeypatch):
-    class Once(Replayed):
-        times = 0
-
-        def record(self, body, tensors):
-            Once.times += 1
-            if Once.times > 1:
-                raise RuntimeError("operation not permitted\nwhen stream is capturing")
-            return super().record(body, tensors)
-
-    monkeypatch.setattr(recording, "Recording", Once)
-    split = pairs()
-    step, _ = made(split, "seq2seq", Recipe(batch_size=4), padding=0)
-    captured = _capture(step.model, step.feed, None, step.objective, step.recipe)
-    run_epochs(captured, 1)
-    assert captured.step == captured.batches and "cannot be captured (operation not permitted)" in captured.reason
 
 
 @cuda

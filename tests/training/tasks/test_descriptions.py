@@ -97,19 +97,6 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
         assert torch.equal(p, q)
 
 
-def test_descriptions_stop_at_the_first_end_and_never_write_padding():
-    prepared = DescriptionPreprocess.of(answers(6))
-    outputs = torch.full((1, prepared.steps, prepared.output_size), -9.0)
-    letters = [prepared.vocabulary.index[c] for c in "no"]
-    for step, token in enumerate([*letters, END, letters[0]]):
-        outputs[0, step, token] = 1.0
-    outputs[0, :, PAD] = 100.0
-    texts, worth = describe(prepared, outputs)
-    rest = outputs[0, :3].clone()
-    rest[:, [PAD, START]] = -torch.inf
-    assert texts == ["no"] and worth.item() == pytest.approx(rest.log_softmax(-1).max(-1).values.mean().item())
-
-
 def test_networks_that_do_not_fit_get_a_sentence(tmp_path):
     split = answers().split(seed=0)
     prepared = DescriptionPreprocess.of(split.train)
@@ -123,3 +110,16 @@ def test_networks_that_do_not_fit_get_a_sentence(tmp_path):
         task_of(split, longest=3)
     assert task_of(split, level="word").preprocess.steps == 2
     assert sorted(set(answers_of(split.train))) == sorted(WORDS)
+
+
+def test_descriptions_stop_at_the_first_end_and_never_write_padding():
+    prepared = DescriptionPreprocess.of(answers(6))
+    outputs = torch.full((1, prepared.steps, prepared.output_size), -9.0)
+    letters = [prepared.vocabulary.index[c] for c in "no"]
+    for step, token in enumerate([*letters, END, letters[0]]):
+        outputs[0, step, token] = 1.0
+    outputs[0, :, PAD] = 100.0
+    texts, worth = describe(prepared, outputs)
+    rest = outputs[0, :3].clone()
+    rest[:, [PAD, START]] = -torch.inf
+    assert texts == ["no"] and worth.item() == pytest.approx(rest.log_softmax(-1).max(-1).values.mean().item())

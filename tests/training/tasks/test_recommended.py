@@ -5,11 +5,8 @@ import pytest
 from lamina._errors import ArgumentError
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
-from lamina.data.preprocess import Preprocess
-from lamina.training.plan import plan
 from lamina.training.recipe import Adam, MiniBatch, Penalty
 from lamina.training.tasks.recommended import network_options, recommend
-from lamina.training.train import train
 
 DIGITS = Spec("image", "classification", (1, 8, 8), 10)
 CIFAR = Spec("image", "classification", (3, 32, 32), 10)
@@ -65,26 +62,3 @@ def test_recipes_have_their_reasons():
     few = recommend("fnn", IRIS, 100, {})
     assert few.recipe.penalty == Penalty(3e-3) and few.recipe.batch_size == 16 and "penalty 3e-3" in few.sentence
     assert recommend("fnn", IRIS, 100_000, {}).recipe.penalty == Penalty()
-
-
-def test_preparing_joins_words_data_and_network(tmp_path):
-    job = plan(
-        "lenet5", "digits", options={"activation": "relu", "learning_rate": 0.5}, epochs=3, seed=4, out=tmp_path / "r"
-    )
-    assert job.model.config.activation == "relu" and job.recipe.optimizer == Adam(0.5)
-    assert (job.recipe.epochs, job.recipe.seed, job.folder) == (3, 4, tmp_path / "r")
-    assert job.notes[1] == "pictures of 1 x 8 x 8 are scaled to 1 x 28 x 28"
-    assert "changed: activation=relu" in job.notes[2]
-    assert plan("fnn", "iris", options={"optimizer": "minibatch", "momentum": 0.9}).recipe.optimizer.momentum == 0.9
-
-
-@pytest.mark.parametrize(
-    ("name", "data"), [("lenet5", "digits"), ("fnn", "digits"), ("fnn", "iris"), ("many-to-one", "wave")]
-)
-def test_data_are_prepared_once_and_the_network_runs_once_before_its_first_update(name, data, monkeypatch):
-    fitted, looks, fit = [], [], Preprocess.fit.__func__
-    monkeypatch.setattr(Preprocess, "fit", classmethod(lambda cls, *a, **k: fitted.append(a) or fit(cls, *a, **k)))
-    job = plan(name, data)
-    job.model.register_forward_pre_hook(lambda network, _: looks.append(network.training))
-    next(train(job.model, job.task, job.recipe, every=1))
-    assert len(fitted) == 1 and looks == [False, True]  # a look at one example, and the update

@@ -4,44 +4,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.autograd import forward_ad
-from torch.func import functional_call, jacfwd, jacrev, stack_module_state, vmap
 
 from lamina.kernels import torch_recurrent
-from lamina.layers._fused import recurrent_layer
 from lamina.layers.recurrent import Recurrent
+from layers.recurrent_nets import F64, KIND_NAMES, KINDS, draw, make
 
-F64 = torch.float64
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
-KINDS = [
-    ("gru", {}),
-    ("gru", {"reset": "after"}),
-    ("lstm", {}),
-    ("rnn", {}),
-    ("rnn", {"activation": "relu"}),
-]
-KIND_NAMES = ["gru", "gru-after", "lstm", "rnn-tanh", "rnn-relu"]
-
-
-def make(kind, dtype=F64, device="cpu", seed=0, **options):
-    """Make a network with biases away from zero."""
-    cell, own = kind
-    net = Recurrent(cell, 3, 4, seed=seed, **own, **options).to(device, dtype)
-    g = torch.Generator().manual_seed(seed + 1)
-    with torch.no_grad():
-        for parameter in net.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape, generator=g, dtype=F64).to(parameter))
-    return net
-
-
-def draw(net, batch=4, time=6, start=True, seed=0):
-    """Return inputs and, where asked for, an initial state, all with gradient."""
-    g = torch.Generator().manual_seed(seed)
-    like = next(net.parameters())
-    places = net.layers * net.directions
-    count = 0 if not start else 2 if net.cell == "lstm" else 1
-    shapes = [(batch, time, net.input_size)] + [(places, batch, net.hidden_size)] * count
-    return [torch.randn(shape, generator=g, dtype=F64).to(like).detach().requires_grad_() for shape in shapes]
 
 
 def run(net, tensors, lengths=None, fast=True):
@@ -166,60 +134,6 @@ def test_derivatives_of_derivatives(kind):
         results.append(torch.autograd.grad(grad.square().sum(), [x, *net.parameters()]))
     for ours, theirs in zip(*results, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=KIND_NAMES)
-def test_a_population_takes_the_loop_and_equals_its_members(kind):
-    nets = [make(kind, seed=seed, bidirectional=True) for seed in range(3)]
-    params, buffers = stack_module_state(nets)
-    (inputs,) = draw(nets[0], start=False)
-    inputs = inputs.detach()
-    stacked = vmap(lambda p, b: functional_call(nets[0], (p, b), (inputs, None, [6, 2, 4, 5]))[0])(params, buffers)
-    for k, net in enumerate(nets):
-        torch.testing.assert_close(stacked[k], net(inputs, lengths=[6, 2, 4, 5])[0], rtol=0, atol=1e-14)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, from forward mode
-def test_jacobians_in_either_mode_take_the_loop():
-    net = make(KINDS[0])
-    u, h = (part.detach() for part in draw(net, 2, 4))
-
-    def end(start):
-        return net(u, start)[1]
-
-    slow = torch.autograd.functional.jacobian(end, h)
-    for transform in (jacrev, jacfwd):
-        torch.testing.assert_close(transform(end)(h), slow, rtol=0, atol=1e-14)
-    with forward_ad.dual_level():
-        found = forward_ad.unpack_dual(end(forward_ad.make_dual(h, torch.ones_like(h)))).tangent
-    torch.testing.assert_close(found, slow.sum((-3, -2, -1)), rtol=0, atol=1e-14)
-
-
-def layer(net, inputs):
-    return recurrent_layer(net, list(net.cells), inputs, [net.cells[0].initial_state(inputs[:, 0])])
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, from forward mode
-def test_the_loop_runs_where_no_kernel_computes_the_same():
-    (inputs,) = draw(make(KINDS[0]), start=False)
-    assert layer(make(("rnn", {"activation": "sigmoid"})), inputs) is None
-    for kind in KINDS:
-        net = make(kind)
-        assert layer(net, inputs) is not None
-        with forward_ad.dual_level():
-            assert layer(net, inputs) is None
-        assert layer(net, inputs[:0]) is None
-        handle = net.cells[0].register_forward_hook(lambda *_: None)
-        assert layer(net, inputs) is None
-        handle.remove()
-        assert layer(net, inputs) is not None
-
-
-def test_a_hook_on_a_cell_sees_every_step():
-    net, calls = make(KINDS[0]), []
-    net.cells[0].register_forward_hook(lambda module, arguments, result: calls.append(result))
-    outputs, _ = net(draw(net, time=5, start=False)[0])
-    assert torch.equal(torch.stack(calls, 1), outputs)
 
 
 @pytest.mark.cuda

@@ -1,0 +1,50 @@
+"""The losses and scores of two members, by hand."""
+
+import math
+
+import pytest
+import torch
+
+from lamina.populations._losses import Losses
+
+LOGITS = torch.tensor([[[0.0, 0.0], [math.log(3.0), 0.0]], [[0.0, math.log(4.0)], [0.0, 0.0]]], dtype=torch.float64)
+"""[batch, members, classes]: the shares of class 0 are 1/2 and 3/4, then 1/5 and 1/2."""
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        (None, [math.log(2 * 5 / 4) / 2, math.log(4 / 3 * 2) / 2]),
+        ([[1.0, 3.0]], [(math.log(2) + 3 * math.log(5 / 4)) / 2, (math.log(4 / 3) + 3 * math.log(2)) / 2]),
+        ([[1.0, 3.0], [2.0, 0.0]], [(math.log(2) + 3 * math.log(5 / 4)) / 2, 2 * math.log(4 / 3) / 2]),
+    ],
+)
+def test_classes_are_weighed_and_right_answers_counted(weights, expected):
+    losses = Losses("nll", None if weights is None else torch.tensor(weights))
+    labels = torch.tensor([[0], [1]])
+    assert losses.loss(LOGITS, labels).tolist() == pytest.approx(expected, rel=1e-12)
+    assert losses.score(LOGITS, labels).tolist() == [2, 1]  # of equal logits the first class is the answer
+    assert losses.metric == "accuracy" and losses.count(labels) == 2
+    assert losses.select(torch.tensor([1])).loss(LOGITS[:, 1:], labels).tolist() == pytest.approx(expected[1:])
+
+
+def test_one_output_is_a_logit_of_class_1():
+    outputs = torch.tensor([[[0.0], [math.log(3.0)]], [[-math.log(3.0)], [math.log(3.0)]]], dtype=torch.float64)
+    labels = torch.tensor([[1, 1], [0, 0]])  # each member has its own
+    losses = Losses("bce")
+    expected = [(math.log(2) + math.log(4 / 3)) / 2, (math.log(4 / 3) + math.log(4)) / 2]
+    assert losses.loss(outputs, labels).tolist() == pytest.approx(expected, rel=1e-12)
+    assert losses.score(outputs, labels).tolist() == [2, 1]
+
+
+def test_half_the_squares_are_averaged_and_their_sum_reported():
+    outputs = torch.tensor(
+        [[[1.0, 2.0], [0.0, 0.0]], [[3.0, 4.0], [0.0, 1.0]]], dtype=torch.float64, requires_grad=True
+    )
+    targets = torch.tensor([[[1.0, 0.0]], [[0.0, 0.0]]])
+    losses = Losses("mse")
+    assert losses.score(outputs, targets).tolist() == [4 + 9 + 16, 1 + 1] and losses.metric == "mse"
+    loss = losses.loss(outputs, targets)
+    assert loss.tolist() == [29 / 4, 2 / 4]
+    (slope,) = torch.autograd.grad(loss.sum(), outputs)
+    assert slope.tolist() == [[[0.0, 1.0], [-0.5, 0.0]], [[1.5, 2.0], [0.0, 0.5]]]
