@@ -30,7 +30,7 @@ STARTS = {
     "Gaussian, large (1)": ("gaussian", 1.0),
     "all weights 0.5": ("constant", 0.5),
 }
-"""Rules for the first weights: the name of a rule and its scale."""
+"""Rules for the initial weights: the name of a rule and its scale."""
 
 
 @dataclass(frozen=True)
