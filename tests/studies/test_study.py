@@ -231,14 +231,16 @@ def test_parts_are_named_and_need_known_trials(tmp_path):
         Part.read("0/0")
     study = Study.create(tmp_path / "s", SPACE, OneAtATime())
     with pytest.raises(
-        ArgumentError, match="`part` needs a search whose trials are known beforehand, but 'one-at-a-time'"
+        ArgumentError, match="`part` needs a search whose trials are known in advance, but 'one-at-a-time'"
     ):
         study.run(bowl, part=Part(1, 2))
 
 
 def test_parts_of_different_studies_do_not_mix(tmp_path):
     Study.create(tmp_path / "s", SPACE, join=True)
-    with pytest.raises(RunError, match="holds another study: parts of one study must be started with the same words"):
+    with pytest.raises(
+        RunError, match="holds another study: all parts of a study must be started with the same command"
+    ):
         Study.create(tmp_path / "s", {"x": [1]}, join=True)
     (tmp_path / "empty").mkdir()  # another part has made the folder and is about to write
     assert Study.create(tmp_path / "empty", SPACE, join=True).total == 20
@@ -261,7 +263,9 @@ def test_folders_that_are_no_studies_are_named(tmp_path):
         Study.create(tmp_path / "file/s", SPACE)
     home = Study.create(tmp_path / "s", SPACE).home.path / "study.toml"
     home.write_text("version = 99")
-    with pytest.raises(RunError, match=r"written by a newer Lamina \(version 99, known is 1\): update it"):
+    with pytest.raises(
+        RunError, match=r"written by a newer Lamina \(version 99, the latest known is 1\): update Lamina"
+    ):
         Study.open(tmp_path / "s")
     home.write_text("version = ")
     with pytest.raises(RunError, match="study.toml cannot be read"):
@@ -269,7 +273,7 @@ def test_folders_that_are_no_studies_are_named(tmp_path):
 
 
 def test_nothing_is_written_for_a_space_that_cannot_be_tried(tmp_path):
-    with pytest.raises(ArgumentError, match="a grid cannot go through the range"):
+    with pytest.raises(ArgumentError, match="a grid cannot enumerate the range"):
         Study.create(tmp_path / "s", {"x": "0..1.0"})
     assert not (tmp_path / "s").exists()
 
@@ -388,7 +392,7 @@ def test_the_test_split_is_opened_once_and_again_only_by_word(found, tmp_path, s
     problem = open_problem(study, split)
     openings = split.openings
     with pytest.raises(
-        RunError, match="was opened for this study already, for configuration 0: .* force it with --again"
+        RunError, match="has already been opened for this study, for configuration 0: .* force it with --again"
     ):
         evaluate(study, problem)
     assert go_on(study, problem).test["openings"] == 1 and split.openings == openings  # resuming does not look
@@ -449,7 +453,7 @@ def test_a_refit_that_was_killed_goes_on(tmp_path, split):
     second.note(event="refit", trial=0, folder="best")
     (second.folder / "best").mkdir()
     assert _refit(second, problem).reason.sentence == "all 2 epochs were done in the search"
-    with pytest.raises(RunError, match="keeps no checkpoint to go on from, since its network was trained in a search"):
+    with pytest.raises(RunError, match="has no checkpoint to continue from, since its network was trained in a search"):
         lamina.resume(second.folder / "best", data=split, epochs=9)
 
 
@@ -501,7 +505,7 @@ def test_processes_that_all_die_leave_a_sentence(tmp_path, monkeypatch):
     _, study = plan("fnn", load("moons", count=60), RATES, options={"epochs": 1}, folder=tmp_path / "s")
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(
-        RunError, match=r"all 2 workers have ended, but not everything was tried \(they said nothing\): continue it"
+        RunError, match=r"all 2 workers have ended, but not everything was tried \(they left no message\): continue it"
     ):
         run_workers(study, 2, runtime=Runtime())
     script = tmp_path / "worker"

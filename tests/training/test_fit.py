@@ -125,7 +125,7 @@ def test_a_damaged_newest_checkpoint_costs_time_but_nothing_else(finished, tmp_p
     newest = checkpoint.found(run.folder / "checkpoints")[0]
     newest.write_bytes(newest.read_bytes()[:-10])
     whole = resume(run.folder)
-    assert "note: a damaged checkpoint was passed over" in capsys.readouterr().out
+    assert "note: a damaged checkpoint was skipped" in capsys.readouterr().out
     assert content(whole.folder) == content(finished.folder)
 
 
@@ -188,7 +188,7 @@ def test_a_run_that_diverges_says_where_and_what_to_do(tmp_path):
     net = lamina.build("fnn", inputs=64, outputs=10, hidden=(16, 16))
     run = fit(net, lamina.load("digits"), Recipe(MiniBatch(1e12), epochs=3), folder=tmp_path / "run")
     assert run.reason.name == "diverged"
-    assert "the loss is not finite since step" in run.reason.sentence
+    assert "the loss has not been finite since step" in run.reason.sentence
     assert "layer 'layers." in run.reason.sentence and "Try a smaller learning_rate (now 1e+12)" in run.reason.sentence
     assert RunFolder(run.folder).json("status")["state"] == "diverged"
     first = int(run.reason.sentence.split("since step ")[1].split(":")[0])
@@ -278,7 +278,9 @@ def test_folders_that_are_no_runs_are_refused(tmp_path):
     with pytest.raises(RunError, match="is not the folder of a run: it has no config.toml"):
         resume(tmp_path)
     (tmp_path / "config.toml").write_text("version = 99\n")
-    with pytest.raises(RunError, match="written by a newer Lamina \\(version 99, known is 1\\): update it"):
+    with pytest.raises(
+        RunError, match="written by a newer Lamina \\(version 99, the latest known is 1\\): update Lamina"
+    ):
         resume(tmp_path)
     (tmp_path / "config.toml").write_text("version = \n")
     with pytest.raises(RunError, match="config.toml cannot be read"):

@@ -176,7 +176,7 @@ def test_a_damaged_history_is_named(digits, tmp_path):
 
     shutil.copytree(digits.folder, tmp_path / "run")
     (tmp_path / "run/history.jsonl").write_text("{}\nnonsense\n{}\n")
-    with pytest.raises(RunError, match="history.jsonl is damaged .*resume the run, which writes it anew"):
+    with pytest.raises(RunError, match="history.jsonl is damaged .*resume the run, which rewrites it"):
         Run.load(tmp_path / "run")
 
 

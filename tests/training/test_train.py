@@ -95,7 +95,7 @@ def test_a_divergence_names_the_layer():
     recipe = lamina.Recipe(lamina.MiniBatch(1e30), epochs=4, batch_size=16)
     rows, reason = drained(lamina.train(net, data, recipe))
     assert rows == [] and reason.name == "diverged"
-    assert "not finite since step 2: layer 'layers.1.affine' was the first" in reason.sentence
+    assert "not been finite since step 2: layer 'layers.1.affine' was the first" in reason.sentence
 
 
 def test_every_must_be_a_number_of_updates():

@@ -57,7 +57,9 @@ class EncoderDecoderConfig(RecurrentConfig):
         if self.target_embedding != "same":
             check_embedding("target_embedding", self.target_embedding)
         if self.mode == "notes" and self.bidirectional:
-            raise ArgumentError("`bidirectional` must be False with mode='notes': one cell reads and goes on to write.")
+            raise ArgumentError(
+                "`bidirectional` must be False with mode='notes': one cell reads first and then writes."
+            )
         if self.mode == "notes" and self.target_embedding != "same":
             raise ArgumentError("`target_embedding` must be 'same' with mode='notes': no targets are read there.")
         for name in ("context", "tied"):

@@ -13,10 +13,10 @@ from lamina.cli._values import parse, settings
 from lamina.cli.tables import show, show_json
 
 LINES = 80
-"""How long a table may get before layers inside of others are left out."""
+"""How long a table may get before nested layers are left out."""
 
 BATCH = 32
-"""How many examples gradients are measured on when nobody says."""
+"""How many examples gradients are measured on by default."""
 
 
 def inspect(

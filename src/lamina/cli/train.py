@@ -41,7 +41,7 @@ def train(
     from lamina.training.runtime import Runtime
 
     if freeze is not None and weights is None:
-        raise ArgumentError("`--freeze` keeps loaded weights as they are: give them with --weights.")
+        raise ArgumentError("`--freeze` keeps loaded weights as they are: name them with --weights.")
     said = Warnings()
     options: dict[str, Any] = settings(read or [], "--read") | ({"target": target} if target is not None else {})
     with said:
@@ -137,7 +137,7 @@ def predict(
     output: Annotated[Path | None, Option("-o", "--output", help="Write a CSV file instead of printing.")] = None,
     top: Annotated[int, Option(help="Number of classes to show, the most probable first.")] = 5,
     beams: Annotated[int, Option(help="Translation: number of beams in the search.")] = 1,
-    length_penalty: Annotated[float, Option(help="Translation: 0 favors short ones, 1 does not.")] = 1.0,
+    length_penalty: Annotated[float, Option(help="Translation: 0 favors short translations, 1 does not.")] = 1.0,
     copy: Annotated[bool, Option(help="Translation: copy unknown words from the input.")] = True,
     prompt: Annotated[str | None, Option(help="Language models: the beginning of the text.")] = None,
     length: Annotated[int, Option(help="Language models: number of characters to write.")] = 200,

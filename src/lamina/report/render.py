@@ -27,7 +27,7 @@ def render(folder: str | Path, format: str = "html") -> str:
     if not (Path(folder) / "study.toml").is_file():
         return printable(_FORMATS[format](read(folder)))
     if format != "html":
-        raise ArgumentError("the report of a study is a page: use --format html.")
+        raise ArgumentError("the report of a study is a web page: use --format html.")
     from lamina.report._study import read as read_study
 
     return printable(study_page(read_study(folder)))

@@ -159,8 +159,8 @@ def read_columns(upload: Upload) -> tuple[tuple[str, ...], str]:
     numbers = tuple(name for name, levels in zip(spec.features, _levels(spec), strict=True) if not levels)
     if len(numbers) < 2:
         raise DataError(
-            f"{upload.name} has {len(numbers)} column(s) of numbers beside the target {spec.target!r}, the plane needs "
-            "2: add a column, or use the playground for your data, which takes any table."
+            f"{upload.name} has {len(numbers)} column(s) of numbers besides the target {spec.target!r}, but the plane "
+            "needs 2: add a column, or use the playground for your data, which takes any table."
         )
     return numbers, spec.target
 
