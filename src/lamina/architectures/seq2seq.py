@@ -35,7 +35,7 @@ class EncoderDecoderConfig(RecurrentConfig):
         bidirectional: whether the encoder also reads backward.
         target_embedding: how the targets are read: a size, "one-hot", None for vectors, or "same" as the source.
         mode: "feedback" for two networks, of which the second reads what was written before; "notes" for one network
-            that goes on with zeros as inputs, as drawn in Fig. 35.
+            that continues with zeros as inputs, as drawn in Fig. 35.
         context: whether the decoder and the output map also read a summary of the source at every step, not only at
             the first; the decoder then forgets less. True or "last" for the encoder's last state, "mean" or "max" for
             a map of the mean or the maximum of its states over all steps.

@@ -229,7 +229,7 @@ def fit(
     Differs: scikit-learn starts with "k-means++" and moves the centroid of an empty cluster.
 
     Args:
-        points: N points, one a row.
+        points: N points, one per row.
         clusters: the number k of clusters, at most N.
         start: one of `STARTS`, or the first centroids of one run or of several.
         restarts: the number of runs when `start` is a name.

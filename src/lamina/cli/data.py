@@ -245,7 +245,7 @@ def _draw(console: "Console", chosen: "Dataset") -> None:
 
 
 def _small(picture: "Tensor") -> "Tensor":
-    """Give colors as bytes (height, width, 3) that fit the terminal: at most 28 a side, an even number of rows."""
+    """Give colors as bytes (height, width, 3) that fit the terminal: at most 28 per side, an even number of rows."""
     import torch
 
     values = picture.float()

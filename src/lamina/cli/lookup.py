@@ -61,7 +61,7 @@ def show_errata(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List where the notes slip: what they say, what is right, and the code that does it right."""
+    """List where the notes slip: what they say, what is right, and the code that gets it right."""
     chosen = _find_errata(words or [])
     if not chosen:
         raise ArgumentError(

@@ -76,7 +76,7 @@ def resume(
     epochs: Annotated[int | None, Option(help="Total number of epochs; as planned by default.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Continue a run that was killed or interrupted, bit for bit as if it had not been."""
+    """Continue a run that was killed or interrupted, bit for bit as if it had never stopped."""
     from lamina.cli._progress import Warnings, progress
     from lamina.training.fit import resume as resume_run
     from lamina.training.folder import RunFolder
@@ -114,7 +114,9 @@ def _finish(run: Any, as_json: bool) -> None:
 
 def evaluate(
     run: RunPath,
-    again: Annotated[bool, Option("--again", help="Open the test split once more, and record it.")] = False,
+    again: Annotated[
+        bool, Option("--again", help="Open the test split once more, and record that it was opened.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show how well a trained network does on the test split, which is opened only once."""
@@ -144,7 +146,9 @@ def predict(
     temperature: Annotated[
         float, Option(help="Language models: 0 always takes the most probable character, 1 samples as learned.")
     ] = 1.0,
-    top_k: Annotated[int | None, Option(help="Language models: draw from the K most probable; all by default.")] = None,
+    top_k: Annotated[
+        int | None, Option(help="Language models: sample from the K most probable characters; all by default.")
+    ] = None,
     seed: Annotated[int, Option(help="Language models: random seed.")] = 0,
     as_json: Json = False,
 ) -> None:

@@ -54,7 +54,7 @@ class ImageFolder(BaseDataset):
     """The pictures of a folder with their classes: resident when they fit into `budget`, else decoded when asked for.
 
     Args:
-        path: a folder with one folder of pictures a class, or a folder of pictures with a table of labels.
+        path: a folder with one folder of pictures per class, or a folder of pictures with a table of labels.
         labels: a CSV file with the columns file,label; None takes `labels.csv` of the folder if there is one.
         size: the side of a square, or (height, width); None decides as the head of this module says.
         resize: "crop", "fit" or "stretch".

@@ -36,7 +36,7 @@ class Problem:
         recipe: how to train where the trial says nothing.
         options: options of the network where the trial says nothing.
         fixed: options of the recipe that hold for every optimizer.
-        seeds: every configuration is trained once with each: first weights and masks; the order of examples is one.
+        seeds: every configuration is trained once with each: initial weights and masks; the order of examples is one.
         notes: what was decided, for people.
     """
 

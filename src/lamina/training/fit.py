@@ -58,7 +58,7 @@ def fit(
         observers: called after each step and each check; a `Watcher`, such as `inspection.GradientFlowObserver`, also
             looks into the updates that it asks for.
         runtime: device, threads and flags.
-        start: where the first weights came from, for the record: {"weights": ..., "freeze": ...}.
+        start: where the initial weights came from, for the record: {"weights": ..., "freeze": ...}.
 
     Returns:
         The run, with the best weights in `run.model`.

@@ -83,7 +83,7 @@ class WindowFeed(SequenceFeed):
     """Windows of a running text: each goes on from the state in which the one before ended.
 
     The gradient stops at the beginning of a window. The state is part of `state`, so that a resume in the middle of an
-    epoch goes on with it, and is zero at the beginning of an epoch.
+    epoch continues with it, and is zero at the beginning of an epoch.
     """
 
     def __init__(self, source: StreamSource, recipe: Recipe, model: nn.Module) -> None:

@@ -192,7 +192,7 @@ def _two_columns(table: Table) -> tuple[ArrayDataset, str]:
 
 
 def first_network(setup: Setup, outputs: int) -> FNN:
-    """Make the network of a setup with its first weights.
+    """Make the network of a setup with its initial weights.
 
     >>> first_network(Setup(hidden=(3,)), 1).config.widths
     (2, 3, 1)
