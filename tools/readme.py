@@ -46,7 +46,7 @@ def highlights() -> str:
         _deep(),
         _mnist(),
     ]
-    head = "| what | beside | Lamina | speed | hardware |"
+    head = "| what | compared with | Lamina | speed | hardware |"
     return "\n".join([head, "| --- | --- | ---: | ---: | --- |", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
@@ -211,7 +211,7 @@ def gru() -> str:
             cells = [found.get((*size, "lamina", how)) for how in hows]
             shown = [f"{c['milliseconds']:.2f} ms, {faster(c['ratio'], c['spread'])}" if c else "–" for c in cells]
             lines.append(f"| ({size[0]}, {size[1]}, {size[2]}) | {size[3]} | {' | '.join(shown)} |")
-        note = "The notes' GRU, forward and backward, beside nn.GRU in the same precision; `benchmarks/gru.py`."
+        note = "The notes' GRU, forward and backward, compared with nn.GRU in the same precision; `benchmarks/gru.py`."
         blocks.append("\n".join([*lines, "", note]))
     return "\n\n".join(blocks)
 
@@ -300,13 +300,14 @@ def tokens() -> str:
     blocks = []
     for record in filter(None, map(recorded, ("tokens", "tokens-cuda"))):
         where = f"{record['threads']} CPU thread" if record["device"] == "cpu" else record["device"]
-        head = f"| tokens/s in training, {where} | hidden | by hand | `lamina.fit`; speed, times by hand |"
+        head = f"| tokens/s in training, {where} | hidden | plain loop | `lamina.fit`; speed, times plain loop |"
         lines = [head, "| --- | ---: | ---: | ---: |"]
         for r in record["rows"]:
             ours = f"{r['lamina']:,.0f}, {times(r['ratio'])}"
             lines.append(f"| {r['task']} | {r['hidden']} | {r['by_hand']:,.0f} | {ours} |")
         note = (
-            "By hand: a PyTorch loop with nn.LSTM on the same batches; for the notes' GRU, which torch does not have, "
+            "Plain loop: a PyTorch loop with nn.LSTM on the same batches; for the notes' GRU, which torch does not "
+            "have, "
             "a loop over its steps; `benchmarks/tokens.py`."
         )
         blocks.append("\n".join([*lines, "", note]))

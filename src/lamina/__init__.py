@@ -5,7 +5,7 @@
     print(run.evaluate())
 
 Data
-    load                 give a named set, a file, a folder of pictures or arrays as a dataset
+    load                 read a named set, a file, a folder of pictures or arrays as a dataset
     Dataset              what every dataset has: a length, `take` and `spec`; `split` divides it
     Split                the training, validation and test parts of a dataset
     Augment              random changes of pictures while training
@@ -21,7 +21,7 @@ Training
     fit                  train a network and keep the run in a folder
     resume               continue a run that was interrupted, bit for bit
     train                train step by step: a generator of events that keeps nothing
-    cross_validate       train and judge on k folds
+    cross_validate       train and evaluate on k folds
     task_of              say what is to be learned from a split: how data becomes batches, a loss and a score
     Run                  a trained network with its history: evaluate, predict, write, load from its folder
     Recipe               how to train: optimizer, epochs, batch size, schedule, penalty, stopping, seed, precision
@@ -64,7 +64,7 @@ Packages
     functional           each equation of the notes once, as a pure function of tensors
     layers               modules that torch.nn lacks or computes differently
     architectures        configurations and networks, behind `build`
-    backprop             backpropagation by hand: in batches, line by line, through time
+    backprop             explicit backpropagation: in batches, line by line, through time
     classical            regression, k-means, PCA and the perceptron rule
     data                 tables, pictures, texts, series and named sets; splits and preprocessing
     training             tasks, executors, the loop, runs

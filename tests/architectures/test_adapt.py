@@ -388,7 +388,7 @@ def test_what_cannot_be_adapted_is_said(name, options, asked, message):
 def test_a_frozen_network_is_not_thawed_in_silence():
     net = build("lenet5")
     net.features[0].weight.requires_grad_(False)
-    with pytest.raises(ArgumentError, match="frozen in part, and a new one would not be: adapt it first and freeze it"):
+    with pytest.raises(ArgumentError, match="partly frozen, and a new one would not be: adapt it first and freeze it"):
         adapt(net, classes=3)
     assert not adapt(net).features[0].weight.requires_grad
 
@@ -496,8 +496,8 @@ FOREIGN = [
     (conv2d(1, 2, 3), {"inputs": (3, 4, 4), "channels": 2}, r"`channels` 2 and `inputs` \(3, 4, 4\) contradict"),
     (conv2d(4, 4, 3, groups=2), {"channels": 3}, r"works in 2 groups: its channels must be multiples, got \(3, 4\)"),
     (nn.Sequential(weight_norm(linear(4, 2))), {"classes": 5}, r"the weight of '0' is computed from other parameters"),
-    (Tied(), {"classes": 5}, r"'read.weight' and 'write.weight' are one tensor: untie them before one is adapted"),
-    (Tied(), {"inputs": 5}, r"'read.weight' and 'write.weight' are one tensor"),
+    (Tied(), {"classes": 5}, r"'read.weight' and 'write.weight' are the same tensor: untie them before adapting one"),
+    (Tied(), {"inputs": 5}, r"'read.weight' and 'write.weight' are the same tensor"),
     (nn.Sequential(Embedding(4, 2)), {"classes": 3}, r"the last layer with weights, '0', is of the type Embedding"),
     (nn.Sequential(Embedding(4, 2)), {"channels": 3}, r"the first layer with weights, '0', is of the type Embedding"),
 ]

@@ -233,7 +233,7 @@ def test_show_in_a_terminal_draws(photos, monkeypatch, capsys):
     [
         (["show", "imagenet"], r"there is no data set named 'imagenet'"),
         (["show", "mnist"], r"the data set mnist is not here .*lamina data get mnist"),
-        (["show", "{tmp}/empty"], r"`.*empty` is empty of pictures"),
+        (["show", "{tmp}/empty"], r"`.*empty` holds no pictures"),
         (["show", "{tmp}/rows.csv", "--target", "cost"], r"cost"),
         (["show", "{tmp}/photo.png"], r"`.*photo\.png` is neither a folder nor a table"),
     ],

@@ -105,7 +105,7 @@ def test_parts_are_typed_with_the_same_words(typed):
     code, out, _ = typed("search", "--resume", "p")
     assert code == 0 and "test: loss" in out
     code, _, err = typed(*words[:-2], "--folder", "p", "--part", "1/2", "--set", "hidden=3")
-    assert code == 2 and "p holds another study: parts of one study must be started with the same words" in err
+    assert code == 2 and "p holds another study: all parts of a study must be started with the same command" in err
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_parts_are_typed_with_the_same_words(typed):
         (("fnm", "dropout=0"), "Did you mean 'fnn'?"),
         (("fnn", "dropuot=0"), "did you mean 'dropout'?"),
         (("fnn", "dropout="), "`dropout`: a list must have at least 1 value, got none"),
-        (("fnn", "dropout=0..0.5"), "a grid cannot go through the range 0.0..0.5"),
+        (("fnn", "dropout=0..0.5"), "a grid cannot enumerate the range 0.0..0.5"),
         (("fnn", "dropout=0", "--grid", "--random", "3"), "a search has one strategy, got --grid and --random"),
         (("fnn", "dropout=0", "--part", "3/2"), "`part` must be from 1/2 to 2/2, got 3/2"),
         (("--resume", "nowhere"), "nowhere is not a folder: give the folder of a study"),

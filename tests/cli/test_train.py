@@ -113,7 +113,7 @@ def test_a_run_that_diverges_exits_with_1(typed):
         "--epochs",
         "3",
     )
-    assert code == 1 and err.startswith("lamina: the loss is not finite since step")
+    assert code == 1 and err.startswith("lamina: the loss has not been finite since step")
 
 
 def test_every_kind_of_data_trains(typed, tmp_path):
@@ -177,7 +177,7 @@ BAD = {
     "no epochs": (("train", "fnn", "--epochs", "0"), "`epochs` must be at least 1, got 0"),
     "no batch": (("train", "fnn", "--set", "batch_size=0"), "`batch_size` must be at least 1, got 0"),
     "word for a number": (("train", "fnn", "--set", "activation=swish"), "`activation` must be one of .*got 'swish'"),
-    "gate": (("train", "logic-gate"), "logic-gate has its weights given and does not train"),
+    "gate": (("train", "logic-gate"), "logic-gate has fixed weights and cannot be trained"),
     "sequence network": (("train", "many-to-one"), "many-to-one reads sequences, but the data are of kind 'image'"),
     "pictures wanted": (
         ("train", "lenet5", "--data", "iris"),
@@ -199,7 +199,7 @@ BAD = {
     "data get nothing": (("data", "get", "nowhere"), "nowhere"),
     "freezing nothing": (
         ("train", "fnn", "--freeze", "layers.0"),
-        "`--freeze` keeps loaded weights as they are: give them with --weights",
+        "`--freeze` keeps loaded weights as they are: name them with --weights",
     ),
     "weights that are none": (("train", "fnn", "--weights", "no.safetensors"), "no.safetensors"),
 }

@@ -107,7 +107,7 @@ BAD = {
         lambda: encoded(Image.new("I", (4, 4), -5), "TIFF"),
         r"holds numbers from -5 to -5, outside 0 to",
     ),
-    "heic": ("heic", lambda: b"\0\0\0\x18ftypheic", r"is a HEIC file, which is not read: convert it to PNG or JPEG"),
-    "raw": ("NEF", lambda: b"MM\0*", r"is a NEF file, which is not read"),
-    "svg": ("svg", lambda: b"<svg/>", r"is a SVG file, which is not read"),
+    "heic": ("heic", lambda: b"\0\0\0\x18ftypheic", r"is a HEIC file, which cannot be read: convert it to PNG or JPEG"),
+    "raw": ("NEF", lambda: b"MM\0*", r"is a NEF file, which cannot be read"),
+    "svg": ("svg", lambda: b"<svg/>", r"is a SVG file, which cannot be read"),
 }

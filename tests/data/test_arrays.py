@@ -117,7 +117,7 @@ def test_one_number_an_example_and_groups():
             [[1.0], [2.0]],
             [[0], [1]],
             {"task": "classification"},
-            r"labels must be one for each example, got the shape \(2, 1\)",
+            r"there must be one label for each example, got the shape \(2, 1\)",
         ),
         ([[1.0], [2.0]], [[0.0], [1.0, 2.0]], {}, "`targets` must all have one shape, got several"),
     ],
@@ -206,7 +206,7 @@ def test_random_changes_are_warned_of():
             self.calls = getattr(self, "calls", 0) + 1
             return torch.full((2,), float(self.calls)), index % 2
 
-    with pytest.warns(DataWarning, match="Random gives another example at index 0 each time .* use `augment`"):
+    with pytest.warns(DataWarning, match="Random gives a different example at index 0 each time .* use `augment`"):
         WrappedDataset(Random([0] * 4))
 
 
@@ -215,7 +215,7 @@ def test_bad_torch_datasets():
         def __iter__(self):
             yield 1
 
-    with pytest.raises(DataError, match="Endless has no length and cannot be asked by index: give a map-style dataset"):
+    with pytest.raises(DataError, match="Endless has no length and cannot be indexed: give a map-style dataset"):
         load(Endless())
     with pytest.raises(DataError, match="Pairs is empty: it needs at least 1 example"):
         load(Pairs([]))

@@ -36,7 +36,7 @@ def test_columns_that_only_name_rows_are_left_out(write):
     assert data.spec.features == ("x",)
     texts = [str(warning.message) for warning in record]
     assert any("Column 'id' is left out: it only numbers the rows" in text for text in texts)
-    assert any("Column 'name' is left out: it has another text in every row" in text for text in texts)
+    assert any("Column 'name' is left out: it has a different text in every row" in text for text in texts)
     assert data.spec.notes[-1].startswith("Column 'name' is left out")
     with pytest.warns(DataWarning, match="Column 'column 1' is left out"):
         load_table(write(",name,x,y\n" + rows.replace("n", "m"), "pandas.csv"), drop=["name"])

@@ -92,7 +92,7 @@ def test_hidden_files_are_ignored_and_other_files_noted(photos):
     data = ImageFolder(photos)
     assert len(data) == 6
     assert data.spec.notes[1:] == (
-        "Left out: 4 files that are no pictures (readme.txt, cats/notes.md, dogs/a.xml, ...).",
+        "Left out: 4 files that are not pictures (readme.txt, cats/notes.md, dogs/a.xml, ...).",
     )
 
 
@@ -236,7 +236,7 @@ def test_mixed_sizes_become_the_median_square_and_say_so(tmp_path):
     data = ImageFolder(tmp_path)
     assert data.spec.inputs == (3, 48, 48)
     assert data.spec.notes == (
-        "6 pictures of 3 sizes, 40x30 to 80x100; each is scaled and cut to its middle: 48x48 (width x height).",
+        "6 pictures of 3 sizes, 40x30 to 80x100; each is scaled and cropped to its middle: 48x48 (width x height).",
     )
     assert data.inputs[0].equal(read_image(tmp_path / "a" / "0.png", (3, 48, 48)))
 
@@ -244,11 +244,16 @@ def test_mixed_sizes_become_the_median_square_and_say_so(tmp_path):
 @pytest.mark.parametrize(
     ("sizes", "options", "inputs", "how"),
     [
-        ([(300, 400)] * 2, {}, (1, 224, 224), "2 pictures of 300x400; each is scaled and cut to its middle: 224x224"),
+        (
+            [(300, 400)] * 2,
+            {},
+            (1, 224, 224),
+            "2 pictures of 300x400; each is scaled and cropped to its middle: 224x224",
+        ),
         ([(256, 200)] * 2, {}, (1, 200, 256), "2 pictures of 256x200 (width x height)."),
         ([(900, 600), (700, 800)], {}, (1, 224, 224), "2 pictures of 2 sizes, 900x600 to 700x800; each is"),
-        ([(9, 6), (7, 8)], {"size": 5}, (1, 5, 5), "each is scaled and cut to its middle: 5x5"),
-        ([(9, 6), (7, 8)], {"size": (5, 3), "resize": "fit"}, (1, 5, 3), "filled up with black: 3x5"),
+        ([(9, 6), (7, 8)], {"size": 5}, (1, 5, 5), "each is scaled and cropped to its middle: 5x5"),
+        ([(9, 6), (7, 8)], {"size": (5, 3), "resize": "fit"}, (1, 5, 3), "padded with black: 3x5"),
         ([(9, 6), (9, 6)], {"size": 5, "resize": "stretch", "channels": 3}, (3, 5, 5), "each is stretched: 5x5"),
     ],
 )
@@ -452,9 +457,9 @@ def test_bad_folders(photos, change, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("none", r"`.*none` does not exist: give a folder that holds one folder of pictures a class"),
-        ("empty", r"`.*empty` is empty of pictures: it needs one folder of PNG, JPEG, \.\.\. files a class"),
-        ("texts", r"`.*texts` is empty of pictures"),
+        ("none", r"`.*none` does not exist: give a folder that holds one folder of pictures per class"),
+        ("empty", r"`.*empty` holds no pictures: it needs one folder of PNG, JPEG, \.\.\. files per class"),
+        ("texts", r"`.*texts` holds no pictures"),
         ("photos.zip", r"`.*photos\.zip` is a file, not a folder: unpack it first"),
         ("photo.png", r"`.*photo\.png` is a file, not a folder: give the folder that holds the pictures"),
         ("round", r"`.*round` is a link that leads back to itself"),

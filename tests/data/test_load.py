@@ -83,7 +83,7 @@ def test_unknown_names_and_files():
     with pytest.raises(DataError, match=r"no data set named 'mnits' and no file or folder .* did you mean 'mnist'"):
         load("mnits")
     with pytest.raises(
-        DataError, match=r"no data set named 'qqqq' .* known are digits, iris, .*, rt-polarity, and paths"
+        DataError, match=r"no data set named 'qqqq' .* known names are digits, iris, .*, rt-polarity; a path works too"
     ):
         load("qqqq")
     with pytest.raises(DataError, match=r"`nowhere.csv` does not exist: check the path"):

@@ -106,7 +106,7 @@ GOOD = idx(IMAGES)
         (b"\0\0\x08\0", r"is cut off within its head of 0 axes \(4 bytes\): get it again"),
         (GOOD[:10], r"is cut off within its head of 3 axes \(10 bytes\)"),
         (GOOD[:-1], r"is cut off: its head says \(12, 4, 3\), 144 bytes, got 143: get it again"),
-        (GOOD + b"x", r"goes on too long: its head says \(12, 4, 3\), 144 bytes, got 145"),
+        (GOOD + b"x", r"is too long: its head says \(12, 4, 3\), 144 bytes, got 145"),
         (b"\0\0\x08\x03" + b"\xff" * 12, r"is cut off: its head says \(4294967295, 4294967295, 4294967295\)"),
         (zipped(GOOD)[:40], r"is cut off within its gzip stream: get it again"),
         (zipped(GOOD)[:-2], r"is cut off within its gzip stream"),
@@ -134,8 +134,8 @@ def test_cifar_records():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", r"`b\.bin` is cut off: a batch has 3,073 bytes a picture, got 0: get it again"),
-        (batch(0, [1, 2])[1][:-1], r"`b\.bin` is cut off: a batch has 3,073 bytes a picture, got 6,145"),
+        (b"", r"`b\.bin` is cut off: a batch has 3,073 bytes per picture, got 0: get it again"),
+        (batch(0, [1, 2])[1][:-1], r"`b\.bin` is cut off: a batch has 3,073 bytes per picture, got 6,145"),
         (batch(0, [1, 10])[1], r"`b\.bin` has the label 10: labels must be in \[0, 10\)"),
     ],
 )

@@ -220,11 +220,11 @@ def test_an_unknown_category_is_refused_in_predictions_and_warned_of_in_evaluati
     data = table([[0.0], [2.0], [0.0], [2.0]], (("red", "green", "blue"),))
     prepare = Preprocess.fit(data)
     row = torch.tensor([[1.0]], dtype=torch.float64)
-    message = r"column 'a' holds 'green', which is not in the training rows \(known are 'red', 'blue'\)"
+    message = r"column 'a' holds 'green', which is not in the training rows \(known values are 'red', 'blue'\)"
     with pytest.raises(DataError, match=message + ": correct the value or leave it empty"):
         prepare.apply(row)
     other = ArrayDataset(row, torch.tensor([0]), data.spec)
-    with pytest.warns(DataWarning, match=message + ": it counts as none of them"):
+    with pytest.warns(DataWarning, match=message + ": it counts as none of these"):
         source = prepare.source(other)
     assert source.inputs.tolist() == [[0.0, 0.0]]
     with pytest.raises(DataError, match="column 'a' holds the value number 9"):

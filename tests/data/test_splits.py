@@ -182,7 +182,7 @@ def test_a_truth_table_is_not_divided():
         warnings.simplefilter("error")
         result = truth_table("xor").split()
     assert len(result.train) == len(result.validation) == len(result.open_test()) == 4
-    assert result.note == "xor: all 4 examples train, validate and test, for there are no others."
+    assert result.note == "xor: all 4 examples serve for training, validation and test, since there are no others."
 
 
 def test_a_rule_of_the_dataset_is_used_unless_groups_are_given(monkeypatch):

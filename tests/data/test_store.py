@@ -83,7 +83,7 @@ def test_get_into_a_folder_of_ones_own(small, tmp_path, monkeypatch):
 def test_a_corrupt_file_is_removed_and_named(server, small):
     server.files["/a/images.gz"] = b"x" + IMAGES[1:]
     message = (
-        r"small could not be downloaded \(http://.*/a/images\.gz: what arrived was removed, for its SHA-256 is not "
+        r"small could not be downloaded \(http://.*/a/images\.gz: what arrived was removed, because its SHA-256 is not "
     )
     with pytest.raises(DataError, match=message + r"[0-9a-f]{16}\.\.\.\)\. Without a network, put"):
         get("small")
@@ -227,7 +227,9 @@ def test_places(monkeypatch, tmp_path):
     monkeypatch.setenv("LAMINA_DATA", str(tmp_path))
     assert places()[0] == tmp_path and len(places()) == 2
     monkeypatch.setenv("LAMINA_DATA", str(tmp_path / "none"))
-    with pytest.raises(DataError, match=r"LAMINA_DATA must be a folder, got `.*none`, which is none: make it or unset"):
+    with pytest.raises(
+        DataError, match=r"LAMINA_DATA must be a folder, got `.*none`, which is not one: create it or unset"
+    ):
         find("mnist")
 
 
@@ -251,7 +253,7 @@ def test_unknown_names(function):
 
 def test_what_is_not_here_says_how_to_get_it(small, tmp_path, monkeypatch, server):
     message = (
-        rf"the data set small is not here \(looked in `{small}`\): fetch it with  lamina data get small  or "
+        rf"the data set small is not here \(looked in `{small}`\): download it with  lamina data get small  or "
         rf"put images\.gz, labels\.gz from {server.address}/a into `{small}`, "
         r"or set LAMINA_DATA to a folder that holds small/ with them\."
     )
@@ -261,7 +263,7 @@ def test_what_is_not_here_says_how_to_get_it(small, tmp_path, monkeypatch, serve
     (tmp_path / "own" / "small" / "images.gz").write_bytes(IMAGES)
     monkeypatch.setenv("LAMINA_DATA", str(tmp_path / "own"))
     with pytest.raises(
-        DataError, match=r"the data set small is not here \(`.*/own/small` lacks labels\.gz\): fetch it with"
+        DataError, match=r"the data set small is not here \(`.*/own/small` lacks labels\.gz\): download it with"
     ):
         _require("small")
 

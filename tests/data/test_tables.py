@@ -181,7 +181,7 @@ def test_other_forms(write):
         (
             PETS.encode("utf-16-le"),
             {},
-            "holds zero bytes, so it is no text or in another encoding: try encoding='utf-16'",
+            "holds zero bytes, so it is not text, or it has another encoding: try encoding='utf-16'",
         ),
         (
             PETS.encode(),
@@ -204,20 +204,20 @@ def test_other_forms(write):
             "column 'x' holds numbers, but 'oops' in row 41: correct it or leave it empty",
         ),
         ("y\n1\n2\n", {}, "has one column only"),
-        ("x,y\n1,a\n2,b\n", {"drop": ["x"]}, "has no column to learn from beside the target 'y'"),
+        ("x,y\n1,a\n2,b\n", {"drop": ["x"]}, "has no column to learn from besides the target 'y'"),
         ("x,y\n1,a\n2,b\n", {"drop": ["x"], "group": "y"}, "has no column left after `drop` and `group`"),
         ("x,y\n1,a\n2,b\n3,c\n4,d\n5,e\n", {}, "the target 'y' has 5 different values in 5 rows, too many for classes"),
         (
             "x,y\n1,a\n2,b\n",
             {"task": "regression"},
-            "the target 'y' holds text, such as 'a', and cannot be one of regression",
+            "the target 'y' holds text, such as 'a', and cannot be a target of regression",
         ),
-        ('x,y\n1,"open\n2,b\n', {}, "has a cell that begins with a quote and does not end with one, at line 3"),
-        ('x,y\n1,"a"b\n2,b\n', {}, "has a cell that begins with a quote and does not end with one, at line 2"),
+        ('x,y\n1,"open\n2,b\n', {}, "has a cell that begins with a quote and does not end with one, in line 3"),
+        ('x,y\n1,"a"b\n2,b\n', {}, "has a cell that begins with a quote and does not end with one, in line 2"),
         ("g,x,y\na,1,p\n,2,q\n", {"group": "g"}, "the group 'g' is missing in 1 row: fill it in"),
         (b"PK\x03\x04rest", {}, "is an Excel or zip file, not text: save it as CSV"),
         (b"\x1f\x8brest", {}, "is a gzip file, not text"),
-        (b"PAR1rest", {}, "is a Parquet file, not text: save it as CSV, or rename it"),
+        (b"PAR1rest", {}, "is a Parquet file, not text: save it as CSV, or give it"),
     ],
 )
 def test_bad_tables(write, content, options, message):
@@ -278,7 +278,7 @@ def test_new_rows_from_parquet(tmp_path, spec):
         ("a,b\n1,2\n", "lacks the columns 'x', 'color', 'code' of the training data: it has the columns 'a', 'b'"),
         (
             "x,color,code\n1,green,1\n",
-            r"column 'color' holds 'green', which is not in the training data \(known are 'blue', 'red'\)",
+            r"column 'color' holds 'green', which is not in the training data \(known values are 'blue', 'red'\)",
         ),
         ("x,color,code\n1,red,3\n", "column 'code' holds '3', which is not in the training data"),
         ("x,color,code\n1,red,1\ntall,red,1\n", "column 'x' must hold numbers as in training, got 'tall' in row 2"),

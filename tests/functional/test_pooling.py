@@ -164,7 +164,9 @@ def test_population(pool):
 @pytest.mark.parametrize("pool", POOLS)
 def test_refusals(pool):
     image = torch.zeros(1, 1, 6, 6)
-    with pytest.raises(ArgumentError, match=r"`padding` must be at most half the kernel \(1\), got 2: else a window"):
+    with pytest.raises(
+        ArgumentError, match=r"`padding` must be at most half the kernel \(1\), got 2: otherwise a window"
+    ):
         pool(image, 3, 1, 2)
     with pytest.raises(ArgumentError, match="`padding` must be at least 0, got -1"):
         pool(image, 3, 1, -1)

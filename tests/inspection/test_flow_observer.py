@@ -34,7 +34,7 @@ def test_it_is_a_watcher():
         GradientFlowObserver(every=0)
     with pytest.raises(ArgumentError, match="give it to `fit"):
         GradientFlowObserver().looking()
-    assert str(GradientFlowObserver()) == "nothing was looked at yet" and GradientFlowObserver().warnings == ()
+    assert str(GradientFlowObserver()) == "nothing has been measured yet" and GradientFlowObserver().warnings == ()
 
 
 def test_a_run_with_it_equals_one_without(tmp_path, data):

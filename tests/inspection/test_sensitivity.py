@@ -127,7 +127,7 @@ def test_open_and_closed_gates_are_counted_and_printed():
 
 
 def test_errors_say_what_to_do():
-    with pytest.raises(ArgumentError, match="change a layer of torch over with `layers.from_torch`"):
+    with pytest.raises(ArgumentError, match="convert a layer of torch with `layers.from_torch`"):
         sensitivity(nn.GRU(2, 3), torch.zeros(1, 2, 2))
     with pytest.raises(ArgumentError, match="use cell='gru' or 'lstm'"):
         gates(RNNCell(2, 3), torch.zeros(1, 2, 2))

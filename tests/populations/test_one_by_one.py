@@ -54,7 +54,7 @@ def test_a_divergence_is_the_members_own(tmp_path):
     bad, good = drain(train_in_turn(members, made.task, runtime=Runtime()))
     assert (bad.state, bad.reason, bad.rows) == ("diverged", "diverged", ())
     run = lamina.fit(members[0].build(), made.split, members[0].recipe, folder=tmp_path / "run")
-    assert f"not finite since step {bad.first_bad_step + 1}:" in run.reason.sentence
+    assert f"not been finite since step {bad.first_bad_step + 1}:" in run.reason.sentence
     assert (good.state, good.first_bad_step, len(good.rows)) == ("finished", None, 3)
 
 

@@ -174,7 +174,7 @@ def test_target_device_and_a_path(make):
     line = commands.spell(words)
     assert line.startswith("lamina train fnn --data 'my table.csv' --target 'the price' --epochs 3 --seed 0 ")
     assert "--threads 1 --device cuda" in line
-    assert remarks == ["Give 'my table.csv' with its folder."]
+    assert remarks == ["Name 'my table.csv' with its folder."]
 
 
 def test_what_a_command_cannot_say(make):

@@ -99,7 +99,7 @@ def test_calibration_puts_bins_at_confidence_and_accuracy():
     at = [(LEFT + 0.5 * width, 10 + 0.75 * height), (LEFT + width, 10.0)]
     assert points(drawing) == [[pytest.approx(pair) for pair in at]]
     assert len(circles(drawing, "7.5")) == len(circles(drawing, "12")) == 1  # 3 + 9 sqrt(n / 16)
-    assert "4 predictions, 50.0% sure on average, 25.0% right" in drawing
+    assert "4 predictions, 50.0% confident on average, 25.0% correct" in drawing
 
 
 def test_scatter_has_equal_axes():

@@ -28,7 +28,7 @@ def test_markdown_has_the_same_content(make):
         "| 3 | virginica | versicolor | 91.0% | 6.1 | – |",
         "| layers.0.affine.weight | 5×4 | 20 | 2.236 | 46.5% |",
         r"| learning\_rate | 0.01 |",
-        "| d | number | 1.2 | 0.7 | filled and marked |",
+        "| d | number | 1.2 | 0.7 | filled in and marked |",
         "    lamina predict runs/r rows.csv",
         "    lamina resume runs/r --epochs 6",
     ):
@@ -39,8 +39,8 @@ def test_markdown_of_regression_and_of_an_unfinished_run(make):
     report = render(make(**regression()), "md")
     assert "**test R²: 0.8125** (on 4 examples)" in report and "| 2 | 2 | 1.5 | -0.5 | 1 |" in report
     report = render(make("r", status=None, evaluation=None, rows=None, weights=None, timings=None), "md")
-    assert "The run has not ended. It is still going, or it was killed. Continue with: lamina resume runs/r" in report
-    assert "**nothing measured yet: –**" in report and "## Learning curves" not in report
+    assert "The run has not ended. It is still running, or it was killed. Continue with: lamina resume runs/r" in report
+    assert "**nothing has been measured yet: –**" in report and "## Learning curves" not in report
 
 
 def test_markdown_says_what_a_command_cannot(make):

@@ -126,7 +126,7 @@ def test_commands_and_tables_of_how_it_was_made(make):
     assert "lamina train fnn --data iris --epochs 3" in words(section(page, "Do it again"))
     assert "lamina predict runs/r rows.csv" in page and "lamina resume runs/r --epochs 6" in page
     text = words(section(page, "How it was made"))
-    assert "learning_rate0.01" in text and "torch2.13.0" in text and "dnumber1.20.7filled and marked" in text
+    assert "learning_rate0.01" in text and "torch2.13.0" in text and "dnumber1.20.7filled in and marked" in text
 
 
 def test_a_run_without_anything_but_a_configuration(make):

@@ -120,4 +120,4 @@ def test_a_real_run_that_diverges(tmp_path):
     recipe = Recipe(epochs=3, batch_size=16, optimizer=MiniBatch(learning_rate=1e30))
     run = fit(network, load("curve", count=60), recipe, folder=tmp_path / "runs" / "curve")
     page = render(run.folder)
-    assert run.reason.name == "diverged" and "The run diverged:" in page and "is not finite since step" in page
+    assert run.reason.name == "diverged" and "The run diverged:" in page and "has not been finite since step" in page

@@ -45,7 +45,7 @@ def test_no_other_address_is_shown_as_a_picture(make, address):
 
 
 def test_no_mistake_at_all(make):
-    assert "There is no mistake on the test split." in render(make(evaluation={**EVALUATION, "worst": []}))
+    assert "There are no mistakes on the test split." in render(make(evaluation={**EVALUATION, "worst": []}))
 
 
 def test_regression(make):

@@ -20,7 +20,7 @@ def test_preprocessing_of_a_table(make):
     record = read(make())
     rows = dict(settings.preprocess(record).rows)
     assert rows == {"examples": "table", "stored shape": "4", "prepared shape": "4"}
-    assert settings.columns(record).rows[3] == ("d", "number", "1.2", "0.7", "filled and marked")
+    assert settings.columns(record).rows[3] == ("d", "number", "1.2", "0.7", "filled in and marked")
 
 
 def test_columns_with_categories(make):
@@ -37,7 +37,9 @@ def test_preprocessing_of_pictures_and_real_targets(make):
     fitted |= {"mean": [0.1, 0.2, 0.3], "std": [1.0, 2.0, 3.0], "seen": [], "missing": []}
     rows = settings.preprocess(read(make(preprocess=fitted))).rows
     assert (
-        ("resizing", "middle cut out") in rows and ("mean", "0.1, 0.2, 0.3") in rows and ("note", "from photos") in rows
+        ("resizing", "cropped to the middle") in rows
+        and ("mean", "0.1, 0.2, 0.3") in rows
+        and ("note", "from photos") in rows
     )
     rows = settings.preprocess(read(make(**regression()))).rows
     assert ("target mean", "1.75") in rows and ("target standard deviation", "1.5") in rows

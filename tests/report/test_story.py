@@ -30,12 +30,14 @@ def test_an_interrupted_run(make):
     assert "The run was stopped:" in page and "Continue with <code>lamina resume runs/r</code>" in page
     assert "The test split has not been opened." in page
     header = words(tree(page).find(".//header"))
-    assert "80.0%validation accuracybest check; the test split is sealed" in header
+    assert "80.0%validation accuracyat the best check; the test split is still sealed" in header
     assert [words(node) for node in tree(page).iter("h2")] == ["Learning curves", "How it was made", "Do it again"]
 
 
 def test_a_diverged_run(make):
-    sentence = "the loss is not finite since step 3: layer 'a' was the first. Try a smaller learning_rate (now 1e+06)."
+    sentence = (
+        "the loss has not been finite since step 3: layer 'a' was the first. Try a smaller learning_rate (now 1e+06)."
+    )
     page = render(make(status={"state": "diverged", "sentence": sentence}, evaluation=None, weights=None, rows=None))
     assert '<span class="value bad">diverged</span>' in page and "before the first check" in page
     assert "learning_rate (now 1e+06).</p>" in page
@@ -43,4 +45,6 @@ def test_a_diverged_run(make):
 
 def test_a_run_that_has_not_ended(make):
     page = render(make("r", status={"state": "running"}, evaluation=None, weights=None, rows=None, timings=None))
-    assert "The run has not ended." in page and "nothing measured yet" in page and "lamina resume runs/r" in page
+    assert (
+        "The run has not ended." in page and "nothing has been measured yet" in page and "lamina resume runs/r" in page
+    )

@@ -80,12 +80,14 @@ def test_an_unfinished_study_says_how_to_go_on():
     said = words(tree(page).find(".//div[@class='said']"))
     assert "The search is not complete: 6 of 10 configurations were tried. Continue with lamina search --resume" in said
     assert "The test split has not been opened." in said
-    assert "90.0%best validation accuracychosen as the best, so it flatters" in words(tree(page).find(".//header"))
+    assert "90.0%best validation accuracyoptimistic, since it was chosen as the best" in words(
+        tree(page).find(".//header")
+    )
     assert "Continue it" in words(section(page, "Do it again"))
     empty = study_page(study(tried=(), complete=False, total=None, test=None))
     assert "none" in words(tree(empty).find(".//header")) and "0 configurations were tried" in empty
     again = study_page(study(test={**study().test, "openings": 3}))
-    assert "opened 3 times: its result is no longer a fair judgment" in again
+    assert "opened 3 times: its result is no longer a fair evaluation" in again
 
 
 def test_small_validation_sets_bring_a_warning_with_numbers():
@@ -98,8 +100,8 @@ def test_small_validation_sets_bring_a_warning_with_numbers():
     page = study_page(study())
     warning = words(next(p for p in tree(page).iter("p") if "Small validation set" in words(p)))
     assert (
-        f"chosen among 6 by 25 examples, the best may owe up to {100 * share:.1f} points of its 90.0% to luck"
-        in warning
+        f"chosen among 6 configurations by 25 examples, the best may owe up to {100 * share:.1f} points of its 90.0% "
+        "to luck" in warning
     )
     assert "6 coins, tossed 100 times each: the best of them shows 56.3% heads" in words(
         section(page, "How much of it is luck?")

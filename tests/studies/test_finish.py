@@ -29,7 +29,7 @@ def test_the_test_split_is_opened_once_and_again_only_by_word(found, tmp_path, s
     problem = open_problem(study, split)
     openings = split.openings
     with pytest.raises(
-        RunError, match="was opened for this study already, for configuration 0: .* force it with --again"
+        RunError, match="has already been opened for this study, for configuration 0: .* force it with --again"
     ):
         evaluate(study, problem)
     assert go_on(study, problem).test["openings"] == 1 and split.openings == openings  # resuming does not look
@@ -67,7 +67,7 @@ def test_a_refit_that_was_killed_goes_on(tmp_path, split):
     second.note(event="refit", trial=0, folder="best")
     (second.folder / "best").mkdir()
     assert _refit(second, problem).reason.sentence == "all 2 epochs were done in the search"
-    with pytest.raises(RunError, match="keeps no checkpoint to go on from, since its network was trained in a search"):
+    with pytest.raises(RunError, match="has no checkpoint to continue from, since its network was trained in a search"):
         lamina.resume(second.folder / "best", data=split, epochs=9)
 
 

@@ -18,14 +18,16 @@ def test_parts_are_named_and_need_known_trials(tmp_path):
         Part.read("0/0")
     study = Study.create(tmp_path / "s", SPACE, OneAtATime())
     with pytest.raises(
-        ArgumentError, match="`part` needs a search whose trials are known beforehand, but 'one-at-a-time'"
+        ArgumentError, match="`part` needs a search whose trials are known in advance, but 'one-at-a-time'"
     ):
         study.run(bowl, part=Part(1, 2))
 
 
 def test_parts_of_different_studies_do_not_mix(tmp_path):
     Study.create(tmp_path / "s", SPACE, join=True)
-    with pytest.raises(RunError, match="holds another study: parts of one study must be started with the same words"):
+    with pytest.raises(
+        RunError, match="holds another study: all parts of a study must be started with the same command"
+    ):
         Study.create(tmp_path / "s", {"x": [1]}, join=True)
     (tmp_path / "empty").mkdir()  # another part has made the folder and is about to write
     assert Study.create(tmp_path / "empty", SPACE, join=True).total == 20
@@ -45,7 +47,9 @@ def test_folders_that_are_no_studies_are_named(tmp_path):
         Study.create(tmp_path / "file/s", SPACE)
     home = Study.create(tmp_path / "s", SPACE).home.path / "study.toml"
     home.write_text("version = 99")
-    with pytest.raises(RunError, match=r"written by a newer Lamina \(version 99, known is 1\): update it"):
+    with pytest.raises(
+        RunError, match=r"written by a newer Lamina \(version 99, the latest known is 1\): update Lamina"
+    ):
         Study.open(tmp_path / "s")
     home.write_text("version = ")
     with pytest.raises(RunError, match="study.toml cannot be read"):
@@ -53,6 +57,6 @@ def test_folders_that_are_no_studies_are_named(tmp_path):
 
 
 def test_nothing_is_written_for_a_space_that_cannot_be_tried(tmp_path):
-    with pytest.raises(ArgumentError, match="a grid cannot go through the range"):
+    with pytest.raises(ArgumentError, match="a grid cannot enumerate the range"):
         Study.create(tmp_path / "s", {"x": "0..1.0"})
     assert not (tmp_path / "s").exists()

@@ -46,7 +46,7 @@ def checked(problem, *words):
             "optimizer=adams: `optimizer` must be one of 'gd', 'sgd', 'minibatch', 'adam', got 'adams'.",
         ),
         ("momentum=0.9", "momentum=0.9: the recipe has no option 'momentum'"),
-        ("seed=1,2", "`seed` is no hyperparameter: --seeds N trains every configuration N times."),
+        ("seed=1,2", "`seed` is not a hyperparameter: --seeds N trains every configuration N times."),
         ("width=0", "width=0: `width` must be at least 1, got 0."),
         ("label_noise=2", "label_noise=2: `label_noise` must be in [0, 1], got 2."),
     ],
@@ -58,7 +58,7 @@ def test_what_cannot_vary_is_named(problem, word, sentence):
 
 
 def test_hidden_and_width_together_are_refused(problem):
-    with pytest.raises(ArgumentError, match="`hidden` gives all widths: let it vary, or `width` and `depth`, not both"):
+    with pytest.raises(ArgumentError, match="`hidden` gives all widths: vary either it, or `width` and `depth`"):
         checked(problem, "hidden=8,16", "width=8")
 
 
@@ -136,7 +136,7 @@ def test_a_search_needs_validation_data_and_an_optimizer_with_a_name(problem):
     with pytest.raises(ArgumentError, match="compares configurations on validation data, but there are none"):
         Problem.make("fnn", split).score(None)
 
-    with pytest.raises(ArgumentError, match="`optimizer` must be one of ours in a search"):
+    with pytest.raises(ArgumentError, match="`optimizer` must be one of Lamina's in a search"):
         Problem.make("fnn", moons(60), recipe=Recipe(optimizer=lambda p: torch.optim.SGD(p, lr=0.1)))
 
 

@@ -149,6 +149,6 @@ def test_wrong_mappings_are_named():
 
 def test_a_grid_refuses_a_range_without_a_number_of_points():
     with pytest.raises(
-        ArgumentError, match=r"through the range 0.0..1.0: say how many values to take, as in 0.0..1.0:5"
+        ArgumentError, match=r"enumerate the range 0.0..1.0: say how many values to take, as in 0.0..1.0:5"
     ):
         list(Space.read(["a=0.0..1.0"]).grid())

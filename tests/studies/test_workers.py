@@ -25,7 +25,7 @@ def test_processes_that_all_die_leave_a_sentence(tmp_path, monkeypatch):
     _, study = plan("fnn", load("moons", count=60), RATES, options={"epochs": 1}, folder=tmp_path / "s")
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(
-        RunError, match=r"all 2 workers have ended, but not everything was tried \(they said nothing\): continue it"
+        RunError, match=r"all 2 workers have ended, but not everything was tried \(they left no message\): continue it"
     ):
         run_workers(study, 2, runtime=Runtime())
     script = tmp_path / "worker"

@@ -11,7 +11,7 @@ def test_a_run_that_diverges_says_where_and_what_to_do(tmp_path):
     net = lamina.build("fnn", inputs=64, outputs=10, hidden=(16, 16))
     run = fit(net, lamina.load("digits"), Recipe(MiniBatch(1e12), epochs=3), folder=tmp_path / "run")
     assert run.reason.name == "diverged"
-    assert "the loss is not finite since step" in run.reason.sentence
+    assert "the loss has not been finite since step" in run.reason.sentence
     assert "layer 'layers." in run.reason.sentence and "Try a smaller learning_rate (now 1e+12)" in run.reason.sentence
     assert RunFolder(run.folder).json("status")["state"] == "diverged"
     first = int(run.reason.sentence.split("since step ")[1].split(":")[0])
@@ -24,4 +24,4 @@ def test_a_divergence_names_the_layer():
     rows = []
     reason = drain(lamina.train(net, data, recipe), lambda event: rows.append(event.row) if event.row else None)
     assert rows == [] and reason.name == "diverged"
-    assert "not finite since step 2: layer 'layers.1.affine' was the first" in reason.sentence
+    assert "not been finite since step 2: layer 'layers.1.affine' was the first" in reason.sentence

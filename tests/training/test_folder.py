@@ -20,7 +20,9 @@ def test_folders_that_are_no_runs_are_refused(tmp_path):
     with pytest.raises(RunError, match="is not the folder of a run: it has no config.toml"):
         resume(tmp_path)
     (tmp_path / "config.toml").write_text("version = 99\n")
-    with pytest.raises(RunError, match="written by a newer Lamina \\(version 99, known is 1\\): update it"):
+    with pytest.raises(
+        RunError, match="written by a newer Lamina \\(version 99, the latest known is 1\\): update Lamina"
+    ):
         resume(tmp_path)
     (tmp_path / "config.toml").write_text("version = \n")
     with pytest.raises(RunError, match="config.toml cannot be read"):
@@ -70,5 +72,5 @@ def test_a_damaged_history_is_named(digits, tmp_path):
 
     shutil.copytree(digits.folder, tmp_path / "run")
     (tmp_path / "run/history.jsonl").write_text("{}\nnonsense\n{}\n")
-    with pytest.raises(RunError, match="history.jsonl is damaged .*resume the run, which writes it anew"):
+    with pytest.raises(RunError, match="history.jsonl is damaged .*resume the run, which rewrites it"):
         Run.load(tmp_path / "run")

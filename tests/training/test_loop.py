@@ -95,7 +95,7 @@ def test_the_best_weights_are_kept():
 
 
 def test_a_loss_that_is_not_finite_is_raised_with_its_step():
-    with pytest.raises(_Diverged, match="not finite since step 4") as error:
+    with pytest.raises(_Diverged, match="not been finite since step 4") as error:
         loop(Counting(bad=4), 9)
     assert error.value.step == 4
 

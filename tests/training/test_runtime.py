@@ -45,7 +45,7 @@ def test_what_differs_is_said_and_what_was_not_recorded_is_not(monkeypatch):
     monkeypatch.delenv(LIMIT, raising=False)
     recorded = environment(Runtime())
     assert Runtime().differences(recorded) == []
-    assert Runtime().differences(recorded | {"onednn": "AVX2"}) == ["onednn was AVX2, is "]
+    assert Runtime().differences(recorded | {"onednn": "AVX2"}) == ["onednn was AVX2 and is now "]
     assert Runtime().differences({"torch": recorded["torch"]}) == []
 
 

@@ -256,9 +256,9 @@ def test_a_pickle_with_code_is_refused_and_not_executed(tmp_path):
         assert changed_tensors(net, resnet()) == ()
         said = str(caught.value)
         if name == "disguised.safetensors":
-            assert "is damaged or no file of weights" in said
+            assert "is damaged or not a file of weights" in said
         else:
-            assert "nothing of it was executed. Weights are tensors alone: save the state dict" in said
+            assert "none of it was executed. A file of weights holds only tensors: save the state dict" in said
         if name == "zip.pth":
             assert "zip.pth asks for the Python object posix.system;" in said
     pickle.loads((tmp_path / "raw2.pt").read_bytes())  # it would have been
@@ -270,7 +270,7 @@ def test_the_command_ends_with_exit_code_2_and_one_sentence(tmp_path):
     command = [sys.executable, "-m", "lamina", "train", "lenet5", "--weights", "zip.pth", "--epochs", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("lamina: zip.pth asks for the Python object posix.system; nothing of it was executed")
+    assert done.stderr.startswith("lamina: zip.pth asks for the Python object posix.system; none of it was executed")
     assert done.stderr.count("\n") == 1 and not (tmp_path / "executed").exists() and not (tmp_path / "runs").exists()
 
 
@@ -278,7 +278,7 @@ def test_the_command_ends_with_exit_code_2_and_one_sentence(tmp_path):
 def test_other_objects_are_named_too(value, tmp_path):
     torch.save({"state_dict": {"a": torch.zeros(1)}, "args": value}, tmp_path / "w.pt")
     name = f"{type(value).__module__}.{type(value).__qualname__}"
-    with pytest.raises(DataError, match=f"w.pt asks for the Python object {name}; nothing of it was executed"):
+    with pytest.raises(DataError, match=f"w.pt asks for the Python object {name}; none of it was executed"):
         read_tensors(tmp_path / "w.pt")
 
 
@@ -288,7 +288,7 @@ def test_a_cut_file_is_said_to_be_damaged(tmp_path):
         whole = write(tmp_path / name, state).read_bytes()
         for size in (0, 5, 100, len(whole) // 2, len(whole) - 1):
             (tmp_path / name).write_bytes(whole[:size])
-            with pytest.raises(DataError, match=rf"{name} (is damaged or|is damaged or no file of weights \()"):
+            with pytest.raises(DataError, match=rf"{name} (is damaged or|is damaged or not a file of weights \()"):
                 load_weights(resnet(), tmp_path / name)
     torch.save(state, tmp_path / "old", _use_new_zipfile_serialization=False)
     whole = (tmp_path / "old").read_bytes()
@@ -305,7 +305,9 @@ def test_a_flipped_bit_in_torchs_archive_is_noticed(tmp_path):
     content[place] ^= 1
     path.write_bytes(content)
     torch.load(path, weights_only=True)  # torch itself does not see it
-    with pytest.raises(DataError, match=r"w.pt is damaged or no file of weights \(the checksum of w/data/0 is wrong\)"):
+    with pytest.raises(
+        DataError, match=r"w.pt is damaged or not a file of weights \(the checksum of w/data/0 is wrong\)"
+    ):
         read_tensors(path)
 
 
@@ -349,10 +351,13 @@ def test_a_compressed_archive_is_refused_before_it_unfolds(tmp_path):
 
 
 NO_WEIGHTS = [
-    ({"epoch": 3}, "w.pt holds no tensors with names, but a dict: give the folder of a run, a .safetensors file, or"),
-    (torch.zeros(3), "w.pt holds no tensors with names, but a Tensor"),
-    ([torch.zeros(3)], "w.pt holds no tensors with names, but a list"),
-    ({"state_dict": {}}, "w.pt holds no tensors with names, but a dict"),
+    (
+        {"epoch": 3},
+        "w.pt holds a dict instead of tensors with names: give the folder of a run, a .safetensors file, or",
+    ),
+    (torch.zeros(3), "w.pt holds a Tensor instead of tensors with names"),
+    ([torch.zeros(3)], "w.pt holds a list instead of tensors with names"),
+    ({"state_dict": {}}, "w.pt holds a dict instead of tensors with names"),
 ]
 
 
@@ -373,7 +378,7 @@ def test_other_files_and_places(tmp_path):
         load_weights(resnet(), tmp_path / "loop.pt")
     for content in (b"hello, no weights here", b"\x89PNG\r\n\x1a\n" + bytes(100), bytes(1000), b"PK\x03\x04 and so on"):
         (tmp_path / "w.pt").write_bytes(content)
-        with pytest.raises(DataError, match=r"w.pt is damaged or (no file of weights|holds more than weights)"):
+        with pytest.raises(DataError, match=r"w.pt is damaged or (not a file of weights|holds more than weights)"):
             load_weights(resnet(), tmp_path / "w.pt")
     with pytest.raises(RunError, match=r"is not the folder of a run: it has no config.toml"):
         load_weights(resnet(), tmp_path)

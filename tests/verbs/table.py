@@ -93,7 +93,7 @@ _ROWS = (
 ROWS = {f"{row.architecture} on {row.data}": row for row in _ROWS}
 """Every architecture of `lamina list`, by its name and its data; recurrent networks once for each kind of data."""
 
-_UNTRAINED = "logic-gate has its weights given and does not train: train fnn on --data xor instead."
+_UNTRAINED = "logic-gate has fixed weights and cannot be trained: train fnn on --data xor instead."
 _NO_RUN = "runs/logic-gate-xor is not a folder: give the folder of a run, such as runs/lenet5-digits."
 SENTENCES = {
     ("logic-gate on xor", "train"): _UNTRAINED,

@@ -16,7 +16,7 @@ from lamina.layers.recurrent import Recurrent, check_stack
 
 Lengths = Sequence[int] | Int[Tensor, "..."] | None
 POOLING = ("last", "mean", "max")
-"""What stands for a whole sequence."""
+"""What represents a whole sequence."""
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ def _rebuilt(
         return copy.deepcopy(model)
     if not all(p.requires_grad for p in model.parameters()):
         raise ArgumentError(
-            "the network is frozen in part, and a new one would not be: adapt it first and freeze it afterwards."
+            "the network is partly frozen, and a new one would not be: adapt it first and freeze it afterwards."
         )
     network: nn.Module = type(model)(wanted, seed=seed)
     parameter = next(model.parameters())
@@ -316,7 +316,7 @@ def _affine(which: str, name: str, layer: nn.Module) -> nn.Module:
     if not isinstance(layer, _AFFINE):
         raise ArgumentError(
             f"the {which} layer with weights, {name or 'the network'!r}, is of the type {type(layer).__name__}, which "
-            "cannot be adapted: exchange it by hand; dense and convolutional layers can."
+            "cannot be adapted: replace it yourself. Dense and convolutional layers can be adapted."
         )
     return layer
 
@@ -340,7 +340,7 @@ def _resized(
         )
     shared = [n for n, p in network.named_parameters(remove_duplicate=False) if p is own["weight"]]
     if len(shared) > 1:
-        raise ArgumentError(f"{shared[0]!r} and {shared[1]!r} are one tensor: untie them before one is adapted.")
+        raise ArgumentError(f"{shared[0]!r} and {shared[1]!r} are the same tensor: untie them before adapting one.")
     new: Any = copy.deepcopy(layer)
     before = _sizes(layer)
     after = (n_in or before[0], n_out or before[1])

@@ -100,7 +100,7 @@ def beam_search(
         logits, state = write(words, state)
         gains = _without(logits, never).float().log_softmax(-1).reshape(batch, beams, -1)
         size = gains.shape[2]
-        # What has ended goes on with its end, at no cost.
+        # What has ended continues with its end token, at no cost.
         still = torch.full((size,), -torch.inf, device=device)
         still[end] = 0
         totals = total[:, :, None] + torch.where(ended[:, :, None], still, gains)

@@ -180,7 +180,7 @@ def fnn_from_weights(
     if not 1 <= len(weights) == len(biases):
         raise ArgumentError(
             f"`weights` and `biases` must be equally long and not empty, got {len(weights)} and {len(biases)}: "
-            "give every layer a bias, of zeros if need be."
+            "give every layer a bias, zeros if necessary."
         )
     for place, (before, after) in enumerate(pairwise(weights)):
         if before.shape[0] != after.shape[1]:

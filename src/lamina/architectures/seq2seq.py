@@ -35,7 +35,7 @@ class EncoderDecoderConfig(RecurrentConfig):
         bidirectional: whether the encoder also reads backward.
         target_embedding: how the targets are read: a size, "one-hot", None for vectors, or "same" as the source.
         mode: "feedback" for two networks, of which the second reads what was written before; "notes" for one network
-            that goes on with zeros as inputs, as drawn in Fig. 35.
+            that continues with zeros as inputs, as drawn in Fig. 35.
         context: whether the decoder and the output map also read a summary of the source at every step, not only at
             the first; the decoder then forgets less. True or "last" for the encoder's last state, "mean" or "max" for
             a map of the mean or the maximum of its states over all steps.
@@ -57,7 +57,9 @@ class EncoderDecoderConfig(RecurrentConfig):
         if self.target_embedding != "same":
             check_embedding("target_embedding", self.target_embedding)
         if self.mode == "notes" and self.bidirectional:
-            raise ArgumentError("`bidirectional` must be False with mode='notes': one cell reads and goes on to write.")
+            raise ArgumentError(
+                "`bidirectional` must be False with mode='notes': one cell reads first and then writes."
+            )
         if self.mode == "notes" and self.target_embedding != "same":
             raise ArgumentError("`target_embedding` must be 'same' with mode='notes': no targets are read there.")
         for name in ("context", "tied"):

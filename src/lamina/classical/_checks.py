@@ -8,7 +8,9 @@ def finite(name: str, values: Tensor) -> None:
     """Raise unless all `values` are finite numbers."""
     wrong = int((~values.isfinite()).sum())
     if wrong:
-        raise ArgumentError(f"`{name}` must be finite, got {wrong} NaN or infinite values: leave out or fill in these.")
+        raise ArgumentError(
+            f"`{name}` must be finite, got {wrong} NaN or infinite values: remove them or fill them in."
+        )
 
 
 def same_length(first: str, one: Tensor, second: str, other: Tensor) -> None:

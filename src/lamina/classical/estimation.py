@@ -112,7 +112,7 @@ def decompose(estimates: Float[Tensor, " draw *shape"], truth: Float[Tensor, "*s
     Corrects: E19, as above for vectors.
 
     Args:
-        estimates: the estimates, one a row.
+        estimates: the estimates, one per row.
         truth: what they estimate.
 
     >>> decompose(torch.tensor([1.0, 3.0]), torch.tensor(1.0))

@@ -18,10 +18,10 @@ from lamina.kernels import kmeans as fast
 from lamina.kernels.loading import with_triton
 
 STARTS = ("random", "k-means++")
-"""The ways to choose first centroids among the points."""
+"""The ways to choose initial centroids among the points."""
 
 EMPTY = ("keep", "farthest")
-"""What happens to the centroid of an empty cluster: it stays, or it moves to the point worst off."""
+"""What happens to the centroid of an empty cluster: it stays, or it moves to the point with the largest distance."""
 
 _CHUNK = 2**24  # at most so many differences of coordinates are held at a time
 
@@ -229,7 +229,7 @@ def fit(
     Differs: scikit-learn starts with "k-means++" and moves the centroid of an empty cluster.
 
     Args:
-        points: N points, one a row.
+        points: N points, one per row.
         clusters: the number k of clusters, at most N.
         start: one of `STARTS`, or the first centroids of one run or of several.
         restarts: the number of runs when `start` is a name.

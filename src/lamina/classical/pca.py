@@ -21,8 +21,8 @@ class PCAFit:
 
     Args:
         mean: the mean of the points.
-        components: orthonormal directions, one a row, in falling order of variance; the entry of largest absolute value
-            of each is positive.
+        components: orthonormal directions, one per row, in falling order of variance; the entry of each with the
+            largest absolute value is positive.
         explained_variance: the variance along each direction.
         total_variance: the variance of the data, the sum over all directions.
     """
@@ -51,7 +51,7 @@ def fit(points: Float[Tensor, "batch feature"], components: int | None = None) -
     Differs: scikit-learn divides variances by N - 1.
 
     Args:
-        points: N points, one a row.
+        points: N points, one per row.
         components: how many directions to keep; all min(N, d) when None.
 
     >>> result = fit(torch.tensor([[0.0, 0.0], [2.0, 2.0], [4.0, 4.0]], dtype=torch.float64), components=1)

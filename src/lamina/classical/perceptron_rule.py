@@ -61,11 +61,11 @@ def learn(
     Notes: N1.74, N1.80 (§1.6).
 
     Args:
-        inputs: the examples u, one a row.
+        inputs: the examples u, one per row.
         targets: their supervision S, 0 or 1.
         learning_rate: the size tau of a correction.
         epochs: the most passes through the examples.
-        weight: the first weights; zeros when None.
+        weight: the initial weights; zeros when None.
         bias: the first bias.
 
     >>> fit = learn(torch.tensor(TRUTH_TABLE_INPUTS), torch.tensor([0.0, 1.0, 1.0, 1.0]))

@@ -24,9 +24,9 @@ data_app = typer.Typer(help="List, download and look at data sets.", no_args_is_
 # What `lamina.data.load.SETS` makes, told without importing torch; a test compares the two.
 EMBEDDED = {
     "digits": ("image", "1,797 handwritten digits, 8x8 gray, 10 classes"),
-    "iris": ("table", "150 flowers, 4 measures, 3 classes"),
-    "wine": ("table", "178 wines, 13 measures, 3 classes"),
-    "breast-cancer": ("table", "569 tumors, 30 measures, 2 classes"),
+    "iris": ("table", "150 flowers, 4 measurements, 3 classes"),
+    "wine": ("table", "178 wines, 13 measurements, 3 classes"),
+    "breast-cancer": ("table", "569 tumors, 30 measurements, 2 classes"),
     "or": ("vector", "truth table"),
     "and": ("vector", "truth table"),
     "xor": ("vector", "truth table"),
@@ -245,7 +245,7 @@ def _draw(console: "Console", chosen: "Dataset") -> None:
 
 
 def _small(picture: "Tensor") -> "Tensor":
-    """Give colors as bytes (height, width, 3) that fit the terminal: at most 28 a side, an even number of rows."""
+    """Give colors as bytes (height, width, 3) that fit the terminal: at most 28 per side, an even number of rows."""
     import torch
 
     values = picture.float()

@@ -19,7 +19,7 @@ def experiment(
     seeds: Annotated[int | None, Option(min=1, help="Number of random seeds; the experiment's own by default.")] = None,
     first_seed: Annotated[int, Option(min=0, help="First random seed; another one gives fresh random numbers.")] = 0,
     output: Annotated[
-        Path | None, Option("-o", "--output", help="Draw the table to a .svg, .pdf, .png or .tex file.")
+        Path | None, Option("-o", "--output", help="Draw the table as a .svg, .pdf, .png or .tex file.")
     ] = None,
     as_json: Json = False,
 ) -> None:

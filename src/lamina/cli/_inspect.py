@@ -13,10 +13,10 @@ from lamina.cli._tables import show, show_json
 from lamina.cli._values import parse, settings
 
 LINES = 80
-"""How long a table may get before layers inside of others are left out."""
+"""How long a table may get before nested layers are left out."""
 
 BATCH = 32
-"""How many examples gradients are measured on when nobody says."""
+"""How many examples gradients are measured on by default."""
 
 
 def inspect(
@@ -27,7 +27,9 @@ def inspect(
     ] = None,
     outputs: Annotated[int | None, Option(help="Number of outputs or classes.")] = None,
     set_: Settings = None,
-    batch: Annotated[int, Option(help="Number of examples to count for; gradients are measured on 32 by default.")] = 1,
+    batch: Annotated[
+        int, Option(help="Number of examples in a batch; gradients are measured on 32 examples by default.")
+    ] = 1,
     depth: Annotated[int | None, Option(help="Levels of nested layers to show; as many as fit by default.")] = None,
     field: Annotated[bool, Option("--field", help="Show the receptive field of each layer.")] = False,
     gradients: Annotated[bool, Option("--gradients", help="Show the signals and gradients of each layer.")] = False,

@@ -15,7 +15,7 @@ from lamina._errors import ArgumentError
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 _WORTH = {"equation": 6, "algorithm": 6, "definition": 3, "example": 3}
-"""How much the kind of a row counts in a search by words; code that is named so counts 3, a title that says so 2."""
+"""How much the kind of a row counts in a search by words; a matching name in the code counts 3, a matching title 2."""
 
 
 def catalogue(
@@ -61,7 +61,7 @@ def show_errata(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List where the notes slip: what they say, what is right, and the code that does it right."""
+    """List where the notes slip: what they say, what is right, and the code that gets it right."""
     chosen = _find_errata(words or [])
     if not chosen:
         raise ArgumentError(

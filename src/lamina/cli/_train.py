@@ -41,7 +41,7 @@ def train(
     from lamina.training.runtime import Runtime
 
     if freeze is not None and weights is None:
-        raise ArgumentError("`--freeze` keeps loaded weights as they are: give them with --weights.")
+        raise ArgumentError("`--freeze` keeps loaded weights as they are: name them with --weights.")
     said = Warnings()
     options: dict[str, Any] = settings(read or [], "--read") | ({"target": target} if target is not None else {})
     with said:
@@ -76,7 +76,7 @@ def resume(
     epochs: Annotated[int | None, Option(help="Total number of epochs; as planned by default.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Continue a run that was killed or interrupted, bit for bit as if it had not been."""
+    """Continue a run that was killed or interrupted, bit for bit as if it had never stopped."""
     from lamina.cli._progress import Warnings, progress
     from lamina.training.fit import resume as resume_run
     from lamina.training.folder import RunFolder
@@ -114,7 +114,9 @@ def _finish(run: Any, as_json: bool) -> None:
 
 def evaluate(
     run: RunPath,
-    again: Annotated[bool, Option("--again", help="Open the test split once more, and record it.")] = False,
+    again: Annotated[
+        bool, Option("--again", help="Open the test split once more, and record that it was opened.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show how well a trained network does on the test split, which is opened only once."""
@@ -137,14 +139,16 @@ def predict(
     output: Annotated[Path | None, Option("-o", "--output", help="Write a CSV file instead of printing.")] = None,
     top: Annotated[int, Option(help="Number of classes to show, the most probable first.")] = 5,
     beams: Annotated[int, Option(help="Translation: number of beams in the search.")] = 1,
-    length_penalty: Annotated[float, Option(help="Translation: 0 favors short ones, 1 does not.")] = 1.0,
+    length_penalty: Annotated[float, Option(help="Translation: 0 favors short translations, 1 does not.")] = 1.0,
     copy: Annotated[bool, Option(help="Translation: copy unknown words from the input.")] = True,
     prompt: Annotated[str | None, Option(help="Language models: the beginning of the text.")] = None,
     length: Annotated[int, Option(help="Language models: number of characters to write.")] = 200,
     temperature: Annotated[
         float, Option(help="Language models: 0 always takes the most probable character, 1 samples as learned.")
     ] = 1.0,
-    top_k: Annotated[int | None, Option(help="Language models: draw from the K most probable; all by default.")] = None,
+    top_k: Annotated[
+        int | None, Option(help="Language models: sample from the K most probable characters; all by default.")
+    ] = None,
     seed: Annotated[int, Option(help="Language models: random seed.")] = 0,
     as_json: Json = False,
 ) -> None:

@@ -127,7 +127,7 @@ def read_features(frame: "pl.DataFrame", names: list[str], file: str) -> tuple[l
             raise DataError(f"{file}: column {name!r} has no value in any row: leave it out with drop=[{name!r}].")
         count = len(column.levels)
         if frame.height >= 10 and count == int((~column.missing).sum()):
-            left_out.append(f"Column {name!r} is left out: it has another text in every row, like a name.")
+            left_out.append(f"Column {name!r} is left out: it has a different text in every row, like a name.")
         elif _numbers_rows(column):
             left_out.append(f"Column {name!r} is left out: it only numbers the rows.")
         elif count > MANY:
@@ -183,8 +183,8 @@ def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tenso
     if task == "regression":
         if column.levels:
             raise DataError(
-                f"{file}: the target {name!r} holds text, such as {column.levels[0]!r}, and cannot be one of "
-                "regression: choose a column of numbers or task='classification'."
+                f"{file}: the target {name!r} holds text, such as {column.levels[0]!r}, and cannot be a target "
+                "of regression: choose a column of numbers or task='classification'."
             )
         return column.values.float(), 1, (), note
     if len(different) > most:

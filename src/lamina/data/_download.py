@@ -19,7 +19,7 @@ from lamina import __version__
 from lamina._errors import DataError
 
 Progress = Callable[[str, int, int], None]
-"""Told the name of a file, how many of its bytes have arrived, and how many there are."""
+"""Called with the name of a file, how many of its bytes have arrived, and how many there are."""
 
 _CHUNK, _TIMEOUT, _TRIES = 2**16, 30.0, 3
 
@@ -133,7 +133,7 @@ def _verified(url: str, file: File, folder: Path, downloader: Resuming) -> Path:
     except DataError:  # it is a ValueError too
         raise
     except ValueError as error:
-        text = f"what arrived was removed, for its SHA-256 is not {file.sha256[:16]}..."
+        text = f"what arrived was removed, because its SHA-256 is not {file.sha256[:16]}..."
         raise ChecksumError(text) from error
     except OSError as error:
         raise DataError(

@@ -89,8 +89,8 @@ class WrappedDataset(BaseDataset):
         first, _ = self._pair(0)
         if not _equal(first, self._pair(0)[0]):
             warnings.warn(
-                f"{self._name} gives another example at index 0 each time it is asked, so that no run can be repeated: "
-                "leave its random changes out and use `augment`.",
+                f"{self._name} gives a different example at index 0 each time it is asked, so no run could be "
+                "repeated: leave its random changes out and use `augment`.",
                 DataWarning,
                 stacklevel=2,
             )
@@ -147,7 +147,7 @@ class WrappedDataset(BaseDataset):
 def _length(dataset: "torch_data.Dataset[Any]") -> int:
     if isinstance(dataset, torch_data.IterableDataset) or not hasattr(dataset, "__len__"):
         raise DataError(
-            f"{type(dataset).__name__} has no length and cannot be asked by index: give a map-style dataset, "
+            f"{type(dataset).__name__} has no length and cannot be indexed: give a map-style dataset, "
             "for example list(dataset) in memory."
         )
     count = len(dataset)
@@ -213,7 +213,8 @@ def _pictures(images: Tensor) -> Tensor:
         images = images[:, None]
     if images.ndim != 4:
         raise DataError(
-            f"pictures must have the axes (example, height, width) or these and channels, got {tuple(images.shape)}."
+            "pictures must have the axes (example, height, width), with or without channels, got "
+            f"{tuple(images.shape)}."
         )
     if images.shape[1] not in (1, 3) and images.shape[3] in (1, 3):
         images = images.permute(0, 3, 1, 2).contiguous()
@@ -264,7 +265,9 @@ def _stacked(targets: Any) -> Any:
 def _labels(values: Any, classes: Sequence[str] | None) -> tuple[Tensor, dict[str, Any]]:
     """Give the different values numbers in sorted order."""
     if values.ndim != 1:
-        raise DataError(f"labels must be one for each example, got the shape {values.shape}: give numbers or names.")
+        raise DataError(
+            f"there must be one label for each example, got the shape {values.shape}: give numbers or names."
+        )
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise DataError("`targets` must be finite, got NaN or infinity: correct or remove those examples.")
     values = values.astype(str) if values.dtype.kind == "O" else values

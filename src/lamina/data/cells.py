@@ -106,7 +106,7 @@ def decoded(data: bytes, encoding: str, name: str) -> str:
     """
     for magic, what in ((b"PK\x03\x04", "an Excel or zip"), (b"\x1f\x8b", "a gzip"), (b"PAR1", "a Parquet")):
         if data.startswith(magic):
-            raise DataError(f"{name} is {what} file, not text: save it as CSV, or rename it to what it is.")
+            raise DataError(f"{name} is {what} file, not text: save it as CSV, or give it the right suffix.")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) and encoding == "utf-8":
         raise DataError(f"{name} is not UTF-8 but UTF-16: give encoding='utf-16' or save it as UTF-8.")
     try:
@@ -122,7 +122,9 @@ def decoded(data: bytes, encoding: str, name: str) -> str:
             f"such as encoding={other!r}, or save it as UTF-8."
         ) from None
     if "\0" in text:
-        raise DataError(f"{name} holds zero bytes, so it is no text or in another encoding: try encoding='utf-16'.")
+        raise DataError(
+            f"{name} holds zero bytes, so it is not text, or it has another encoding: try encoding='utf-16'."
+        )
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -167,7 +169,7 @@ def _cells(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str
         yield from ((reader.line_num, row) for row in reader if row)
     except csv.Error as error:
         raise DataError(
-            f"{name} has a cell that begins with a quote and does not end with one, at line {reader.line_num}: "
+            f"{name} has a cell that begins with a quote and does not end with one, in line {reader.line_num}: "
             "close the quote, or double a quote that belongs to the cell."
         ) from error
 

@@ -47,14 +47,14 @@ _PARTS = frozenset("train training val valid validation test testing".split())
 _KEPT, _SIDE = 256, 224
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 class ImageFolder(BaseDataset):
     """The pictures of a folder with their classes: resident when they fit into `budget`, else decoded when asked for.
 
     Args:
-        path: a folder with one folder of pictures a class, or a folder of pictures with a table of labels.
+        path: a folder with one folder of pictures per class, or a folder of pictures with a table of labels.
         labels: a CSV file with the columns file,label; None takes `labels.csv` of the folder if there is one.
         size: the side of a square, or (height, width); None decides as the head of this module says.
         resize: "crop", "fit" or "stretch".
@@ -139,7 +139,7 @@ def _find(root: Path, labels: Path | None) -> tuple[list[tuple[Path, str]], list
     name = shown(root)
     with refused(name):
         if not root.exists() and not root.is_symlink():
-            raise DataError(f"`{name}` does not exist: give a folder that holds one folder of pictures a class.")
+            raise DataError(f"`{name}` does not exist: give a folder that holds one folder of pictures per class.")
         if not stat.S_ISDIR(os.stat(root).st_mode):
             way = "unpack it first" if root.suffix.lower() in ARCHIVES else "give the folder that holds the pictures"
             raise DataError(f"`{name}` is a file, not a folder: {way}.")
@@ -165,10 +165,10 @@ def _by_folders(root: Path) -> tuple[list[tuple[Path, str]], list[str]]:
         parts = " and ".join(f"`{shown(folder.name)}`" for folder in folders)
         raise DataError(
             f"`{name}` holds {parts}, which are parts of a split and not classes: give the folder of the training "
-            "part, from which validation and test examples are then held back."
+            "part, from which validation and test examples are then held out."
         )
     if not folders:
-        raise DataError(f"`{name}` is empty of pictures: it needs one folder of PNG, JPEG, ... files a class.")
+        raise DataError(f"`{name}` holds no pictures: it needs one folder of PNG, JPEG, ... files per class.")
     found: list[tuple[Path, str]] = []
     for folder in folders:
         files, more = _sorted_out(_files(folder, root, (_identity(root, root),)), root)
@@ -179,7 +179,7 @@ def _by_folders(root: Path) -> tuple[list[tuple[Path, str]], list[str]]:
             )
         found += [(path, shown(folder.name)) for path in files]
     notes = _remarks(pictures, "pictures beside the class folders", root)
-    return found, notes + _remarks(others, "files that are no pictures", root)
+    return found, notes + _remarks(others, "files that are not pictures", root)
 
 
 def _remarks(paths: list[Path], what: str, root: Path) -> list[str]:
@@ -230,7 +230,9 @@ def _sorted_out(paths: Iterable[Path], root: Path) -> tuple[list[Path], list[Pat
     for path in paths:
         suffix, name = path.suffix.lower(), shown(path.relative_to(root))
         if suffix in UNREAD:
-            raise DataError(f"`{name}` is a {suffix[1:].upper()} file, which is not read: convert it to PNG or JPEG.")
+            raise DataError(
+                f"`{name}` is a {suffix[1:].upper()} file, which cannot be read: convert it to PNG or JPEG."
+            )
         if path.is_symlink():
             _identity(path, root)
         (pictures if suffix in SUFFIXES else others).append(path)
@@ -343,5 +345,5 @@ def _common_size(pictures: list[Picture], size: int | tuple[int, int] | None, re
     else:
         shorter = sorted(min(picture.height, picture.width) for picture in pictures)
         target = (min(_SIDE, shorter[len(shorter) // 2]),) * 2
-    how = {"crop": "scaled and cut to its middle", "fit": "scaled and filled up with black", "stretch": "stretched"}
+    how = {"crop": "scaled and cropped to its middle", "fit": "scaled and padded with black", "stretch": "stretched"}
     return *target, f"{have}; each is {how[resize]}: {target[1]}x{target[0]} (width x height)."

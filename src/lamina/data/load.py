@@ -86,7 +86,7 @@ SETS: dict[str, Callable[..., Dataset]] = {
     "wave": sequences.wave,
     "digit-words": digit_words,
 }
-"""Sets that need no file and no network."""
+"""Data sets that need no file and no network."""
 
 _READERS: dict[str, tuple[str, Callable[..., Dataset]]] = {
     "table": ("a table", load_table),
@@ -166,7 +166,7 @@ def _by_name(what: str | Path, options: dict[str, Any]) -> Dataset:
         )
     known = [*SETS, *NAMED]
     close = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}, and paths."
+    hint = f"did you mean {close[0]!r}?" if close else f"known names are {', '.join(known)}; a path works too."
     raise DataError(f"there is no data set named {name!r} and no file or folder of that name: {hint}")
 
 

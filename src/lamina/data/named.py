@@ -72,7 +72,7 @@ def _read_idx(data: bytes, name: str) -> np.ndarray:
     shape = struct.unpack(f">{axes}I", data[4 : 4 + 4 * axes])
     claimed, there = math.prod(shape) * kind.itemsize, len(data) - 4 - 4 * axes
     if there != claimed:
-        what = "is cut off" if there < claimed else "goes on too long"
+        what = "is cut off" if there < claimed else "is too long"
         raise DataError(f"`{name}` {what}: its head says {shape}, {claimed:,} bytes, got {there:,}: get it again.")
     return np.frombuffer(data, kind, offset=4 + 4 * axes).reshape(shape)
 
@@ -80,7 +80,7 @@ def _read_idx(data: bytes, name: str) -> np.ndarray:
 def _read_cifar_batch(data: bytes, name: str, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
     """Parse a binary CIFAR-10 batch: records of a label byte and 3 x 32 x 32 color bytes."""
     if not data or len(data) % 3073:
-        raise DataError(f"`{name}` is cut off: a batch has 3,073 bytes a picture, got {len(data):,}: get it again.")
+        raise DataError(f"`{name}` is cut off: a batch has 3,073 bytes per picture, got {len(data):,}: get it again.")
     records = np.frombuffer(data, np.uint8).reshape(-1, 3073)
     _check_labels(records[:, 0], classes, name)
     return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0]

@@ -94,7 +94,7 @@ class Preprocess:
         if not len(train):
             raise DataError("preprocessing must be fitted on at least 1 training example, got 0.")
         if spec.kind in ("text", "pairs"):
-            raise DataError(f"data of kind {spec.kind!r} need a dictionary: prepare them with `TextPreprocess.fit`.")
+            raise DataError(f"data of kind {spec.kind!r} need a dictionary: preprocess them with `TextPreprocess.fit`.")
         standardize = not spec.complete if standardize is None else standardize
         if spec.kind == "table":
             return _fit_table(train, inputs, standardize, resize)
@@ -192,10 +192,10 @@ class Preprocess:
         levels, name = self.spec.levels[column], self.spec.features[column]
         text = repr(levels[value]) if 0 <= value < len(levels) else f"the value number {value}"
         known = ", ".join(repr(levels[i]) for i in self.seen[column][:10])
-        message = f"column {name!r} holds {text}, which is not in the training rows (known are {known})"
+        message = f"column {name!r} holds {text}, which is not in the training rows (known values are {known})"
         if not lenient:
             raise DataError(f"{message}: correct the value or leave it empty.")
-        warnings.warn(f"{message}: it counts as none of them.", DataWarning, stacklevel=5)
+        warnings.warn(f"{message}: it counts as none of these.", DataWarning, stacklevel=5)
 
     def finisher(self, device: torch.device | str) -> Callable[[Tensor], Tensor]:
         """Give the last step: pictures are normalized, everything gets the network's shape. No host is asked."""
@@ -403,8 +403,8 @@ def _shapes(
         return natural, shape
     if spec.kind != "image":
         raise DataError(
-            f"the network takes inputs of shape {shape}, but these data have {math.prod(natural)} numbers an example "
-            f"after preparation: build it with inputs={math.prod(natural)}."
+            f"the network takes inputs of shape {shape}, but these data have {math.prod(natural)} numbers per example "
+            f"after preprocessing: build it with inputs={math.prod(natural)}."
         )
     if len(shape) == 3:
         _with_channels(torch.zeros(1, natural[0], 1, 1), shape[0])

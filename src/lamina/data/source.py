@@ -17,7 +17,7 @@ from lamina.data.augment import Augment, augment
 from lamina.data.dataset import Dataset, Spec, Subset
 
 Key = tuple[int | Tensor, int | Tensor]
-"""(seed, step): what random changes of a batch are a function of."""
+"""(seed, step): the random changes of a batch are a function of these."""
 
 _PART = 2**24  # bytes that are prepared at a time
 _FLOATS = 2**29  # bytes that normalized pictures may take

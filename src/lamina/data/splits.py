@@ -127,7 +127,9 @@ def split(
     again = _origin(dataset, seed, ratios, groups)
     name = dataset.spec.source or "data"
     if dataset.spec.complete:
-        note = f"{name}: all {len(dataset)} examples train, validate and test, for there are no others."
+        note = (
+            f"{name}: all {len(dataset)} examples serve for training, validation and test, since there are no others."
+        )
         return Split(dataset, dataset, Sealed(dataset), note, again)
     own = dataset.divide(seed, ratios) if isinstance(dataset, BaseDataset) and groups is None else None
     if own is not None:

@@ -103,7 +103,9 @@ def places() -> list[Path]:
     if not own:
         return [cache()]
     if not Path(own).expanduser().is_dir():
-        raise DataError(f"{ENVIRONMENT} must be a folder, got `{own}`, which is none: make it or unset {ENVIRONMENT}.")
+        raise DataError(
+            f"{ENVIRONMENT} must be a folder, got `{own}`, which is not one: create it or unset {ENVIRONMENT}."
+        )
     return [Path(own).expanduser(), cache()]
 
 
@@ -140,7 +142,7 @@ def _require(name: str) -> Found:
     ]
     missing = "; ".join(parts) if parts else f"looked in {looked}"
     raise DataError(
-        f"the data set {name} is not here ({missing}): fetch it with  lamina data get {name}  or {_by_hand(named)}."
+        f"the data set {name} is not here ({missing}): download it with  lamina data get {name}  or {_by_hand(named)}."
     )
 
 

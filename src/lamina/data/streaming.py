@@ -22,7 +22,7 @@ Decode = Callable[[int], Tensor]
 """Gives the stored example of an index; called from several threads at once."""
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many are done; called in the thread that waits."""
+"""Called with how many are done and how many there are, in the thread that waits."""
 
 _PART = 16  # examples that one task decodes: small enough to share a batch among workers, large enough to be cheap
 

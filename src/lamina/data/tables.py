@@ -67,12 +67,14 @@ def load_table(
     frame, file = open_table(path, form, [*((name, "drop") for name in drop), (group, "group")])
     names = [name for name in frame.columns if name not in drop and name != group]
     if not names:
-        raise DataError(f"{file} has no column left after `drop` and `group`: keep a target and one to learn from.")
+        raise DataError(
+            f"{file} has no column left after `drop` and `group`: keep a target and at least one column to learn from."
+        )
     target, notes = find_target(target, names, file)
     labels, outputs, classes, more = read_target(frame[target], task, file)
     kept, left_out = read_features(frame, [name for name in names if name != target], file)
     if not kept:
-        raise DataError(f"{file} has no column to learn from beside the target {target!r}: check the delimiter.")
+        raise DataError(f"{file} has no column to learn from besides the target {target!r}: check the delimiter.")
     for note in left_out:
         warnings.warn(f"{file}: {note}", DataWarning, stacklevel=2)
     spec = Spec(
@@ -138,7 +140,7 @@ def _coded(series: "pl.Series", levels: tuple[str, ...], file: str) -> Tensor:
     if len(new):
         known = ", ".join(map(repr, levels[:10])) + (", ..." if len(levels) > 10 else "")
         raise DataError(
-            f"{file}: column {series.name!r} holds {new[0]!r}, which is not in the training data (known are {known}): "
-            "correct the value or leave it empty."
+            f"{file}: column {series.name!r} holds {new[0]!r}, which is not in the training data (known values are "
+            f"{known}): correct the value or leave it empty."
         )
     return level_numbers(text.cast(pl.String), levels)

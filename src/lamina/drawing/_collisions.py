@@ -7,7 +7,7 @@ from itertools import pairwise
 from lamina.drawing.scene import Box, Circle, Path, Picture, Point, Polygon, Rectangle, Scene, Shape, Text, box, outline
 
 SLACK = 0.75
-"""Boxes may touch by so many points: the ink of a letter hardly fills its box."""
+"""The number of points by which boxes may overlap: the ink of a letter hardly fills its box."""
 
 
 def overlaps(scene: Scene, *, lines: bool = False) -> list[tuple[str, str]]:

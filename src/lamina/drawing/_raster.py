@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 144.0
-"""Pixels per inch of a PNG, unless told otherwise: two per point, sharp on a slide."""
+"""Pixels per inch of a PNG by default: two per point, sharp on a slide."""
 _RC: dict[Any, Any] = {"font.family": "DejaVu Sans", "pdf.fonttype": 42, "path.simplify": False, "text.hinting": "none"}
 
 

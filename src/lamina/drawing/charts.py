@@ -39,7 +39,7 @@ MARKS = ("dot", "ring", "cross", "square")
 BARS = ("bar", "area")
 """How numbers of classes can look: separate bars, or one outline of touching ones."""
 DENSE = 800
-"""From so many points on a line is thinned to the extremes of equal pieces."""
+"""The number of points from which on a line is thinned to the extremes of equal pieces."""
 _SWATCH = 20.0
 
 

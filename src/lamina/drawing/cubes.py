@@ -202,7 +202,7 @@ def response_norm(
 
 
 WIDE, SLANT, TALL, AWAY = 9.0, 5.0, 15.0, 44.0
-"""A cell of a slanted sheet is so wide, rises by so much and is so high; sheets are so far apart."""
+"""The width, rise and height of a cell of a slanted sheet, and the distance between sheets."""
 
 
 def _corner(i: int, j: int, k: int) -> Point:

@@ -20,7 +20,7 @@ def suffix_of(path: str | Path) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise ArgumentError(
-            f"`path` must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}: name the file net.svg, say."
+            f"`path` must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}: name the file, for example, net.svg."
         )
     return suffix
 

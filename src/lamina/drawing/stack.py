@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 WIDEST = 900.0
-"""A row of pieces is at most so wide; what remains goes to the next row."""
+"""The largest width of a row of pieces; the rest goes to the next row."""
 STYLES = ("blocks", "boxes")
 
 

@@ -114,7 +114,7 @@ def tanh_against_sigmoid(
     Notes: N1.14 (§1).
 
     Args:
-        seeds: how many times, each with its own points and first weights.
+        seeds: how many times, each with its own points and initial weights.
         steps: updates.
         activations: the one that is said to be faster, and the other.
 
@@ -168,7 +168,7 @@ def dead_units(
     Notes: N1.17 (§1).
 
     Args:
-        seeds: how many times, each with its own points and first weights.
+        seeds: how many times, each with its own points and initial weights.
         steps: updates of gradient descent with step size 1.
         activations: the one that stays dead, and the one that recovers.
 

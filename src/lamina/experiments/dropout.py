@@ -30,7 +30,7 @@ def dropout_gap(
     Corrects: E46, kept units are scaled up while training, so that nothing changes afterwards.
 
     Args:
-        seeds: pictures, wrong labels and first weights.
+        seeds: pictures, wrong labels and initial weights.
         count: pictures to train with.
         width: units of each hidden layer.
         epochs: passes through them.

@@ -101,7 +101,7 @@ def _norms(network: nn.Module, inputs: Tensor, targets: Tensor) -> tuple[float, 
 
 @experiment("N2.27", "N2.28", "N2.29")
 def symmetry(seeds: range = range(3), steps: int = 300) -> Result:
-    r"""Start a 3-4-1 tanh network with equal and with random weights, biases zero, and look at its hidden neurons.
+    r"""Start a 3-4-1 tanh network with equal and with random weights and zero biases, and look at its hidden neurons.
 
     A row of $\partial\mathscr L/\partial W^{[0]}$ belongs to a neuron, a column to an input. Distances are the largest
     between any two rows (columns), in the mean over the seeds; the rank is that of $W^{[0]}$ after training.

@@ -119,7 +119,7 @@ def line_search(seeds: range = range(3), steps: int = 60, firsts: tuple[float, .
     Notes: N1.39, N1.40 (§1.3).
 
     Args:
-        seeds: how many times, each with its own points and first weights.
+        seeds: how many times, each with its own points and initial weights.
         steps: updates.
         firsts: the first step sizes.
 

@@ -323,7 +323,7 @@ def early_stopping(seeds: range = range(5), steps: int = 800, points: int = 20) 
     Notes: N1.44 (§1.3).
 
     Args:
-        seeds: how many times, each with its own points and first weights.
+        seeds: how many times, each with its own points and initial weights.
         steps: updates of the full run.
         points: training points.
 

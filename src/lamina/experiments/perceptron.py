@@ -29,7 +29,7 @@ def logical_functions(
     Notes: N1.80 (§1.6).
 
     Args:
-        seeds: first weights, standard normal.
+        seeds: initial weights, standard normal.
         epochs: passes through the four inputs; steps of size 5 for the logistic loss.
         gates: two functions that a line separates, and one that none does.
 

@@ -73,16 +73,16 @@ def _dense(pixels: int, hidden: int, outputs: int, seed: int) -> nn.Module:
 def pixel_permutation(
     seeds: range = range(3), steps: int = 120, size: int = 16, kernel: int = 5, classes: int = 8
 ) -> Result:
-    r"""Recognize patterns at random places, with the pixels as they are and in another order, the same for all.
+    r"""Recognize patterns at random places, with the pixels in order and permuted in the same way in all pictures.
 
-    To a dense network the order of its inputs means nothing: $W_{:,P}\,u_P = W u$, so that from first weights in the
+    To a dense network the order of its inputs means nothing: $W_{:,P}\,u_P = W u$, so that from initial weights in the
     new order it learns the same. A convolution reads neighbors, and after the change there are none left. Adam with
     step size 0.01 on batches of 64; accuracy on 500 other pictures.
 
     Notes: N3.03 (§3).
 
     Args:
-        seeds: patterns, pictures, orders and first weights.
+        seeds: patterns, pictures, orders and initial weights.
         steps: updates.
         size: the height and width of a picture.
         kernel: the height and width of patterns and kernels.
@@ -171,7 +171,7 @@ def _patches(seed: int) -> nn.Module:
 
 @experiment("N3.46")
 def assumptions(seeds: range = range(3), steps: int = 150) -> Result:
-    r"""Set tasks in which distant pixels interact, or in which it matters where something is.
+    r"""Pose tasks in which distant pixels interact, or in which it matters where something is.
 
     Whether two pixels differ is asked of a network that adds up what it finds in patches of 5 x 5 pixels: neighbors
     lie in one patch, opposite corners never do, and no sum of functions of each of them tells whether they differ. In
@@ -182,7 +182,7 @@ def assumptions(seeds: range = range(3), steps: int = 150) -> Result:
     Notes: N3.46 (§3.4, Rem. 3.8).
 
     Args:
-        seeds: first weights.
+        seeds: initial weights.
         steps: updates with 128 pictures each.
     """
     averaging = partial(_finder, 8, 3, 2, nn.AdaptiveAvgPool2d)

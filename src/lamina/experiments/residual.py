@@ -31,7 +31,7 @@ STARTS: dict[str, dict[str, Any]] = {
     "sigmoid, Xavier": {"activation": "sigmoid", "initialization": "xavier"},
     "tanh, 0.01": {"activation": "tanh", "initialization": "gaussian", "scale": 0.01},
 }
-"""Activations and first weights with which the gradients of deep plain networks vanish."""
+"""Activations and initial weights with which the gradients of deep plain networks vanish."""
 
 
 @experiment("N4.13")
@@ -44,7 +44,7 @@ def deep_residual_training(seeds: range = range(2), count: int = 128, steps: int
     Notes: N4.13 (§4).
 
     Args:
-        seeds: points and first weights.
+        seeds: points and initial weights.
         count: training points.
         steps: updates.
         least: the accuracy that is expected of residual networks; with 512 points and 400 steps it is 0.98.
@@ -157,7 +157,7 @@ def training_error_by_depth(
     Corrects: E75, the trouble of deep plain networks with batch normalization is their training error.
 
     Args:
-        seeds: first weights.
+        seeds: initial weights.
         depths: numbers of layers with weights, even and increasing.
         steps: updates with 64 pictures each.
         kinds: names of `KINDS`.
@@ -212,7 +212,7 @@ def both_blocks(seeds: range = range(3), depth: int = 110, steps: int = 60, ever
     Corrects: E59, ResNet-1001 has bottleneck blocks; here the drawn blocks of two weights make 2n+2 layers.
 
     Args:
-        seeds: first weights.
+        seeds: initial weights.
         depth: the number of layers with weights, an even one.
         steps: updates.
         every: the number of batches over which the loss is averaged.

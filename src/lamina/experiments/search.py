@@ -200,7 +200,7 @@ def one_at_a_time(seeds: range = range(6), epochs: int = 10) -> Result:
     Notes: N1.70 (§1.5).
 
     Args:
-        seeds: data sets and first weights for training.
+        seeds: data sets and initial weights for training.
         epochs: of each training.
     """
     five = Space.of({name: [1, 2, 3, 4] for name in "abcde"})
@@ -249,7 +249,7 @@ def good_defaults(
 
     Args:
         names: data sets.
-        seeds: data, splits and first weights.
+        seeds: data, splits and initial weights.
     """
     constants = {"beta1": [0.0, 0.5, 0.9, 0.99], "beta2": [0.9, 0.99, 0.999, 0.9999], "eps": [1e-12, 1e-8, 1e-4, 1e-2]}
     rates = {"learning_rate": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]}
@@ -300,12 +300,12 @@ def good_defaults(
 def depth_and_width(
     seeds: range = range(3), depths: tuple[int, ...] = (2, 3, 4), widths: tuple[int, ...] = (2, 4, 8, 16, 32)
 ) -> Result:
-    """Choose depth and width of a network for two spirals by experiment: train all, compare on validation data.
+    """Choose the depth and width of a network for two spirals: train all and compare them on validation data.
 
     Notes: N2.24 (§2.1).
 
     Args:
-        seeds: data sets and first weights.
+        seeds: data sets and initial weights.
         depths: numbers of layers after the input.
         widths: units of each hidden layer.
     """

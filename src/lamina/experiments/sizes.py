@@ -41,7 +41,7 @@ def first_layer_sizes(sides: tuple[int, ...] = (28, 100, 224, 1000), units: int 
 
 @experiment("N3.32")
 def channel_growth(names: tuple[str, ...] = ("lenet5", "alexnet", "resnet18")) -> Result:
-    r"""List the numbers of maps along three networks.
+    r"""List how the number of maps changes along three networks.
 
     Notes: N3.32 (§3.2).
     Corrects: E39, powers of two that grow are a habit of ResNet18, not of LeNet-5 and AlexNet.

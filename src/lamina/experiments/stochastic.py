@@ -45,7 +45,7 @@ def _shares(batch_size: int, count: int, generator: torch.Generator) -> Tensor:
 
 @experiment("N1.42", "N1.45", "N1.46")
 def sampling(count: int = 12, draws: int = 4000, seed: int = 0) -> Result:
-    r"""Compare the mean gradient of a batch with the full gradient, over all batches there are.
+    r"""Compare the mean gradient of a batch with the full gradient, over all possible batches.
 
     $$E\,\bar g = \nabla\mathscr L, \qquad E\|\bar g - \nabla\mathscr L\|^2 = \frac{v}{b}
     \text{ with}, \quad \frac{v}{b}\,\frac{N-b}{N-1} \text{ without replacement}$$
@@ -289,7 +289,7 @@ def adam_on_batches(seeds: range = range(3), epochs: int = 10, batch_sizes: tupl
     Notes: N1.49 (§1.3, algs. 4, 5).
 
     Args:
-        seeds: how many times, each with its own points and first weights.
+        seeds: how many times, each with its own points and initial weights.
         epochs: passes through the 512 points.
         batch_sizes: the sizes b.
 

@@ -39,7 +39,7 @@ def classes_of(name: str, labels: range, count: int, seed: int) -> Split:
 def transfer_steps(
     seeds: range = range(3), level: float = 0.8, epochs: tuple[int, int] = (25, 25), real: bool | None = None
 ) -> Result:
-    r"""Learn some classes with LeNet-5 from few pictures, from scratch and from a network that knows others.
+    r"""Learn some classes with LeNet-5 from few pictures, from scratch and from a network that knows other classes.
 
     The embedded digits 0 to 5 from 800 pictures first, then 6 to 9 from 200; the last layer is new, everything is
     trained. With LAMINA_DATA set and `real`, all of MNIST's classes from 6000 pictures and then clothes
@@ -48,7 +48,7 @@ def transfer_steps(
     Notes: N4.40 (§4.3).
 
     Args:
-        seeds: pictures and first weights.
+        seeds: pictures and initial weights.
         level: the accuracy that counts as learned.
         epochs: passes through the first and at most through the second set.
         real: whether to use MNIST and Fashion-MNIST; None decides by LAMINA_DATA.

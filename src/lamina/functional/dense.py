@@ -173,7 +173,7 @@ def collapse_affine(
     if not 1 <= len(weights) == len(biases):
         raise ArgumentError(
             f"`weights` and `biases` must be equally long and not empty, got {len(weights)} and {len(biases)}: "
-            "give every layer a bias, of zeros if need be."
+            "give every layer a bias, zeros if necessary."
         )
     W, b = weights[0], biases[0]
     for W_l, b_l in zip(weights[1:], biases[1:], strict=True):

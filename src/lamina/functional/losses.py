@@ -19,7 +19,7 @@ def _same_shape(name: str, first: Tensor, second: Tensor) -> None:
     if first.shape != second.shape:
         raise ShapeError(
             f"`targets` must have the shape of `{name}`, {tuple(first.shape)}, got {tuple(second.shape)}: "
-            "reshape one of them, a loss does not broadcast."
+            "reshape one of them; a loss does not broadcast."
         )
 
 
@@ -183,7 +183,7 @@ def penalty(params: Iterable[Tensor], strength: float | Tensor, norm: int = 2) -
         at_least("strength", strength, 0)
     sizes = [p.abs().sum() if norm == 1 else p.square().sum() for p in params]
     if not sizes:
-        raise ArgumentError("`params` must hold at least one tensor, got none: a generator may be used up.")
+        raise ArgumentError("`params` must hold at least one tensor, got none: perhaps a generator was exhausted.")
     return strength * torch.stack(sizes).sum()
 
 

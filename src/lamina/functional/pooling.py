@@ -15,7 +15,7 @@ def _check(inputs: Tensor, kernel_size: int, stride: int, padding: int) -> None:
     if padding > kernel_size // 2:
         raise ArgumentError(
             f"`padding` must be at most half the kernel ({kernel_size // 2}), got {padding}: "
-            "else a window would hold padding alone."
+            "otherwise a window could hold nothing but padding."
         )
     for size in inputs.shape[-2:]:
         output_size(size, kernel_size, padding, stride)

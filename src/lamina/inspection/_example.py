@@ -14,7 +14,7 @@ from lamina.functional.random import as_generator
 from lamina.layers.recurrent import Recurrent
 
 STEPS = 10
-"""How many time steps an example has when nobody says."""
+"""How many time steps an example has by default."""
 
 Inputs = int | Sequence[Any] | Tensor | None
 """The shape of one example (a number of features, or axes), a batch of examples, or several for several arguments."""

@@ -93,4 +93,4 @@ class GradientFlowObserver:
 
     def __str__(self) -> str:
         flows = self.flows
-        return f"after update {flows[-1].step}\n{flows[-1]}" if flows else "nothing was looked at yet"
+        return f"after update {flows[-1].step}\n{flows[-1]}" if flows else "nothing has been measured yet"

@@ -27,7 +27,7 @@ FEW = 16
 """With fewer examples, a unit that is zero for all of them need not be dead."""
 
 DEEP = 10
-"""From so many layers on, skip connections are a remedy."""
+"""The number of layers from which on skip connections are a remedy."""
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 

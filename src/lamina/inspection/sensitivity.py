@@ -271,8 +271,8 @@ def _recurrent(model: nn.Module) -> Recurrent | Cell:
         if isinstance(module, (Recurrent, RNNCell, GRUCell, LSTMCell)):
             return module
     raise ArgumentError(
-        f"`model` must be or have a recurrent layer of Lamina, got {type(model).__name__}: change a layer of torch "
-        "over with `layers.from_torch`."
+        f"`model` must be or have a recurrent layer of Lamina, got {type(model).__name__}: convert a layer of torch "
+        "with `layers.from_torch`."
     )
 
 

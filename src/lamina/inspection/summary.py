@@ -13,7 +13,7 @@ from lamina.inspection._trace import Trace, trace
 from lamina.inspection.receptive_field import ReceptiveField, _field_trace, by
 
 ITSELF = "(itself)"
-"""The name of the row for what a network does outside of its layers."""
+"""The name of the row for what a network does outside its layers."""
 
 
 @dataclass(frozen=True)

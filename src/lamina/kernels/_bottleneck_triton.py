@@ -17,7 +17,7 @@ Tracked = tuple[Running, float, float]
 """Running statistics, momentum and eps of a normalization."""
 
 CHUNK = 64
-"""How many wide channels a program has in hand at a time."""
+"""How many wide channels a program handles at a time."""
 PARTS = {16: 512, 32: 256, 64: 128}
 """How many programs share the pixels in a kernel that sums, by the number of narrow channels."""
 TILES = {

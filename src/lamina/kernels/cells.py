@@ -16,7 +16,7 @@ from lamina.kernels import native
 
 THREADS = 64
 ACTIVATIONS = ("tanh", "relu", "sigmoid")
-"""Of plain cells that have a compiled step."""
+"""The activations of plain cells that have a compiled step."""
 
 _NAMES = ("lstm_forward_all", "lstm_backward_all", "gru_gates_all", "gru_forward_all", "gru_backward_all",
           "gru_gates_backward_all", "rnn_forward_all", "rnn_backward_all")  # fmt: skip

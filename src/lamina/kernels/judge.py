@@ -21,7 +21,7 @@ class Judge:
     """Judges logits by labels, on the CPU or on CUDA.
 
     Args:
-        counters: the tensors loss_sum, score_sum, ever, good, active and alive, one entry a member; changed in place.
+        counters: the tensors loss_sum, score_sum, ever, good, active and alive, one entry per member; changed in place.
         weights: a weight for each class, [members or 1, class], or None.
         dtype: the precision of the logits.
     """

@@ -68,7 +68,7 @@ def lloyd(
     Notes: N1.31 (§1.2, Alg. 1).
 
     Args:
-        points: one point a row.
+        points: one point per row.
         centroids: the first centroids of each run.
         empty: "keep" the centroid of an empty cluster, or move it to the point "farthest" from its own.
         max_iterations: the most updates of a run.
@@ -145,7 +145,7 @@ class Points:
     """The points with what all runs need of them.
 
     Args:
-        values: one point a row.
+        values: one point per row.
     """
 
     def __init__(self, values: Float[Tensor, "batch feature"]) -> None:

@@ -1,7 +1,7 @@
 """The kernels of `small_networks.cu` as functions of tensors, for captured updates of small networks on CUDA.
 
 Each replaces a row of launches that together do the same, or a library's kernel that is slow at such sizes; equality
-with torch is tested. Where they do not apply, a caller goes on with torch: see `load` and `fits_...`.
+with torch is tested. Where they do not apply, a caller continues with torch: see `load` and `fits_...`.
 """
 
 import ctypes

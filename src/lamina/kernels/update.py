@@ -32,7 +32,7 @@ class _Update:
         filling: what `fill` takes: the table of numbers [row, member] that it completes, learning rates, the share
             of them that a step takes [step, column], the number of the step, beta1, beta2, pull.
         definitions: the macros.
-        limit: where gradients are clipped, one number a member, or None.
+        limit: where gradients are clipped, one number per member, or None.
         clip: "tensor" if each tensor has a norm of its own, "global" if all have one.
     """
 
@@ -99,7 +99,7 @@ class CudaUpdate(_Update):
         return seen
 
     def _factors(self, grads: Params) -> dict[str, Tensor]:
-        """Give for each tensor the factor that clips its gradients, one a member."""
+        """Give for each tensor the factor that clips its gradients, one per member."""
         sums = {}
         for name, g in grads.items():
             size = g.numel() // self._members

@@ -105,7 +105,7 @@ class SimpleResNetLayer(nn.Module):
 
     @property
     def step_size(self) -> float | Tensor:
-        """The step size: a number, or a positive tensor when it is learned: without axes, or one a member."""
+        """The step size: a number, or a positive tensor when it is learned: without axes, or one per member."""
         if self.raw_step_size is None:
             return self._start
         softplus = nn.functional.softplus

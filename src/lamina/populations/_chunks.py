@@ -27,7 +27,7 @@ from lamina.training.stopping import Row, Rule, StopReason, rules
 from lamina.training.tasks.arrays import Arrays
 
 RETIRE = {"cpu": 0.25, "cuda": 0.5}
-"""The share of frozen members from which on it pays to drop them from the stack."""
+"""The share of frozen members from which on it is worthwhile to drop them from the stack."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _check_rules(networks: Sequence[nn.Module], train: Source, recipe: Recipe) -
         error = float((outputs[:, k] - expected).norm() / expected.norm().clamp(min=1e-30))
         if expected.isfinite().all() and not error <= rough:
             raise RunError(
-                f"the stacked form of {type(network).__name__} differs from the network by itself by {error:.1e} of "
+                f"the stacked form of {type(network).__name__} differs from the network alone by {error:.1e} of "
                 f"its output (allowed {rough:.0e}): its rule in `populations` does not fit it; train with chunk=1."
             )
 

@@ -16,7 +16,7 @@ from lamina.populations.stacked import _stack_modules
 from lamina.training.tasks.feed import batch_size
 
 CACHE = 32 * 2**20
-"""Bytes of activations up to which convolutions in groups are faster than one network after the other on a CPU."""
+"""Bytes of activations up to which convolutions in groups are faster than one network after another on a CPU."""
 
 _SHARE = {"cuda": 0.85, "cpu": 0.5}  # of the free memory
 _UNKNOWN = 4 * 2**30  # bytes, where the system does not say what is free

@@ -141,7 +141,7 @@ def _check_same_shape(members: Sequence[Member]) -> None:
             name, ours, theirs = _difference(first, shape)
             raise ArgumentError(
                 f"`members` must have one shape, but {name} is {ours!r} in member 0 and {theirs!r} in member {number}: "
-                "group them by `Member.shape` and train group after group."
+                "group them by `Member.shape` and train one group after another."
             )
 
 

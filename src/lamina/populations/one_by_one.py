@@ -109,7 +109,7 @@ class _Run:
     def results(self) -> dict[int, MemberResult]:
         """Give what became of it."""
         at = self.at
-        gone = StopReason("dropped", "dropped on the way")
+        gone = StopReason("dropped", "dropped along the way")
         reason = gone if self.dropped or at.reason is None else at.reason
         weights = {name: t.cpu() for name, t in at.best.items()}
         state = DIVERGED if reason.failed else FINISHED

@@ -36,7 +36,7 @@ Rule = Callable[..., Any]
 _OWN = (
     nn.Identity, nn.ReLU, nn.Tanh, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus, nn.ModuleList,
 )  # fmt: skip
-"""Modules of torch whose own `forward` does not care about one more axis behind the batch."""
+"""Modules of torch whose own `forward` accepts one more axis after the batch."""
 
 TABLE: dict[type[nn.Module], Rule] = {
     nn.Sequential: pictures.sequential,

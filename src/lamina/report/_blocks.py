@@ -8,7 +8,7 @@ from lamina._markup import Markup, join, tag
 from lamina.report._formatting import number, percent
 
 FEW, MANY = 6, 12
-"""Up to so many classes a confusion matrix has room for large cells; beyond so many they are small."""
+"""The most classes for which a confusion matrix has large cells, and the number beyond which they are small."""
 
 
 # The page may show its own style and the pictures in it, and may load nothing at all.

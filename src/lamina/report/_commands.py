@@ -81,11 +81,11 @@ def train(record: Record) -> tuple[list[str], list[str]]:
         remarks.append(f"The split was drawn with seed {origin['seed']}, training with seed {seed}.")
     ratios = list(origin.get("ratios", _RATIOS))
     if ratios != _RATIOS:
-        remarks.append(f"The data were split {':'.join(map(str, ratios))}, which no command can say.")
+        remarks.append(f"The data were split {':'.join(map(str, ratios))}, which no command can express.")
     for option, value in config.get("start", {}).items():
         words += [f"--{option}", str(value)]
     if record.data != record.source:
-        remarks.append(f"Give {record.data!r} with its folder.")
+        remarks.append(f"Name {record.data!r} with its folder.")
     words += ["--epochs", str(recipe.pop("epochs")), "--seed", str(seed), *_machine(record.environment or {})]
     for key, value in (_recipe_options(record, recipe) | _augment_options(record, found) | network).items():
         words += ["--set", f"{key}={_word(value)}"]

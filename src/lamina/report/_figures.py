@@ -22,9 +22,9 @@ WIDTH, HEIGHT = 380, 236
 LEFT, RIGHT, TOP, BOTTOM = 46, 372, 16, 198
 SQUARE = 340
 MARKS = 60
-"""Up to so many points a line gets a mark with a tooltip for each."""
+"""The largest number of points for which a line has a mark with a tooltip for each."""
 DOTS = 1500
-"""A scatter shows at most so many examples, taken at equal distances."""
+"""The largest number of examples in a scatter plot; more are thinned at equal distances."""
 COLORS = {"train": "line1", "valid": "line2", "rate": "line3", "muted": "muted"}
 """The classes of the style sheet, and the roles of drawings to which it gives their colors."""
 _DASHED = Stroke("muted", 1.0, (4.0, 4.0))
@@ -105,10 +105,10 @@ def calibration(confidence: Sequence[float], accuracy: Sequence[float], count: S
     place, ideal = _square(exact(0, 1, LEFT, SQUARE - 8, count=5), exact(0, 1, SQUARE - 40, 10, count=5))
     shapes: list[Shape] = [ideal, *draw(place, [Series("", confidence, accuracy, size=2.0)])]
     for p, a, n in zip(confidence, accuracy, count, strict=True):
-        words = f"{n} predictions, {percent(p)} sure on average, {percent(a)} right"
+        words = f"{n} predictions, {percent(p)} confident on average, {percent(a)} correct"
         at, radius = (place.across(p), place.up(a)), 3 + 9 * math.sqrt(n / max(count))
         shapes.append(Circle(at, radius, "line1", Stroke("line1"), opacity=0.35, title=words))
-    return figure(place, "calibration diagram", shapes, "confidence", "share of right answers")
+    return figure(place, "calibration diagram", shapes, "confidence", "share of correct answers")
 
 
 def scatter(pairs: Sequence[Point]) -> Markup:

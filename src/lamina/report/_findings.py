@@ -9,7 +9,7 @@ from lamina.report._formatting import finite, number, percent
 from lamina.report._record import Record
 
 CLASSES = 25
-"""Up to so many classes the confusion matrix is readable; beyond, the most confused pairs say more."""
+"""The most classes for which the confusion matrix is readable; beyond that, the most confused pairs say more."""
 _METRICS = {
     "loss": "loss",
     "accuracy": "accuracy",
@@ -28,7 +28,7 @@ _METRICS = {
     "naive_mae": "mean |error| of the naive forecast",
 }
 WORST = 12
-"""So many of the worst mistakes are listed as rows; as pictures all are shown."""
+"""The number of worst mistakes that are listed as rows; as pictures, all are shown."""
 
 
 def metric_name(key: str) -> str:

@@ -39,7 +39,7 @@ def page(record: Record) -> str:
         with blame(record.path / file):
             sections.append(make(record))
     version = (record.environment or {}).get("lamina")
-    written = f"Lamina{f' {version}' if version else ''} wrote this from the files of {record.name} alone."
+    written = f"Lamina{f' {version}' if version else ''} wrote this report from the files of {record.name} alone."
     return document(story.title(record), ["style.css"], sections, written)
 
 
@@ -99,7 +99,7 @@ def curves(record: Record) -> Markup | None:
         _curve(record, titles[score], {score: "training", f"validation_{score}": "validation"}, best),
         _curve(record, "Learning rate", {"learning_rate": "learning rate"}, None),
     ]
-    words = f"Training values are means over an {axis}, while the weights change; validation comes after it."
+    words = f"Training values are means over an {axis}, during which the weights change; validation follows at its end."
     if record.metric == "mse":
         words += " Errors are those of standardized targets."
     if len(record.rows) == 1:
@@ -150,7 +150,7 @@ def gradients(record: Record) -> Markup | None:
             tag("b", number(lines[i].values[-1], 3)))
         for i in listed
     ]  # fmt: skip
-    words = f"From the first layers in violet to the last in orange, at the last {axis}."
+    words = f"Colors run from violet for the first layers to orange for the last; values are those of the last {axis}."
     if len(names) > _LISTED:
         words += f" {_LISTED} of {len(names)} are named."
     beside = tag(

@@ -140,7 +140,7 @@ def _history(path: Path) -> tuple[Row, ...]:
     rows = _lines(path)
     with blame(path):
         for row in rows:
-            expect(None not in (finite(row["epoch"]), finite(row["step"])), "a row without epoch and step")
+            expect(None not in (finite(row["epoch"]), finite(row["step"])), "a row lacks its epoch or step")
             check_numbers({key: value for key, value in row.items() if key != "gradients"})
             check_numbers(row.get("gradients") or {})
     return tuple(rows)
@@ -151,7 +151,7 @@ def _values(home: RunFolder, name: str) -> dict[str, Any] | None:
         return None
     values = home.json(name)
     with blame(home.path / f"{name}.json"):
-        expect(isinstance(values, dict), "it does not hold names with values")
+        expect(isinstance(values, dict), "it does not map names to values")
     return dict(values)
 
 
@@ -171,7 +171,7 @@ def _lines(path: Path) -> list[Row]:
             row = None
         if not isinstance(row, dict):
             raise RunError(
-                f"{path} is damaged in line {place}: restore it from a copy, or resume the run, which writes it anew."
+                f"{path} is damaged in line {place}: restore it from a copy, or resume the run, which rewrites it."
             )
         rows.append(row)
     return rows

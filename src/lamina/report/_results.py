@@ -13,7 +13,7 @@ from lamina.report._record import Record
 
 _PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 BESIDE = 12
-"""Up to so many classes the confusion matrix leaves room for a figure beside it."""
+"""The largest number of classes for which the confusion matrix leaves room for a figure beside it."""
 
 
 def results(record: Record) -> Markup | None:
@@ -53,8 +53,9 @@ def _calibration(record: Record) -> Markup | None:
         return None
     drawing = figures.calibration(found["confidence"], found["accuracy"], found["count"])
     words = (
-        f"Expected calibration error {percent(found['error'])}. On the dashed line a network is as sure as it is "
-        "right; below the line it is too sure, above it not sure enough. Circles grow with the number of examples."
+        f"Expected calibration error {percent(found['error'])}. On the dashed line, the network is right as often as "
+        "it is confident; below the line it is overconfident, above it underconfident. Circles grow with the number of "
+        "examples."
     )
     return card("Calibration", drawing, tag("figcaption", words), figure=True)
 
@@ -74,7 +75,7 @@ def _numbers(record: Record) -> list[Markup | None]:
     left = card(
         "Predictions against targets",
         figures.scatter(pairs),
-        tag("figcaption", f"{words}. On the dashed line predictions are right."),
+        tag("figcaption", f"{words}. On the dashed line, predictions are exact."),
         more="first output" if several else "",
         figure=True,
     )
@@ -86,7 +87,7 @@ def _worst(record: Record) -> Markup | None:
     rows, table = (record.evaluation or {}).get("worst"), findings.worst(record)
     if not rows or table is None:
         right = record.classifies and rows is not None
-        return tag("p", "There is no mistake on the test split.", class_="small") if right else None
+        return tag("p", "There are no mistakes on the test split.", class_="small") if right else None
     sure = "largest errors first"
     if record.classifies:
         sure = "the class → the guess, most confident first"

@@ -38,7 +38,7 @@ def preprocess(record: Record) -> Table | None:
         ("prepared shape", shape(fitted["inputs"])),
     ]
     if spec["kind"] == "image" and list(fitted["kept"][1:]) != list(spec["inputs"][1:]):
-        ways = {"fit": "scaled to fit, padded with 0", "crop": "middle cut out", "stretch": "stretched"}
+        ways = {"fit": "scaled to fit, padded with 0", "crop": "cropped to the middle", "stretch": "stretched"}
         rows.append(("resizing", ways.get(fitted["resize"], str(fitted["resize"]))))
     if spec["kind"] != "table" and 0 < len(fitted["mean"]) <= 4:
         rows += [("mean", _numbers(fitted["mean"])), ("standard deviation", _numbers(fitted["std"]))]
@@ -77,7 +77,7 @@ def columns(record: Record) -> Table | None:
     moments = iter(zip(fitted["mean"], fitted["std"], strict=True))
     rows = []
     for j, (name, levels) in enumerate(zip(spec["features"], spec["levels"], strict=True)):
-        gap = "filled and marked" if fitted["missing"] and fitted["missing"][j] else "none"
+        gap = "filled in and marked" if fitted["missing"] and fitted["missing"][j] else "none"
         if levels:
             known = [str(levels[i]) for i in fitted["seen"][j]]
             shown = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")

@@ -58,7 +58,7 @@ def ending(record: Record) -> Ending:
     sentence = record.clean(str(record.status.get("sentence", ""))).rstrip(".") + "."
     command = commands.spell(commands.resume(record))
     if state == "running":
-        return Ending("open", "The run has not ended.", "It is still going, or it was killed.", command)
+        return Ending("open", "The run has not ended.", "It is still running, or it was killed.", command)
     if state == "interrupted":
         return Ending("stopped", "The run was stopped:", sentence, command)
     return (
@@ -75,8 +75,8 @@ def opening(record: Record) -> str:
     examples, times = int(record.evaluation["examples"]), int(record.evaluation.get("openings", 1))
     if times > 1:
         return (
-            f"The test split ({number(examples)} examples) was opened {times} times. Choosing after "
-            "looking fits to it, so these numbers may be too good."
+            f"The test split ({number(examples)} examples) was opened {times} times. Choices made after "
+            "looking at it are fitted to it, so these numbers may be too good."
         )
     return f"The test split ({number(examples)} examples) was opened once, after training."
 
@@ -95,11 +95,11 @@ def headline(record: Record) -> Headline:
     row = record.rows[record.best] if record.best is not None else None
     for key in (record.metric, "loss"):
         if row is not None and finite(row.get(f"validation_{key}")) is not None:
-            note = "best check; the test split is sealed"
+            note = "at the best check; the test split is still sealed"
             return Headline(metric(key, row[f"validation_{key}"]), f"validation {metric_name(key)}", note)
     if record.status.get("state") == "diverged":
         return Headline("diverged", "before the first check", bad=True)
-    return Headline("–", "nothing measured yet")
+    return Headline("–", "nothing has been measured yet")
 
 
 def facts(record: Record) -> list[tuple[str, str]]:

@@ -60,7 +60,7 @@ def _how(study: Study) -> str:
         "one-at-a-time": "one hyperparameter changed at a time",
         "tpe": "proposed by TPE",
     }[study.sampler.name]
-    return words + (", the worse ones dropped on the way" if "halving" in study.description else "")
+    return words + ("; the worse ones were dropped along the way" if "halving" in study.description else "")
 
 
 def _axis(each: Hyperparameter) -> Axis:

@@ -16,7 +16,7 @@ from lamina.report._study_record import Axis, StudyRecord, Tried, levels
 
 WIDE, TALL = 1120, 330
 LINES = 1200
-"""So many configurations are drawn as lines at most: the best ones, and others at equal distances."""
+"""The largest number of configurations drawn as lines: the best ones, and others at equal distances."""
 LEADERS = 10
 LOG_FROM = 8.0
 _REST, _LEAD, _BEST = Stroke("muted", 1.0, opacity=0.22), Stroke("line1", 1.6, opacity=0.8), Stroke("line2", 3.0)

@@ -14,7 +14,7 @@ from lamina.report._formatting import NOTHING, duration, number, percent
 from lamina.report._study_record import StudyRecord, Tried, importance
 
 LUCK = 0.01
-"""From so much possible luck on, in accuracy, a warning stands at the top."""
+"""The possible luck, in accuracy, from which on a warning stands at the top."""
 PAIRS, SHOWN, LISTED = 9, 10, 200
 
 
@@ -22,7 +22,7 @@ def study_page(record: StudyRecord) -> str:
     """Write the whole page."""
     parts = (_header, _leaders, _course, _parallel, _slices, _pairs, _honesty, _making, _again)
     sections = [make(record) for make in parts]
-    written = f"Lamina wrote this from the files of {record.name} alone."
+    written = f"Lamina wrote this report from the files of {record.name} alone."
     return document(record.title, ["style.css", "study.css"], sections, written)
 
 
@@ -41,7 +41,7 @@ def _score(record: StudyRecord) -> Markup:
     """Show the number that counts: the test error, or until there is one the best validation."""
     best, test = record.best, record.test
     value = "none" if best is None else metric(record.score, best.value)
-    label, sure = f"best validation {metric_name(record.score)}", "chosen as the best, so it flatters"
+    label, sure = f"best validation {metric_name(record.score)}", "optimistic, since it was chosen as the best"
     if test:
         name = "accuracy" if "accuracy" in test["metrics"] else next(iter(test["metrics"]), "loss")
         value, label, sure = metric(name, test["metrics"].get(name)), f"test {metric_name(name)}", ""
@@ -86,7 +86,7 @@ def _opening(record: StudyRecord) -> Markup | None:
     words = f"The test split ({number(test['examples'])} examples) was opened "
     if test["openings"] == 1:
         return tag("p", f"{words}once, for the best configuration, after everything was tried.", class_="say")
-    return tag("p", f"{words}{test['openings']} times: its result is no longer a fair judgment.", class_="say warn")
+    return tag("p", f"{words}{test['openings']} times: its result is no longer a fair evaluation.", class_="say warn")
 
 
 def luck(record: StudyRecord) -> tuple[float, float] | None:
@@ -107,8 +107,9 @@ def _warning(record: StudyRecord) -> Markup | None:
     return tag(
         "p",
         tag("strong", "Small validation set:"),
-        f" chosen among {number(len(record.known))} by {number(record.examples[1])} examples, the best may owe up to "
-        f"{100 * found[1]:.1f} points of its {percent(record.best.value if record.best else None)} to luck. "
+        f" chosen among {number(len(record.known))} configurations by {number(record.examples[1])} examples, the best "
+        f"may owe up to {100 * found[1]:.1f} points of its {percent(record.best.value if record.best else None)} to "
+        "luck. "
         "The leaders can hardly be told apart; only the test result counts.",
         class_="say warn",
     )
@@ -149,7 +150,7 @@ def _value(value: Any) -> str:
 
 
 def _course(record: StudyRecord) -> Markup | None:
-    name = "Wrong answers, as a share" if record.score == "accuracy" else metric_name(record.score).capitalize()
+    name = "Share of wrong answers" if record.score == "accuracy" else metric_name(record.score).capitalize()
     course, learned = figures.progress(record), figures.leaders_curves(record)
     cards = []
     if course:
@@ -222,14 +223,14 @@ def _honesty(record: StudyRecord) -> Markup | None:
     count = len(record.known)
     coins = (
         f"{number(count)} coins, tossed 100 times each: the best of them shows {percent(expected_best(count, 100))} "
-        "heads on average. So a result that was used to choose is no estimate of what was chosen."
+        "heads on average. So a result that was used to choose is not a fair estimate of what was chosen."
     )
     rows: list[tuple[str, str]] = [("configurations compared", number(count))]
     if record.examples:
         rows.append(("validation examples", number(record.examples[1])))
     rows.append((f"best validation {metric_name(record.score)}", metric(record.score, best.value)))
     if found is not None:
-        rows.append(("equally good ones that would look like this", metric(record.score, found[0])))
+        rows.append(("accuracy of equally good ones whose best would look like this", metric(record.score, found[0])))
         rows.append(("so luck is at most", f"{100 * found[1]:.2f} points"))
     if record.test and record.score in record.test["metrics"]:
         rows.append((f"test {metric_name(record.score)}", metric(record.score, record.test["metrics"][record.score])))
@@ -239,7 +240,7 @@ def _honesty(record: StudyRecord) -> Markup | None:
         if found is not None
         else "For this metric there is no simple formula for the share of luck."
     )
-    table = card("Choosing and judging", Table(("", ""), tuple(rows), (1,)).html("pairs", head=False))
+    table = card("Choosing and evaluating", Table(("", ""), tuple(rows), (1,)).html("pairs", head=False))
     words = tag("div", tag("p", coins), tag("p", note, class_="small"))
     return section("How much of it is luck?", tag("div", table, words, class_="grid"))
 

@@ -57,8 +57,8 @@ class Journal:
             event = None
         if not isinstance(event, dict) or "event" not in event:
             raise RunError(
-                f"{self.path} is damaged in line {self._lines}: restore it from a copy, or delete that line; what it "
-                "told of is then tried again."
+                f"{self.path} is damaged in line {self._lines}: restore it from a copy, or delete that line; the trial "
+                "it recorded is then repeated."
             )
         return event
 

@@ -62,7 +62,7 @@ def _last_words(logs: list[IO[bytes]]) -> str:
         lines = log.read().decode(errors="replace").strip().splitlines()
         if lines:
             return lines[-1].removeprefix("lamina: ")
-    return "they said nothing"
+    return "they left no message"
 
 
 def main(folder: str, settings: str) -> None:

@@ -96,8 +96,8 @@ def evaluate(
     before = study.refresh().state.tests
     if before and not again:
         raise RunError(
-            f"the test split was opened for this study already, for configuration {before[-1]['trial']}: a second look "
-            "would be a choice by the test split. Read the result in study.test, or force it with --again."
+            f"the test split has already been opened for this study, for configuration {before[-1]['trial']}: a second "
+            "look would be a choice by the test split. Read the result in study.test, or force it with --again."
         )
     run = _refit(study, problem, runtime=runtime, observers=observers)
     result = run.evaluate(again=bool(before))

@@ -52,7 +52,7 @@ class _StudyFolder:
             write(file, content)  # of equal content, whoever comes first
         if file.read_bytes() != content:
             raise RunError(
-                f"{self.path} holds another study: parts of one study must be started with the same words. "
+                f"{self.path} holds another study: all parts of a study must be started with the same command. "
                 "Choose another folder with --folder."
             )
         return self

@@ -36,7 +36,7 @@ class Problem:
         recipe: how to train where the trial says nothing.
         options: options of the network where the trial says nothing.
         fixed: options of the recipe that hold for every optimizer.
-        seeds: every configuration is trained once with each: first weights and masks; the order of examples is one.
+        seeds: every configuration is trained once with each: initial weights and masks; the order of examples is one.
         notes: what was decided, for people.
     """
 
@@ -83,7 +83,9 @@ class Problem:
             recipe, note = recommended.recipe, f"recipe: {recommended.sentence}"
         recipe = replace(with_options(recipe, **fixed), seed=seed)
         if callable(recipe.optimizer):
-            raise ArgumentError("`optimizer` must be one of ours in a search, for files must name it: GD, SGD, Adam, …")
+            raise ArgumentError(
+                "`optimizer` must be one of Lamina's in a search, because files must name it: GD, SGD, Adam, …"
+            )
         if fixed or given:
             note += f"; changed: {', '.join(f'{name}={spell(value)}' for name, value in {**given, **fixed}.items())}"
         if isinstance(seeds, int):
@@ -134,11 +136,11 @@ class Problem:
             ArgumentError: a name that nothing has, a value of the wrong kind, or one out of bounds.
         """
         if {"hidden"} & set(space.names) and {"width", "depth"} & set(space.names):
-            raise ArgumentError("`hidden` gives all widths: let it vary, or `width` and `depth`, not both.")
+            raise ArgumentError("`hidden` gives all widths: vary either it, or `width` and `depth`.")
         found = []
         for each in space.hyperparameters:
             if each.name == "seed":
-                raise ArgumentError("`seed` is no hyperparameter: --seeds N trains every configuration N times.")
+                raise ArgumentError("`seed` is not a hyperparameter: --seeds N trains every configuration N times.")
             if each.name not in self._hints:
                 near = get_close_matches(each.name, self._hints, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else "."
@@ -198,7 +200,9 @@ class Problem:
         name = (metric or natural).removeprefix("validation_")
         choice("metric", name, (natural, "loss"))
         if not len(self.split.validation):
-            raise ArgumentError("a search compares configurations on validation data, but there are none: split anew.")
+            raise ArgumentError(
+                "a search compares configurations on validation data, but there are none: split the data again."
+            )
         return f"validation_{name}", DIRECTIONS[name]
 
     def describe(self) -> dict[str, Any]:

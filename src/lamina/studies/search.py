@@ -114,7 +114,7 @@ def plan(
         sampler = replace(sampler, start=tuple(problem.start(space).items()))
     if halving is not None and not sampler.static:
         raise ArgumentError(
-            f"halving drops configurations of a stack that is known beforehand, but {sampler.name!r} decides by "
+            f"halving drops configurations of a stack that is known in advance, but {sampler.name!r} decides by "
             "results: use it with a grid or random search."
         )
     name, direction = problem.score(metric)

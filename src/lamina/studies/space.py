@@ -101,7 +101,7 @@ class Range:
         if self.points is None:
             if not self.whole or self.log:
                 raise ArgumentError(
-                    f"a grid cannot go through the range {self}: say how many values to take, as in {self}:5, "
+                    f"a grid cannot enumerate the range {self}: say how many values to take, as in {self}:5, "
                     "or sample it with --random N."
                 )
             return tuple(range(int(self.low), int(self.high) + 1))
@@ -181,7 +181,9 @@ class Space:
 
     def __post_init__(self) -> None:
         if not self.hyperparameters:
-            raise ArgumentError("a search needs at least 1 hyperparameter, got none: add learning_rate=1e-3,1e-2, say.")
+            raise ArgumentError(
+                "a search needs at least 1 hyperparameter, got none: add, for example, learning_rate=1e-3,1e-2."
+            )
         before: dict[str, Hyperparameter] = {}
         for each in self.hyperparameters:
             if each.name in before:

@@ -243,7 +243,7 @@ class Study:
         """
         if part is not None and not self.sampler.static:
             raise ArgumentError(
-                f"`part` needs a search whose trials are known beforehand, but {self.sampler.name!r} decides by "
+                f"`part` needs a search whose trials are known in advance, but {self.sampler.name!r} decides by "
                 "results: use processes, or a grid or random search."
             )
         evaluator = objective if isinstance(objective, _Evaluator) else _OneByOne(objective)
@@ -304,8 +304,8 @@ class Study:
             return sorted(free + far, key=lambda trial: trial.number)
         if far and len(far) == len(left):
             raise RunError(
-                f"{len(far)} configurations are claimed by a worker on another machine: wait for it, or, if it is no "
-                f"more, take them over with  {self.resume_command} --release"
+                f"{len(far)} configurations are claimed by a worker on another machine: wait for it, or, if it no "
+                f"longer exists, take them over with  {self.resume_command} --release"
             )
         return free
 

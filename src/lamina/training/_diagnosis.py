@@ -28,16 +28,16 @@ def diagnose(step: "Learner", good: tuple[dict[str, Tensor], int, int, int], bad
     broken = [name for name, p in step.model.named_parameters() if not p.isfinite().all()]
     layer = _first_bad_layer(step)
     where = (
-        f"layer {layer!r} was the first to give NaN or infinity"
+        f"layer {layer!r} was the first to return NaN or infinity"
         if layer
         else "the outputs were finite, but the loss was not"
     )
     if broken:
-        where += f"; the update before had already made {broken[0]!r} infinite"
+        where += f"; the previous update had already made {broken[0]!r} infinite"
     rate = step.totals()["learning_rate"]
     return StopReason(
         "diverged",
-        f"the loss is not finite since step {bad + 1}: {where}. "
+        f"the loss has not been finite since step {bad + 1}: {where}. "
         f"Try a smaller learning_rate (now {rate:g}), clip the gradients (clip=1), or check the data.",
         bad,
     )

@@ -96,7 +96,8 @@ def read_toml(path: Path, version: int, way_out: str) -> dict[str, Any]:
         raise RunError(f"{path} cannot be read ({error}): {way_out}.") from error
     if values.get("version", 0) > version:
         raise RunError(
-            f"{path} was written by a newer Lamina (version {values['version']}, known is {version}): update it."
+            f"{path} was written by a newer Lamina (version {values['version']}, the latest known is {version}): "
+            "update Lamina."
         )
     return values
 

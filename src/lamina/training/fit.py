@@ -58,7 +58,7 @@ def fit(
         observers: called after each step and each check; a `Watcher`, such as `inspection.GradientFlowObserver`, also
             looks into the updates that it asks for.
         runtime: device, threads and flags.
-        start: where the first weights came from, for the record: {"weights": ..., "freeze": ...}.
+        start: where the initial weights came from, for the record: {"weights": ..., "freeze": ...}.
 
     Returns:
         The run, with the best weights in `run.model`.
@@ -176,11 +176,11 @@ def resume(
     saved = checkpoint.load(home.checkpoints)
     if saved is None and home.weights.is_file():
         raise RunError(
-            f"{folder} keeps no checkpoint to go on from, since its network was trained in a search: train the "
-            "configuration by itself; `lamina report` shows the command."
+            f"{folder} has no checkpoint to continue from, since its network was trained in a search: train the "
+            "configuration separately; `lamina report` shows the command."
         )
     for reason in saved.skipped if saved else ():
-        print(f"note: a damaged checkpoint was passed over ({reason})")
+        print(f"note: a damaged checkpoint was skipped ({reason})")
     progress = Progress()
     if saved is not None:
         plain = saved.plain

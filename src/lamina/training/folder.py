@@ -115,7 +115,7 @@ class RunFolder:
         try:
             return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
         except ValueError as error:
-            raise RunError(f"{self.history} is damaged ({error}): resume the run, which writes it anew.") from error
+            raise RunError(f"{self.history} is damaged ({error}): resume the run, which rewrites it.") from error
 
     def write_weights(self, tensors: dict[str, Tensor]) -> str:
         """Write weights as safetensors and return their digest."""

@@ -30,7 +30,7 @@ class _Executor(Protocol):
 
     kind: str
     reason: str
-    """Why the update is executed in this way, if that is not a matter of course."""
+    """Why the update is executed in this way, if that is not obvious."""
 
     def begin(self, step: int) -> None:
         """Hear that an epoch begins, or goes on, with update number `step`."""

@@ -85,7 +85,7 @@ class _Diverged(Exception):  # noqa: N818 - it is caught and turned into a StopR
     """The loss is no longer finite since this step."""
 
     def __init__(self, step: int) -> None:
-        super().__init__(f"the loss is not finite since step {step}")
+        super().__init__(f"the loss has not been finite since step {step}")
         self.step = step
 
 

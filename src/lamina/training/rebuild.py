@@ -57,7 +57,7 @@ def reload(origin: dict[str, Any]) -> Split:
     split: Split = dataset.split(seed=origin["seed"], ratios=tuple(origin["ratios"]))  # type: ignore[attr-defined]
     if origin["fingerprint"] != fingerprint(split):
         raise RunError(
-            f"the data in {origin['source']} have changed since the run began: bring the old ones back, or train anew."
+            f"the data in {origin['source']} have changed since the run began: restore the old ones, or train again."
         )
     return split
 

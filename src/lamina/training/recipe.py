@@ -63,7 +63,7 @@ class MiniBatch:
         above("learning_rate", self.learning_rate, 0)
         between("momentum", self.momentum, 0, 1, open_high=True)
         if self.nesterov and not self.momentum:
-            raise ArgumentError("`nesterov` needs a `momentum` greater than 0, got 0: set momentum=0.9, say.")
+            raise ArgumentError("`nesterov` needs a `momentum` greater than 0, got 0: set, for example, momentum=0.9.")
 
 
 @dataclass(frozen=True)

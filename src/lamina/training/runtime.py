@@ -17,7 +17,7 @@ from lamina._processor import LIMIT, require_bfloat16
 from lamina.training._denormals import flushed
 
 THREAD_OPERATIONS = 20e6
-"""Floating point operations of an update that occupy one thread; with fewer, waiting for each other costs more."""
+"""Floating point operations of an update that occupy one thread; with fewer, threads mostly wait for each other."""
 
 STEPS = ("auto", "eager", "compiled", "captured")
 
@@ -102,7 +102,9 @@ class Runtime:
         now = environment(self)
         keys = ("torch", "machine", "cpu", "onednn", "device", "threads", "flush_denormal", "deterministic", "step")
         return [
-            f"{key} was {recorded[key]}, is {now[key]}" for key in keys if key in recorded and recorded[key] != now[key]
+            f"{key} was {recorded[key]} and is now {now[key]}"
+            for key in keys
+            if key in recorded and recorded[key] != now[key]
         ]
 
 

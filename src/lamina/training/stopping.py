@@ -95,4 +95,4 @@ _SENTENCES: dict[str, Callable[[Any, Sequence[Row]], str | None]] = {
     "relative_decrease": _decrease,
     "patience": _patience,
 }
-"""What each number of a `Stopping` record says once it is reached, else None."""
+"""The sentence for each number of a `Stopping` record once it is reached, else None."""

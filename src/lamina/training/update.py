@@ -136,7 +136,7 @@ def _by_autograd(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tenso
     total = loss + update.penalty(update.params) if update.penalized else loss
     update.change.forget()
     if not total.requires_grad:
-        why = "all parameters are frozen, or an activation such as heaviside lets none through"
+        why = "all parameters are frozen, or an activation such as heaviside blocks the gradient"
         if not torch.is_grad_enabled():
             why = "torch.no_grad() is in force around the training"
         raise ArgumentError(f"no gradient leads from the loss to a parameter: {why}.")

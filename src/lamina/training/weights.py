@@ -164,7 +164,7 @@ def read_tensors(path: str | Path) -> dict[str, Tensor]:
     ]:
         loaded = loaded[wrappers[0]]
     if not isinstance(loaded, Mapping) or not any(isinstance(value, Tensor) for value in loaded.values()):
-        raise DataError(f"{path} holds no tensors with names, but a {type(loaded).__name__}: give {_KINDS}.")
+        raise DataError(f"{path} holds a {type(loaded).__name__} instead of tensors with names: give {_KINDS}.")
     return {name: value for name, value in loaded.items() if isinstance(name, str) and isinstance(value, Tensor)}
 
 
@@ -189,8 +189,8 @@ def _torch_file(path: Path) -> Any:
         asked = re.search(r"GLOBAL ([\w.]+)", str(error))
         what = f"asks for the Python object {asked[1]}" if asked else "is damaged or holds more than weights"
         raise DataError(
-            f"{path} {what}; nothing of it was executed. Weights are tensors alone: save the state dict, best as a "
-            ".safetensors file."
+            f"{path} {what}; none of it was executed. A file of weights holds only tensors: save the state dict, "
+            "preferably as a .safetensors file."
         ) from error
     except Exception as error:  # broken files raise nearly anything
         if isinstance(error, DataError):
@@ -204,7 +204,9 @@ def _check_archive(path: Path) -> None:
         parts = archive.infolist()
         packed = any(part.compress_type != zipfile.ZIP_STORED for part in parts)
         if packed or sum(part.file_size for part in parts) > path.stat().st_size:
-            raise DataError(f"{path} is compressed, which torch never does: unpack it, or save it again by torch.save.")
+            raise DataError(
+                f"{path} is compressed, which torch never does: unpack it, or save it again with torch.save."
+            )
         broken = archive.testzip()
     if broken is not None:
         raise ValueError(f"the checksum of {broken} is wrong")
@@ -213,7 +215,7 @@ def _check_archive(path: Path) -> None:
 def _damaged(path: Path, error: Exception) -> DataError:
     text = (str(error).splitlines() or [""])[0].partition(". ")[0][:120].rstrip(".")
     reason = text if " " in text else "its format is unknown"
-    return DataError(f"{path} is damaged or no file of weights ({reason}): copy it again, or give {_KINDS}.")
+    return DataError(f"{path} is damaged or not a file of weights ({reason}): copy it again, or give {_KINDS}.")
 
 
 def _renamed(tensors: dict[str, Tensor], wanted: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -240,8 +242,8 @@ def _check_architecture(model: nn.Module, path: Path, fit: Fit) -> None:
     example = (others or weights)[0]
     raise DataError(
         f"{path} holds weights of another architecture: {len(right)} of the {len(weights)} weights and biases of "
-        f"{type(model).__name__} are in it with the same name and shape, {example!r} is not. Choose the architecture "
-        "and the options that it was trained with."
+        f"{type(model).__name__} are in it with the same name and shape, but {example!r} is not. Choose the "
+        "architecture and the options that it was trained with."
     )
 
 

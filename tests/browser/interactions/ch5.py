@@ -101,7 +101,7 @@ def one_component_makes_both_resets_equal(driver: WebDriver) -> None:
 
 def an_own_text_makes_a_dictionary(driver: WebDriver) -> None:
     assert "16 words, sorted" in page_text(driver)
-    type_text(driver, "a text to make the dictionary of", "b a b c")
+    type_text(driver, "a text to make the dictionary from", "b a b c")
     wait(lambda: "3 words, sorted" in page_text(driver), words="a dictionary of three words")
     wait(lambda: "1 1 1 1 1 1 1 3" in page_text(driver), words="a sentence of unknown words")
 
@@ -126,7 +126,7 @@ def english_becomes_german(driver: WebDriver) -> None:
 
 def twelve_sentences_are_learned_by_heart(driver: WebDriver) -> None:
     click(driver, "Learning")
-    wait(lambda: "12 of 12 after" in plot_text(driver, "Sentences right"), 120, "twelve right sentences")
+    wait(lambda: "12 of 12 after" in plot_text(driver, "Correct sentences"), 120, "twelve right sentences")
     click(driver, "Learning")
 
 
@@ -141,8 +141,8 @@ def it_writes_while_it_learns(driver: WebDriver) -> None:
         "training that goes on with another temperature",
     )
     click(driver, "Learning")
-    wait(lambda: "It writes on from your beginning" in page_text(driver), 20, "the end of the work")
-    type_text(driver, "it should begin with", "Warum ")
+    wait(lambda: "It continues from your beginning" in page_text(driver), 20, "the end of the work")
+    type_text(driver, "begin the text with", "Warum ")
     wait(lambda: re.search(r"beginning.*Warum ", page_text(driver), re.DOTALL), 20, "the new beginning")
 
 

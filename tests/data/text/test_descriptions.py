@@ -67,10 +67,10 @@ def test_a_table_with_a_column_of_text(tmp_path):
     assert other.spec.features == ("says",) and answers_of(other)[0] == "cat"
     assert load_descriptions(path, group="age").groups.tolist() == [0, 0, 1, 1, 2, 2]
     (tmp_path / "named.csv").write_text("id,name,says\n" + "".join(f"{i},n{i},t{i % 2}\n" for i in range(12)))
-    with pytest.raises(DataError, match="no column to read beside the text 'says': check the delimiter"):
+    with pytest.raises(DataError, match="no column to read besides the text 'says': check the delimiter"):
         load_descriptions(tmp_path / "named.csv", target="says")
     (tmp_path / "left.csv").write_text("x,name,says\n" + "".join(f"{i % 3},n{i},t{i % 2}\n" for i in range(12)))
-    with pytest.warns(DataWarning, match="Column 'name' is left out: it has another text in every row"):
+    with pytest.warns(DataWarning, match="Column 'name' is left out: it has a different text in every row"):
         assert load_descriptions(tmp_path / "left.csv", target="says").spec.features == ("x",)
 
 
@@ -81,7 +81,7 @@ def test_a_table_with_a_column_of_text(tmp_path):
         ("a,b\n1,2\n3,4\n", {}, "has no column of text to write: name the column with `target`"),
         ("a,b\n1,x\n3,\n", {}, "the text 'b' is missing in row 2: fill it in or remove the row"),
         ("a,b\n1,x\n3,y\n", {"target": "c"}, "has no column 'c' for `target`"),
-        ("a,b\n1,x\n3,y\n", {"drop": ["a"]}, "has no column to read beside the text 'b'"),
+        ("a,b\n1,x\n3,y\n", {"drop": ["a"]}, "has no column to read besides the text 'b'"),
     ],
 )
 def test_tables_that_cannot_be_described_get_a_sentence(tmp_path, text, options, message):

@@ -54,7 +54,7 @@ def test_what_a_table_of_texts_must_have(tmp_path):
     ):
         load(put(tmp_path / "one.csv", "label,text\n1,hello\n"), kind="text")
     pl.DataFrame({"x": [1, 2], "label": [0, 1]}).write_parquet(tmp_path / "n.parquet")
-    with pytest.raises(DataError, match="has no column of text beside the target 'label': name it with `text`"):
+    with pytest.raises(DataError, match="has no column of text besides the target 'label': name it with `text`"):
         load(tmp_path / "n.parquet", kind="text")
     with pytest.raises(
         ArgumentError, match="`kind` must be one of 'table', 'text', 'pairs', 'language', 'series', 'descriptions', got"
@@ -84,8 +84,8 @@ def test_pairs_from_a_file(tmp_path):
         ("just words\n", r"has 1 text in line 1, not at least 2"),
         ("Hi.\tHallo!\n\tGeh.\n", r"the first text in line 2 is empty: fill it in or remove the line"),
         ("Hi.\t \n", r"the second text in line 1 is empty"),
-        ("\n \n", r"is empty: pairs of texts need a line each, with a tab between them"),
-        ("", r"is empty: pairs of texts need"),
+        ("\n \n", r"is empty: each pair of texts needs a line, with a tab between the two"),
+        ("", r"is empty: each pair of texts needs"),
     ],
 )
 def test_ragged_pairs_name_the_line(tmp_path, text, message):

@@ -107,8 +107,8 @@ def test_running_text_is_cut_in_order():
     assert split.note == "abc: 7 training, 2 validation and 2 test examples, in order (68, 17, 18 characters)."
     fixed = RunningText.of(text, shares=(9, 1, 0)).split()
     assert running_text_of(fixed.train) == text[:92] and running_text_of(fixed.validation) == text[92:]
-    assert running_text_of(fixed.open_test()) == text[92:] and "the validation text is the test text too" in fixed.note
-    with pytest.raises(DataError, match="a text of 5 characters is too short to split 4:1:1, for each part needs"):
+    assert running_text_of(fixed.open_test()) == text[92:] and "the validation text is also the test text" in fixed.note
+    with pytest.raises(DataError, match="a text of 5 characters is too short to split 4:1:1, since each part needs"):
         RunningText.of("abcde").split()
     with pytest.raises(ArgumentError, match="`block` must be at least 1, got 0"):
         RunningText.of("abc", block=0)
@@ -118,6 +118,6 @@ def test_texts_are_no_vectors():
     from lamina.data.preprocess import Preprocess
 
     with pytest.raises(
-        DataError, match="data of kind 'text' need a dictionary: prepare them with `TextPreprocess.fit`"
+        DataError, match="data of kind 'text' need a dictionary: preprocess them with `TextPreprocess.fit`"
     ):
         Preprocess.fit(labeled())

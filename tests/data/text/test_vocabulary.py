@@ -192,7 +192,9 @@ def test_messages():
     with pytest.raises(ArgumentError, match="`min_count` must be at least 1, got 0"):
         Wording(min_count=0)
     vocabulary = Vocabulary.fit(["a b"])
-    with pytest.raises(ArgumentError, match=r"`tokens` must be in \[0, 5\], got 6: another dictionary made them"):
+    with pytest.raises(
+        ArgumentError, match=r"`tokens` must be in \[0, 5\], got 6: they were made by another dictionary"
+    ):
         vocabulary.decode([6])
     with pytest.raises(ArgumentError, match=r"`tokens` must be in \[0, 5\], got -1"):
         vocabulary.decode([-1])

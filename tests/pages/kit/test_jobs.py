@@ -47,7 +47,7 @@ def test_a_full_house_waits_in_the_order_of_arrival(monkeypatch):
     first, second, third = (Job(count, to=100, pause=0.01) for _ in range(3))
     third.poll(), second.poll(), first.poll()
     assert [job.state for job in (first, second, third)] == ["running", "waiting", "waiting"]
-    assert second.words == "starting" and third.words == "waiting for a free place, 1 before you"
+    assert second.words == "starting" and third.words == "waiting for a free place; 1 ahead of you"
     first.stop(), third.poll(), second.poll()
     assert second.state == "running" and third.state == "waiting" and third.words == "starting"
     jobs.stop_all()

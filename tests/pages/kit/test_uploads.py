@@ -17,7 +17,7 @@ def test_an_uploaded_table_becomes_a_data_set():
     ("name", "contents", "words"),
     [
         ("mine.exe", b"", r"mine\.exe must end in \.csv"),
-        ("mine.csv", b"x" * 20_000_001, r"mine\.csv has 20 MB, a page takes 20: use  lamina train"),
+        ("mine.csv", b"x" * 20_000_001, r"mine\.csv has 20 MB, but a page takes at most 20: use  lamina train"),
         ("mine.csv", b"", r"mine\.csv"),
     ],
 )

@@ -43,8 +43,8 @@ def test_steps_are_timed_in_turns_and_left_as_they_were():
     "eager,compiled,epochs,kind,reason",
     [
         (0.01, 0.005, 1000, "eager", "about 50 s of updates do not repay compiling"),
-        (0.01, 0.005, 2000, "compiled", "measured: 5 ms an update compiled, 10 ms eagerly"),
-        (0.01, 0.02, 2000, "eager", "measured: 20 ms an update compiled, 10 ms eagerly"),
+        (0.01, 0.005, 2000, "compiled", "measured: 5 ms per update compiled, 10 ms eager"),
+        (0.01, 0.02, 2000, "eager", "measured: 20 ms per update compiled, 10 ms eager"),
     ],
 )
 def test_a_long_run_takes_the_faster_kind(monkeypatch, source, net, eager, compiled, epochs, kind, reason):

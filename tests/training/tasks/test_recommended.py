@@ -40,7 +40,7 @@ def test_sizes_fit_the_data(name, spec, prepared, expected):
     ("name", "spec", "sentence"),
     [
         ("seq2seq", IRIS, "seq2seq reads sequences, but the data are of kind 'table'"),
-        ("logic-gate", IRIS, "logic-gate has its weights given and does not train"),
+        ("logic-gate", IRIS, "logic-gate has fixed weights and cannot be trained"),
         ("lenet5", IRIS, "lenet5 reads pictures, but the data are of kind 'table': use fnn or dense-resnet"),
     ],
 )

@@ -197,7 +197,7 @@ def load_descriptions(
         raise DataError(f"{file}: the text {target!r} is missing in row {row}: fill it in or remove the row.")
     kept, left_out = read_features(frame, [name for name in names if name != target], file)
     if not kept:
-        raise DataError(f"{file} has no column to read beside the text {target!r}: check the delimiter.")
+        raise DataError(f"{file} has no column to read besides the text {target!r}: check the delimiter.")
     for note in left_out:
         warnings.warn(f"{file}: {note}", DataWarning, stacklevel=2)
     features, levels = tuple(column.name for column in kept), tuple(column.levels for column in kept)

@@ -57,7 +57,7 @@ def load_text(
     others = [name for name in names if name != target and frame[name].dtype == pl.String]
     if text is None:
         if not others:
-            raise DataError(f"{file} has no column of text beside the target {target!r}: name it with `text`.")
+            raise DataError(f"{file} has no column of text besides the target {target!r}: name it with `text`.")
         text = max(others, key=lambda name: frame[name].str.count_matches(r"\S+").sum() or 0)
     if text == target:
         raise DataError(f"{file}: `text` and `target` must differ, got {text!r} for both.")
@@ -123,7 +123,7 @@ def _read_pairs(text: str, file: str) -> list[tuple[str, str]]:
             raise DataError(f"{file}: the {side} text in line {number} is empty: fill it in or remove the line.")
         pairs.append((parts[0], parts[1]))
     if not pairs:
-        raise DataError(f"{file} is empty: pairs of texts need a line each, with a tab between them.")
+        raise DataError(f"{file} is empty: each pair of texts needs a line, with a tab between the two.")
     return pairs
 
 

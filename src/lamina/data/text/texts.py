@@ -309,11 +309,11 @@ class RunningText(BaseDataset):
         sizes = [f"{len(part.codes):,}" for part, share in zip((train, validation, test), shares, strict=True) if share]
         how = f"in order ({', '.join(sizes)} characters)"
         if not shares[2]:
-            test, how = validation, how + ", the validation text is the test text too"
+            test, how = validation, how + "; the validation text is also the test text"
         if min(len(part.codes) for part in (train, validation, test)) < 2:
             raise DataError(
-                f"a text of {len(self.codes)} characters is too short to split {':'.join(map(str, shares))}, for each "
-                "part needs at least 2: use a longer text or other `ratios`."
+                f"a text of {len(self.codes)} characters is too short to split {':'.join(map(str, shares))}, since "
+                "each part needs at least 2: use a longer text or other `ratios`."
             )
         return train, validation, test, how
 

@@ -213,7 +213,7 @@ class Vocabulary:
         for number in tokens.tolist() if isinstance(tokens, Tensor) else tokens:
             if not 0 <= number < len(self):
                 raise ArgumentError(
-                    f"`tokens` must be in [0, {len(self) - 1}], got {number}: another dictionary made them."
+                    f"`tokens` must be in [0, {len(self) - 1}], got {number}: they were made by another dictionary."
                 )
             if number == END:
                 break

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from marimo import Html
 
 Axis = str | tuple[str, float, float]
-"""The name of an axis, and from where to where it goes when that should not move."""
+"""The name of an axis, and its range where that should stay fixed."""
 
 
 def chart(*marks: Any, x: Axis = "", y: Axis = "", size: tuple[float, float] = (360.0, 240.0), **more: Any) -> Scene:

@@ -115,7 +115,7 @@ class Job:
                 if self.state != "running":
                     break
         except (EOFError, OSError):
-            self._end("failed", "The work ended without a word; perhaps it ran out of memory.")
+            self._end("failed", "The work ended without a message; perhaps it ran out of memory.")
             changed = True
         return changed
 
@@ -163,7 +163,7 @@ class Job:
         """What the job is doing, for the reader."""
         before = _LINE.before(self)
         return {
-            "waiting": f"waiting for a free place, {before} before you" if before else "starting",
+            "waiting": f"waiting for a free place; {before} ahead of you" if before else "starting",
             "running": "running",
             "done": "done",
             "stopped": "stopped",

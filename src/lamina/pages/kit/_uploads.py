@@ -32,7 +32,7 @@ def _checked(upload: Upload, endings: tuple[str, ...]) -> str:
         raise DataError(f"{upload.name} must end in {', '.join(endings)}: choose another file.")
     if len(upload.contents) > LARGEST:
         raise DataError(
-            f"{upload.name} has {len(upload.contents) / 1e6:.0f} MB, a page takes {LARGEST / 1e6:.0f}: "
+            f"{upload.name} has {len(upload.contents) / 1e6:.0f} MB, but a page takes at most {LARGEST / 1e6:.0f}: "
             f"use  lamina train ARCH --data FILE"
         )
     return ending

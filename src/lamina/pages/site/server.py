@@ -21,9 +21,9 @@ from lamina.pages.site.contents import Page, pages
 
 PORT = 2718
 IDLE = 45
-"""Seconds for which a page that was closed can come back to where it was."""
+"""Seconds for which a closed page can come back to where it was."""
 SESSIONS = 120
-"""Pages that may be open at the same time: four for each of a classroom of 30."""
+"""The number of pages that may be open at the same time: four for each student in a class of 30."""
 REST = 600.0
 """Seconds without a touch after which an open page gives way to a new one when there is no room."""
 _PLAIN = {"/": plain.index, "/catalogue": plain.catalogue, "/errata": plain.errata}

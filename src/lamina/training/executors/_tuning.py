@@ -44,7 +44,7 @@ def tuned(
         return other
     times = timed([eager, other])
     chosen = eager if times[0] < times[1] else other
-    chosen.reason = f"measured: {1e3 * times[1]:.3g} ms an update compiled, {1e3 * times[0]:.3g} ms eagerly"
+    chosen.reason = f"measured: {1e3 * times[1]:.3g} ms per update compiled, {1e3 * times[0]:.3g} ms eager"
     return chosen
 
 

@@ -16,7 +16,7 @@ from lamina.training.runtime import Runtime
 from lamina.training.tasks.task import Task
 
 OVERHEAD, SPEED = 1e-4, 2e10
-"""Of the fixed estimate: seconds an update takes at least, and operations a second beyond that."""
+"""The fixed estimate: the least number of seconds per update, and the operations per second beyond that."""
 
 SHORT = 30.0
 """Estimated seconds up to which a run is eager without any measurement."""

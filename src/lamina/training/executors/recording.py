@@ -13,7 +13,7 @@ from lamina._types import Tensor
 from lamina.kernels.norm import recorded_kernels
 
 GRAPHS = 64
-"""So many forms are recorded at most."""
+"""The largest number of forms that are recorded."""
 
 WARM_UP = 2  # libraries choose kernels and take workspace in the first runs, which must not be recorded
 

@@ -83,7 +83,7 @@ class WindowFeed(SequenceFeed):
     """Windows of a running text: each goes on from the state in which the one before ended.
 
     The gradient stops at the beginning of a window. The state is part of `state`, so that a resume in the middle of an
-    epoch goes on with it, and is zero at the beginning of an epoch.
+    epoch continues with it, and is zero at the beginning of an epoch.
     """
 
     def __init__(self, source: StreamSource, recipe: Recipe, model: nn.Module) -> None:
@@ -186,11 +186,13 @@ def no_state(model: nn.Module, rows: int) -> list[Tensor]:
     recurrent = getattr(model, "recurrent", None)
     if recurrent is None or not hasattr(model, "read"):
         raise ArgumentError(
-            f"a running text needs a network that can go on from a state, got {type(model).__name__}: use many-to-many."
+            f"a running text needs a network that can continue from a state, got {type(model).__name__}: use "
+            "many-to-many."
         )
     if recurrent.directions == 2:
         raise ArgumentError(
-            "`bidirectional` must be False for a running text: who reads backward has seen the next word already."
+            "`bidirectional` must be False for a running text: a network that reads backward has already seen the next "
+            "word."
         )
     parameter = next(model.parameters())
     shape = (recurrent.layers, rows, recurrent.hidden_size)

@@ -259,7 +259,8 @@ def _last_window(path: Path, spec: Spec) -> Float[Tensor, "time feature"]:
         )
     if len(data.values) < spec.inputs[0]:
         raise DataError(
-            f"{path.name} has {len(data.values)} moments, but the network looks back {spec.inputs[0]}: give more."
+            f"{path.name} has {len(data.values)} moments, but the network looks back {spec.inputs[0]}: give more of "
+            "them."
         )
     return data.values[-spec.inputs[0] :]
 

@@ -53,7 +53,7 @@ def task_of(data: Dataset | Split | Task, *, preprocess: Any = None, seed: int =
     for name in wording:
         if name not in kind.wording:
             known = f"there are {', '.join(kind.wording)}" if kind.wording else "they have no dictionary"
-            raise ArgumentError(f"`{name}` is no option of data of kind {split.train.spec.kind!r}: {known}.")
+            raise ArgumentError(f"`{name}` is not an option for data of kind {split.train.spec.kind!r}: {known}.")
     return kind(preprocess, split) if preprocess is not None else kind.fit(split, **wording)
 
 

@@ -72,7 +72,7 @@ def network_options(name: str, spec: Spec, prepared: tuple[int, ...], given: dic
     entry = find(name)
     check_fit(name, spec)
     if name == "logic-gate":
-        raise ArgumentError("logic-gate has its weights given and does not train: train fnn on --data xor instead.")
+        raise ArgumentError("logic-gate has fixed weights and cannot be trained: train fnn on --data xor instead.")
     config = getattr(import_module(entry.module), entry.config)
     options: dict[str, Any] = {"outputs": spec.outputs}
     if name == "perceptron" and "activation" not in given:

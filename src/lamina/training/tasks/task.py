@@ -231,7 +231,7 @@ class Task:
     def write(self, run: "Run", prompt: str, steps: int, **options: Any) -> str:
         """Write on after a prompt; only language models do."""
         raise ArgumentError(
-            f"only a language model writes on, but the run was trained for {self.spec.task}: use `predict`."
+            f"only a language model continues a text, but the run was trained for {self.spec.task}: use `predict`."
         )
 
     def shown(self, example: Tensor) -> dict[str, Any]:

@@ -114,7 +114,9 @@ class _Tokens(Arrays):
         if not _reads_sequences(model) or config is None:
             return
         if config.embedding is None:
-            raise ShapeError("the network reads vectors, but the data are words: build it with embedding=32, say.")
+            raise ShapeError(
+                "the network reads vectors, but the data are words: build it with, for example, embedding=32."
+            )
         size = self.input_size
         if config.inputs < size:
             raise ShapeError(
@@ -171,7 +173,7 @@ class _Texts(_Tokens):
     many = 2000
     """With more texts a larger network or more dropout is worth its time, and rare words are left out."""
     level = "word"
-    """What a token is, unless something else is said."""
+    """What a token is by default."""
 
     @property
     def dictionary(self) -> Any:

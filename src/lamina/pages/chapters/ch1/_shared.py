@@ -14,7 +14,7 @@ from lamina.drawing.scene import Scene
 from lamina.inspection.surfaces import Surface
 
 COLORS = ("line2", "line1", "line3", "line5", "line4", "line6")
-"""Of clusters and of methods, in their order."""
+"""The colors of clusters and of methods, in their order."""
 
 Place = tuple[float, float]
 

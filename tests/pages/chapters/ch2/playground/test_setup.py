@@ -65,5 +65,5 @@ def test_tables_that_do_not_fit_are_refused_in_a_sentence(text, columns, message
 
 def test_a_table_needs_two_columns_of_numbers():
     text = "a,c,kind\n" + "\n".join(f"{i},{'xy'[i % 2]},{'no' if i % 3 else 'yes'}" for i in range(30))
-    with pytest.raises(DataError, match=r"1 column\(s\) of numbers beside the target 'kind', the plane needs 2"):
+    with pytest.raises(DataError, match=r"1 column\(s\) of numbers besides the target 'kind', but the plane needs 2"):
         read_columns(File("mine.csv", text))

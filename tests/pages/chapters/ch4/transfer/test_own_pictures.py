@@ -11,8 +11,8 @@ from uploads import packed, png
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"a/1.png": png()}, "1 folders with pictures, at least 2"),
-        ({f"{k}/{i}.png": png() for k in "ab" for i in range(3)}, "3 pictures in a, at least 4"),
+        ({"a/1.png": png()}, "1 folders with pictures, but at least 2"),
+        ({f"{k}/{i}.png": png() for k in "ab" for i in range(3)}, "3 pictures in a, but at least 4"),
         ({f"{k}/{i}.png": b"no picture" for k in "ab" for i in range(4)}, "the archive|cannot be read|is not"),
     ],
 )
@@ -27,7 +27,7 @@ def test_large_and_foreign_files_are_refused(monkeypatch):
     files = packed({f"{k}/{i}.png": png(i) for k in "ab" for i in range(4)})
     for name, value, words in (
         ("LARGEST", 10, "a page takes"),
-        ("MOST", 7, "8 pictures, a page takes 7"),
+        ("MOST", 7, "8 pictures, but a page takes at most 7"),
         ("UNPACKED", 1, "unpacked"),
     ):
         with monkeypatch.context() as changed, pytest.raises(DataError, match=words):

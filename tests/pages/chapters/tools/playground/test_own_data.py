@@ -20,7 +20,7 @@ def test_a_table_is_stored_under_its_own_name(tmp_path):
     ("file", "words"),
     [
         (File("a.exe", b""), r"a\.exe must end in \.csv, .*: choose another file"),
-        (File("a.csv", b"x" * (LARGEST + 1)), "a.csv has 20 MB, a page takes 20: use the command line"),
+        (File("a.csv", b"x" * (LARGEST + 1)), "a.csv has 20 MB, but a page takes at most 20: use the command line"),
         (File("a.zip", b"no zip"), r"a\.zip cannot be unpacked: File is not a zip file; make the archive again"),
         (File("a.zip", packed({"x/readme.md": b""})), r"a\.zip holds no pictures"),
         (
@@ -38,7 +38,9 @@ def test_bad_uploads_are_refused_in_one_sentence(tmp_path, file, words):
 
 def test_an_archive_with_too_much_inside_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("lamina.pages.chapters.tools.playground._own_data.UNPACKED", 10)
-    with pytest.raises(DataError, match=r"a\.zip holds 2 files of 0 MB, a page takes 20,000 of 0 MB: use the command"):
+    with pytest.raises(
+        DataError, match=r"a\.zip holds 2 files of 0 MB, but a page takes at most 20,000 of 0 MB: use the command"
+    ):
         store(File("a.zip", packed({"a/1.png": png(0), "b/1.png": png(9)})), tmp_path)
 
 

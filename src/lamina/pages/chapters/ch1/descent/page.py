@@ -40,7 +40,7 @@ def _():
     kit.column(
         kit.section("One vector, one number", ids=("N1.35",)),
         kit.prose(r"""
-            Put all weights and biases into one long vector $\theta$. The loss is then one number for each $\theta$, and for learning it is a
+            Put all weights and biases into one long vector $\theta$. The loss is then one number for each $\theta$, and in learning it is a
             mean: every example has a loss of its own, and all of them count alike.
         """),
         kit.formula(
@@ -104,12 +104,12 @@ def _():
         kit.section("Gradient descent", ids=("N1.36", "N1.38")),
         kit.prose(r"""
             The gradient points uphill, so take a step against it, of size $\tau$ times its length, and again. The step size $\tau$ is
-            called the **learning rate**. On a quadratic bowl one knows exactly what it may be: with the largest curvature
-            $\lambda_{\max}$ the path leads down if and only if $\tau < 2 / \lambda_{\max}$.
+            called the **learning rate**. On a quadratic bowl we know exactly how large it may be: if the largest curvature is
+            $\lambda_{\max}$, the path leads down if and only if $\tau < 2 / \lambda_{\max}$.
         """),
         kit.formula(r"\theta^{k+1} = \theta^k - \tau\, \nabla \mathscr{L}(\theta^k)", "Alg. 2"),
         kit.prose(r"""
-            One step size for all components is a limit. The steep direction forbids large steps, the flat one needs them, and the
+            A single step size for all components is a limitation. The steep direction forbids large steps, the flat one needs them, and the
             number of steps grows with the condition number $\kappa$, the ratio of the two curvatures.
         """),
         kit.source(gradient_descent, bowl),
@@ -172,7 +172,7 @@ def _(count_steps):
 def _():
     kit.question(
         "Set the step size to 0.95, 1 and 1.05 times the bound. What happens in each case, and in which direction does the path swing?",
-        r"""Below the bound it swings across the steep direction and still comes in. At the bound it jumps from one wall to the other forever. Above it every jump is larger than the last. The flat direction takes no part in this: there the steps are as
+        r"""Below the bound it swings across the steep direction but still converges. At the bound it jumps from one wall to the other forever. Above it every jump is larger than the last. The flat direction takes no part in this; there the steps stay as
         small as ever.""",
     )
     return
@@ -248,7 +248,9 @@ def _(errors, pace, small):
         [small, pace, errors],
         _scene,
         kit.table(
-            ("rule", "ends the run", "distance from the minimum then"), _rows, caption="Which rule stops, and where"
+            ("rule", "ends the run", "distance from the minimum then"),
+            _rows,
+            caption="Which rule stops the descent, and where",
         ),
         label="Bound, step size and data",
     )
@@ -259,7 +261,7 @@ def _(errors, pace, small):
 def _():
     kit.question(
         r"Set $\tau = 0.001$. Which rules end the run far from the minimum? And when does the size of the loss ever end it?",
-        r"""The two that look at one step: with a tiny $\tau$ every step is tiny, wherever one stands. The size of the loss ends the run
+        r"""The two that look at one step: with a tiny $\tau$ every step is tiny, wherever you are. The size of the loss ends the run
         only if the smallest loss is below $\varepsilon$: set the errors in the data to 0.""",
     )
     return
@@ -360,8 +362,8 @@ def _():
         kit.section("One example, a few, or all", ids=("N1.41", "N1.42", "N1.43", "N1.45", "N1.46", "N1.49")),
         kit.prose(r"""
             A step of gradient descent looks at all $N$ examples. **Stochastic gradient descent** (SGD) draws one of them and takes its gradient,
-            which is right on average and wrong every time. A **mini batch** takes the mean over $b$ drawn examples: the error
-            of the gradient has $1/b$ of the variance of that of SGD, a little less when no example is drawn twice. Adam, below,
+            which is right on average and wrong every time. A **mini batch** takes the mean over $b$ drawn examples: the variance
+            of the gradient's error is $1/b$ of that of SGD, and a little less when no example is drawn twice. Adam, below,
             usually gets its gradients from mini batches too.
         """),
         kit.row(
@@ -376,7 +378,7 @@ def _():
             least=300,
         ),
         kit.prose(r"""
-            With a constant step SGD does not converge: it ends in a ball around the minimum whose size grows with $\tau / b$. Two corrections:
+            With a constant step, SGD does not converge: it ends in a ball around the minimum whose size grows with $\tau / b$. Two corrections:
             the loop *while* $k \le K$ of the notes makes $K + 1$ steps ([E15](/errata#E15)), and whether an example may be drawn twice
             is left open ([E17](/errata#E17)). Here none is, and then $b = N$ is gradient descent to the last bit.
         """),
@@ -403,7 +405,7 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
         ]
         last = rows[-1]
         curves = kit.plot(
-            f"Losses over the steps; mini batches stand at {last['losses']['mini batch']:.4f}, the smallest loss is {race_best.loss:.4f}.",
+            f"Losses over the steps; mini batches are at {last['losses']['mini batch']:.4f}, the smallest loss is {race_best.loss:.4f}.",
             [
                 Series(
                     name,
@@ -513,8 +515,8 @@ def _():
             r"Alg. 5, with the usual $\tau = 0.001$, $\beta_1 = 0.9$, $\beta_2 = 0.999$, $\varepsilon = 10^{-8}$",
         ),
         kit.prose(r"""
-            Two slips in the notes: the power in the correction is $k + 1$, for with $k$ the first step divides by zero ([E01](/errata#E01)), and
-            the means go on uncorrected into the next step ([E02](/errata#E02)). In this form the steps are those of PyTorch to the last bit.
+            Two slips in the notes: the power in the correction is $k + 1$, since with $k$ the first step would divide by zero ([E01](/errata#E01)), and
+            the means enter the next step uncorrected ([E02](/errata#E02)). In this form the steps are those of PyTorch to the last bit.
         """),
         kit.source(adam, Adam, momentum),
     )
@@ -540,7 +542,7 @@ def _(field, ground, racers, tracks, upto):
         for (name, track), color in zip(tracks.items(), ("line2", "line3", "line5"), strict=True)
     ]
     _curves = kit.plot(
-        "Heights above the lowest point over the steps",
+        "Height above the lowest point over the steps",
         [
             Series(
                 name,
@@ -563,7 +565,7 @@ def _(field, ground, racers, tracks, upto):
             kit.svg(
                 terrain(field, _paths, size=(370.0, 310.0)),
                 f"{ground.value} after {_k} steps: "
-                + ", ".join(f"{name} stands {height:.4g} above the lowest point" for name, height in _heights.items())
+                + ", ".join(f"{name} is {height:.4g} above the lowest point" for name, height in _heights.items())
                 + ".",
             ),
             _curves,
@@ -593,9 +595,9 @@ def _():
     kit.column(
         kit.section("Not every valley is the deepest", ids=("N1.50", "N1.51")),
         kit.prose(r"""
-            A loss with a hidden layer is not convex. Then a descent can be expected to end where the gradient is small, and nothing more: which
-            valley that is depends on the start. Linear, polynomial and logistic regression are convex, and there it does not
-            matter; and with a constant step SGD does not even come to rest ([E76](/errata#E76)).
+            A loss with a hidden layer is not convex. Then all we can expect of a descent is that it ends where the gradient is small; which
+            valley that is depends on the start. Linear, polynomial and logistic regression are convex, and there the start does
+            not matter. With a constant step, SGD does not even come to rest ([E76](/errata#E76)).
         """),
         kit.formula(
             r"\mathscr{L}(\theta) = \theta^4 - 2 \theta^2 + \tfrac12 \theta",

@@ -41,7 +41,7 @@ def _():
             group, $c^{(i)} \in \{1, \ldots, k\}$, and every group has a center $\mu_j$.
         """),
         kit.formula(r"c \in \{1, \ldots, k\}^N, \qquad \mu_1, \ldots, \mu_k \in \mathbb{R}^d"),
-        kit.prose("First the directions. Turn and stretch a cloud, and see them follow."),
+        kit.prose("The directions come first. Turn and stretch a cloud, and watch them follow."),
         kit.source(pca.fit),
     )
     return long, turn
@@ -114,9 +114,9 @@ def _():
             least=250,
         ),
         kit.prose(r"""
-            What both half steps make smaller, or leave as it is, is the distortion: the sum of the squared lengths of the thin lines in
-            the picture. There are only finitely many ways to assign, so the algorithm comes to an end. Two rules are missing in the
-            notes ([E13](/errata#E13)): of equally near centroids the first one wins, and the centroid of an empty cluster, whose
+            What both half steps reduce, or leave unchanged, is the distortion: the sum of the squared lengths of the thin lines in
+            the picture. There are only finitely many assignments, so the algorithm comes to an end. The notes omit two
+            rules ([E13](/errata#E13)): among equally near centroids the first one wins, and the centroid of an empty cluster, whose
             mean would be $0/0$, stays where it is.
         """),
         kit.source(kmeans.assign, kmeans.update, kmeans.distortion, kmeans.half_steps),

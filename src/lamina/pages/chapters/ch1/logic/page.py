@@ -139,7 +139,7 @@ def _():
         """),
         kit.svg(separability(), "OR with a line between its values, and XOR, for which there is none", width=760),
         kit.prose(
-            "Of the sixteen functions of two truth values a single neuron computes fourteen. We tried all weights on a fine grid."
+            "A single neuron computes fourteen of the sixteen functions of two truth values. We tried all weights on a fine grid."
         ),
         kit.source(reachable_truth_tables),
     )
@@ -167,13 +167,13 @@ def _():
 @app.cell(hide_code=True)
 def _():
     task = kit.dropdown(GATES, value="OR", label="function")
-    start = kit.slider(0, 20, 1, value=1, label="which first weights")
+    start = kit.slider(0, 20, 1, value=1, label="which initial weights")
     rate = kit.steps([0.1, 0.2, 0.5, 1.0], value=0.5, label=r"size of a correction $\tau$")
     epoch = kit.slider(0, 30, 1, value=0, label="passes through the four examples")
     kit.column(
         kit.section("Learning the line", ids=("N1.80",)),
         kit.prose(r"""
-            The derivative of Heaviside's function is zero, so gradients are no help. The **perceptron rule** needs none: go through the examples, and
+            The derivative of Heaviside's function is zero, so gradients do not help. The **perceptron rule** needs none: go through the examples, and
             whenever the answer is wrong, move the weights by the input, towards the right side. If a line exists, this finds one after finitely many
             corrections. For XOR it goes on forever.
         """),
@@ -232,7 +232,7 @@ def _(measure):
     kit.measured(
         measure,
         "N1.80",
-        "The perceptron rule and the logistic loss, ten first weights each, 200 passes. About two seconds.",
+        "The perceptron rule and the logistic loss, ten sets of initial weights each, 200 passes. About two seconds.",
     )
     return
 
@@ -241,7 +241,7 @@ def _(measure):
 def _():
     kit.question(
         "Let the rule learn XOR and watch the line. Does it settle? How many answers are right at best?",
-        """It never settles: each correction repairs one corner and breaks another. Three of four is the best there is, and it does occur along the way.
+        """It never settles: each correction repairs one corner and breaks another. Three of four is the best possible, and it does occur along the way.
         With the logistic loss, which can be minimized, the neuron ends with all weights at zero: it answers one half to every input.""",
     )
     return
@@ -254,7 +254,7 @@ def _():
     kit.column(
         kit.section("Two lines and a third neuron", ids=("N1.81", "N1.83")),
         kit.prose(r"""
-            XOR is *OR and not both*. Each of the two is one line, and AND joins them: two neurons whose answers a third one reads. A layer
+            XOR means *OR, but not both*. Each of the two is one line, and AND joins them: two neurons, whose answers a third one reads. A layer
             between input and output does what no single layer can, and that is where chapter 2 begins. The notes call a network
             *shallow* when it has only one layer, like the perceptron; elsewhere the word means one hidden layer
             ([E22](/errata#E22)), so we say perceptron, one hidden layer, or deep.
@@ -300,8 +300,8 @@ def _(push, robust):
 def _():
     kit.question(
         "Switch the margin off and add the smallest error. What breaks, and how much error do the biases with a margin tolerate?",
-        r"""With the printed biases half of the sums are exactly zero, and an error of $-0.05$ in the inputs flips several answers. With a
-        margin of one half in the sums, which have two inputs each, errors below 0.25 do no harm.""",
+        r"""With the printed biases half of the sums are exactly zero, and an error of $-0.05$ in the inputs flips several answers. The
+        margin is one half in sums of two inputs each, so errors below 0.25 do no harm.""",
     )
     return
 

@@ -37,15 +37,15 @@ def _():
         kit.prose(r"""
             Give the neuron the powers $u^0, u^1, \ldots, u^r$ of a number instead of the number itself, and its answer is a polynomial. It is
             linear in the weights and not in $u$, so the best weights come from linear regression; the data matrix has one row for each
-            of the $N$ points (the notes count them to $m$, [E18](/errata#E18)) and one column for each power.
+            of the $N$ points (the notes count them up to $m$, [E18](/errata#E18)) and one column for each power.
         """),
         kit.formula(
             r"p(u, W) = \sum_{j=0}^{r} W_j u^j, \qquad \mathscr{L}(W) = \frac{1}{2N} \| U W - S \|^2, \qquad U_{ij} = \big(u^{(i)}\big)^j"
         ),
         kit.prose(r"""
             With a low degree the model is too simple: it misses even the points it was fitted to. That is **underfitting**. With degree
-            $N - 1$ it goes through all of them, and swings in between: **overfitting**. The error at the points themselves says nothing
-            about it. Only points that the fit has not seen do.
+            $N - 1$ it goes through all of them, and swings in between: **overfitting**. The error at the points themselves does not
+            reveal it. Only points that the fit has not seen do.
         """),
         kit.source(polynomial.vandermonde, polynomial.fit, polynomial.error),
     )
@@ -82,7 +82,7 @@ def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
     )
     _floor = [max(each.error, 1e-6) for each in ladder]
     _errors = kit.plot(
-        f"Both errors over the degree; at unseen points it is smallest for degree {unseen_errors.index(min(unseen_errors))}.",
+        f"Both errors over the degree; the one at unseen points is smallest for degree {unseen_errors.index(min(unseen_errors))}.",
         [
             Series("at its own points", list(range(13)), _floor, "line3", size=2.0),
             Series("at unseen points", list(range(13)), [min(e, 50.0) for e in unseen_errors], "line1", size=2.0),
@@ -120,7 +120,7 @@ def _():
         kit.question(
             "From how many points on does degree 9 no longer overfit? What else cures it?",
             """About 20 points: then ten weights can no longer follow every error. Without errors in the data a high degree does no harm either,
-            for there is nothing false to learn.""",
+            since there is nothing false to learn.""",
         ),
     )
     return
@@ -128,12 +128,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    held = kit.slider(3, 40, 1, value=20, label="points held back")
+    held = kit.slider(3, 40, 1, value=20, label="held-out points")
     again = kit.slider(0, 30, 1, value=0, label="which data")
     kit.column(
         kit.section("Choosing the degree", ids=("N1.61",)),
         kit.prose(r"""
-            Hold some points back, fit every degree to the rest, and keep the degree with the smallest error at the points held back. It
+            Hold out some points, fit every degree to the rest, and keep the degree with the smallest error at the held-out points. It
             costs one fit for each degree, and the degree can only jump from one whole number to the next.
         """),
         kit.formula(
@@ -152,12 +152,12 @@ def _(again, held):
     _found = polynomial.choose_degree(_u, _s, _back.inputs[:, 0], _back.targets)
     _best = _found.best.degree
     _scene = kit.plot(
-        f"With {held.value} points held back, degree {_best} is chosen, error {_found.validation_errors[_best]:.4f}.",
+        f"With {held.value} held-out points, degree {_best} is chosen, error {_found.validation_errors[_best]:.4f}.",
         [
             Series(
                 "at the ten points", _found.degrees, [max(e, 1e-4) for e in _found.training_errors], "line3", size=2.0
             ),
-            Series("at the points held back", _found.degrees, _found.validation_errors, "line5", size=2.0),
+            Series("at the held-out points", _found.degrees, _found.validation_errors, "line5", size=2.0),
         ],
         [Series("", [_best], [_found.validation_errors[_best]], "line2", "ring", size=6.0)],
         notes=[Note(_best, _found.validation_errors[_best], f"degree {_best}", (0, 16))],
@@ -178,8 +178,8 @@ def _(again, held):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Go through the data with 20 points held back, then with 3. How often is the choice not 3, 4 or 5?",
-        "With 20 about one time in seven. With 3 points the choice is nearly a lottery: their own errors decide. Points held back cost training points, so there is a balance.",
+        "Try several data sets with 20 held-out points, then with 3. How often is the choice not 3, 4 or 5?",
+        "With 20 points, about one time in seven. With 3 points the choice is nearly a lottery: their own errors decide. Every held-out point is one training point fewer, so there is a balance to strike.",
     )
     return
 
@@ -192,14 +192,14 @@ def _():
         kit.section("Bias and variance", ids=("N1.56", "N1.57", "N1.58", "N1.59", "N1.60")),
         kit.prose(r"""
             A fit is an **estimate**: a function $g$ of the data, inputs and answers. Other data would have given another one, so the
-            estimate $\hat\theta = g(\text{data})$ is random. How wrong it is has two parts. The **bias** says how far its mean lies from the
+            estimate $\hat\theta = g(\text{data})$ is random. Its error has two parts. The **bias** says how far its mean lies from the
             truth, the **variance** how much it scatters.
         """),
         kit.formula(
             r"\operatorname{Bias}(\hat\theta) = E(\hat\theta) - \theta, \qquad \operatorname{Var}(\hat\theta) = E(\hat\theta^2) - E(\hat\theta)^2, \qquad E\big[(\hat\theta - \theta)^2\big] = \operatorname{Var}(\hat\theta) + \operatorname{Bias}(\hat\theta)^2"
         ),
         kit.prose(r"""
-            For vectors the variance is the trace of the covariance and the bias a norm. And a polynomial that is too simple has no true weights to
+            For vectors, the variance is the trace of the covariance, and the bias is measured by its norm. And a polynomial that is too simple has no true weights to
             compare with, so we compare predictions ([E19](/errata#E19)). Underfitting is high bias with low variance, overfitting low bias with
             high variance; the sum of both is smallest in between.
         """),
@@ -270,7 +270,7 @@ def _():
     kit.column(
         kit.outcome(estimators(draws=4000)),
         kit.question(
-            "In the table three weights are estimated, without a penalty and with two different ones. Which line has the smallest mean squared error, and must the one without bias win?",
+            "In the table three weights are estimated, without a penalty and with two different ones. Which row has the smallest mean squared error, and must the one without bias win?",
             """Here the first one wins narrowly: least squares has no bias, and the variance that the small penalty saves is less than the bias it
             brings. With more noise or fewer points the order is reversed. Nothing says that no bias is best.""",
         ),
@@ -335,7 +335,7 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
     )
     _places = [max(each, 1e-9) for each in _known]
     _errors = kit.plot(
-        f"Both errors over the penalty; at unseen points it is smallest for {min(_known, key=lambda each: decay_errors[each]):g}.",
+        f"Both errors over the penalty; the one at unseen points is smallest for {min(_known, key=lambda each: decay_errors[each]):g}.",
         [
             Series(
                 "at its own points",
@@ -412,7 +412,7 @@ def _():
     kit.column(
         kit.section("Stopping early", ids=("N1.44",)),
         kit.prose(r"""
-            One can also overfit by training too long. A network with thousands of weights first learns the curve and then the errors of the
+            Training for too long also overfits. A network with thousands of weights first learns the curve and then the errors of the
             points: the loss on the training points keeps falling, while the loss on unseen points starts to rise again. Not converging completely
             can therefore help. **Early stopping** watches the loss on validation points and keeps the weights from where it was smallest.
         """),

@@ -35,7 +35,7 @@ def _():
         kit.section("From a nerve cell to a formula", ids=("N1.01", "N1.02", "N1.03")),
         kit.prose(r"""
             A nerve cell collects signals through its dendrites, and when enough has come together it sends one itself,
-            through its axon. A human brain has about 86 billion such cells. The **perceptron** keeps three of these things: inputs $u_i$, a weight $W_i$ for each of them, and a threshold that the bias $b$ sets. Its answer $y$
+            through its axon. A human brain has about 86 billion such cells. The **perceptron** keeps three of these ingredients: inputs $u_i$, a weight $W_i$ for each of them, and a threshold that the bias $b$ sets. Its answer $y$
             is called the activation of the node.
         """),
         kit.svg(
@@ -182,8 +182,8 @@ def _():
 def _():
     kit.question(
         "For which of the five functions does learning stop when a unit is far on the negative side, and for which does it never start at all?",
-        r"""The slope of sigmoid and tanh fades on both sides, that of ReLU is exactly 0 on the negative side: a unit there no longer gets
-        any message. Leaky ReLU keeps the slope $\alpha$. Heaviside has slope 0 everywhere, so gradients never move it ([E45](/errata#E45)). At the corner
+        r"""The slope of sigmoid and tanh fades on both sides, that of ReLU is exactly 0 on the negative side: a unit there no longer receives
+        any signal. Leaky ReLU keeps the slope $\alpha$. Heaviside has slope 0 everywhere, so gradients never move it ([E45](/errata#E45)). At the corner
         of ReLU, $y = 0$, there is no derivative; we take 0, as PyTorch does, and in practice it does not matter.""",
     )
     return

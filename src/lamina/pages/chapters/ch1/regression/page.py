@@ -178,7 +178,7 @@ def _():
         kit.section("Where the slope is zero", ids=("N1.25", "N1.26", "N1.27")),
         kit.prose(r"""
             The loss is a quadratic function of $W$, never negative, and convex: its second derivative $U^\top U$ has no negative
-            eigenvalue, so that on the way between any two weights the loss lies below the straight line (see the picture). A
+            eigenvalue, so on the segment between any two weights the loss lies below the straight line (see the picture). A
             point where the gradient is zero is therefore the lowest of all. Setting the gradient to zero gives it in closed form.
         """),
         kit.formula(
@@ -324,7 +324,7 @@ def _(rows_N, tau):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        r"Find a step size with which the mean converges and the sum does not. By which factor do the bounds differ?",
+        r"Find a step size with which the mean converges and the sum does not. By what factor do the bounds differ?",
         r"""Any $\tau$ between the two bounds, for example $0.5$ with 20 points. The bounds differ by exactly $N$. This is why a step size
         from a paper says little unless one knows how its loss is scaled.""",
     )
@@ -398,8 +398,8 @@ def _():
     kit.column(
         kit.section("A line through your own table"),
         kit.prose("""
-            Give a CSV file with a header. The last column is taken as the answer, all others as inputs; columns of words become one column
-            per value, and every column is shifted and scaled to mean 0 and standard deviation 1, so that its weight tells
+            Choose a CSV file with a header. The last column is taken as the answer, all others as inputs; columns of words become one column
+            per value, and every column is shifted and scaled to mean 0 and standard deviation 1, so that its weight shows
             how much it matters. The file stays on this machine.
         """),
     )

@@ -9,10 +9,10 @@ from typing import Any
 from lamina.data.synthetic import moons
 
 RATES = (0.03, 0.1, 0.3, 1.0, 3.0)
-"""Step sizes of the grid."""
+"""The step sizes of the grid."""
 
 MOMENTA = (0.0, 0.5, 0.9, 0.97)
-"""Momenta of the grid."""
+"""The momenta of the grid."""
 
 
 def grid(run: int, epochs: int, seed: int) -> Iterator[dict[str, Any]]:

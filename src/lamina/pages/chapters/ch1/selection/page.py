@@ -102,7 +102,7 @@ def _():
         kit.section("Three parts", ids=("N1.66",)),
         kit.prose(r"""
             Divide the data before anything else. The **training** part fits parameters, the **validation** part chooses hyperparameters, and
-            the **test** part is looked at once, at the very end. A common ratio is $4 : 1 : 1$. Validation and test get their share
+            the **test** part is used once, at the very end. A common ratio is $4 : 1 : 1$. Validation and test get their share
             rounded down, training gets the rest; each part gets its share of every class.
         """),
         kit.formula(
@@ -152,7 +152,7 @@ def _(ratio, total, which):
 def _():
     kit.question(
         "What happens to the parts with another seed, and with 601 examples instead of 600?",
-        """With another seed the parts get other examples, but their sizes stay the same. The 601st example goes to the training part, because a sixth of
+        """Another seed puts other examples into the parts, but their sizes stay the same. The 601st example goes to the training part, because a sixth of
         601 is rounded down.""",
     )
     return
@@ -308,8 +308,8 @@ def _():
     kit.column(
         kit.section("All combinations, or one at a time", ids=("N1.69", "N1.70")),
         kit.prose(r"""
-            Five hyperparameters with four values each make $4^5 = 1024$ training runs. The usual practice changes one at a time: keep the best value of the
-            first, go on to the second. That is $1 + 5 \cdot 3 = 16$. This is enough when hyperparameters do not interact, and it
+            Five hyperparameters with four values each make $4^5 = 1024$ training runs. The usual practice changes one at a time: keep the best value of the first,
+            then continue with the second. That is $1 + 5 \cdot 3 = 16$. This is enough when hyperparameters do not interact, and it
             misses the best when they do.
         """),
         kit.formula(r"\text{grid: } v^m \qquad \text{one at a time: } 1 + m\,(v - 1)"),
@@ -394,7 +394,7 @@ def _(epochs, moon, search, searching):
 def _():
     kit.question(
         "Search with several data sets. How often does *one at a time* miss the best pair, and why?",
-        """In most of them: without momentum a large step size is best, and with it the best momentum is a small one. But a large momentum wants a
+        """In most of them. Without momentum a large step size is best, and with it the best momentum is a small one. But a large momentum wants a
         small step size; they interact. Only changing both at once finds that pair.""",
     )
     return

@@ -46,7 +46,7 @@ def _():
     unit = mo.ui.dropdown(UNITS, value="sigmoid", label="activation")
     gain = kit.steps([2.0, 5.0, 10.0, 20.0, 50.0, 100.0], value=20.0, label="steepness of the units")
     seed = kit.slider(0, 20, value=0, label="seed")
-    outside = mo.ui.switch(label="look outside of [0, 1]")
+    outside = mo.ui.switch(label="look outside [0, 1]")
     kit.column(
         kit.section("One hidden layer is enough", ids=("N2.15", "N2.16")),
         kit.prose(r"""
@@ -123,10 +123,10 @@ def _(errors, function, gain, outside, seed, unit, width):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Widen the layer for the jump. What does the largest error do? Then look outside of [0, 1] with any function.",
+        "Widen the layer for the jump. What does the largest error do? Then look outside [0, 1] with any function.",
         r"""The jump stays near $\frac12$: a continuous network must pass through the middle, however steep it is. The theorem is about
         *continuous* functions, and on *bounded* sets; the notes state it for all measurable functions and the whole space, where it holds only in
-        the mean ([E24](/errata#E24)). Outside of it the network does as it likes: with sigmoid or tanh it cannot even leave the bound that its output weights set.""",
+        the mean ([E24](/errata#E24)). Outside the set the network does as it likes: with sigmoid or tanh it cannot even leave the bound that its output weights set.""",
     )
     return
 
@@ -141,9 +141,7 @@ def _():
     go = mo.ui.switch(label="Learn from four starting points")
     learning = kit.train(learn_wave, keep="last")
     kit.column(
-        kit.prose(
-            "Over five random layers each, the largest error of the wave falls with every doubling of the width:"
-        ),
+        kit.prose("The largest error on the wave, over five random layers for each width, falls with every doubling:"),
         kit.recorded("widening"),
         kit.section("Weights exist, but who finds them?", ids=("N2.17",)),
         kit.prose(r"""
@@ -213,7 +211,7 @@ def _():
     kit.column(
         kit.recorded("existence_only"),
         kit.question(
-            "Does a wider layer make the four losses more alike? And deeper networks?",
+            "Does a wider layer make the four losses more alike? And what about deeper networks?",
             """With a few units some starts get stuck with one bump of the wave missing, others find all of it. Wider layers get lucky more
             often. Two hidden layers learn this wave faster, and ReLU leaves visible corners.""",
         ),
@@ -372,7 +370,7 @@ def _():
 def _():
     deep = kit.slider(2, 30, value=20, label="depth $L$")
     kind = mo.ui.dropdown(UNITS, value="sigmoid", label="activation")
-    rule = mo.ui.dropdown({"Xavier": "xavier", "He": "he"}, value="Xavier", label="first weights")
+    rule = mo.ui.dropdown({"Xavier": "xavier", "He": "he"}, value="Xavier", label="initial weights")
     kit.column(
         kit.section("The price of depth: gradients that vanish", ids=("N2.22", "N2.23", "N2.25")),
         kit.prose(r"""
@@ -439,9 +437,9 @@ def _():
         kit.prose("And this is what it does to training: two moons, width 32, networks of 2 and of 20 layers."),
         kit.recorded("deep_training"),
         kit.question(
-            "How deep may the sigmoid network be before the ratio of gradients falls below one in a million? And tanh?",
+            "How deep may the sigmoid network be before the ratio of gradients falls below one in a million? And what about tanh?",
             """With the sigmoid and Xavier's weights it happens at 11 layers: every layer costs a factor of four or so. Tanh with Xavier's and ReLU with
-            He's weights lose nothing in 30 layers: that is why they replaced the sigmoid inside of networks.""",
+            He's weights lose nothing in 30 layers: that is why they replaced the sigmoid inside networks.""",
         ),
     )
     return

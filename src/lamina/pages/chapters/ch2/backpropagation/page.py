@@ -149,7 +149,7 @@ def _(chain_depth):
     ]
     kit.panel(
         [
-            r"The factors at the end of the chain occur in *every* gradient. Going backwards, each product is the one before times one factor more: $L - 1$ multiplications instead of $\frac12 L(L-1)$.",
+            r"The factors at the end of the chain occur in *every* gradient. Going backwards, each product is the previous one times one more factor: $L - 1$ multiplications instead of $\frac12 L(L-1)$.",
             chain_depth,
         ],
         kit.plot(
@@ -246,7 +246,7 @@ def _(messages, scores):
 def _():
     kit.question(
         r"For which message $\bar y$ does Eq. (5) happen to be nearly right for softmax?",
-        r"""When one probability is almost 1 all derivatives are almost 0 and both agree. A message that is the same for all classes is pulled
+        r"""When one probability is almost 1 all derivatives are almost 0, and both agree. A message that is the same for all classes is pulled
         back to 0, since adding a constant to all probabilities is impossible: Eq. (5) does not see that.""",
     )
     return
@@ -265,7 +265,7 @@ def _():
         kit.prose(r"""
             Now all of it on a network that is small enough to follow with a calculator. Move *line* from left to right: first
             every $z$ and $y$, then the loss, then the bars backwards. Blue and red nodes hold their values, orange numbers are
-            gradients, and the table has what PyTorch's autograd says beside them. With $N$ samples the loss is a mean, so the first bar
+            gradients, and the table shows what PyTorch's autograd says beside them. With $N$ samples the loss is a mean, so the first bar
             carries $\frac1N$, and $\bar W$, $\bar b$ are sums over the samples; in the notes some sample indices and the label are missing ([E36](/errata#E36)).
         """),
         kit.formula(
@@ -374,7 +374,7 @@ def _(goal, kind, names, net_biases, net_weights, sample, widths):
     _loop = backpropagate_by_sample(net_weights, net_biases, names, _many, _goals, kind)
     kit.row(
         kit.prose(r"""
-            **Several samples.** Looping over samples and averaging their gradients gives the same as matrices with one row per sample
+            **Several samples.** Looping over samples and averaging their gradients gives the same result as matrices with one row per sample
             (here four, around yours). Flattened, the gradient is one vector, with an entry
             for every parameter.
         """),
@@ -459,7 +459,7 @@ def _(goal, kind, method, names, net_biases, net_weights, sample, sweeps, tau):
 def _():
     kit.question(
         "Is the largest difference exactly zero? Try both methods.",
-        """It is zero, or a few units in the last digit of a float64 (about 1e-16), however many sweeps: updating on the fly is the same
+        """It is zero, or a few units in the last digit of a float64 (about 1e-16), however many sweeps you take: updating on the fly is the same
         algorithm with less memory. With the wrong order, weights first, one step already differs by about 1e-4.""",
     )
     return

@@ -38,8 +38,8 @@ def _():
         kit.section("One output is a probability", ids=("N2.46", "N2.47", "N2.48", "N2.49", "N2.61")),
         kit.prose(r"""
             Is this message spam? A bare yes or no hides how sure the network is. So let its only output be the **probability** of category 1,
-            given the input and the parameters; category 0 has the rest. To bring a number $z = z^{[L]}$ into $(0, 1)$ the last activation is
-            the sigmoid. (The notes write that the output is the probability of *itself* being 1 ([E30](/errata#E30)), and give the activation of the last layer the
+            given the input and the parameters; category 0 has the rest. The last activation is the sigmoid, which maps any number $z = z^{[L]}$
+            into $(0, 1)$. (The notes write that the output is the probability of *itself* being 1 ([E30](/errata#E30)), and give the activation of the last layer the
             number of the layer before: it is $\sigma^{[L]}$, [E72](/errata#E72).)
         """),
         kit.formula(
@@ -85,7 +85,7 @@ def _(logit):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "The sigmoid never reaches 0 or 1, says the formula. From which $z$ on does it, on this computer?",
+        "The sigmoid never reaches 0 or 1, says the formula. From which $z$ on does it reach 1 on this computer?",
         """In float32 from 17.4 on, in float64 from 36.8 on: the nearest number that the computer has then *is* 1 ([E31](/errata#E31)). That is why losses are computed
         from z and not from the probability. And the softmax of (0, z) is the sigmoid of z: one output is two classes.""",
     )
@@ -103,7 +103,7 @@ def _():
         kit.prose(r"""
             The network thinks that label $S$ has the probability $P = y^S (1 - y)^{1 - S}$: $y$ if $S = 1$, $1 - y$ if $S = 0$. Good parameters
             make the labels that we have *likely*. Maximize the likelihood, which is the same as maximizing its logarithm, which is the same as
-            minimizing the negative logarithm, and over all samples the mean of it:
+            minimizing the negative logarithm; over all samples we take its mean:
         """),
         kit.formula(
             r"\begin{aligned} & \max_\theta\; y^S (1 - y)^{1 - S} \\ \Leftrightarrow\;\; & \max_\theta\; \log\big(y^S (1 - y)^{1 - S}\big) \\ \Leftrightarrow\;\; & \max_\theta\; S \log y + (1 - S) \log(1 - y) \\ \Leftrightarrow\;\; & \min_\theta\; {-S} \log y - (1 - S) \log(1 - y) \end{aligned}",
@@ -179,7 +179,7 @@ def _(wrong):
     _p = sigmoid(_z)
     _literal = cross_entropy_cases(_p, _s)[0].item()
     kit.panel(
-        [r"Confidently wrong: the loss grows without bound. Which formula still knows how wrong?", wrong],
+        [r"Confidently wrong: the loss grows without bound. Which formula still knows how wrong the answer is?", wrong],
         kit.table(
             ("in float32", "loss"),
             [
@@ -211,8 +211,8 @@ def _():
     kit.column(
         kit.section("From probability to decision: spam", ids=("N2.46", "N2.64")),
         kit.prose(r"""
-            A probability leaves the decision to you: how sure must the filter be before a message is thrown away? 2000 made-up messages, whose
-            words are counted; their exact probability of being spam is known, so that no filter can be better. Move the threshold: losing a real
+            A probability leaves the decision to you: how sure must the filter be before a message is thrown away? Here are 2000 made-up messages,
+            judged by the counts of their words. Their exact probability of being spam is known, so no filter can do better. Move the threshold: losing a real
             message and reading one more spam message are not equally bad.
         """),
         kit.formula(r"\text{decide for 1 if } \; P(S = 1 \mid u, \theta) \ge t"),
@@ -280,8 +280,8 @@ def _(message, threshold):
 def _():
     kit.column(
         kit.question(
-            "Choose the threshold so that at most five real messages of the 2000 are lost. How much spam comes through then? Is accuracy the right thing to look at?",
-            """At 0.98 only two are lost, but a good third of the spam comes through. Accuracy is best near 0.5; it counts both mistakes alike.
+            "Choose the threshold so that at most five real messages of the 2000 are lost. How much spam gets through then? Is accuracy the right thing to look at?",
+            """At 0.98 only two are lost, but a good third of the spam gets through. Accuracy is best near 0.5; it counts both kinds of mistakes alike.
             That choice is yours, and only a probability gives it to you.""",
         ),
         kit.card("Measured: networks that learn this filter", kit.recorded("spam_filter")),
@@ -311,7 +311,7 @@ def _():
             ),
             kit.formula(
                 r"\frac{\partial \mathscr{L}}{\partial z} = \tfrac1N (p - \text{one-hot})",
-                "its gradient is as simple as can be",
+                "its gradient is as simple as it can be",
             ),
             least=280,
         ),
@@ -508,7 +508,7 @@ def _():
         kit.question(
             "How far does the network without hidden layers get? Which digits are mixed up most?",
             """About 96 % of these digits: a single layer already compares with ten weighted templates. Hidden layers add two percentage points. Eights are
-            taken for ones, nines for threes: look at the pictures, some of them you would argue about.""",
+            taken for ones, nines for threes: look at the pictures; you would argue about some of them.""",
         ),
         kit.row(
             kit.card("Measured over seeds", kit.recorded("fnn_on_digits", columns=("digit", "right", "spread"))),

@@ -20,13 +20,15 @@ with app.setup:
 
     F64 = torch.float64
     SIGMAS = {"none": "identity", "tanh": "tanh", "sigmoid": "sigmoid", "ReLU": "relu", "leaky ReLU": "leaky_relu"}
-    RULES = {"by hand, Gaussian": "gaussian", "Xavier": "xavier", "He": "he", "Glorot": "glorot"}
+    RULES = {"Gaussian, chosen manually": "gaussian", "Xavier": "xavier", "He": "he", "Glorot": "glorot"}
 
 
 @app.cell(hide_code=True)
 def _():
     start = mo.ui.dropdown(
-        {"all weights equal": "constant", "random (Xavier)": "xavier"}, value="all weights equal", label="first weights"
+        {"all weights equal": "constant", "random (Xavier)": "xavier"},
+        value="all weights equal",
+        label="initial weights",
     )
     value = kit.slider(0, 1, 0.1, value=0.5, label="their common value $c$")
     steps = kit.slider(0, 300, 10, value=100, label="steps of gradient descent", debounce=True)
@@ -99,11 +101,11 @@ def _():
     kit.column(
         kit.question(
             "Compare the loss after 300 steps for equal and for random weights. Then set $c = 0$: which numbers move?",
-            """Random nodes get further, since four different nodes can do more than four copies. With c = 0 nothing in the table moves:
+            """Random nodes get further because four different nodes can do more than four copies. With c = 0 nothing in the table moves:
             only the last bias does, and the network learns the best constant.""",
         ),
         kit.card("Measured: equal and random weights", kit.recorded("symmetry")),
-        kit.card("Measured: other starting points, other results", kit.recorded("starting_points")),
+        kit.card("Measured: different starting points, different results", kit.recorded("starting_points")),
     )
     return
 
@@ -111,7 +113,7 @@ def _():
 @app.cell(hide_code=True)
 def _():
     sigma = mo.ui.dropdown(SIGMAS, value="tanh", label="activation")
-    rule = mo.ui.dropdown(RULES, value="by hand, Gaussian", label="first weights")
+    rule = mo.ui.dropdown(RULES, value="Gaussian, chosen manually", label="initial weights")
     std = kit.steps(
         [0.001, 0.003, 0.01, 0.02, 0.05, 0.08, 0.1, 0.125, 0.15, 0.177, 0.2, 0.25, 0.3, 0.5, 1.0],
         value=0.01,
@@ -217,7 +219,7 @@ def _(depth, look, net, passed, rule, sigma, std, width):
             ),
             least=300,
         ),
-        label="Network and first weights",
+        label="Network and initial weights",
     )
     return
 
@@ -235,7 +237,7 @@ def _():
             (Xavier) and $0.141 = \sqrt{2/100}$ with ReLU (He).""",
         ),
         kit.card("Small: std 0.01", kit.recorded("small_weights")),
-        kit.card("Large: std 0.2, by width", kit.recorded("large_weights")),
+        kit.card("Large weights: std 0.2, by width", kit.recorded("large_weights")),
         kit.card("Large weights saturate tanh", kit.recorded("saturation")),
         kit.prose(r"""
             Xavier's promise, $\mathrm{Var}(y^{[l+1]}) = \mathrm{Var}(y^{[l]})$, holds exactly for the identity and inputs of mean zero ([E29](/errata#E29)).
@@ -273,7 +275,7 @@ def _(layer_in, layer_out):
 def _():
     kit.question(
         "For which shapes do Xavier's and Glorot's rules agree?",
-        r"""For as many outputs as inputs: $\frac{2}{n + n} = \frac1n$. For 100 to 400 they are 0.1 and 0.063.""",
+        r"""For as many outputs as inputs: $\frac{2}{n + n} = \frac1n$. For a layer from 100 to 400 nodes they give 0.1 and 0.063.""",
     )
     return
 

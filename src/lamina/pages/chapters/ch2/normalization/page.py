@@ -44,7 +44,7 @@ def _():
     kit.column(
         kit.section("A layer that normalizes", ids=("N2.37", "N2.38", "N2.39", "N2.40", "N2.41", "N2.45")),
         kit.prose(r"""
-            Good first weights keep signals at a healthy size at the start. **Batch normalization** keeps them there while learning: a layer
+            Good initial weights keep signals at a healthy size at the start. **Batch normalization** keeps them there during learning: a layer
             between two others shifts and scales every node so that, over the current batch of $b$ samples, it has mean 0 and variance 1.
             Then it scales and shifts by numbers $\gamma$, $\beta$ that are learned. PyTorch has it as `BatchNorm1d`, `2d`, `3d`, Keras as
             `BatchNormalization`. The idea assumes that a node is roughly normally distributed; the formula does not need it.
@@ -164,7 +164,7 @@ def _():
         kit.section("In training and in use", ids=("N2.44",)),
         kit.prose(r"""
             The notes stop here, but one question is open ([E06](/errata#E06)): what do you average over when a single sample comes in? A variance of one number
-            does not exist. So while training the layer keeps **running averages** of mean and variance, and in use (`model.eval()`) it normalizes by
+            does not exist. So during training the layer keeps **running averages** of mean and variance, and in use (`model.eval()`) it normalizes by
             them. The averaged variance is the unbiased one, with $b - 1$; the momentum is 0.1 in PyTorch.
         """),
         kit.formula(
@@ -218,7 +218,7 @@ def _(momentum, seen, size, value):
 def _():
     kit.question(
         "How many batches does it take until the running mean is within 5 % of the truth, with momentum 0.1? And what does a batch of one do?",
-        r"""About 29: the start at 0 fades like $0.9^k$, and $0.9^{29} < 0.05$. A larger momentum is faster but shakes with every batch. A batch of
+        r"""About 29: the start at 0 fades like $0.9^k$, and $0.9^{29} < 0.05$. A larger momentum is faster but jumps with every batch. A batch of
         one value has no variance: training refuses it, with the sentence you see.""",
     )
     return
@@ -226,7 +226,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    std = kit.steps([0.01, 0.03, 0.1, 0.15, 0.2, 0.3], value=0.01, label="std of the first weights")
+    std = kit.steps([0.01, 0.03, 0.1, 0.15, 0.2, 0.3], value=0.01, label="std of the initial weights")
     depth = kit.slider(3, 15, value=10, label="depth $L$")
     method = mo.ui.dropdown({"mini batches": False, "Adam": True}, value="mini batches", label="method")
     rate = kit.steps([0.001, 0.01, 0.03, 0.1, 0.3], value=0.1, label=r"learning rate $\tau$")
@@ -235,8 +235,8 @@ def _():
     kit.column(
         kit.section("What it does for learning", ids=("N2.43",)),
         kit.prose(r"""
-            Batch normalization makes the size of the weights before it irrelevant, so it rescues deep ReLU networks from bad first weights. Two
-            moons, two networks that differ in nothing else: start them and watch. With small weights the plain one stalls at chance, with large ones
+            Batch normalization makes the size of the weights before it irrelevant, so it rescues deep ReLU networks from bad initial weights. Below,
+            two networks that differ in nothing else learn two moons: start them and watch. With small weights the plain one stalls at chance, with large ones
             plain gradient descent diverges within a few steps.
         """),
         kit.formula(r"\mathrm{BN}(c\, W y) = \mathrm{BN}(W y) \quad \text{for every } c > 0 \text{ (up to } \epsilon)"),

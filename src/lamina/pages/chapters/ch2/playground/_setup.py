@@ -30,7 +30,7 @@ STARTS = {
     "Gaussian, large (1)": ("gaussian", 1.0),
     "all weights 0.5": ("constant", 0.5),
 }
-"""Rules for the first weights: the name of a rule and its scale."""
+"""Rules for the initial weights: the name of a rule and its scale."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ def read_columns(upload: Upload) -> tuple[tuple[str, ...], str]:
     numbers = tuple(name for name, levels in zip(spec.features, _levels(spec), strict=True) if not levels)
     if len(numbers) < 2:
         raise DataError(
-            f"{upload.name} has {len(numbers)} column(s) of numbers beside the target {spec.target!r}, the plane needs "
-            "2: add a column, or use the playground for your data, which takes any table."
+            f"{upload.name} has {len(numbers)} column(s) of numbers besides the target {spec.target!r}, but the plane "
+            "needs 2: add a column, or use the playground for your data, which takes any table."
         )
     return numbers, spec.target
 
@@ -192,7 +192,7 @@ def _two_columns(table: Table) -> tuple[ArrayDataset, str]:
 
 
 def first_network(setup: Setup, outputs: int) -> FNN:
-    """Make the network of a setup with its first weights.
+    """Make the network of a setup with its initial weights.
 
     >>> first_network(Setup(hidden=(3,)), 1).config.widths
     (2, 3, 1)

@@ -57,7 +57,7 @@ def _():
     layers = kit.slider(0, 6, value=2, label="hidden layers")
     width = kit.slider(1, 12, value=6, label="nodes in each")
     bends = mo.ui.dropdown(ACTIVATIONS, value="tanh", label="activation")
-    start = mo.ui.dropdown(list(STARTS), value="what suits the activation", label="first weights")
+    start = mo.ui.dropdown(list(STARTS), value="what suits the activation", label="initial weights")
     normalized = mo.ui.switch(label="batch normalization")
     drop = kit.slider(0.0, 0.8, 0.1, value=0.0, label="dropout")
     method = mo.ui.dropdown(list(OPTIMIZERS), value="Adam", label="optimizer")
@@ -249,7 +249,7 @@ def _(export, setup, training, trouble):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        """Two spirals: which is the smallest network that separates them? Then choose *sigmoid* with six hidden layers and look at
+        """Take two spirals: which is the smallest network that separates them? Then choose *sigmoid* with six hidden layers and look at
         the gradients. What do the warnings advise, and does it help?""",
         """Without a hidden layer the border is a line and the accuracy about 0.65. One layer of 12 nodes with tanh gets about 85 % right, two layers of 8 get
         almost everything right in 300 epochs and everything in 1000. Six sigmoid layers send the first layer less than a thousandth of the gradient of the last, and the

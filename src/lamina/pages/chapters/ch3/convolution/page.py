@@ -58,8 +58,8 @@ def _():
             A feedforward network takes a vector. A picture of $n_{0,1} \times n_{0,2}$ pixels must first be written as
             one, row after row: a digit of $28 \times 28$ pixels becomes 784 numbers. Nothing is lost, since the rows can
             be put back, but the network no longer knows which pixels are neighbors. It would learn just as well, or just
-            as badly, if somebody had shuffled all pixels in the same way: give its first weights the same new order and
-            it answers the same.
+            as badly, if somebody had shuffled all pixels in the same way: give its initial weights the same new order, and its
+            answers stay the same.
         """),
         kit.formula(r"W_{:,P}\; u_P = W u", "for every order $P$ of the pixels"),
         kit.source(flatten),
@@ -82,7 +82,7 @@ def _(order_seed, shuffled):
         [shuffled, order_seed],
         kit.svg(
             picture_grid([pixels(_picture), pixels(_u[_order].reshape(28, 28))], 2, cell=130, gap=14),
-            f"A picture of 28 x 28 pixels, and the same with {len(_chosen)} pixels in other places.",
+            f"A picture of 28 x 28 pixels, and the same picture with {len(_chosen)} pixels in other places.",
             caption="To a dense layer both are the same 784 numbers.",
         ),
         kit.facts(inputs=784, moved_pixels=len(_chosen), answers_differ_by="0" if _apart < 1e-10 else f"{_apart:.3g}"),
@@ -100,8 +100,8 @@ def _():
         kit.recorded("pixel_permutation", ("network", "pixels", "accuracy", "least", "largest")),
         kit.question(
             "Why does the dense network do badly even with the pixels in their places?",
-            """A pattern can lie in 144 places. For the dense network each place is another set of inputs, and it must learn the
-            pattern anew there, from the few pictures that happen to show it there. The convolution learns it once.""",
+            """A pattern can lie in 144 places. For the dense network each place is a different set of inputs, and it must learn
+            the pattern anew from the few pictures that happen to show it there. The convolution learns it once.""",
         ),
     )
     return
@@ -170,8 +170,8 @@ def _():
         kit.section("The same feature, anywhere", ids=("N3.05",)),
         kit.prose("""
             A convolutional network leaves the picture as a matrix. It looks through a small window, the **kernel**, moves it
-            over the whole picture and writes down how well each place fits: the **feature map**. What it has learned at
-            one place it finds at any other. Move the little picture: the map moves with it, and nothing else changes.
+            over the whole picture and records how well each place fits: the **feature map**. What it has learned in
+            one place it finds in any other. Move the little picture: the map moves with it, and nothing else changes.
         """),
         kit.source(correlate2d),
     )
@@ -197,7 +197,7 @@ def _(down, look_for, right):
         kit.svg(
             _scene,
             f"A picture at row {down.value}, column {right.value}, and its feature map for {look_for.value}.",
-            caption="Left: the picture; right: the feature map: red fits, blue is the opposite.",
+            caption="Left: the picture; right: the feature map: red means a good fit, blue the opposite.",
         ),
         kit.facts(moved_by=f"{down.value - 1}, {right.value - 1}", map_differs_from_the_moved_map_by=f"{_apart:.0g}"),
     )
@@ -222,8 +222,8 @@ def _():
     kit.column(
         kit.section("Convolution of functions", ids=("N3.12",)),
         kit.prose(r"""
-            The word comes from analysis. Take two integrable functions, the **input** $f$ and the **kernel** $g$. Turn the
-            kernel around, push it by $t$, multiply with the input and measure the area: that is the **feature map** at
+            The word comes from analysis. Take two integrable functions, the **input** $f$ and the **kernel** $g$. Reverse
+            the kernel, shift it by $t$, multiply it by the input and measure the area: that is the **feature map** at
             $t$. For integrable functions the integral exists for almost every $t$ (the notes say every, [E48](/errata#E48)).
         """),
         kit.formula(r"(f * g)(t) = \int_{\mathbb{R}^n} f(x)\, g(t - x)\, dx"),
@@ -242,7 +242,7 @@ def _(shape_f, shape_g, time):
     _moved = _g(time.value - _x)
     _product = _f(_x) * _moved
     _upper = kit.plot(
-        f"The input {shape_f.value} and the kernel {shape_g.value}, turned around and moved.",
+        f"The input {shape_f.value} and the kernel {shape_g.value}, reversed and shifted.",
         lines=[
             Series("$f(x)$", _x.tolist(), _f(_x).tolist(), "input"),
             Series("$g(t - x)$", _x.tolist(), _moved.tolist(), "hidden", "dashed"),
@@ -291,9 +291,9 @@ def _():
     kit.column(
         kit.section("On whole numbers: two dice", ids=("N3.13", "N3.14", "N3.15", "N3.16", "N3.17")),
         kit.prose(r"""
-            On $\mathbb{Z}^n$ the integral becomes a sum (of summable functions; finite ones are enough). A vector is such a
+            On $\mathbb{Z}^n$ the integral becomes a sum (for summable functions; finite ones are enough for us). A vector is such a
             function: of its index, and zero elsewhere. The outcomes of a die are the vector of six entries $1/6$ at the
-            places $1, \dots, 6$, and the sum of two dice has the convolution of both as its distribution, which begins at
+            places $1, \dots, 6$, and the distribution of the sum of two dice is the convolution of both, which begins at
             place $1 + 1 = 2$.
         """),
         kit.row(
@@ -323,7 +323,7 @@ def _(dice, total):
         x="sum",
         y=("probability", 0, 0.2),
         size=(430, 210),
-        caption="One die is flat, two make a triangle, many make a bell: every further die is one more convolution.",
+        caption="One die is flat, two make a triangle, many make a bell: every additional die is one more convolution.",
     )
     _rows = dice_rows(total.value, result=False)
     kit.panel(
@@ -347,7 +347,7 @@ def _():
     kit.question(
         "Why does the second row of the drawing run backwards?",
         r"""Because of the minus sign in $g(t - x)$: when $x$ grows by one, $t - x$ falls by one. With the second row turned around,
-        the pairs with the same sum stand above each other, and another sum only pushes the row along.""",
+        the pairs with the same sum stand above each other, and a different sum only shifts the row.""",
     )
     return
 
@@ -396,7 +396,7 @@ def _(typed_k, typed_y):
         trouble, result_shape = "", tuple(convolve2d(matrix_y, matrix_k).shape)
     except LaminaError as error:
         matrix_y, matrix_k = (torch.tensor(read_matrix(text), dtype=F64) for text in EXAMPLE)
-        trouble, result_shape = f"{error} Shown is the example of the notes.", (2, 3)
+        trouble, result_shape = f"{error} The example of the notes is shown instead.", (2, 3)
     return matrix_k, matrix_y, result_shape, trouble
 
 
@@ -437,13 +437,13 @@ def _():
     _figure = convolution_windows()
     kit.column(
         kit.row(
-            kit.svg(_figure, f"The way of the kernel with stride 1: {_figure.description}", width=400),
+            kit.svg(_figure, f"The path of the kernel with stride 1: {_figure.description}", width=400),
             kit.prose(r"""
                 The kernel begins at the top left, moves one column to the right (from black to red), and at the end of a
                 row starts the next one (green). A matrix of $4 \times 5$ has six places for a kernel of $3 \times 3$.
 
                 Which of the two operations a network computes does not matter when the kernel is **learned**: training
-                finds the mirrored one instead. From mirrored first kernels the losses are the same in every step:
+                finds the mirrored one instead. Starting from mirrored kernels, the losses are the same in every step:
             """),
             least=300,
         ),
@@ -464,7 +464,7 @@ def _():
         kit.prose(r"""
             A convolution is linear in $Y$, so it is a matrix $A$ on the flattened picture. It is a dense layer with two
             restrictions: most entries are zero (each output sees its window only), and the others repeat from row to row,
-            moved on by one place (every window is looked at in the same way). Such matrices are called **Toeplitz**. The
+            shifted by one place (every window is treated in the same way). Such matrices are called **Toeplitz** matrices. The
             framed row belongs to the step above.
         """),
         kit.formula(r"\operatorname{vec}(Y * K) = A \, \operatorname{vec}(Y)"),

@@ -42,8 +42,8 @@ def _():
         kit.prose(r"""
             Draw one digit into the black square, with the mouse, a finger or a pen. It is brought into the form of MNIST: cut
             out, scaled so that its longer side has 20 pixels, and placed with its center of mass in the middle of
-            $28 \times 28$. Then LeNet-5, trained on 50,000 digits of MNIST, reads it: its ten outputs become probabilities by
-            the softmax.
+            $28 \times 28$. Then LeNet-5, trained on 50,000 digits of MNIST, reads it: the softmax turns its ten outputs into
+            probabilities.
         """),
         kit.formula(r"p_i = \frac{e^{z_i}}{\sum_{j=0}^{9} e^{z_j}}, \qquad z = \mathcal{F}(u)"),
     )
@@ -61,9 +61,9 @@ def _(example, pad, picture_file, source):
             digit = as_mnist(ink_of(kit.read_picture(picture_file.value[0])))
             said = "This is your picture, as the network gets it."
         elif source.value == "my picture":
-            said = "Choose a file with one dark digit on light paper, or the other way round. Until then, an example."
+            said = "Choose a file with one dark digit on light paper, or the other way round. Until then, you see an example."
     except DataError as error:
-        said, said_kind = f"{error} Until then, an example.", "bad"
+        said, said_kind = f"{error} Until then, you see an example.", "bad"
     if digit is None:
         said = said or f"Nothing drawn yet: this is a {example.value} of ours."
         digit = as_mnist(inked(STROKES[example.value], side=84))
@@ -114,8 +114,8 @@ def _(record):
     kit.column(
         kit.question(
             "Draw a 1 with a long foot, a 7 with a bar, a 4 that is closed at the top. Which of your ways of writing does it misread? And how sure is it then?",
-            """The network knows 50,000 digits written by Americans around 1990. What they did not do, it has never seen, and it is often sure of its wrong answer:
-            the softmax compares ten digits, it has no way to say "none of these". Draw a letter or a face and look at the probability.""",
+            """The network knows 50,000 digits written by Americans around 1990. It has never seen what they did not write, and it is often sure of its wrong answer:
+            the softmax compares ten digits and has no way to say "none of these". Draw a letter or a face and look at the probability.""",
         ),
         kit.prose(f"""
             The weights come with the package: {record.metrics["accuracy"]:.2%} of the {record.metrics["examples"]:,} test digits
@@ -239,8 +239,8 @@ def _(maps, network):
     kit.column(
         kit.section("The plan of LeNet-5", ids=("N3.06", "N3.07")),
         kit.prose("""
-            Twice convolution, detector and pooling, then the maps are flattened into one vector for a small feedforward network:
-            400 – 120 – 84 – 10. Yellow is convolution, violet the detector, orange pooling, bright yellow fully connected. The notes
+            Convolution, detector and pooling come twice; then the maps are flattened into one vector for a small feedforward network:
+            400 – 120 – 84 – 10. Yellow marks convolution, violet the detector, orange pooling, and bright yellow the fully connected layers. The notes
             use the sigmoid as the detector; the weights here were trained with ReLU and max pooling.
         """),
         kit.svg(_scene, f"LeNet-5: {_scene.description}", width=720),
@@ -251,8 +251,8 @@ def _(maps, network):
             parameters of its own and a table of which maps feed which; `lamina train lenet5-1998` trains that one.
         """),
         kit.question(
-            "Which layer has most of the parameters, and why not a convolution?",
-            "The first dense layer: 400 · 120 + 120 = 48,120 of 61,706. A convolution uses its few weights at every place, a dense layer has one for each pair.",
+            "Which layer has most of the parameters, and why is it not a convolution?",
+            "The first dense layer: 400 · 120 + 120 = 48,120 of 61,706. A convolution uses its few weights at every place; a dense layer has one for each pair of input and output.",
         ),
     )  # fmt: skip
     return
@@ -278,10 +278,10 @@ def _():
         kit.section("Where it comes from", ids=("N3.01",)),
         kit.prose("""
             - **1980, the neocognitron** of Kunihiko Fukushima: layers of cells with small receptive fields, in turn looking for
-              features and tolerating shifts, after what was known about the visual cortex of cats.
+              features and tolerating shifts, following what was known about the visual cortex of cats.
             - **1989 to 1998, LeNet** of Yann LeCun and colleagues: the same architecture trained by backpropagation; LeNet-5 read
               amounts on bank checks.
-            - **2012, AlexNet** of Alex Krizhevsky, Ilya Sutskever and Geoffrey Hinton: the plan once more, with ReLU, dropout, a
+            - **2012, AlexNet** of Alex Krizhevsky, Ilya Sutskever and Geoffrey Hinton: the same plan, with ReLU, dropout, a
               million pictures and graphics cards. See the page before this one.
         """),
     )

@@ -151,7 +151,7 @@ def _():
         kit.prose(r"""
             ReLU has no upper bound. AlexNet therefore divides every activity by a power of the squared activities around it, so
             that neighbors quiet each other: once **across channels**, at the same pixel, and in another variant **within a
-            channel**, among the pixels around. $\kappa$ keeps the denominator from zero, $\gamma$ and $\beta$ set the strength,
+            channel**, over the surrounding pixels. $\kappa$ keeps the denominator away from zero, $\gamma$ and $\beta$ set the strength,
             $n$ the number of neighbors. AlexNet took $\kappa = 2$, $\gamma = 10^{-4}$, $\beta = 0.75$ and, which the notes do not
             say, $n = 5$. None of it is trained.
         """),
@@ -161,7 +161,7 @@ def _():
         ),
         kit.formula(
             r"\hat Y_{ijk} = \frac{Y_{ijk}}{\Big( \kappa + \gamma \sum_{p = i - \lfloor n/2 \rfloor}^{i + \lfloor n/2 \rfloor} \sum_{q = j - \lfloor n/2 \rfloor}^{j + \lfloor n/2 \rfloor} Y_{pqk}^2 \Big)^{\beta}}",
-            "within a channel; places outside of the picture are left out",
+            "within a channel; places outside the picture are left out",
         ),
         kit.source(local_response_norm, local_response_norm_within),
     )
@@ -176,7 +176,7 @@ def _(norm_channel, norm_column, norm_kind, norm_n, norm_row):
     kit.panel(
         [norm_kind, norm_n, norm_row, norm_column, norm_channel],
         kit.svg(_scene, f"Four channels of 4 x 4 pixels. {_scene.description}", width=520,
-                caption="Red: the activity; orange: those that are added to its own square. One sheet is one channel."),
+                caption="Red: the activity; orange: the ones whose squares are added to its own. One sheet is one channel."),
         kit.facts(activities_in_the_sum=len(_near)),
         label="Position and neighborhood",
     )  # fmt: skip
@@ -267,10 +267,10 @@ def _():
     kit.column(
         kit.section("Dropout", ids=("N3.08", "N3.57")),
         kit.prose(r"""
-            AlexNet's dense layers have almost 59 million parameters, enough to learn pictures by heart. **Dropout** works against it:
+            AlexNet's dense layers have almost 59 million parameters, enough to learn pictures by heart. **Dropout** works against this:
             in every step of training each hidden unit is removed with probability $p$, with all its connections, so that no
-            unit can rely on a particular other one. Those that stay are scaled up by $1/(1 - p)$, so that sums keep their mean,
-            and after training nothing is dropped and nothing has to be changed ([E46](/errata#E46)).
+            unit can rely on a particular other one. Those that stay are scaled up by $1/(1 - p)$, so that sums keep their mean;
+            after training, nothing is dropped and nothing has to be changed ([E46](/errata#E46)).
         """),
         kit.formula(r"\hat y_i = \frac{d_i}{1 - p}\, y_i, \qquad d_i \in \{0, 1\}, \quad P(d_i = 0) = p"),
         kit.source(dropout),
@@ -353,7 +353,7 @@ def _():
         kit.recorded("dropout_gap", ("wrong labels", "dropout", "seen", "unseen", "gap", "loss on unseen")),
         kit.question(
             "Why does the network with dropout do worse on the pictures it has seen?",
-            """Because it is judged on the labels it was given, and a part of them is wrong. The network without dropout has learned the wrong ones too,
+            """Because it is judged by the labels it was given, and some of them are wrong. The network without dropout has learned the wrong ones too,
             which takes units that serve one picture each; with dropout such units are missing half of the time.""",
         ),
     )

@@ -191,7 +191,7 @@ def _():
         kit.prose(r"""
             A convolution is linear, so an activation function must follow; applied to every entry of the tensor by itself it
             is called the **detector** layer. Convolution, detector and pooling are three layers for the notes and for our
-            code. Other authors call the three together one convolutional layer with three stages. Both mean the same
+            code. Other authors call the three together one convolutional layer with three stages. Both describe the same
             network.
         """),
         kit.formula(r"\hat Y_{ijk} = \sigma(Y_{ijk})"),
@@ -318,8 +318,8 @@ def _(kind, m_pool, p_pool, pool_step, pool_trouble, pooled, s_pool, to_pool, ty
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Choose padding 1 and window 3, first max, then average. What is outside of the matrix in each case, and why is it not the same?",
-        r"""For the mean it is 0, for the maximum $-\infty$: a zero would win against negative numbers, and a map of $-1$ everywhere
+        "Choose padding 1 and window 3, first max, then average. What lies outside the matrix in each case, and why is it not the same?",
+        r"""For the average it is 0, for the maximum $-\infty$: a zero would win against negative numbers, and a map of $-1$ everywhere
         would get a border of zeros. The notes do not say ([E50](/errata#E50)); PyTorch and we do it this way, and we refuse a padding larger than $m/2$.""",
     )
     return
@@ -384,7 +384,7 @@ def _():
         kit.table(_found.columns, _found.rows, caption=_found.title),
         kit.question(
             r"""Take the noise. How much of its variance is left with $m = 5$? And what does "white corner" mean?""",
-            r"""About $1/25$: the mean of 25 independent numbers has a 25th of their variance. "White corner" is what the corner of an all-white
+            r"""About $1/25$: the mean of 25 independent numbers has one 25th of their variance. "White corner" is what the corner of an all-white
             picture becomes: $9/25 = 0.36$ for $m = 5$, at the edges $15/25 = 0.6$. Without counting the zeros both are 1.""",
         ),
     )
@@ -397,7 +397,7 @@ def _():
     kit.column(
         kit.section("What a CNN takes for granted", ids=("N3.46", "N3.47")),
         kit.prose("""
-            Convolution and pooling contain two beliefs about pictures. Pixels far from each other need not be considered
+            Convolution and pooling build in two assumptions about pictures. Pixels far from each other need not be considered
             together, at least not early; and it does not matter if something is moved a little. Move a picture by one pixel
             and see how much its feature map changes, before pooling (window 1) and after:
         """),
@@ -433,7 +433,7 @@ def _(shift):
 def _():
     kit.column(
         kit.prose("""
-            Where the beliefs are wrong, a CNN underfits, however long it trains. Two such tasks: do two pixels in opposite
+            Where the assumptions are wrong, a CNN underfits, however long it trains. Two such tasks: do two pixels in opposite
             corners differ, and in which half of the picture is the cross?
         """),
         kit.recorded("assumptions", ("task", "network", "accuracy", "least", "largest")),

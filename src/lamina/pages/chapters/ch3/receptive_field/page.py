@@ -26,7 +26,7 @@ def _():
         kit.section("Few weights, used everywhere", ids=("N3.35",)),
         kit.prose(r"""
             The first layer of LeNet-5 reads pictures of $28 \times 28$ pixels with six kernels of $5 \times 5$ and padding 2, so
-            that its output has $28 \times 28 \times 6$ numbers. All of its parameters: 150 weights and 6 biases. A dense layer
+            that its output has $28 \times 28 \times 6$ numbers. Its parameters are 150 weights and 6 biases. A dense layer
             from 784 pixels to just one map of 784 numbers has 615,440 of them, and to all six maps 3,692,640.
         """),
         kit.row(kit.formula(r"6 \cdot (5^2 + 1) = 156"), kit.formula(r"784 \cdot 784 + 784 = 615\,440"), least=260),
@@ -61,7 +61,7 @@ def _():
         """),
         kit.formula(r"r = 1 + \sum_{l} (m_l - 1) \prod_{k < l} s_k", "inputs along one axis that a unit sees, away from the border"),
         kit.prose("""
-            Below is a network of one dimension; each circle is a number. Orange is what the chosen node of the last layer
+            Below is a one-dimensional network; each circle is a number. Orange is what the chosen node of the last layer
             depends on. The notes show five nodes, two layers and $m = 3$.
         """),
         kit.source(receptive_field),
@@ -128,7 +128,7 @@ def _(
         ]  # fmt: skip
 
     kit.panel(
-        [inputs, depth, kernel, *strides.elements[: depth.value], keep, node], *_shown(), label="A network of one dimension"
+        [inputs, depth, kernel, *strides.elements[: depth.value], keep, node], *_shown(), label="A one-dimensional network"
     )  # fmt: skip
     return
 
@@ -143,7 +143,7 @@ def _():
         """),
         kit.question(
             r"In the picture of the notes the middle node sees all five inputs. What does the first node see? And how many layers of $m = 3$ are needed to see 21 inputs?",
-            r"""The first node sees inputs 1 to 3 only: the other two of its window of five would lie left of the border. Ten layers give
+            r"""The first node sees only inputs 1 to 3: the other two places of its window of five lie to the left of the border. Ten layers give
             $r = 1 + 10 \cdot 2 = 21$. With stride 2 in every layer four are enough: $1 + 2 + 4 + 8 + 16 = 31$.""",
         ),
     )
@@ -185,7 +185,7 @@ def _():
             In a picture the field is a square. Here the network is followed operation by operation, with its borders, and
             compared with gradients. The color says how strongly each pixel moves the chosen unit on average. The notes call
             the whole field *effective*; in the literature it is *theoretical*, and the effective one is the smaller region
-            that matters ([E49](/errata#E49)): pixels in the middle reach the unit on many more paths.
+            that matters ([E49](/errata#E49)): pixels in the middle reach the unit along many more paths.
         """),
         kit.formula(
             r"\text{color}_{ij} = \text{mean of } \Big| \frac{\partial y}{\partial u_{ij}} \Big|",
@@ -272,7 +272,7 @@ def _(
                 (words, *row[1:4])
                 for words, row in zip(layer_names, fields.rows(list(layer_names.values())), strict=True)
             ],
-            caption="All layers; jump is how far the fields of neighbors are apart",
+            caption="All layers; the jump is how far apart the fields of neighbors are",
         ),
         label="Network, layer and unit",
     )
@@ -283,7 +283,7 @@ def _(
 def _():
     kit.question(
         "Find a unit of LeNet-5's second pooling layer that sees fewer than 16 × 16 pixels. Why do the dense layers behind it see everything?",
-        """Every unit at the border: the one at (0, 0) sees rows and columns 0 to 13, two of its sixteen lie in the padding. A dense unit reads
+        """Every unit at the border: the one at (0, 0) sees rows and columns 0 to 13; the other two of its sixteen lie in the padding. A dense unit reads
         all 5 × 5 positions, and their fields together cover the picture.""",
     )
     return

@@ -38,7 +38,7 @@ with app.setup:
         ),
         "pre-activation": (
             r"y^{[\ell]} = y^{[\ell-1]} + W_2\, \mathrm{ReLU}\big(\mathrm{BN}(W_1\, \mathrm{ReLU}(\mathrm{BN}(y^{[\ell-1]})))\big)",
-            "Fig. 29. Nothing comes after the sum. TensorFlow calls networks of this block ResNetV2.",
+            "Fig. 29. Nothing comes after the sum. TensorFlow calls networks built of this block ResNetV2.",
         ),
         "residual-layer": (
             r"y^{[\ell]} = y^{[\ell-1]} + \sigma(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]})",
@@ -82,8 +82,8 @@ def _():
         ),
         kit.prose("""
             The networks of the original papers are stacks of **residual blocks**. A block holds two layers of weights (dense
-            or convolutional), each with batch normalization (BN) and ReLU, and one skip connection around all of it. What
-            stands before the sum and what after it makes the difference between the versions.
+            or convolutional), each with batch normalization (BN) and ReLU, and one skip connection around all of it. The
+            versions differ in what comes before the sum and what comes after it.
         """),
     )
     return (kind,)
@@ -112,7 +112,7 @@ def _():
     kit.column(
         kit.prose(r"""
             **About the name.** The notes call a block *pre*-activation because every activation comes before the sum; then the
-            simplified layer is one, too. In the paper that coined it, the word says that normalization and ReLU stand before
+            simplified layer is one, too. In the paper that coined it, the word says that normalization and ReLU come before
             the *weights*; in that sense $\sigma(Wy + b)$ is a post-activation of its weight. Both readings agree on what
             counts here ([E58](/errata#E58)): nothing blocks the path of the skip connection.
         """),
@@ -132,8 +132,8 @@ def _():
         kit.section("Turn the branch off", ids=("N4.21",)),
         kit.prose(r"""
             Multiply the branch by a factor $\tau$ and make it small. A step in time of a differential equation,
-            $y + \tau f(y)$, then tends to $y$. Here are all numbers of 64 vectors before and after a block: dense weights,
-            16 numbers per vector.
+            $y + \tau f(y)$, then tends to $y$. Below are all components of 64 vectors before and after a block with dense weights; each
+            vector has 16 components.
         """),
         kit.formula(
             r"F_\tau(y) = y + \tau f(y) \quad\Longrightarrow\quad \frac{F_\tau(y) - y}{\tau} = f(y) \;\text{ for every } \tau"
@@ -183,7 +183,7 @@ def _():
         kit.recorded("blocks_as_steps"),
         kit.question(
             "Stack 100 blocks of each kind with branches that do nothing. What comes out?",
-            """Of the pre-activation blocks: the input. Of the original ones: the input with its negative numbers set to zero, already after the
+            """From the pre-activation blocks, the input. From the original ones, the input with its negative numbers set to zero, already after the
             first block. Forward and backward the free path through all blocks exists only in the first stack.""",
         ),
     )
@@ -199,7 +199,7 @@ def _():
         kit.section("Stack them", ids=("N4.28",)),
         kit.prose("""
             Blocks of two dense layers, stacked between a first and a last layer, learn the embedded digits: without skip
-            connections (plain), with original blocks, with pre-activation blocks. The first matrices are the same.
+            connections (plain), with original blocks, with pre-activation blocks. All three start from the same matrices.
         """),
         kit.source(stacked_blocks),
     )
@@ -220,7 +220,7 @@ def _(depth, go, training):
             job.rows, colors, "loss", until=STEPS, y_label="training loss", y_range=(0.05, 10), log_y=True
         )
         right = race_chart(
-            job.rows, colors, "validation_accuracy", until=STEPS, y_label="right on other digits", y_range=(0, 1)
+            job.rows, colors, "validation_accuracy", until=STEPS, y_label="correct on other digits", y_range=(0, 1)
         )
         return kit.panel(
             [depth, go],
@@ -262,7 +262,7 @@ def _():
         kit.prose(rf"""
             The notes show ResNet-1001 on **CIFAR-10**, pictures of $32 \times 32$ pixels in three colors and ten classes:
             training loss (dashed, left axis) and test error (solid, right axis) over the iterations, original blocks in blue,
-            pre-activation blocks in green. The same plot for what fits into a minute: {DEPTH} convolutional layers on the embedded digits.
+            pre-activation blocks in green. Below is the same plot for what fits into a minute: {DEPTH} convolutional layers on the embedded digits.
         """),
         kit.svg(
             deep_blocks(),
@@ -277,7 +277,7 @@ def _():
             caption="Recreate it with python -m lamina.experiments.block_histories",
         ),
         kit.prose(r"""
-            A network of the drawn blocks with two weights has $6n + 2$ layers in three stages, and 1001 is none of these numbers:
+            A network of the drawn blocks with two weights has $6n + 2$ layers in three stages, and 1001 is not one of these numbers:
             $1001 = 9 \cdot 111 + 2$, so the network of the figure has bottleneck blocks with three weights ([E59](/errata#E59)). With CIFAR-10 on disk,
             `lamina train cifar-resnet --data cifar10 --set block=preactivation --set depth=110` trains the real thing.
         """),

@@ -110,9 +110,9 @@ def _(end, entries, steps):
 def _():
     kit.question(
         r"Start with one layer and add more. What do you need so that the orange points follow the curves, and what happens with few layers and a large $T$?",
-        r"""Small steps: $\tau = T/L$ well below 1 for these weights. With $\tau$ of 1 and more the points jump across the curves, may even cross each
-        other, and spiral outwards where the solution spirals inwards. Solutions of the differential equation never cross; layers with large steps can, and some
-        of a network's power lies there.""",
+        r"""Small steps: $\tau = T/L$ well below 1 for these weights. With $\tau$ of 1 and more the points jump across the curves, can even cross each
+        other, and spiral outwards where the solution spirals inwards. Solutions of the differential equation never cross; the paths of layers with large steps can, and
+        that is part of a network's power.""",
     )
     return
 
@@ -122,7 +122,7 @@ def _():
     kit.column(
         kit.section("Half the step, half the error", ids=("N4.16",)),
         kit.prose(r"""
-            Explicit Euler is of first order: twice as many layers leave half the error. A method of fourth order, the classical
+            Explicit Euler is a first-order method: twice as many layers leave half the error. A fourth-order method, the classical
             one of Runge and Kutta, evaluates $\sigma(Wy + b)$ four times per step and leaves a sixteenth. The chart belongs
             to the weights above. That a residual network may be read, and computed, with other solvers and any number of
             steps is the idea of the **neural ODE**.
@@ -188,12 +188,12 @@ def _():
     kit.column(
         kit.prose(r"""
             A fixed time $T = 1$ also tames deep networks: with $\tau = 1/L$ the output stays bounded as $L$ grows, with
-            $\tau = 1$ it need not. Here for ReLU with He's weights, width 16.
+            $\tau = 1$ it need not. The chart shows this for ReLU with He's weights and width 16.
         """),
         _scene,
         kit.question(
-            r"Read the ratio of two neighboring errors in the table. What would it be for a method of second order?",
-            r"Four: half the step leaves a quarter of the error. In the chart with two logarithmic axes the order is the slope: a line that falls by one decade per decade is of first order.",
+            r"Read the ratio of two neighboring errors in the table. What would it be for a second-order method?",
+            r"Four: half the step leaves a quarter of the error. In the chart with two logarithmic axes the order is the slope: a line that falls by one decade per decade means first order.",
         ),
     )
     return
@@ -217,7 +217,7 @@ def _():
             r"\sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)_i"
         ),
         kit.prose(r"""
-            Seen in this way training is a problem of **optimal control**: weights and biases are controls that steer all inputs
+            Seen in this way, training is a problem of **optimal control**: weights and biases are controls that steer all inputs
             at once, so that at time $T$ a straight line can tell the classes apart.
         """),
         kit.formula(
@@ -225,7 +225,7 @@ def _():
             r"y'(t) = \sigma\big(W(t)\, y(t) + b(t)\big), \; y(0) = u"
         ),
         kit.prose(r"""
-            Two moons, states of two numbers, nothing hidden: every point's way through the network is drawn while it learns.
+            The data are two moons and the states have two components, so nothing is hidden: every point's path through the network is drawn while it learns.
             In a neural ODE $W(t)$ is linear in time between four knots, so neighboring steps have similar weights; the layers of
             a ResNet are free.
         """),
@@ -320,10 +320,10 @@ def _(depth, go, kind, training):
 def _():
     kit.question(
         "Train the ResNet with equal steps, the one with learned steps, and the neural ODE. Which pulls the moons apart best, and why does the neural ODE lag behind?",
-        r"""The ResNet with learned steps makes more time where it needs it: its step sizes grow and differ from layer to layer. Its paths
+        r"""The ResNet with learned steps spends more time where it needs it: its step sizes grow and differ from layer to layer. Its paths
         are jagged, because neighboring layers share nothing; those of the neural ODE are smooth. The neural ODE has four
-        knots of weights instead of a matrix for every layer, and its paths must not cross: in the plane it cannot lift one moon over the other. Give it fewer, larger steps
-        of Euler and it gets better, because then it is no longer close to a solution.""",
+        knots of weights instead of a matrix for every layer, and its paths must not cross: in the plane it cannot lift one moon over the other. Give it fewer, larger Euler
+        steps and it gets better, because then it is no longer close to a solution.""",
     )
     return
 

@@ -46,7 +46,7 @@ def _():
         kit.prose("""
             ResNet18 reads pictures, so its weights are convolutions. Block **A** prepares the picture: a convolution of 7 × 7
             with stride 2, batch normalization, ReLU and pooling. The blocks **B** to **E** hold two residual blocks each; from
-            one to the next the pictures get half as high and wide, and twice as many. At the end a fully connected layer
+            one to the next the maps become half as high and wide, and twice as many. At the end a fully connected layer
             gives one number per class.
         """),
         kit.svg(
@@ -61,7 +61,7 @@ def _():
         kit.prose(r"""
             The name counts layers with weights, but not all of them: batch normalization has weights too and is left out,
             and so are the three convolutions of $1 \times 1$ on the skip connections where the number of maps doubles. So there
-            are 20 convolutions in all. And before the fully connected layer stands a mean over each map, which the notes do
+            are 20 convolutions in all. Before the fully connected layer comes a mean over each map, which the notes do
             not mention ([E60](/errata#E60)): flattening $512 \times 7 \times 7$ numbers at once would need a last layer of 25 million weights.
         """),
         kit.source(ResNet, stage),
@@ -80,7 +80,7 @@ def _():
         kit.section("Where the parameters are", ids=("N4.33", "N4.34")),
         kit.prose("""
             Choose another depth, block, picture size or number of labels. Whether an implementation is built of original or of
-            pre-activation blocks is worth a look into its code; most have the original one.
+            pre-activation blocks is worth checking in its code; most have the original ones.
         """),
         kit.source(summary),
     )
@@ -220,7 +220,7 @@ def _():
         kit.prose(f"""
             A ResNet18 that is sixteen times narrower (4, 8, 16 and 32 maps, {sum(p.numel() for p in network.parameters()):,} parameters) comes with this
             page. It has learned the embedded digits, {record.metrics["accuracy"]:.1%} right on the test part, by `{record.command}`. Choose a digit,
-            or give it a picture of your own: it will look for a digit in it.
+            or upload a picture of your own: the network will look for a digit in it.
         """),
         kit.source(feature_maps),
     )
@@ -288,7 +288,7 @@ def _(examples, network, number, record, upload):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Compare the maps of the first convolution with those of block E. What is lost, what is gained?",
+        "Compare the maps of the first convolution with those of block E. What is lost, and what is gained?",
         """The first maps still show the digit, with its strokes and edges stressed differently. In block E a map has four by four places, and nobody
         recognizes a digit in it: the place of a stroke is lost, and what is left says which digit it may be. The mean over each map then keeps a single number.""",
     )

@@ -41,8 +41,8 @@ def read_archive(contents: bytes, name: str = "the archive", side: int = SIDE) -
     """
     if len(contents) > LARGEST:
         raise DataError(
-            f"{name} has {len(contents) / 1e6:.0f} MB, a page takes {LARGEST / 1e6:.0f}: take fewer or smaller "
-            "pictures, or use  lamina train resnet18 --data FOLDER"
+            f"{name} has {len(contents) / 1e6:.0f} MB, but a page takes at most {LARGEST / 1e6:.0f}: take fewer or "
+            "smaller pictures, or use  lamina train resnet18 --data FOLDER"
         )
     try:
         archive = zipfile.ZipFile(io.BytesIO(contents))
@@ -61,17 +61,17 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
     members = [info for info in archive.infolist() if _class(info) is not None]
     counts = Counter(_class(info) for info in members)
     if len(members) > MOST:
-        raise DataError(f"{name} has {len(members)} pictures, a page takes {MOST}: take fewer.")
+        raise DataError(f"{name} has {len(members)} pictures, but a page takes at most {MOST}: take fewer.")
     if sum(info.file_size for info in members) > UNPACKED:
         raise DataError(f"{name} is larger than {UNPACKED / 1e6:.0f} MB unpacked: take smaller pictures.")
     if len(counts) < 2:
         raise DataError(
-            f"{name} has {len(counts)} folders with pictures, at least 2 are needed: put the pictures of each class "
-            "into a folder of its own and pack these folders."
+            f"{name} has {len(counts)} folders with pictures, but at least 2 are needed: put the pictures of each "
+            "class into a folder of its own and pack these folders."
         )
     kind, least = min(counts.items(), key=lambda item: item[1])
     if least < LEAST:
-        raise DataError(f"{name} has {least} pictures in {kind}, at least {LEAST} per class are needed: add some.")
+        raise DataError(f"{name} has {least} pictures in {kind}, but at least {LEAST} per class are needed: add some.")
     for number, info in enumerate(members):
         place = folder / str(_class(info))
         place.mkdir(exist_ok=True)

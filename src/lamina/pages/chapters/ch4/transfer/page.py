@@ -18,7 +18,7 @@ with app.setup:
     from lamina.training.freezing import freeze
 
     COLORS = {"with transfer": "line1", "from scratch": "line2"}
-    NETWORKS = {"LeNet-5 of MNIST": "lenet5-mnist", "ResNet18 of digits": "resnet18-digits"}
+    NETWORKS = {"LeNet-5 trained on MNIST": "lenet5-mnist", "ResNet18 trained on digits": "resnet18-digits"}
 
 
 @app.cell(hide_code=True)
@@ -27,8 +27,8 @@ def _():
         kit.section("Borrow a trained network", ids=("N4.35", "N4.42")),
         kit.prose("""
             Somebody has trained a network on a large data set, for the same kind of task as yours, say to tell pictures apart.
-            **Transfer learning** takes it over: adjust the first and the last layer where your data ask for it, keep everything
-            else as it was learned, and train on with your data.
+            **Transfer learning** takes it over: adjust the first and the last layer where your data require it, keep everything
+            else as it was learned, and continue training with your data.
         """),
         kit.svg(
             transfer_learning(),
@@ -45,16 +45,16 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    which = mo.ui.dropdown(list(NETWORKS), value="LeNet-5 of MNIST", label="network")
+    which = mo.ui.dropdown(list(NETWORKS), value="LeNet-5 trained on MNIST", label="network")
     channels = mo.ui.dropdown({"1, gray": 1, "3, color": 3}, value="1, gray", label="channels of my pictures")
     classes = kit.slider(2, 20, 1, value=4, label="my labels")
     kit.column(
         kit.section("What has to change", ids=("N4.36", "N4.37", "N4.38", "N4.39", "N4.41")),
         kit.prose("""
-            (i) Your inputs have another structure, such as color instead of gray: the first layer is new. (ii) You have other
+            (i) Your inputs have a different structure, such as color instead of gray: the first layer is new. (ii) You have other
             labels: the last layer is new. If both are as before there is nothing to transfer: use the network as it is. A
             new layer is initialized as in any network; all others start from the trained weights, which is most likely a good
-            place, and then **everything** is trained. Try it on two trained
+            starting point, and then **everything** is trained. Try it on two trained
             networks that come with this page, both for gray pictures and 10 labels.
         """),
     )
@@ -131,7 +131,7 @@ def _(count, frozen, go, sigma, training):
         else:
             words = "Nothing has been trained yet."
         scene = race_chart(
-            second, COLORS, "validation_accuracy", until=until, y_label="right on other pictures", y_range=(0, 1)
+            second, COLORS, "validation_accuracy", until=until, y_label="correct on other pictures", y_range=(0, 1)
         )
         return kit.panel(
             [count, sigma, frozen, go],
@@ -154,8 +154,8 @@ def _():
         kit.recorded("transfer_steps"),
         kit.question(
             "Take ReLU instead of the sigmoid, then train only the new layer. Does transfer always win?",
-            """No. With the sigmoid the random network stands still for a hundred steps, and transfer saves most of the time. With ReLU or tanh this small task is so easy that
-            the random network learns it just as fast. Training only the new layer (freezing the others is an extension, not in the notes) is cheaper for each step but ends lower:
+            """No. With the sigmoid, the random network makes no progress for a hundred steps, and transfer saves most of the time. With ReLU or tanh this small task is so easy that
+            the random network learns it just as fast. Training only the new layer (freezing the others is an extension, not in the notes) is cheaper per step but ends lower:
             what helps to tell 0 to 5 apart is not all that 6 to 9 need. Transfer pays where training is long and data are few.""",
         ),
     )
@@ -210,7 +210,7 @@ def _(own_frozen, own_go, own_training, upload):
             until = rows[-1]["from scratch"]["step"] * AFTER // rows[-1]["epoch"]
             words = f"After {rows[-1]['epoch']} of {AFTER} epochs {last['with transfer']:.1%} are right with transfer and {last['from scratch']:.1%} from scratch."
         scene = race_chart(
-            rows, COLORS, "validation_accuracy", until=until, y_label="right on other pictures", y_range=(0, 1)
+            rows, COLORS, "validation_accuracy", until=until, y_label="correct on other pictures", y_range=(0, 1)
         )
         return kit.panel(
             [upload, own_frozen, own_go],
@@ -234,9 +234,9 @@ def _(own_frozen, own_go, own_training, upload):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "What would you expect from a network that knows digits, for photographs of cats and dogs?",
+        "What would you expect from a network that knows digits when it gets photographs of cats and dogs?",
         """Little more than edges and strokes: the task should be of the same kind, and the closer the data, the more is saved. For photographs take a network that was
-        trained on photographs: `lamina train resnet18 --data FOLDER --weights FILE` starts from the weights of any ResNet18 file, also from those of other libraries.""",
+        trained on photographs: `lamina train resnet18 --data FOLDER --weights FILE` starts from the weights of any ResNet18 file, including those of other libraries.""",
     )
     return
 

@@ -43,14 +43,14 @@ def _():
     kit.column(
         kit.section("A product with as many factors as layers", ids=("N4.01", "N4.02", "N4.03")),
         kit.prose(r"""
-            Training asks every weight: how would the loss change if you did? For a weight of an early layer the answer
+            Training asks of every weight: how would the loss change if it changed? For a weight of an early layer the answer
             has to come back through all later layers, and the chain rule multiplies one factor for each of them.
         """),
         kit.formula(
             r"\frac{\partial \mathscr{L}}{\partial W^{[\ell]}} = \frac{\partial \mathscr{L}}{\partial y^{[L]}} \cdot"
             r"\prod_{j=L}^{\ell+2} \frac{\partial y^{[j]}}{\partial y^{[j-1]}} \cdot"
             r"\frac{\partial y^{[\ell+1]}}{\partial W^{[\ell]}}",
-            r"a feedforward network of depth $L$; the factors stand with $j$ falling",
+            r"a feedforward network of depth $L$; the factors are ordered by falling $j$",
         ),
         kit.prose(r"""
             Many factors that are small make the product tend to zero, and early layers learn nothing: the **vanishing
@@ -120,7 +120,7 @@ def _():
     kit.column(
         kit.section("The skip connection", ids=("N4.04", "N4.05", "N4.06")),
         kit.prose(r"""
-            A residual network (ResNet) was made against the vanishing gradient. Its layer computes what a feedforward layer
+            Residual networks (ResNets) were invented against the vanishing gradient. A residual layer computes what a feedforward layer
             computes, and then adds what came in. The input jumps over the layer, hence **skip connection**; the layer has to
             learn only the difference.
         """),
@@ -135,7 +135,7 @@ def _():
         ),
         kit.prose(r"""
             The sum needs vectors of one size. Where the width changes, a matrix $P$ brings the input to the new size.
-            The notes call it a projection; it is rectangular, so it is none in the sense of algebra ([E55](/errata#E55)). It may be learned, or
+            The notes call it a projection; it is rectangular, so it is not one in the algebraic sense ([E55](/errata#E55)). It may be learned, or
             fixed: pad with zeros, or cut off.
         """),
         kit.formula(
@@ -262,12 +262,12 @@ def _():
     depth = kit.slider(2, 50, 1, value=20, label="depth $L$", debounce=True)
     width = mo.ui.dropdown(["8", "16", "32", "64"], value="64", label="width")
     sigma = mo.ui.dropdown(ACTIVATIONS, value="sigmoid", label="activation of all layers")
-    begin = mo.ui.dropdown(list(BEGINNINGS), value="Xavier", label="first weights")
+    begin = mo.ui.dropdown(list(BEGINNINGS), value="Xavier", label="initial weights")
     tau = mo.ui.dropdown({"1": 1.0, "1/L": "1/L"}, value="1", label="step size of the ResNet")
     kit.column(
         kit.section("Any depth, any width", ids=("N4.09", "N4.10", "N4.11", "N4.12")),
         kit.prose(r"""
-            For vectors the number one becomes the identity matrix, biases change nothing in the structure, and the formula
+            For vectors the number one becomes the identity matrix, biases do not change the structure, and the formula
             holds for every depth.
         """),
         kit.formula(
@@ -277,7 +277,7 @@ def _():
             "Eq. (10)",
         ),
         kit.prose(r"""
-            Below, two networks with the same widths get normal inputs. On the left: how much of the gradient
+            Below, two networks with the same widths get normally distributed inputs. On the left: how much of the gradient
             $\partial\mathscr{L}/\partial y^{[L]}$ arrives at each layer, coming from the right. On the right: the norm of each
             factor, $\partial y^{[j]}/\partial y^{[j-1]}$.
         """),
@@ -342,13 +342,13 @@ def _(begin, depth, sigma, tau, width):
         kit.row(
             kit.svg(
                 _states,
-                f"Of the last gradient the input gets {_ratios['FNN']:.1e} in the FNN and {_ratios['ResNet']:.2g} in the ResNet of depth {_L}.",
+                f"Of the last gradient, the input gets {_ratios['FNN']:.1e} in the FNN and {_ratios['ResNet']:.2g} in the ResNet of depth {_L}.",
             ),
             _factors,
         ),
         kit.facts(FNN=f"{_ratios['FNN']:.1e}", ResNet=f"{_ratios['ResNet']:.2g}", layers=_L),
         *(_warnings or [kit.note("No warning: signals and gradients pass in both networks.", "good")]),
-        label="Depth, width, activation and first weights",
+        label="Depth, width, activation and initial weights",
     )
     return
 
@@ -357,15 +357,15 @@ def _(begin, depth, sigma, tau, width):
 def _():
     kit.column(
         kit.question(
-            "Which combinations of activation and first weights save the plain network at depth 50? And which make even the ResNet explode?",
-            r"""ReLU with He's weights passes the plain network (that is what the rule was made for), and so does tanh with Xavier's or
+            "Which combinations of activation and initial weights save the plain network at depth 50? And which make even the ResNet explode?",
+            r"""ReLU with He's weights lets signals through the plain network (that is what the rule was made for), and so does tanh with Xavier's or
             He's; the sigmoid never does, because its slope is at most 1/4. The same He weights are too much for the ResNet with ReLU: every
-            layer adds as much as there was, and at depth 50 the gradient has grown to $10^{11}$. The step size $1/L$ holds it at about 1; so do
+            layer adds as much as was there, and at depth 50 the gradient has grown to $10^{11}$. The step size $1/L$ keeps it at about 1; so do
             small weights on the branches or batch normalization.""",
         ),
         kit.prose(r"""
             So the identity survives in every architecture with skip connections, and typically gradients neither vanish nor
-            explode. It is no theorem, as these three networks show: factors near $1 - 0.9$, ReLU units that are dead (the
+            explode. This is not a theorem, as these three networks show: factors near $1 - 0.9$, ReLU units that are dead (the
             state's gradient passes, but the weights get exactly nothing), and weights that are too large.
         """),
         kit.recorded("residual_exceptions"),
@@ -386,8 +386,8 @@ def _():
     kit.column(
         kit.section("Does it matter for learning?", ids=("N4.13",)),
         kit.prose("""
-            Two moons, 128 points, 32 units per layer, 250 steps of Adam: the same start, the same depth, with and without
-            skip connections. Chance is one half.
+            Two networks with the same start and the same depth, 32 units per layer, learn two moons from 128 points in 250 steps of Adam, one with skip connections and
+            one without. Guessing would be right half of the time.
         """),
     )
     return train_depth, train_go, train_start, training
@@ -404,7 +404,7 @@ def _(train_depth, train_go, train_start, training):
             else "Nothing has been trained yet."
         )
         scene = race_chart(
-            job.rows, colors, "validation_accuracy", until=STEPS, y_label="right on other points", y_range=(0.3, 1.0)
+            job.rows, colors, "validation_accuracy", until=STEPS, y_label="correct on other points", y_range=(0.3, 1.0)
         )
         return kit.panel(
             [train_depth, train_start, train_go],
@@ -423,7 +423,7 @@ def _():
         kit.recorded("deep_residual_training"),
         kit.question(
             "How many layers can the plain sigmoid network have and still learn the moons in 250 steps?",
-            """Up to about a dozen: it then finds a straight border and has some 85 % right, but never the bend of the moons. At 20 layers it stays at
+            """Up to about a dozen: it then finds a straight border and gets some 85 % right, but it never finds the bend of the moons. At 20 layers it stays at
             one half, as if it tossed a coin. The residual network learns at every depth of the slider, and the deeper ones learn the bend, too.""",
         ),
     )

@@ -48,20 +48,19 @@ def _():
     paste = mo.ui.text_area(label="or paste a text here", rows=5, full_width=True)
     go = mo.ui.switch(label="Learning")
     temperature = kit.steps(list(TEMPERATURES), value=0.8, label="temperature")
-    prompt = mo.ui.text("The ", label="it should begin with", full_width=True)
+    prompt = mo.ui.text("The ", label="begin the text with", full_width=True)
     again = kit.button("Write again")
     learner = kit.train(writer, keep="last")
     kit.column(
-        kit.section("One character after the other", ids=("N5.12", "N5.16")),
+        kit.section("One character after another", ids=("N5.12", "N5.16")),
         kit.prose(r"""
             A character model reads a text letter by letter and says at every step which letter comes next: many to
             many, aligned. The loss is the sum over all steps of $-\log$ of the probability that it gave to the true next
-            letter. Nobody tells it about words, grammar or brackets; whatever of that helps to guess the next letter, it has to find
-            out by itself.
+            letter. Nobody tells it about words, grammar or brackets; whatever helps it to guess the next letter it has to discover
+            by itself.
 
             Choose a text: sentences of our phrase book, the Python code of this library's formulas, or a text of your own. Then start it
-            and watch it write while it learns. First come letters at random, then spaces at the right distance,
-            then short words, then words that stand in the right order.
+            and watch it write while it learns. First come random letters, then spaces at plausible distances, then short words, then words in the right order.
         """),
         kit.formula(
             r"p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big) = \mathrm{softmax}\big(W_{out} h^{<t>}\big), \qquad \mathscr{L} = -\sum_t \log p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big)"
@@ -105,10 +104,10 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
         losses, reach = row["losses"], max(1, row["step"])
         updates = [reach * (i + 0.5) / len(losses) for i in range(len(losses))]
         scene = kit.plot(
-            f"The loss of a character over the updates, {losses[-1]:.3f} after {row['step']}",
+            f"The loss per character over the updates, {losses[-1]:.3f} after {row['step']}",
             lines=[
                 Series("guessing", [0, row["steps"]], [math.log(row["entries"])] * 2, "muted", "dashed"),
-                Series("loss of a character", updates, losses, "line1", size=2.2),
+                Series("loss per character", updates, losses, "line1", size=2.2),
             ],
             x=("update", 0, row["steps"]),
             y=("", 0, 5),
@@ -120,7 +119,7 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
         mine = []
         if stopped:
             text = write(row["network"], prompt.value[:200], 400, temperature.value, seed=again.value)
-            mine = [kit.card("It writes on from your beginning", kit.row(prompt, again, least=180), written(text))]
+            mine = [kit.card("It continues from your beginning", kit.row(prompt, again, least=180), written(text))]
         return kit.panel(
             controls,
             kit.card(f"After {row['step']} updates it writes", written(row["samples"][at].strip("\n"))),
@@ -145,10 +144,10 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Let it learn for a minute, then switch it off and give it a beginning of your own. When do its words become words? What does a text of your own change?",
-        """After some hundred updates most words of the phrase book are spelled right, because there are few of them; whole sentences follow. Of
+        "Let it learn for a minute, then switch it off and give it a beginning of your own. When do its words become real words? What changes with a text of your own?",
+        """After a few hundred updates, most words of the phrase book are spelled right, because there are few of them; whole sentences follow. From
         your own text it learns whatever repeats: a page is enough for the spelling of frequent words, not for meaning. The perplexity
-        says among how many characters it still hesitates: at 2 it is as if it tossed a coin for each.""",
+        says between how many characters it still hesitates: at 2, it is as if it tossed a coin for each one.""",
     )
     return
 
@@ -159,10 +158,9 @@ def _():
     kit.column(
         kit.section("Temperature"),
         kit.prose(r"""
-            The network gives probabilities; somebody has to choose. Always taking the most probable letter (temperature 0) soon goes
-            round in circles. Drawing with the probabilities themselves (temperature 1) is honest and takes every slip of
-            the network with it. Between the two the probable becomes more probable; above 1 everything becomes
-            alike.
+            The network gives probabilities; somebody has to choose. Always taking the most probable letter (temperature 0) soon runs
+            in circles. Drawing with the probabilities themselves (temperature 1) is honest but repeats every slip of
+            the network. Between the two, probable letters become more probable; above 1, all letters become more alike.
         """),
         kit.formula(r"p_k \;\propto\; \exp\Big(\frac{y_k}{\vartheta}\Big)"),
         kit.source(sample),
@@ -205,12 +203,12 @@ def _():
 @app.cell(hide_code=True)
 def _():
     pieces = kit.slider(1, 4, value=2, label="pieces side by side")
-    window = kit.slider(2, 12, value=5, label="letters of a window")
+    window = kit.slider(2, 12, value=5, label="letters per window")
     kit.column(
         kit.section("Reading a long text in pieces", ids=("N5.17",)),
         kit.prose(r"""
             A text of a million letters cannot be unrolled as a whole. It is cut into pieces that are read side by side, here sixteen,
-            fifty letters at a time. The *state* is carried from one window to the next, so that the network remembers; the
+            fifty letters at a time. The *state* is carried from one window to the next, so the network remembers; the
             *gradient* stops at the window's beginning. That is truncated backpropagation through time, and the reason why
             dependencies longer than a window are hard to learn, though not impossible to use.
         """),
@@ -240,8 +238,8 @@ def _(pieces, window):
 def _():
     kit.question(
         "What should the network say at the last letter of a window, and where does it find the state for the next window?",
-        """The first letter of the next window of the same piece: targets are the inputs moved on by one. The state comes from the same piece in the
-        window before; it is zero only at the beginning of the text.""",
+        """The first letter of the next window of the same piece: the targets are the inputs shifted by one. The state comes from the same piece in the
+        previous window; it is zero only at the beginning of the text.""",
     )
     return
 

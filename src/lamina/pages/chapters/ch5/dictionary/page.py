@@ -23,19 +23,19 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
-    text = mo.ui.text_area(TEXT, label="a text to make the dictionary of", rows=5, full_width=True)
+    text = mo.ui.text_area(TEXT, label="a text to make the dictionary from", rows=5, full_width=True)
     level = mo.ui.dropdown(LEVELS, value="words", label="tokens are")
     fold = mo.ui.switch(value=True, label="lowercase only")
     marks = mo.ui.dropdown(MARKS, value="tokens", label="punctuation")
-    least = kit.slider(1, 5, value=1, label="a word must occur at least")
+    least = kit.slider(1, 5, value=1, label="least number of occurrences")
     kit.column(
         kit.section("A dictionary", ids=("N5.43", "N5.47")),
         kit.prose(r"""
-            A network computes with numbers, so words need numbers first. Collect all words of the texts to learn from, sort
+            A network computes with numbers, so words must first become numbers. Collect all words of the texts to learn from, sort
             them alphabetically and count: that is a **dictionary**. For English it easily has more than 10,000 entries. It is made
-            of the training texts alone, or the test would leak into it.
+            from the training texts alone, or the test texts would leak into it.
 
-            Small decisions follow: is "The" the same as "the"? Are punctuation marks dropped, or do they get numbers as well?
+            Some small decisions follow: is "The" the same as "the"? Are punctuation marks dropped, or do they get numbers as well?
             Are rare words worth an entry? Type a text of your own and try.
         """),
         kit.formula(r"\text{word} \;\longleftrightarrow\; k \in \{1, \dots, n\}, \qquad \text{sorted alphabetically}"),
@@ -81,7 +81,7 @@ def _(fold, least, level, marks, text, trouble, words):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Switch lowercase off. What becomes of *The* and *the*? What happens to *is* and *Is*?",
+        "Switch lowercase off. What happens to *The* and *the*? And to *is* and *Is*?",
         """Each gets an entry of its own, although it is one word; the first word of a sentence would often be unknown. That is why we fold
         words to lowercase, and bring capitals back only when a text is shown. German nouns lose their capital in the network
         and get it back from their most frequent form.""",
@@ -98,7 +98,7 @@ def _():
         kit.prose(r"""
             A number like 8367 says nothing about a word except which one it is. So the network does not get the number but
             the unit vector $e_{8367}$: zeros, and a single one at place 8367. Programs count from 0, so that the one stands at index
-            8366; the notes count from 1. And their sentence begins with "The", which is that word only after folding ([E71](/errata#E71)).
+            8366; the notes count from 1. Also, their sentence begins with "The", which is that word only after folding ([E71](/errata#E71)).
 
             A matrix times a unit vector is a column of the matrix. Nobody multiplies by all those zeros: the column is
             looked up, and that is what an *embedding* is.
@@ -181,7 +181,7 @@ def _(sentence, tokens, words):
                 ("the sentence", sentence.value),
                 ("encoded", " ".join(map(str, _numbers))),
                 ("decoded", _again),
-                ("decoded for people", words.decode(_numbers, display=True)),
+                ("decoded for readers", words.decode(_numbers, display=True)),
                 ("two sentences in one stream", " ".join(map(str, _stream))),
                 ("cut at every end", " | ".join(words.sentences(_stream))),
             ],
@@ -197,8 +197,8 @@ def _():
     certainty = kit.slider(0.01, 0.99, 0.01, value=0.6, label="probability $p_k$ of the right word")
     kit.prose(r"""
         A unit vector is also an easy measure of correctness. The network answers with probabilities $p$ for all words; the
-        cross entropy with the unit vector of the right word $k$ keeps one number of them, $-\log p_k$. Give the right word
-        more or less and see what it costs.
+        cross entropy with the unit vector of the right word $k$ keeps a single number, $-\log p_k$. Give the right word a higher
+        or lower probability and see what it costs.
     """)
     return (certainty,)
 
@@ -230,7 +230,7 @@ def _(certainty):
 def _():
     kit.question(
         "Put a word into the sentence that is not in the text, such as *moon*. What does it become, and does it come back?",
-        """It becomes `<unk>`, number 1, and comes back as `<unk>`: which word it was is lost. A translator can help itself by copying the
+        """It becomes `<unk>`, number 1, and comes back as `<unk>`: which word it was is lost. A translator can get around this by copying the
         word from the input. With characters or parts of words as tokens hardly anything is unknown.""",
     )
     return

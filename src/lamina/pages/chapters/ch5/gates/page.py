@@ -22,7 +22,7 @@ with app.setup:
     from lamina.pages.chapters.ch5.gates._drawing import live_cell
     from lamina.pages.kit._shipped import shipped
 
-    DOORS = {"closed (0)": -1000.0, "as it comes": 0.0, "open (1)": 1000.0}
+    DOORS = {"closed (0)": -1000.0, "as computed": 0.0, "open (1)": 1000.0}
     KNOWN = "which we saw often near a small old garden again"
 
     @cache
@@ -38,8 +38,8 @@ with app.setup:
 def _():
     gru_h = kit.slider(-1, 1, 0.05, value=0.5, label="old state $h^{<t-1>}$")
     gru_u = kit.slider(-2, 2, 0.1, value=-1.0, label="input $u^{<t>}$")
-    reset_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="reset gate")
-    update_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="update gate")
+    reset_door = mo.ui.dropdown(list(DOORS), value="as computed", label="reset gate")
+    update_door = mo.ui.dropdown(list(DOORS), value="as computed", label="update gate")
     kit.column(
         kit.section("The gated recurrent unit", ids=("N5.32", "N5.33", "N5.34", "N5.36")),
         kit.prose(r"""
@@ -96,8 +96,8 @@ def _(gru_h, gru_u, reset_door, update_door):
 def _():
     kit.question(
         "Close the update gate, then open it. Then close the reset gate and move the old state. When does the cell do exactly what a plain cell does?",
-        r"""Update gate closed: the new state is the old one, exactly, and the candidate is ignored. Open: the new state is the candidate.
-        Reset gate closed: the candidate depends on the input alone, the old state may move as it likes. With both gates open the unit is the
+        r"""With the update gate closed, the new state is exactly the old one, and the candidate is ignored. With it open, the new state is the candidate.
+        With the reset gate closed, the candidate depends on the input alone, however the old state moves. With both gates open, the unit is the
         plain cell $h^{<t>} = \tanh(W_{in}[h^{<t-1>}; u^{<t>}] + b)$, to the last digit.""",
     )
     return
@@ -112,8 +112,8 @@ def _():
         kit.section("Gates on a sentence"),
         kit.prose(r"""
             Two small networks, a GRU and an LSTM with six units each, were trained to say *was* or *were* after a long
-            gap. Let one of them read a sentence and watch what its gates do at every word. They know only a dozen words:
-            the, cat, cats, and those between.
+            gap. Let one of them read a sentence and watch what its gates do at every word. They know only a dozen words: the,
+            cat, cats, and the words of the gap.
         """),
         kit.source(gates),
     )
@@ -179,10 +179,10 @@ def _(between, gate, kind, noun):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Let the GRU read *cat* instead of *cats* and look at the update gate. At which word is it widest open? What changes when you repeat a word between twenty times?",
+        "Let the GRU read *cat* instead of *cats* and look at the update gate. At which word is it widest open? What changes when you repeat a word in the gap twenty times?",
         """At the noun: that is the word worth writing down, and most units take the candidate there. At the words right after it the gate is
-        nearly closed, so the state, and with it the number of cats, is kept. Later it opens again a little: by then the candidate says the same
-        as the state. A word can be repeated as often as you like; the answer stays.""",
+        nearly closed, so the state, and with it whether there are one or several cats, is kept. Later it opens again a little: by then the candidate says the same
+        as the state. A word can be repeated as often as you like; the answer stays the same.""",
     )
     return
 
@@ -192,9 +192,9 @@ def _():
     lstm_c = kit.slider(-2, 2, 0.05, value=0.9, label="old cell state $c^{<t-1>}$")
     lstm_h = kit.slider(-1, 1, 0.05, value=0.3, label="old state $h^{<t-1>}$")
     lstm_u = kit.slider(-2, 2, 0.1, value=1.0, label="input $u^{<t>}$")
-    forget_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="forget gate")
-    input_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="input gate")
-    output_door = mo.ui.dropdown(list(DOORS), value="as it comes", label="output gate")
+    forget_door = mo.ui.dropdown(list(DOORS), value="as computed", label="forget gate")
+    input_door = mo.ui.dropdown(list(DOORS), value="as computed", label="input gate")
+    output_door = mo.ui.dropdown(list(DOORS), value="as computed", label="output gate")
     belt_steps = kit.slider(1, 50, value=50, label="for this many steps")
     kit.column(
         kit.section("Long short-term memory", ids=("N5.37", "N5.38", "N5.40")),
@@ -261,7 +261,7 @@ def _(belt_steps, forget_door, input_door, lstm_c, lstm_h, lstm_u, output_door):
 def _():
     kit.question(
         "Set the gates so that the number 0.9 on the belt survives fifty steps untouched. What would the printed equation do with it?",
-        r"""Forget gate open, input gate closed: $c^{<t>} = c^{<t-1>}$, and 0.9 stays 0.9 exactly, whatever the input says. With the printed
+        r"""Open the forget gate and close the input gate: $c^{<t>} = c^{<t-1>}$, and 0.9 stays 0.9 exactly, whatever the input says. With the printed
         equation the belt would hold the last candidate only: after the first step the 0.9 is gone.""",
     )
     return
@@ -274,8 +274,8 @@ def _():
     kit.column(
         kit.section("What gates cost", ids=("N5.35", "N5.39")),
         kit.prose(r"""
-            A plain cell has one matrix and one bias. The GRU has two gates and so three of them, the LSTM three gates and
-            four. That is the price: clearly more parameters in each cell. (PyTorch has a few more, since it keeps two biases.)
+            A plain cell has one matrix and one bias. The GRU has two gates and therefore three of each, the LSTM three gates and
+            four of each. That is the price: clearly more parameters per cell. (PyTorch has a few more, since it keeps two biases.)
         """),
         kit.formula(r"k \, \big(n_h (n_h + n_u) + n_h\big), \qquad k = 1 \text{ (plain)}, \; 3 \text{ (GRU)}, \; 4 \text{ (LSTM)}"),
     )  # fmt: skip
@@ -350,7 +350,7 @@ def _(reset_h, reset_seed):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "For which size of the state are the two cells the same? Why only there?",
+        "For which size of the state are the two cells the same, and why only for that one?",
         r"""For $n_h = 1$: then $\Gamma_r$ and $W_h$ are numbers, and numbers may change places. With two components the gate weights the *parts*
         of a sum in one case and the *sum* in the other. No choice of weights turns one cell into the other for all states.""",
     )
@@ -429,7 +429,7 @@ def _():
         kit.section("The three cells compared", ids=("N5.42",)),
         kit.prose("""
             Two tasks that need a memory: adding two marked numbers of a sequence, and copying symbols after a delay. At
-            short lags all cells do well; at long lags gated cells with an open memory have clearly less loss.
+            short lags all cells do well; at long lags gated cells with an open memory have a clearly smaller loss.
         """),
         kit.recorded("memory_tasks"),
     )

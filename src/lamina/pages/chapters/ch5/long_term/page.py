@@ -30,7 +30,7 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
-    gap = kit.slider(1, 60, value=8, label="words between, the gap")
+    gap = kit.slider(1, 60, value=8, label="number of words in the gap")
     which = kit.slider(0, 20, value=0, label="another sentence")
     kit.column(
         kit.section("The cat, which ..., was", ids=("N5.24", "N5.25")),
@@ -62,7 +62,7 @@ def _():
     learning = mo.ui.switch(label="Learning")
     learner = kit.train(cats)
     kit.prose("""
-        Let a network learn it, here and now. It reads new sentences all the time and is asked about 500 others; half of them
+        Let a network learn it, here and now. It reads new sentences all the time and is asked about 500 others; half of the answers
         right means guessing. Start with the plain cell and a short gap, then make the gap longer. Then try a gated cell,
         once with its memory half closed (memory bias 0) and once with its memory open (3).
     """)
@@ -117,7 +117,7 @@ def _():
         kit.recorded("accuracy_against_gap"),
         kit.question(
             "The notes say that gates solve the problem. Does the GRU with memory bias 0 solve the gap of 60?",
-            r"""No: it guesses, like the plain cell. Gates that start half open let half of the state go at every step, and
+            r"""No: it guesses, like the plain cell. Gates that start half open lose half of the state at every step, and
             $2^{-60}$ of a gradient is nothing. With the memory open from the start, GRU and LSTM have learned it after 50 to 100 updates. So it is
             not the gates alone, but gates that are open ([E67](/errata#E67)).""",
         ),
@@ -131,12 +131,12 @@ def _():
     horizon = kit.slider(7, 40, value=30, label="steps $T$")
     weights_seed = kit.slider(0, 9, value=0, label="other random weights")
     kit.column(
-        kit.section("How far back a state feels", ids=("N5.26", "N5.29")),
+        kit.section("How far back a state remembers", ids=("N5.26", "N5.29")),
         kit.prose(r"""
-            Ask how much the state at time $t$ changes when the *first* input changes a little. On the way lie $t - 1$
+            Ask how much the state at time $t$ changes when the *first* input changes a little. Between them lie $t - 1$
             products with the recurrent weights and the slope of tanh. If the largest eigenvalue of the recurrent
-            weights, their **spectral radius**, is small, the product vanishes; if it is large, it can explode. On the
-            way back the gradient passes the same factors.
+            weights, their **spectral radius**, is small, the product vanishes; if it is large, it can explode. On its
+            way back the gradient passes through the same factors.
         """),
         kit.formula(
             r"\Big\lVert \frac{\partial h^{<t>}}{\partial u^{<1>}} \Big\rVert_F, \qquad \frac{\partial h^{<t>}}{\partial h^{<t-1>}} = \operatorname{diag}\big(\sigma'(z^{<t>})\big) \, W_{hh}"
@@ -178,8 +178,8 @@ def _(horizon, radius, weights_seed):
 def _():
     kit.question(
         "At which radius does the first input neither fade nor grow? Why does a radius of 3 not explode without limit?",
-        """Somewhat above 1, and it differs with the random weights: tanh takes away a part of every step, the more the larger the
-        states are. With a large radius the states run into the flat ends of tanh, whose slope is almost 0, and that works against the
+        """Somewhat above 1, depending on the random weights: tanh takes away a part at every step, and more of it when the states
+        are larger. With a large radius the states run into the flat ends of tanh, whose slope is almost 0, and that works against the
         growth. Without tanh, a cell with 1.3 times an orthogonal matrix grows by exactly 1.3 in every step.""",
     )
     return
@@ -247,13 +247,13 @@ def _():
     kit.column(
         kit.question(
             "For which bounds do all three readings agree? And which reading can leave the whole gradient longer than $C$?",
-            r"""When no number, no tensor and not even the whole gradient is longer than $C$, nothing happens in any of them. Clipping each number or
-            each tensor bounds only these: with $C = 1$ the first example keeps the length 1.44 and 1.04, and both turn the direction a little.
+            r"""They agree when no number, no tensor and not even the whole gradient is longer than $C$: then none of them changes anything. Clipping each number or
+            each tensor bounds nothing else: with $C = 1$ the first example keeps the length 1.44 and 1.04, and both turn the direction a little.
             PyTorch divides by the norm plus $10^{-6}$ and so ends a millionth below $C$.""",
         ),
         kit.prose("""
-            Does clipping help? Against explosion, yes: without it every run of the first task below ended in infinity, with it none.
-            Against vanishing, no: a gradient that is too short is not made longer by a bound. There clipping changed not a single weight.
+            Does clipping help? Against explosion, yes: without it every run of the first task below ended in infinity, with it none
+            did. Against vanishing, no: a gradient that is too short is not made longer by a bound. There clipping changed not a single weight.
         """),
         kit.recorded("clipping_and_memory"),
     )
@@ -317,8 +317,8 @@ def _():
     kit.column(
         kit.recorded("first_input_over_time"),
         kit.question(
-            "Take the memory bias to 0. How do the gated cells compare with the plain one? From which bias on is a tenth still felt after 30 steps?",
-            """At 0 about half of the state goes at every step, and after 30 steps less than a hundred-thousandth is felt. With a bias of 2 the LSTM
+            "Set the memory bias to 0. How do the gated cells compare with the plain one? From which bias on is a tenth still felt after 30 steps?",
+            """At 0, about half of the state is lost at every step, and after 30 steps less than a hundred-thousandth is felt. With a bias of 2 the LSTM
             keeps most of it, with a bias of 3 the GRU a quarter: a share of 0.95 stays at each step.""",
         ),
     )

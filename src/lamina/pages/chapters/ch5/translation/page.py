@@ -44,10 +44,10 @@ def _():
     kit.column(
         kit.section("Type English, read German", ids=("N5.03", "N5.49")),
         kit.prose(r"""
-            Two recurrent networks work together. The **encoder** reads the English sentence to its end, and what it then has in
-            mind, one vector of 192 numbers, is all that is handed over. The **decoder** starts from this vector. At every step it
+            Two recurrent networks work together. The **encoder** reads the English sentence to its end, and the state it then
+            has, one vector of 192 numbers, is all that is passed on. The **decoder** starts from this vector. At every step it
             reads the word it wrote before and gives a probability to every German word; the most probable one is written,
-            until it writes the end token by itself.
+            until it writes the end token.
         """),
         kit.formula(
             r"h^{<t>} = \mathrm{enc}(u^{<t>}, h^{<t-1>}), \;\; t \le T_{in}; \qquad s^{<0>} = h^{<T_{in}>}, \quad s^{<t>} = \mathrm{dec}(y^{<t-1>}, s^{<t-1>}), \quad y^{<t>} = \mathrm{softmax}(W_{out} s^{<t>})"
@@ -111,7 +111,7 @@ def _(beams, example, sentence):
                 sequence_shape(len(found.words), len(found.words) + len(found.steps), len(found.steps)),
                 f"{len(found.words)} inputs, then {len(found.steps)} outputs",
                 width=760,
-                caption="The third shape of the notes with the lengths of this sentence, the end tokens counted.",
+                caption="The third shape of the notes with the lengths of this sentence, including the end tokens.",
             ),
         ]  # fmt: skip
 
@@ -124,8 +124,8 @@ def _():
     kit.question(
         "Translate Example 5.1. How many words are read and written, and what is different in their order? Then break the network: find a sentence of known words that it gets wrong.",
         """Five words become four, "Heute scheint die Sonne": the last one comes first, and "is shining" becomes one verb. To break it,
-        make the sentence long, or use a construction that its grammar does not have, such as "The sun sees the sun sees the sun". Whatever
-        it knows of the sentence must go through 192 numbers.""",
+        make the sentence long, or use a construction that its grammar does not have, such as "The sun sees the sun sees the sun". Everything
+        it knows about the sentence must pass through 192 numbers.""",
     )
     return
 
@@ -178,7 +178,7 @@ def _(learner, learning, start, variant):
     def _draw(job):
         last = job.rows[-1] if job.rows else {"step": 0, "loss": "–", "right": 0, "said": [""] * len(PAIRS)}
         scene = kit.plot(
-            f"Sentences right over the updates, {last['right']} of 12 after {last['step']}",
+            f"Correct sentences over the updates, {last['right']} of 12 after {last['step']}",
             lines=[
                 Series("all", [0, 300], [12, 12], "muted", "dashed"),
                 Series(
@@ -210,8 +210,8 @@ def _():
         kit.recorded("learned_by_heart"),
         kit.question(
             "Does the network with zeros as inputs learn the twelve sentences too? Why does nobody build it like that?",
-            """It does, twelve sentences are not much. But one cell must both read English and write German, and while it writes it does not hear
-            its own words: it has to plan the whole sentence before it begins. With two cells that hear what was written, each job is easier.
+            """It does: twelve sentences are not many. But one cell must both read English and write German, and while it writes it does not see
+            its own words: it has to plan the whole sentence before it begins. With two cells, and a decoder that reads what it has written, each job is easier.
             The notes leave open what is read after the last word ([E63](/errata#E63)).""",
         ),
     )

@@ -64,7 +64,7 @@ def _():
         kit.prose(r"""
             The networks so far look at one example at a time and treat the examples as independent of each other. A
             sentence is not like that: its words depend on each other, and their order carries meaning. Translation,
-            speech and the mood of a text all live in sequences. In the example of the notes the input has
+            speech and the mood of a text all depend on sequences. In the example of the notes the input has
             $T_{in} = 5$ words, "The sun is shining today", and the output $T_{out} = 4$: "Heute scheint die Sonne".
 
             Compare two sentences below. A network that only gets the *counts* of the words sees no difference when the
@@ -131,8 +131,8 @@ def _():
         kit.prose(r"""
             Take a feedforward network and feed its hidden values back at the next time step: that cycle is all a
             **recurrent neural network** adds. The state $h^{<t>}$ always has the same size, however long the sequence
-            is; in principle it can carry a context of any length. Written out along time, the cycle becomes a chain of
-            equal cells. That is what *unrolling* means.
+            is; in principle it can carry context of any length. Written out over time, the cycle becomes a chain of
+            identical cells. That is what *unrolling* means.
         """),
         kit.formula(
             r"h^{<t>} = \sigma\big(W_{in} \, [h^{<t-1>}; u^{<t>}] + b\big), \qquad y^{<t>} = W_{out} \, h^{<t>}, \qquad h^{<0>} = 0",
@@ -215,7 +215,7 @@ def _():
     kit.question(
         "With one pulse as input, for which $w_h$ does the cell still know after twelve steps that there was a pulse? What happens for negative $w_h$?",
         r"""Below $w_h = 1$ the state fades, at 0.9 to about a fifth. Above 1 it settles at a value different from
-        zero, the solution of $h = \tanh(w_h h)$, and stays there: the cell has switched. A negative $w_h$ makes it change its sign at every step.
+        zero, the solution of $h = \tanh(w_h h)$, and stays there: the cell has switched. With a negative $w_h$ the state changes its sign at every step.
         With softmax the two outputs are probabilities and add up to 1.""",
     )
     return
@@ -235,7 +235,7 @@ def _():
 
             Two remarks. The equations above name an input at every step, but after the last word there is none ([E63](/errata#E63)). The library
             lets the network read zeros, as drawn, or what it wrote before, which is the usual choice and the one for
-            translation; there reading and writing have their own weights. And the notes' "video to word" for sentiment
+            translation, where reading and writing have their own weights. And the notes' "video to word" for sentiment
             is rare ([E75](/errata#E75)): usually a text gets a label.
         """),
         kit.svg(four_shapes(), "The four shapes: inputs, cells and outputs are 1, 3, 3; 3, 3, 1; 3, 5, 2; and 3, 3, 3", width=900),
@@ -272,9 +272,9 @@ def _():
     kit.column(
         kit.section("The same weights at all times", ids=("N5.14",)),
         kit.prose(r"""
-            $W_{in}$, $W_{out}$ and $b$ do not depend on $t$. With weights of their own for every step a network would be
-            made for one length and could not say anything about another. Here networks were trained to repeat the
-            input before, on sequences of 2 to 10 steps, and then met longer ones.
+            $W_{in}$, $W_{out}$ and $b$ do not depend on $t$. With separate weights for every step, a network would be
+            made for one length and could say nothing about any other. Here, networks were trained to repeat the
+            previous input on sequences of 2 to 10 steps, and then tested on longer ones.
         """),
         kit.recorded("unseen_lengths"),
     )
@@ -290,9 +290,9 @@ def _():
         kit.section("Loss over time, and the way back", ids=("N5.16", "N5.17")),
         kit.prose(r"""
             Every output has a loss, and the loss of a sequence is their sum. For several sequences we take the mean of
-            these sums and leave out padded steps. (PyTorch averages over time as well, a factor $T$, [E65](/errata#E65).) The gradient comes
-            from **backpropagation through time**: the algorithm of chapter 2 on the unrolled network. As all times
-            share one weight, its gradient is the sum of what every time contributes, and the weight may change only
+            these sums and leave out padded steps. (PyTorch also averages over time, which makes a factor of $T$, [E65](/errata#E65).) The gradient comes
+            from **backpropagation through time**: the algorithm of chapter 2 on the unrolled network. Because all
+            times share one weight, its gradient is the sum of the contributions of all times, and the weight may change only
             after that sum is complete.
         """),
         kit.formula(r"\mathscr{L}(\theta) = \sum_{t=1}^{T_{out}} \mathscr{L}^{<t>}\big(y^{<t>}(\theta)\big)"),
@@ -330,7 +330,7 @@ def _(back_size, back_steps, back_where):
         x="time $t$",
         log_y=True,
         size=(430, 240),
-        caption="What arrives at the state of each time on the way back. Read it from right to left.",
+        caption="How much of the gradient arrives at the state of each time on the way back. Read it from right to left.",
     )
     kit.panel(
         [back_steps, back_size, back_where],
@@ -346,8 +346,8 @@ def _(back_size, back_steps, back_where):
 def _():
     kit.question(
         "Leave the loss at the last step. How long may the sequence be before the first state gets less than a thousandth of what the last one gets? What do larger weights change?",
-        """With the size 0.8 that happens between 14 and 16 steps; with larger weights it takes longer, but tanh saturates, and the
-        gradient fades all the same. The next page is about exactly this. By hand and by autograd the gradients agree to rounding, always.""",
+        """With size 0.8 that happens between 14 and 16 steps; with larger weights it takes longer, but tanh saturates, and the
+        gradient fades all the same. The next page is about exactly this. The gradients computed by our formulas and by autograd always agree up to rounding.""",
     )
     return
 
@@ -399,11 +399,11 @@ def _():
     kit.column(
         kit.question(
             "Switch the second direction off. How much do later inputs count? And where is the output most sensitive?",
-            """Later inputs count exactly nothing. With both directions all inputs count, most of all those near $t$: on average less with
-            every step away.""",
+            """Later inputs do not count at all. With both directions all inputs count, most of all those near $t$; on average, the influence shrinks
+            with every step away.""",
         ),
         kit.prose(
-            "A task that needs both: name the *next* input. One direction can only guess, the other one has just read it."
+            "A task that needs both: name the *next* input. One direction can only guess; the other one has just read it."
         ),
         kit.recorded("next_input_task"),
     )

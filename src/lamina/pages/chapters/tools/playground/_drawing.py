@@ -103,7 +103,7 @@ def run_blocks(job: Any, row: dict[str, Any]) -> "list[Html]":
 
 
 def _progress(job: Any, row: dict[str, Any]) -> "list[Html]":
-    words = {"judging": "judging on the test part …", "done": "done", "failed": "ended"}.get(row["stage"])
+    words = {"judging": "evaluating on the test part …", "done": "done", "failed": "ended"}.get(row["stage"])
     if words is None:
         going = f"epoch {row['epoch']} of {row['epochs']}, {duration(row['left'])} left"
         words = going if job.state == "running" else job.words

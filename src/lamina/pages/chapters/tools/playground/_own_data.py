@@ -61,8 +61,8 @@ def store(upload: Upload, root: str | Path, endings: Sequence[str] = ENDINGS) ->
         raise DataError(f"{upload.name} must end in {', '.join(endings)}: choose another file.")
     if len(upload.contents) > LARGEST:
         raise DataError(
-            f"{upload.name} has {len(upload.contents) / 1e6:.0f} MB, a page takes {LARGEST / 1e6:.0f}: use the command "
-            "line, which takes files of any size."
+            f"{upload.name} has {len(upload.contents) / 1e6:.0f} MB, but a page takes at most {LARGEST / 1e6:.0f}: use "
+            "the command line, which takes files of any size."
         )
     if ending != ".zip":
         folder = entry(root)
@@ -88,8 +88,8 @@ def _members(upload: Upload) -> dict[str, bytes]:
             size = sum(info.file_size for info in infos)
             if size > UNPACKED or len(infos) > FILES:
                 raise DataError(
-                    f"{upload.name} holds {len(infos):,} files of {size / 1e6:,.0f} MB, a page takes {FILES:,} of "
-                    f"{UNPACKED / 1e6:.0f} MB: use the command line."
+                    f"{upload.name} holds {len(infos):,} files of {size / 1e6:,.0f} MB, but a page takes at most "
+                    f"{FILES:,} of {UNPACKED / 1e6:.0f} MB: use the command line."
                 )
             found = {info.filename: archive.read(info) for info in infos}
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as error:

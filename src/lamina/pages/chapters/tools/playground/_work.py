@@ -243,7 +243,7 @@ def ask(run: str, text: str, folder: str, file: str, count: int) -> Iterator[dic
 
 def _about_text(trained: Run, text: str) -> list[tuple[str, str]]:
     if trained.task.writes:
-        return [("it goes on", trained.write(text, 300, temperature=0.7))]
+        return [("continuation", trained.write(text, 300, temperature=0.7))]
     found = trained.task.say(trained, [text], beams=3)
     if found.classes:
         return _ranked(found.classes, found.values[0])

@@ -60,7 +60,7 @@ def _():
             least=280,
         ),
         kit.prose(r"""
-            What you leave at *recommended* is chosen for your data; the notes below the curves say why. Your
+            Whatever you leave at *recommended* is chosen to suit your data; the remarks below the curves say why. Your
             file stays on the machine that runs these pages and is deleted when they close.
         """),
         kit.source(plan, split, fit, Run.evaluate, write_report),
@@ -126,7 +126,7 @@ def _(complaint, epochs, extra, kind, names, network, options, recipe, seed, sou
     if source.value == MINE:
         _missing = kit.note(complaint, "bad") if complaint else kit.note("Choose a file.")
         _own = (upload, *((target,) if names else ()), kind) if stored else (upload, _missing)
-    _away = f"Not here yet: {', '.join(AWAY)}. Fetch one with: lamina data get NAME" if AWAY else ""
+    _away = f"Not downloaded yet: {', '.join(AWAY)}. Download one with: lamina data get NAME" if AWAY else ""
     kit.column(
         kit.row(
             kit.card("Data", kit.column(source, *_own, seed, *((kit.note(_away),) if _away and not _own else ()))),
@@ -184,7 +184,7 @@ def _(go, order, training, trouble):
 def _(network):
     _entry = TABLE[network.value]
     kit.column(
-        kit.prose("What each option of this network means stands in its configuration:"),
+        kit.prose("The configuration of this network says what each option means:"),
         kit.source(getattr(import_module(_entry.module), _entry.config)),
     )
     return
@@ -194,9 +194,9 @@ def _(network):
 def _():
     kit.question(
         """Train `fnn` on *digits* twice: once as recommended, once with a learning rate of 1 and the optimizer *minibatch*. Then
-        change only the seed. How much of a difference between two results is the seed, and how much the choice?""",
+        change only the seed. How much of a difference between two results is due to the seed, and how much to the choice?""",
         """With the seeds 0, 1 and 2 the recommended run ends at 97.7, 96.3 and 97.0 % on the test part; mini batches with rate 1 and seed 0 end
-        at 97.0 %. Another seed changes the split, the first weights and the order, and moves the result by more than the
+        at 97.0 %. Another seed changes the split, the initial weights and the order, and moves the result by more than the
         choice did: with 299 test examples one example is a third of a percentage point. A difference of that size is no
         reason to prefer a setting; look at the confidence interval in the report.""",
     )
@@ -217,9 +217,8 @@ def _():
     kit.column(
         kit.section("Ask your network", ids=()),
         kit.prose(r"""
-            When the run above is done, use it: type a text for a network that reads texts (a label, a translation, or how it
-            goes on), or give a picture or a table with new rows to one that reads those. Every preparation that training
-            needed (scaling, dictionary, categories) was stored with the network and is applied here too.
+            When the run above is done, use it: type a text for a network that reads texts (to get a label, a translation, or a
+            continuation), or upload a picture or a table with new rows for one that reads those. All preprocessing that training needed (scaling, dictionary, categories) was stored with the network and is applied here too.
         """),
         kit.source(Run.predict),
     )
@@ -250,7 +249,7 @@ def _(asking, asks, brought, file, order, refusal, text, training):
             return kit.panel([text, file, asks], kit.note(job.words, "bad"))
         if not job.rows:
             return kit.panel(
-                [text, file, asks], kit.note("Not asked yet." if job.state == "idle" else f"{job.words} …")
+                [text, file, asks], kit.note("Nothing has been asked yet." if job.state == "idle" else f"{job.words} …")
             )
         row = job.rows[-1]
         shown = kit.table(("", "answer"), row["rows"]) if "rows" in row else kit.note(row["sentence"], "bad")

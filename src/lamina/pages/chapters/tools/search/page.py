@@ -31,7 +31,7 @@ with app.setup:
         "penalty (L2)": "penalty",
         "momentum of Adam, beta1": "beta1",
         "dropout": "dropout",
-        "scale of the first weights": "scale",
+        "scale of the initial weights": "scale",
         "share of wrong labels": "label_noise",
         "width (several shapes)": "width",
         "depth (several shapes)": "depth",
@@ -51,7 +51,7 @@ def _():
     kit.column(
         kit.section("Sixty-four networks, one picture", ids=("N1.66", "N1.67", "N2.24")),
         kit.prose(r"""
-            Learning rate, penalty, depth, width: hyperparameters $h$ are not learned by descent, they are tried. Train one
+            Learning rate, penalty, depth, width: hyperparameters $h$ are not learned by descent; they have to be tried. Train one
             network for each choice on the *training* part, compare them on the *validation* part, and open the *test* part
             once, for the one that was chosen. The parts are usually 4:1:1.
         """),
@@ -138,7 +138,7 @@ def _(across, epochs, first, go, hidden, practice, searching, seed, up):
             alone = row["alone"] * rows * columns
             said.append(
                 kit.note(
-                    f"One network alone takes {row['alone']:.2f} s, so {rows * columns} one after the other would take about "
+                    f"A single network takes {row['alone']:.2f} s, so {rows * columns} one after another would take about "
                     f"{duration(alone)}; together they took {row['seconds']:.1f} s, {alone / row['seconds']:.0f} times less. "
                     "(Measured just now, here.)",
                     "good",
@@ -168,7 +168,7 @@ def _():
         r"""About fifteen of 64, a whole region: learning rates from 0.01 to 0.03 with any small penalty. One validation example is a third of a
         percentage point, so differences inside the region are luck. Depth and width must be found by experiment (57 shapes, so it takes
         minutes): without a hidden layer 91 % are right; networks of up to 8 units fail, the deeper the worse; with 64 or 128
-        units every depth reaches 96 to 99 %. The largest one, depth 8 and 128 units, has 97.7 % and is not the best.""",
+        units every depth reaches 96 to 99 %. The largest one, depth 8 and 128 units, reaches 97.7 % and is not the best.""",
     )
     return
 
@@ -181,9 +181,9 @@ def _():
     kit.column(
         kit.section("One at a time", ids=("N1.70",)),
         kit.prose(r"""
-            Nobody trains whole grids by hand. The usual practice changes **one** hyperparameter, keeps its best value, and goes on
-            to the next one. That costs the sum of the numbers of values, not their product. Switch *show one at a time* on
-            above: dashed cells are those that it tries, the arrow is its way, and the start is yours to choose. It needs no
+            Nobody trains whole grids manually. The usual practice is to change **one** hyperparameter, keep its best value, and continue
+            with the next one. That costs the sum of the numbers of values, not their product. Switch *show one at a time* on
+            above: dashed cells are those that it tries, the arrow shows its path, and the start is yours to choose. It needs no
             new training, because every cell is known already.
         """),
         kit.formula(
@@ -219,7 +219,7 @@ def _():
     kit.question(
         r"In the first picture, from which starts does one at a time miss the best cell, and why?",
         r"""It settles the penalty first, for the learning rate of the start, and never looks at it again. At a rate of 0.001 (column 3,
-        with the settings as they come) training is unfinished, the largest penalties look best, and the walk ends about one
+        with the default settings) training is unfinished, the largest penalties look best, and the walk ends about one
         percentage point below the best. The two interact: what is best for one depends on the other. Where every row has its
         maximum in the same column, any start would find it.""",
     )
@@ -235,8 +235,8 @@ def _():
         kit.prose(r"""
             The example of the notes: five hyperparameters with four values each make $4^5 = 1024$ combinations. Here they
             are, on two moons with small networks, as **one** stack of 1024 networks. The four large blocks across are learning rates;
-            within a block the columns are the four values of $\beta_1$, and within those the four penalties. The four bands up are
-            dropout rates, within them the scales of the first weights. Red frames: the 16 networks of one at a time,
+            within a block the columns are the four values of $\beta_1$, and within those come the four penalties. The four bands up are
+            dropout rates, within them are the scales of the initial weights. Red frames: the 16 networks of one at a time,
             starting at the first value of everything.
         """),
         kit.source(five_space, thousand),
@@ -341,7 +341,7 @@ def _():
     kit.question(
         "The table says what depth and width do on two spirals. Which cell would you choose for a network that must be small?",
         """Depth 3 with 32 units or depth 4 with 16 have about the same loss, but the second one has fewer weights. Below a width
-        of 4 more depth makes it worse: every layer must pass through the narrow place.""",
+        of 4 more depth makes it worse: everything must pass through the narrow layers.""",
     )
     return
 
