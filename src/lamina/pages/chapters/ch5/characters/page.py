@@ -62,10 +62,8 @@ def _():
             Choose a text: sentences of our phrase book, the Python code of this library's formulas, or a text of your own. Then start it
             and watch it write while it learns. First come letters at random, then spaces at the right distance,
             then short words, then words that stand in the right order.
+            $$p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big) = \mathrm{softmax}\big(W_{out} h^{<t>}\big), \qquad \mathscr{L} = -\sum_t \log p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big)$$
         """),
-        kit.formula(
-            r"p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big) = \mathrm{softmax}\big(W_{out} h^{<t>}\big), \qquad \mathscr{L} = -\sum_t \log p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big)"
-        ),
         kit.source(ManyToMany, writer),
     )
     return again, cell, go, hidden, learner, paste, prompt, rate, source, temperature, upload
@@ -101,7 +99,10 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
         failed = job.state == "failed"
         controls += [temperature, kit.note(job.words, "bad" if failed else "plain")]
         if row is None:
-            return kit.panel(controls, kit.note("Switch it on: it starts with random weights and writes at once."))
+            return kit.panel(
+                controls,
+                kit.note("Switch it on: it starts with random weights and writes at once."),
+            )
         losses, reach = row["losses"], max(1, row["step"])
         updates = [reach * (i + 0.5) / len(losses) for i in range(len(losses))]
         scene = kit.plot(
@@ -122,12 +123,11 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
             text = write(row["network"], prompt.value[:200], 400, temperature.value, seed=again.value)
             mine = [kit.card("It writes on from your beginning", kit.row(prompt, again, least=180), written(text))]
         return kit.panel(
-            controls,
+            kit.controls("Text, network and training", *controls),
             kit.card(f"After {row['step']} updates it writes", written(row["samples"][at].strip("\n"))),
             *mine,
             kit.facts(update=row["step"], loss=losses[-1], perplexity=math.exp(losses[-1])),
             scene,
-            label="Text, network and training",
         )
 
     learner.show(
@@ -163,8 +163,8 @@ def _():
             round in circles. Drawing with the probabilities themselves (temperature 1) is honest and takes every slip of
             the network with it. Between the two the probable becomes more probable; above 1 everything becomes
             alike.
+            $$p_k \;\propto\; \exp\Big(\frac{y_k}{\vartheta}\Big)$$
         """),
-        kit.formula(r"p_k \;\propto\; \exp\Big(\frac{y_k}{\vartheta}\Big)"),
         kit.source(sample),
     )
     return (tau,)
