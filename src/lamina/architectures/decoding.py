@@ -62,17 +62,8 @@ def beam_search(
     r"""Keep the best few beginnings of every sequence and return the best whole one.
 
     A sequence of n words, its end counted, is worth $\log p / n^\alpha$ with alpha = `length_penalty`: 0 compares
-    probabilities, which favours short answers, 1 compares means over words. One beam is `greedy`.
-
-    Args:
-        write: the network.
-        state: from which it starts, with the batch second.
-        start: the word that is read first, for each sequence.
-        end: the word after which a sequence is over; the rest of its row is filled with it.
-        max_steps: how many words at most.
-        beams: how many beginnings are kept.
-        length_penalty: alpha.
-        never: words that are not written.
+    probabilities, which favours short answers, 1 compares means over words. One beam is `greedy`, and the
+    arguments are those of `greedy` besides; `beams` is how many beginnings are kept.
 
     Returns:
         The words, and what each sequence is worth.

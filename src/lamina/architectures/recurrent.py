@@ -11,24 +11,14 @@ from torch import nn
 
 from lamina._errors import ArgumentError, at_least, choice
 from lamina._types import Float, Num, Seed, Tensor
-from lamina.architectures._sequences import (
-    POOLING,
-    Lengths,
-    RecurrentConfig,
-    check_sequence,
-    lengths_from,
-    make_dropouts,
-    make_encoding,
-    make_recurrent,
-    pool_states,
-)
+from lamina.architectures import _sequences as sequences
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
 from lamina.layers.initialized import linear
 
 
 @dataclass(frozen=True)
-class OneToManyConfig(RecurrentConfig):
+class OneToManyConfig(sequences.RecurrentConfig):
     """The configuration of `OneToMany`: that of all recurrent networks, and what happens after the first step.
 
     Args:
@@ -50,7 +40,7 @@ class OneToManyConfig(RecurrentConfig):
 
 
 @dataclass(frozen=True)
-class ManyToOneConfig(RecurrentConfig):
+class ManyToOneConfig(sequences.RecurrentConfig):
     """The configuration of `ManyToOne`: that of all recurrent networks, the number of directions, and what is judged.
 
     Args:
@@ -64,11 +54,11 @@ class ManyToOneConfig(RecurrentConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choice("pooling", self.pooling, POOLING)
+        choice("pooling", self.pooling, sequences.POOLING)
 
 
 @dataclass(frozen=True)
-class ManyToManyConfig(RecurrentConfig):
+class ManyToManyConfig(sequences.RecurrentConfig):
     """The configuration of `ManyToMany`: that of all recurrent networks, and the number of directions.
 
     Args:
@@ -83,15 +73,15 @@ class _Network(nn.Module):
 
     leading = ("batch",)
 
-    def __init__(self, config: RecurrentConfig, *, seed: Seed = 0) -> None:
+    def __init__(self, config: sequences.RecurrentConfig, *, seed: Seed = 0) -> None:
         super().__init__()
         g = as_generator(seed)
         self.config = config
-        self.encoding, size = make_encoding(config.inputs, config.embedding, g, config.embedding_std)
-        self.recurrent = make_recurrent(config, size, g, getattr(config, "bidirectional", False))
+        self.encoding, size = sequences.make_encoding(config.inputs, config.embedding, g, config.embedding_std)
+        self.recurrent = sequences.make_recurrent(config, size, g, getattr(config, "bidirectional", False))
         width = config.hidden * self.recurrent.directions
         self.output = linear(width, config.outputs, bias=config.output_bias, seed=g)
-        self.input_dropout, self.output_dropout = make_dropouts(config, g)
+        self.input_dropout, self.output_dropout = sequences.make_dropouts(config, g)
 
 
 class OneToMany(_Network):
@@ -122,7 +112,7 @@ class OneToMany(_Network):
         config = self.config
         steps = config.steps if steps is None else steps
         at_least("steps", steps, 1)
-        check_sequence("inputs", inputs, config.inputs, config.embedding, self.leading)
+        sequences.check_sequence("inputs", inputs, config.inputs, config.embedding, self.leading)
         first = self.input_dropout(self.encoding(inputs)).unsqueeze(-2)
         if not config.feedback:
             silence = first.new_zeros(*first.shape[:-2], steps - 1, first.shape[-1])
@@ -153,20 +143,20 @@ class ManyToOne(_Network):
     stackable = True
     config: ManyToOneConfig
 
-    def forward(self, inputs: Num[Tensor, "..."], lengths: Lengths = None) -> Float[Tensor, "*batch label"]:
+    def forward(self, inputs: Num[Tensor, "..."], lengths: sequences.Lengths = None) -> Float[Tensor, "*batch label"]:
         """Return the outputs (logits) of each sequence.
 
         Args:
             inputs: vectors of shape [batch, time, inputs], or words of shape [batch, time].
             lengths: how many steps each sequence has; see `layers.recurrent.Recurrent`.
         """
-        check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, (*self.leading, "time"))
+        sequences.check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, (*self.leading, "time"))
         read = self.input_dropout(self.encoding(inputs))
-        lengths = lengths_from(inputs, self.config.padding, lengths)
+        lengths = sequences.lengths_from(inputs, self.config.padding, lengths)
         states, state = self.recurrent(read, lengths=lengths)
         judged = _last(state, self.recurrent.directions)
         if self.config.pooling != "last":
-            judged = pool_states(states, lengths, self.config.pooling)
+            judged = sequences.pool_states(states, lengths, self.config.pooling)
         return self.output(self.output_dropout(judged))
 
 
@@ -186,7 +176,9 @@ class ManyToMany(_Network):
     stackable = True
     config: ManyToManyConfig
 
-    def forward(self, inputs: Num[Tensor, "..."], lengths: Lengths = None) -> Float[Tensor, "*batch time label"]:
+    def forward(
+        self, inputs: Num[Tensor, "..."], lengths: sequences.Lengths = None
+    ) -> Float[Tensor, "*batch time label"]:
         """Return the outputs (logits) at each step; past a sequence's end they are those of the state zero.
 
         Args:
@@ -196,7 +188,7 @@ class ManyToMany(_Network):
         return self.read(inputs, None, lengths)[0]
 
     def read(
-        self, inputs: Num[Tensor, "..."], state: State | None = None, lengths: Lengths = None
+        self, inputs: Num[Tensor, "..."], state: State | None = None, lengths: sequences.Lengths = None
     ) -> tuple[Float[Tensor, "*batch time label"], State]:
         """Go on from a state: return the outputs and the state after the last step, as a language model does.
 
@@ -211,8 +203,8 @@ class ManyToMany(_Network):
         >>> bool(torch.allclose(torch.cat([first, net.read(u[:, 4:], state)[0]], 1), net(u), atol=1e-6))
         True
         """
-        check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, (*self.leading, "time"))
-        lengths = lengths_from(inputs, self.config.padding, lengths)
+        sequences.check_sequence("inputs", inputs, self.config.inputs, self.config.embedding, (*self.leading, "time"))
+        lengths = sequences.lengths_from(inputs, self.config.padding, lengths)
         states, state = self.recurrent(self.input_dropout(self.encoding(inputs)), state, lengths)
         return self.output(self.output_dropout(states)), state
 

@@ -8,18 +8,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
 from lamina._types import Float, Int, Num, Seed, Tensor
-from lamina.architectures._sequences import (
-    POOLING,
-    Lengths,
-    RecurrentConfig,
-    check_embedding,
-    check_sequence,
-    lengths_from,
-    make_dropouts,
-    make_encoding,
-    make_recurrent,
-    pool_states,
-)
+from lamina.architectures import _sequences as sequences
 from lamina.architectures.decoding import greedy
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
@@ -27,7 +16,7 @@ from lamina.layers.initialized import linear
 
 
 @dataclass(frozen=True)
-class EncoderDecoderConfig(RecurrentConfig):
+class EncoderDecoderConfig(sequences.RecurrentConfig):
     """The configuration of `EncoderDecoder`: that of all recurrent networks, and how the second sequence is written.
 
     Args:
@@ -53,9 +42,9 @@ class EncoderDecoderConfig(RecurrentConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         choice("mode", self.mode, ("feedback", "notes"))
-        choice("context", self.context, (False, True, *POOLING))
+        choice("context", self.context, (False, True, *sequences.POOLING))
         if self.target_embedding != "same":
-            check_embedding("target_embedding", self.target_embedding)
+            sequences.check_embedding("target_embedding", self.target_embedding)
         if self.mode == "notes" and self.bidirectional:
             raise ArgumentError(
                 "`bidirectional` must be False with mode='notes': one cell reads first and then writes."
@@ -99,23 +88,23 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         g = as_generator(seed)
         self.config = config
-        self.source_encoding, size = make_encoding(config.inputs, config.embedding, g, config.embedding_std)
-        self.encoder = make_recurrent(config, size, g, config.bidirectional)
+        self.source_encoding, size = sequences.make_encoding(config.inputs, config.embedding, g, config.embedding_std)
+        self.encoder = sequences.make_recurrent(config, size, g, config.bidirectional)
         if config.mode == "feedback":
             self.bridge = (
                 Bridge(config.layers, config.hidden, config.cell == "lstm", g) if config.bidirectional else None
             )
-            self.target_encoding, size = make_encoding(config.outputs, config.target, g, config.embedding_std)
-            self.decoder = make_recurrent(config, size + (config.hidden if config.context else 0), g)
+            self.target_encoding, size = sequences.make_encoding(config.outputs, config.target, g, config.embedding_std)
+            self.decoder = sequences.make_recurrent(config, size + (config.hidden if config.context else 0), g)
         width = config.hidden * (2 if config.context else 1)
         # Tied: the states are brought to the size of the target words' vectors, which are the rows of the last map.
         self.output = linear(width, size if config.tied else config.outputs, bias=config.output_bias, seed=g)
         if config.context in ("mean", "max"):
             self.summary = linear(config.hidden * self.encoder.directions, config.hidden, seed=g)
-        self.input_dropout, self.output_dropout = make_dropouts(config, g)
+        self.input_dropout, self.output_dropout = sequences.make_dropouts(config, g)
 
     def forward(
-        self, source: Num[Tensor, "..."], target_inputs: Num[Tensor, "..."], lengths: Lengths = None
+        self, source: Num[Tensor, "..."], target_inputs: Num[Tensor, "..."], lengths: sequences.Lengths = None
     ) -> Float[Tensor, "*batch time label"]:
         """Return the outputs (logits) of every step of the target, given the true ones before.
 
@@ -132,19 +121,19 @@ class EncoderDecoder(nn.Module):
             )
         if self.config.mode == "feedback":
             axes = (*self.leading, "time")
-            check_sequence("target_inputs", target_inputs, self.config.outputs, self.config.target, axes)
+            sequences.check_sequence("target_inputs", target_inputs, self.config.outputs, self.config.target, axes)
         return self._decode(target_inputs, self.encode(source, lengths))[0]
 
-    def encode(self, source: Num[Tensor, "..."], lengths: Lengths = None) -> State:
+    def encode(self, source: Num[Tensor, "..."], lengths: sequences.Lengths = None) -> State:
         r"""Read a batch of sequences and return the state from which the decoder starts.
 
         With `context` the last row of the state is what the decoder reads at every step: the last state, or
         $\tanh(W m + b)$ with the mean or maximum m of the encoder's states over all steps.
         """
         config = self.config
-        check_sequence("source", source, config.inputs, config.embedding, (*self.leading, "time"))
+        sequences.check_sequence("source", source, config.inputs, config.embedding, (*self.leading, "time"))
         read = self.input_dropout(self.source_encoding(source))
-        lengths = lengths_from(source, config.padding, lengths)
+        lengths = sequences.lengths_from(source, config.padding, lengths)
         states, state = self.encoder(read, lengths=lengths)
         if config.mode == "feedback" and self.bridge is not None:
             state = self.bridge(state)
@@ -153,13 +142,13 @@ class EncoderDecoder(nn.Module):
         h = hidden(state)
         kept = h[-1:]
         if isinstance(config.context, str) and config.context != "last":
-            kept = torch.tanh(self.summary(pool_states(states, lengths, config.context)))[None]
+            kept = torch.tanh(self.summary(sequences.pool_states(states, lengths, config.context)))[None]
         h = torch.cat([h, kept])
         return h if isinstance(state, Tensor) else (h, torch.cat([state[1], torch.zeros_like(h[-1:])]))
 
     @torch.no_grad()
     def generate(
-        self, source: Num[Tensor, "..."], start: int, end: int, max_steps: int, lengths: Lengths = None
+        self, source: Num[Tensor, "..."], start: int, end: int, max_steps: int, lengths: sequences.Lengths = None
     ) -> Int[Tensor, "batch time"]:
         """Write the most probable word at each step and read it at the next, until all sequences have ended.
 
@@ -197,7 +186,7 @@ class EncoderDecoder(nn.Module):
         source: Num[Tensor, "..."],
         steps: int,
         start: Float[Tensor, "batch label"] | None = None,
-        lengths: Lengths = None,
+        lengths: sequences.Lengths = None,
     ) -> Float[Tensor, "batch time label"]:
         """Write vectors for a number of steps, reading the one before at each.
 

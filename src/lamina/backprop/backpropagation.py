@@ -21,6 +21,15 @@ from lamina.functional.dense import forward_propagation
 from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
 from lamina.functional.optimizers import Params
 
+Matrices = Sequence[Float[Tensor, "_ _"]]
+"""The weights of a network, first layer first, each (n_out, n_in)."""
+
+Vectors = Sequence[Float[Tensor, " _"]]
+"""Its biases."""
+
+Rows = Float[Tensor, "batch feature"]
+"""Samples, one per row."""
+
 LOSSES = ("mse", "bce", "nll")
 """Half mean squared error, binary cross entropy after a sigmoid, negative log-likelihood after a softmax."""
 
@@ -68,12 +77,7 @@ class Gradients:
         return flatten(self.weights, self.biases)
 
 
-def forward(
-    weights: Sequence[Float[Tensor, "_ _"]],
-    biases: Sequence[Float[Tensor, " _"]],
-    activations: Sequence[str],
-    inputs: Float[Tensor, "batch feature"],
-) -> ForwardPass:
+def forward(weights: Matrices, biases: Vectors, activations: Sequence[str], inputs: Rows) -> ForwardPass:
     r"""Feed samples forward and keep every z and y.
 
     $$z^{[l](i)} = W^{[l-1]} y^{[l-1](i)} + b^{[l-1]}, \qquad y^{[l](i)} = \sigma^{[l]}(z^{[l](i)})$$
@@ -97,12 +101,7 @@ def forward(
 
 
 def backpropagate(
-    weights: Sequence[Float[Tensor, "_ _"]],
-    biases: Sequence[Float[Tensor, " _"]],
-    activations: Sequence[str],
-    inputs: Float[Tensor, "batch feature"],
-    targets: Tensor,
-    loss: str = "mse",
+    weights: Matrices, biases: Vectors, activations: Sequence[str], inputs: Rows, targets: Tensor, loss: str = "mse"
 ) -> Gradients:
     r"""Compute the loss and all its gradients by Alg. 6, for all samples at once.
 
@@ -191,12 +190,7 @@ def output_gradient(
     return value, (y - one_hot) / len(y)
 
 
-def pull_through_activation(
-    activation: str,
-    pre_activations: Float[Tensor, "batch feature"],
-    features: Float[Tensor, "batch feature"],
-    cotangent: Float[Tensor, "batch feature"],
-) -> Float[Tensor, "batch feature"]:
+def pull_through_activation(activation: str, pre_activations: Rows, features: Rows, cotangent: Rows) -> Rows:
     r"""Compute $\bar z$ from $\bar y$ for $y = \sigma(z)$: Eq. (5), or the rule of softmax.
 
     Notes: N2.77 (§2.5).
@@ -218,12 +212,7 @@ def pull_through_activation(
 
 
 def backpropagate_by_sample(
-    weights: Sequence[Float[Tensor, "_ _"]],
-    biases: Sequence[Float[Tensor, " _"]],
-    activations: Sequence[str],
-    inputs: Float[Tensor, "batch feature"],
-    targets: Tensor,
-    loss: str = "mse",
+    weights: Matrices, biases: Vectors, activations: Sequence[str], inputs: Rows, targets: Tensor, loss: str = "mse"
 ) -> Gradients:
     r"""Compute what `backpropagate` does by looping over the samples and summing.
 
@@ -247,9 +236,7 @@ def backpropagate_by_sample(
     return Gradients(torch.stack([g.loss for g in each]).mean(), mean[0], mean[1])
 
 
-def flatten(
-    weights: Sequence[Float[Tensor, "_ _"]], biases: Sequence[Float[Tensor, " _"]]
-) -> Float[Tensor, " parameter"]:
+def flatten(weights: Matrices, biases: Vectors) -> Float[Tensor, " parameter"]:
     r"""Collect weights and biases in one vector $\theta = (W^{[0]}, b^{[0]}, W^{[1]}, b^{[1]}, \dots)$.
 
     The order is that of `torch.nn.utils.parameters_to_vector` for a stack of dense layers; the length is
@@ -296,9 +283,7 @@ def name_parameters(weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Para
     return {name: part for l, pair in enumerate(pairs) for name, part in zip((f"W{l}", f"b{l}"), pair, strict=True)}
 
 
-def objective(
-    activations: Sequence[str], inputs: Float[Tensor, "batch feature"], targets: Tensor, loss: str = "mse"
-) -> Objective:
+def objective(activations: Sequence[str], inputs: Rows, targets: Tensor, loss: str = "mse") -> Objective:
     """State the learning problem of a feedforward network, with its gradient by hand, for `descent.descend`.
 
     Notes: N2.11 (§2 (P_l)).

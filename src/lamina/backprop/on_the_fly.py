@@ -5,18 +5,26 @@ from collections.abc import Sequence
 import torch
 
 from lamina._errors import at_least
-from lamina._types import Float, Tensor
-from lamina.backprop.backpropagation import forward, name_parameters, output_gradient, pull_through_activation
+from lamina._types import Tensor
+from lamina.backprop.backpropagation import (
+    Matrices,
+    Rows,
+    Vectors,
+    forward,
+    name_parameters,
+    output_gradient,
+    pull_through_activation,
+)
 from lamina.classical.descent import Descent
 from lamina.functional.chain_rule import affine_pullback
 from lamina.functional.optimizers import OPTIMIZERS, GradientDescent, Optimizer, State
 
 
 def train_on_the_fly(
-    weights: Sequence[Float[Tensor, "_ _"]],
-    biases: Sequence[Float[Tensor, " _"]],
+    weights: Matrices,
+    biases: Vectors,
     activations: Sequence[str],
-    inputs: Float[Tensor, "batch feature"],
+    inputs: Rows,
     targets: Tensor,
     loss: str = "mse",
     *,
@@ -33,16 +41,8 @@ def train_on_the_fly(
     Corrects: E35, any update of a tensor from its own gradient will do, Adam too; a line search or a bound on the norm
         of the whole gradient will not. The order is essential.
 
-    Args:
-        weights: the L matrices W, first layer first, each (n_out, n_in).
-        biases: the L vectors b.
-        activations: the L names, component-wise ones or "softmax".
-        inputs: the samples u, one per row.
-        targets: their supervision.
-        loss: one of `backpropagation.LOSSES`.
-        optimizer: a row of `OPTIMIZERS`.
-        hyper: its numbers.
-        steps: the number of sweeps.
+    The first arguments are those of `backpropagation.backpropagate`; `optimizer` is a row of `OPTIMIZERS`, `hyper`
+    holds its numbers, and `steps` is the number of sweeps.
 
     Returns:
         The last parameters, named as by `backpropagation.name_parameters`, and all losses.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from lamina._types import Float, Tensor
-from lamina.backprop.backpropagation import forward, output_gradient, pull_through_activation
+from lamina._types import Tensor
+from lamina.backprop.backpropagation import Matrices, Rows, Vectors, forward, output_gradient, pull_through_activation
 from lamina.functional.chain_rule import affine_pullback
 
 
@@ -34,12 +34,7 @@ class Line:
 
 
 def sweep(
-    weights: Sequence[Float[Tensor, "_ _"]],
-    biases: Sequence[Float[Tensor, " _"]],
-    activations: Sequence[str],
-    inputs: Float[Tensor, "batch feature"],
-    targets: Tensor,
-    loss: str = "mse",
+    weights: Matrices, biases: Vectors, activations: Sequence[str], inputs: Rows, targets: Tensor, loss: str = "mse"
 ) -> list[Line]:
     r"""Run backpropagation and keep every line: forward through the layers, the loss, and backward again.
 
@@ -80,12 +75,7 @@ def sweep(
 
 
 def autograd_values(
-    weights: Sequence[Float[Tensor, "_ _"]],
-    biases: Sequence[Float[Tensor, " _"]],
-    activations: Sequence[str],
-    inputs: Float[Tensor, "batch feature"],
-    targets: Tensor,
-    loss: str = "mse",
+    weights: Matrices, biases: Vectors, activations: Sequence[str], inputs: Rows, targets: Tensor, loss: str = "mse"
 ) -> list[Tensor]:
     """Compute the values of the lines of `sweep` with torch's autograd instead, in the same order, to compare.
 

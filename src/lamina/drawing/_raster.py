@@ -4,19 +4,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import at_least, choice
+from lamina.drawing import scene as shapes
 from lamina.drawing.colors import resolve
-from lamina.drawing.scene import (
-    Circle,
-    Path,
-    Picture,
-    Polygon,
-    Rectangle,
-    Scene,
-    Shape,
-    Stroke,
-    Text,
-    _arrow_parts,
-)
 from lamina.drawing.text import MIDDLE, layout
 
 if TYPE_CHECKING:
@@ -27,7 +16,7 @@ DPI = 144.0
 _RC: dict[Any, Any] = {"font.family": "DejaVu Sans", "pdf.fonttype": 42, "path.simplify": False, "text.hinting": "none"}
 
 
-def raster(scene: Scene, kind: str, theme: str = "light", dpi: float = DPI) -> bytes:
+def raster(scene: shapes.Scene, kind: str, theme: str = "light", dpi: float = DPI) -> bytes:
     """Write a scene as the bytes of a PDF or PNG file."""
     import matplotlib
 
@@ -42,7 +31,7 @@ def raster(scene: Scene, kind: str, theme: str = "light", dpi: float = DPI) -> b
     return buffer.getvalue()
 
 
-def figure(scene: Scene, theme: str = "light") -> "Figure":
+def figure(scene: shapes.Scene, theme: str = "light") -> "Figure":
     """Draw a scene on a matplotlib figure of its size."""
     from matplotlib.figure import Figure
     from matplotlib.transforms import Affine2D
@@ -50,7 +39,7 @@ def figure(scene: Scene, theme: str = "light") -> "Figure":
     sheet = Figure(figsize=(scene.width / 72, scene.height / 72), facecolor=resolve("paper", theme))
     place = Affine2D().translate(0, -scene.height).scale(1 / 72, -1 / 72) + sheet.dpi_scale_trans
     for order, shape in enumerate(scene.shapes):
-        if isinstance(shape, Picture):
+        if isinstance(shape, shapes.Picture):
             _picture(sheet, scene, shape, order)
             continue
         for artist in _artists(shape, theme):
@@ -60,33 +49,33 @@ def figure(scene: Scene, theme: str = "light") -> "Figure":
     return sheet
 
 
-def _artists(shape: Shape, theme: str) -> list[Any]:
+def _artists(shape: shapes.Shape, theme: str) -> list[Any]:
     from matplotlib import patches
     from matplotlib.path import Path as Outline
 
     match shape:
-        case Circle():
+        case shapes.Circle():
             return [patches.Circle(shape.center, shape.radius, **_painted(shape, theme))]
-        case Rectangle():
+        case shapes.Rectangle():
             if not shape.radius:
                 return [patches.Rectangle(shape.corner, *shape.size, **_painted(shape, theme))]
             box = patches.BoxStyle.Round(pad=0, rounding_size=min(shape.radius, *(side / 2 for side in shape.size)))
             return [patches.FancyBboxPatch(shape.corner, *shape.size, boxstyle=box, **_painted(shape, theme))]
-        case Polygon():
+        case shapes.Polygon():
             return [patches.Polygon(shape.points, closed=True, **_painted(shape, theme))]
-        case Path():
-            line, heads = _arrow_parts(shape)
+        case shapes.Path():
+            line, heads = shapes._arrow_parts(shape)
             codes = [Outline.MOVETO] + [Outline.CURVE4 if shape.curve else Outline.LINETO] * (len(line) - 1)
             drawn = patches.PathPatch(Outline(line, codes), fill=False, **_stroked(shape.stroke, theme))
             color, faint = resolve(shape.stroke.color, theme), shape.stroke.opacity
             return [drawn, *(patches.Polygon(h, closed=True, facecolor=color, alpha=faint, linewidth=0) for h in heads)]
-        case Text():
+        case shapes.Text():
             return _text(shape, theme)
         case _:  # pragma: no cover - pictures are drawn by the caller
             return []
 
 
-def _stroked(stroke: Stroke, theme: str) -> dict[str, Any]:
+def _stroked(stroke: shapes.Stroke, theme: str) -> dict[str, Any]:
     from matplotlib.colors import to_rgba
 
     dashes = (0, tuple(d / stroke.width for d in stroke.dash)) if stroke.dash else "solid"
@@ -94,7 +83,7 @@ def _stroked(stroke: Stroke, theme: str) -> dict[str, Any]:
     return {"edgecolor": edge, "linewidth": stroke.width, "linestyle": dashes, "capstyle": "butt", "joinstyle": "round"}
 
 
-def _painted(shape: Circle | Rectangle | Polygon, theme: str) -> dict[str, Any]:
+def _painted(shape: shapes.Circle | shapes.Rectangle | shapes.Polygon, theme: str) -> dict[str, Any]:
     from matplotlib.colors import to_rgba
 
     fill = to_rgba(resolve(shape.fill, theme), shape.opacity) if shape.fill else (0.0, 0.0, 0.0, 0.0)
@@ -102,7 +91,7 @@ def _painted(shape: Circle | Rectangle | Polygon, theme: str) -> dict[str, Any]:
     return {"facecolor": fill, **line}
 
 
-def _text(text: Text, theme: str) -> list[Any]:
+def _text(text: shapes.Text, theme: str) -> list[Any]:
     import math
 
     from matplotlib.text import Text as Words
@@ -132,7 +121,7 @@ def _text(text: Text, theme: str) -> list[Any]:
     return found
 
 
-def _picture(sheet: "Figure", scene: Scene, picture: Picture, order: int) -> None:
+def _picture(sheet: "Figure", scene: shapes.Scene, picture: shapes.Picture, order: int) -> None:
     import numpy as np
 
     (x, y), (w, h) = picture.corner, picture.size

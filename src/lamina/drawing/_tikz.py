@@ -7,20 +7,8 @@ points downward as in the scene. Texts are LaTeX, set in the font of the documen
 from collections.abc import Iterable
 
 from lamina._errors import choice
+from lamina.drawing import scene as shapes
 from lamina.drawing.colors import resolve
-from lamina.drawing.scene import (
-    Circle,
-    Path,
-    Picture,
-    Point,
-    Polygon,
-    Rectangle,
-    Scene,
-    Shape,
-    Stroke,
-    Text,
-    _head_size,
-)
 from lamina.drawing.svg import number
 from lamina.drawing.text import MIDDLE, latex
 
@@ -30,7 +18,7 @@ SIDE = 64
 """A picture of more pixels per side is averaged down: TikZ paints each pixel as a rectangle."""
 
 
-def tikz(scene: Scene, standalone: bool = True, theme: str = "light") -> str:
+def tikz(scene: shapes.Scene, standalone: bool = True, theme: str = "light") -> str:
     r"""Write a scene as TikZ source.
 
     Args:
@@ -94,11 +82,11 @@ class _Palette:
         return name
 
 
-def _at(point: Point) -> str:
+def _at(point: shapes.Point) -> str:
     return f"({number(point[0])},{number(point[1])})"
 
 
-def _line(stroke: Stroke, palette: _Palette) -> list[str]:
+def _line(stroke: shapes.Stroke, palette: _Palette) -> list[str]:
     found = [f"draw={palette.name(stroke.color)}", f"line width={number(stroke.width)}bp"]
     if stroke.dash:
         parts = [f"{'on' if place % 2 == 0 else 'off'} {number(d)}bp" for place, d in enumerate(_even(stroke.dash))]
@@ -113,7 +101,7 @@ def _even(dash: tuple[float, ...]) -> tuple[float, ...]:
     return dash if len(dash) % 2 == 0 else dash * 2
 
 
-def _command(shape: Circle | Rectangle | Polygon, palette: _Palette) -> str:
+def _command(shape: shapes.Circle | shapes.Rectangle | shapes.Polygon, palette: _Palette) -> str:
     r"""Begin with `\fill`, `\draw` or `\filldraw` and the colors."""
     options = []
     if shape.fill:
@@ -123,32 +111,32 @@ def _command(shape: Circle | Rectangle | Polygon, palette: _Palette) -> str:
             options.append(f"fill opacity={number(shape.opacity)}")
     if shape.stroke:
         options.extend([*_line(shape.stroke, palette), "line join=round"])
-    if isinstance(shape, Rectangle) and shape.radius:
+    if isinstance(shape, shapes.Rectangle) and shape.radius:
         options.append(f"rounded corners={number(shape.radius)}bp")
     return rf"\{('filldraw' if shape.stroke else 'fill') if shape.fill else 'draw'}[{', '.join(options)}]"
 
 
-def _drawn(shape: Shape, palette: _Palette) -> Iterable[str]:
+def _drawn(shape: shapes.Shape, palette: _Palette) -> Iterable[str]:
     match shape:
-        case Circle():
+        case shapes.Circle():
             yield f"{_command(shape, palette)} {_at(shape.center)} circle[radius={number(shape.radius)}];"
-        case Rectangle():
+        case shapes.Rectangle():
             (x, y), (w, h) = shape.corner, shape.size
             yield f"{_command(shape, palette)} {_at((x, y))} rectangle {_at((x + w, y + h))};"
-        case Polygon():
+        case shapes.Polygon():
             yield f"{_command(shape, palette)} {' -- '.join(map(_at, shape.points))} -- cycle;"
-        case Path():
+        case shapes.Path():
             yield _path(shape, palette)
-        case Text():
+        case shapes.Text():
             yield _text(shape, palette)
-        case Picture():
+        case shapes.Picture():
             yield from _picture(shape)
 
 
-def _path(path: Path, palette: _Palette) -> str:
+def _path(path: shapes.Path, palette: _Palette) -> str:
     options = [*_line(path.stroke, palette), "line join=round"]
     if path.arrow != "none":
-        length, width = _head_size(path.stroke)
+        length, width = shapes._head_size(path.stroke)
         tip = f"{{Latex[length={number(length)}bp, width={number(width)}bp]}}"
         options.insert(0, f"{tip}-{tip}" if path.arrow == "both" else f"-{tip}")
     if not path.curve:
@@ -158,7 +146,7 @@ def _path(path: Path, palette: _Palette) -> str:
     return rf"\draw[{', '.join(options)}] {_at(path.points[0])}{drawn};"
 
 
-def _text(text: Text, palette: _Palette) -> str:
+def _text(text: shapes.Text, palette: _Palette) -> str:
     anchor = {"start": "base west", "middle": "base", "end": "base east"}[text.anchor]
     scale = text.size / 10 * (1.0 if "$" in text.content else LETTERS)
     options = [f"anchor={anchor}", f"text={palette.name(text.color)}", f"scale={number(scale)}"]
@@ -171,7 +159,7 @@ def _text(text: Text, palette: _Palette) -> str:
     return rf"\node[{', '.join(options)}] at {_at((text.at[0], text.at[1] + MIDDLE * text.size))} {{{words}}};"
 
 
-def _picture(picture: Picture) -> Iterable[str]:
+def _picture(picture: shapes.Picture) -> Iterable[str]:
     """Paint equal neighbors of a row as one rectangle."""
     rows = _averaged([[(v, v, v) if isinstance(v, int | float) else tuple(v) for v in row] for row in picture.pixels])
     (x, y), (w, h) = picture.corner, (picture.size[0] / len(rows[0]), picture.size[1] / len(rows))

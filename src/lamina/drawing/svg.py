@@ -9,21 +9,8 @@ from dataclasses import replace
 from xml.sax.saxutils import escape, quoteattr
 
 from lamina._errors import ArgumentError, choice
+from lamina.drawing import scene as shapes
 from lamina.drawing.colors import THEMES, css, resolve
-from lamina.drawing.scene import (
-    Circle,
-    Path,
-    Picture,
-    Pixels,
-    Point,
-    Polygon,
-    Rectangle,
-    Scene,
-    Shape,
-    Stroke,
-    Text,
-    _arrow_parts,
-)
 from lamina.drawing.text import MIDDLE, layout
 
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
@@ -42,7 +29,7 @@ def number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def svg(scene: Scene, theme: str = "light") -> str:
+def svg(scene: shapes.Scene, theme: str = "light") -> str:
     """Write a scene as an SVG document.
 
     Args:
@@ -69,21 +56,21 @@ def svg(scene: Scene, theme: str = "light") -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _drawn(shape: Shape, theme: str) -> Iterable[str]:
+def _drawn(shape: shapes.Shape, theme: str) -> Iterable[str]:
     match shape:
-        case Circle():
+        case shapes.Circle():
             place = {"cx": number(shape.center[0]), "cy": number(shape.center[1]), "r": number(shape.radius)}
             yield _tag("circle", place | _painted(shape, theme), shape.title)
-        case Rectangle():
+        case shapes.Rectangle():
             place = _corner(shape) | ({"rx": number(shape.radius)} if shape.radius else {})
             yield _tag("rect", place | _painted(shape, theme), shape.title)
-        case Polygon():
+        case shapes.Polygon():
             yield _tag("polygon", {"points": _points(shape.points)} | _painted(shape, theme), shape.title)
-        case Path():
+        case shapes.Path():
             yield from _path(shape, theme)
-        case Text():
+        case shapes.Text():
             yield _text(shape, theme)
-        case Picture():
+        case shapes.Picture():
             place = _corner(shape) | {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
             data = base64.b64encode(png(shape.pixels)).decode()
             yield _tag("image", place | {"href": f"data:image/png;base64,{data}"}, shape.title)
@@ -95,12 +82,12 @@ def _tag(name: str, attributes: Attributes, title: str = "", inner: str = "") ->
     return f"<{name}{listed}>{inside}</{name}>" if inside else f"<{name}{listed}/>"
 
 
-def _corner(shape: Rectangle | Picture) -> Attributes:
+def _corner(shape: shapes.Rectangle | shapes.Picture) -> Attributes:
     (x, y), (w, h) = shape.corner, shape.size
     return {"x": number(x), "y": number(y), "width": number(w), "height": number(h)}
 
 
-def _points(points: Iterable[Point]) -> str:
+def _points(points: Iterable[shapes.Point]) -> str:
     return " ".join(f"{number(x)},{number(y)}" for x, y in points)
 
 
@@ -111,7 +98,7 @@ def _colored(theme: str, **colors: str) -> Attributes:
     return {key: resolve(color, theme) for key, color in colors.items()}
 
 
-def _line(stroke: Stroke) -> Attributes:
+def _line(stroke: shapes.Stroke) -> Attributes:
     found = {"stroke-width": number(stroke.width)}
     if stroke.dash:
         found["stroke-dasharray"] = " ".join(map(number, stroke.dash))
@@ -120,7 +107,7 @@ def _line(stroke: Stroke) -> Attributes:
     return found
 
 
-def _painted(shape: Circle | Rectangle | Polygon, theme: str) -> Attributes:
+def _painted(shape: shapes.Circle | shapes.Rectangle | shapes.Polygon, theme: str) -> Attributes:
     colors = ({"fill": shape.fill} if shape.fill else {}) | ({"stroke": shape.stroke.color} if shape.stroke else {})
     found = ({} if shape.fill else {"fill": "none"}) | (_colored(theme, **colors) if colors else {})
     if shape.fill and shape.opacity != 1:
@@ -128,8 +115,8 @@ def _painted(shape: Circle | Rectangle | Polygon, theme: str) -> Attributes:
     return found | (_line(shape.stroke) | {"stroke-linejoin": "round"} if shape.stroke else {})
 
 
-def _path(path: Path, theme: str) -> Iterable[str]:
-    line, heads = _arrow_parts(path)
+def _path(path: shapes.Path, theme: str) -> Iterable[str]:
+    line, heads = shapes._arrow_parts(path)
     if path.curve:
         pieces = [f"C{_points(line[place : place + 3])}" for place in range(1, len(line), 3)]
         drawn = f"M{_points(line[:1])}" + "".join(pieces)
@@ -142,11 +129,11 @@ def _path(path: Path, theme: str) -> Iterable[str]:
         yield _tag("polygon", {"points": _points(head)} | _colored(theme, fill=path.stroke.color) | faint)
 
 
-def _stroked(stroke: Stroke, theme: str) -> Attributes:
+def _stroked(stroke: shapes.Stroke, theme: str) -> Attributes:
     return _colored(theme, stroke=stroke.color) | _line(stroke) | {"stroke-linejoin": "round"}
 
 
-def _text(text: Text, theme: str) -> str:
+def _text(text: shapes.Text, theme: str) -> str:
     (x, y), runs = text.at, layout(text.content, text.size, text.bold)
     base = y + MIDDLE * text.size
     common = {"font-size": number(text.size)} | _colored(theme, fill=text.color)
@@ -170,7 +157,7 @@ def _text(text: Text, theme: str) -> str:
     return _tag("text", common, inner="".join(spans))
 
 
-def png(pixels: Pixels) -> bytes:
+def png(pixels: shapes.Pixels) -> bytes:
     r"""Write rows of gray values or colors as a PNG file, with nothing but the standard library.
 
     >>> png([[0, 255]])[:4]

@@ -16,6 +16,8 @@ from lamina._errors import ArgumentError, ShapeError, above, at_least
 from lamina._types import Elementwise, Float, Tensor
 
 Pair = int | tuple[int, int]
+Images = Float[Tensor, "batch channel height width"]
+Filters = Float[Tensor, "filters channel kernel_height kernel_width"]
 Index = TypeVar("Index", int, tuple[int, ...])
 Number = TypeVar("Number", int, float, Fraction)
 
@@ -222,11 +224,7 @@ def pad(inputs: Float[Tensor, "*batch height width"], padding: Pair) -> Float[Te
 
 
 def correlation(
-    inputs: Float[Tensor, "batch channel height width"],
-    weight: Float[Tensor, "filters channel kernel_height kernel_width"],
-    bias: Float[Tensor, " filters"] | None = None,
-    stride: Pair = 1,
-    padding: Pair = 0,
+    inputs: Images, weight: Filters, bias: Float[Tensor, " filters"] | None = None, stride: Pair = 1, padding: Pair = 0
 ) -> Float[Tensor, "batch filters rows columns"]:
     r"""Correlate images with M filters: torch's `conv2d`, under the name the notes give it.
 
@@ -252,11 +250,7 @@ def correlation(
 
 
 def convolution(
-    inputs: Float[Tensor, "batch channel height width"],
-    weight: Float[Tensor, "filters channel kernel_height kernel_width"],
-    bias: Float[Tensor, " filters"] | None = None,
-    stride: Pair = 1,
-    padding: Pair = 0,
+    inputs: Images, weight: Filters, bias: Float[Tensor, " filters"] | None = None, stride: Pair = 1, padding: Pair = 0
 ) -> Float[Tensor, "batch filters rows columns"]:
     r"""Convolve images with M filters: the correlation with every kernel flipped in rows and columns.
 

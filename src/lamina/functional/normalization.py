@@ -5,6 +5,9 @@ import torch
 from lamina._errors import ArgumentError, ShapeError, above, at_least, between
 from lamina._types import Float, Tensor
 
+Images = Float[Tensor, "*batch channel height width"]
+"""An image or a batch of images."""
+
 
 def _over_batch(inputs: Tensor) -> tuple[int, ...]:
     """Name the axes that batch statistics average over: all but the features (vectors) or channels (images)."""
@@ -164,12 +167,8 @@ def _window_sum(values: Tensor, axis: int, half: int) -> Tensor:
 
 
 def local_response_norm(
-    inputs: Float[Tensor, "*batch channel height width"],
-    size: int = 5,
-    kappa: float = 2.0,
-    gamma: float = 1e-4,
-    beta: float = 0.75,
-) -> Float[Tensor, "*batch channel height width"]:
+    inputs: Images, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75
+) -> Images:
     r"""Divide every activity by a power of the squared activities at the same place in neighboring channels.
 
     $$\hat Y_{ijk} = \frac{Y_{ijk}}{\left(\kappa + \gamma \sum_{m=\max(1,\, k-\lfloor n/2 \rfloor)}
@@ -197,12 +196,8 @@ def local_response_norm(
 
 
 def local_response_norm_within(
-    inputs: Float[Tensor, "*batch channel height width"],
-    size: int = 5,
-    kappa: float = 2.0,
-    gamma: float = 1e-4,
-    beta: float = 0.75,
-) -> Float[Tensor, "*batch channel height width"]:
+    inputs: Images, size: int = 5, kappa: float = 2.0, gamma: float = 1e-4, beta: float = 0.75
+) -> Images:
     r"""Divide every activity by a power of the squared activities around it in its own channel.
 
     $$\hat Y_{ijk} = \frac{Y_{ijk}}{\left(\kappa + \gamma \sum_p \sum_q Y_{pqk}^2\right)^\beta}$$

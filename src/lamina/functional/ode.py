@@ -16,11 +16,14 @@ from lamina.functional.residual import residual_branch
 Time = float | Tensor
 """A moment: a number in the solvers with fixed steps, a tensor without axes in an adaptive one."""
 
+State = Float[Tensor, "..."]
+"""What changes in time, of any shape."""
+
 RightHandSide = Callable[[Time, Tensor], Tensor]
 """The function f of $y' = f(t, y)$."""
 
 
-def interpolate(knots: Float[Tensor, "knot ..."], time: Time, end: float = 1.0) -> Float[Tensor, "..."]:
+def interpolate(knots: Float[Tensor, "knot ..."], time: Time, end: float = 1.0) -> State:
     r"""Evaluate the continuous function of time that is linear between equally spaced knots.
 
     $$W(t) = \sum_j \max\{0,\, 1 - |s - j|\}\; W_j, \qquad s = (K - 1)\,t / T$$
@@ -71,9 +74,7 @@ def layer_dynamics(
     return lambda t, y: residual_branch(y, interpolate(weight, t, end), interpolate(bias, t, end), activation)
 
 
-def euler_step(
-    right_hand_side: RightHandSide, time: Time, state: Float[Tensor, "..."], step_size: float | Tensor
-) -> Float[Tensor, "..."]:
+def euler_step(right_hand_side: RightHandSide, time: Time, state: State, step_size: float | Tensor) -> State:
     r"""Advance by one step of explicit Euler, of first order; the same formula as a residual layer.
 
     $$y(t + \tau) \approx y(t) + \tau f(t, y(t))$$
@@ -94,9 +95,7 @@ def euler_step(
     return y + tau * f(t, y)
 
 
-def rk4_step(
-    right_hand_side: RightHandSide, time: Time, state: Float[Tensor, "..."], step_size: float | Tensor
-) -> Float[Tensor, "..."]:
+def rk4_step(right_hand_side: RightHandSide, time: Time, state: State, step_size: float | Tensor) -> State:
     r"""Advance by one step of the classical Runge-Kutta method, of fourth order.
 
     $$y(t + \tau) \approx y + \tfrac{\tau}{6}(k_1 + 2 k_2 + 2 k_3 + k_4)$$
@@ -138,12 +137,7 @@ def _states(f: RightHandSide, y: Tensor, steps: int, t0: float, t1: float, metho
 
 
 def trajectory(
-    right_hand_side: RightHandSide,
-    state: Float[Tensor, "..."],
-    steps: int,
-    start: float = 0.0,
-    end: float = 1.0,
-    method: str = "euler",
+    right_hand_side: RightHandSide, state: State, steps: int, start: float = 0, end: float = 1, method: str = "euler"
 ) -> Float[Tensor, "time ..."]:
     """Solve an initial value problem by equal steps and return all states, the feature vectors of the layers.
 
@@ -167,13 +161,8 @@ def trajectory(
 
 
 def integrate(
-    right_hand_side: RightHandSide,
-    state: Float[Tensor, "..."],
-    steps: int,
-    start: float = 0.0,
-    end: float = 1.0,
-    method: str = "euler",
-) -> Float[Tensor, "..."]:
+    right_hand_side: RightHandSide, state: State, steps: int, start: float = 0, end: float = 1, method: str = "euler"
+) -> State:
     r"""Solve an initial value problem $y' = f(t, y)$ by equal steps and return the last state.
 
     Notes: N4.15, N4.16 (§4).

@@ -191,15 +191,8 @@ def plane(
 
     Notes: N1.50 (§1.3, Remark 1.4).
 
-    Args:
-        model: the network at theta; it is left as it is.
-        inputs: a batch.
-        targets: its supervision.
-        loss: as in `gradient_flow`.
-        directions: two of them; random ones with the norms of the filters when None.
-        spans: the smallest and the largest a, and b.
-        points: how many of each.
-        seed: of the random directions.
+    The arguments are those of `line`, but with two `directions` and two `spans`, one for a and one for b, and as many
+    `points` along each.
 
     >>> net = nn.Linear(1, 1)
     >>> found = plane(net, torch.ones(1, 1), torch.zeros(1, 1), points=3, directions=(

@@ -47,3 +47,23 @@ def test_a_picture_is_a_png():
 
 def test_progress_stays_between_0_and_1():
     assert 'value="1.0000"' in kit.progress(3.0).text and 'value="0.0000"' in kit.progress(-1.0).text
+
+
+def test_a_formula_among_words_is_shown_as_a_formula():
+    text = r"""
+        Before it.
+        $$\begin{aligned} a &= b \\
+        c &= d \end{aligned}$$
+        After it.
+        $$x$$
+    """
+    formulas = kit.formula("\\begin{aligned} a &= b \\\\\nc &= d \\end{aligned}"), kit.formula("x")
+    words = kit.prose("Before it."), kit.prose("After it.")
+    assert kit.prose(text).text == kit.column(words[0], formulas[0], words[1], formulas[1]).text
+    assert "lamina-formula" not in kit.prose("$$x$$").text + kit.prose("It costs $$, not $.").text
+
+
+def test_the_controls_of_a_panel_have_a_name():
+    group = kit.controls("Step size & start", "one", "two").text
+    assert 'role="group" aria-label="Step size &amp; start"' in group and "one" in group and "two" in group
+    assert kit.panel(["one"], "shown").text == kit.panel(kit.controls("Controls", "one"), "shown").text

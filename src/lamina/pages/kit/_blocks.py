@@ -119,11 +119,14 @@ def _spaced(parts: Iterable[Markup]) -> Markup:
 
 
 def prose(text: str) -> "Html":
-    """Show words: Markdown with `$formulas$`.
+    """Show words: Markdown with `$formulas$`; what follows words as `$$...$$` on lines of its own is a `formula`.
 
     Args:
         text: the words; indentation common to all lines is dropped.
     """
+    parts = re.split(r"^\$\$(.+?)\$\$$", inspect.cleandoc(text), flags=re.MULTILINE | re.DOTALL)
+    if parts[0].strip() and len(parts) > 1:
+        return column(*(formula(part) if i % 2 else prose(part) for i, part in enumerate(parts) if part.strip()))
     return _html(tag("div", _markdown(inspect.cleandoc(text)), class_="lamina-prose"))
 
 
@@ -174,19 +177,28 @@ def svg(picture: Any, label: str, *, caption: str = "", width: int | None = None
     return _html(tag("figure", image, below, class_="lamina-figure"))
 
 
-def panel(controls: Sequence[Any], *results: Any, label: str = "Controls") -> "Html":
+def controls(label: str, *parts: Any) -> "Html":
+    """Put what changes a panel below each other.
+
+    Args:
+        label: the name of the group for screen readers.
+        parts: widgets, blocks, or texts in Markdown.
+    """
+    return _html(tag("div", [_part(part) for part in parts], class_="lamina-controls", role="group", aria_label=label))
+
+
+def panel(group: "Html | Sequence[Any]", *results: Any) -> "Html":
     """Put controls beside what they change; on a phone they stand above it.
 
     Make the widgets in one cell and the panel in the next, which then runs again when a widget moves.
 
     Args:
-        controls: widgets, blocks, or texts in Markdown.
+        group: `controls`, or a list of them that needs no name of its own.
         results: blocks that show what follows from the controls.
-        label: the name of the group of controls for screen readers.
     """
-    left = tag("div", [_part(part) for part in controls], class_="lamina-controls", role="group", aria_label=label)
+    left = controls("Controls", *group) if isinstance(group, Sequence) else group
     right = tag("div", [_part(part) for part in results], class_="lamina-results")
-    return _html(tag("div", left, right, class_="lamina-panel"))
+    return _html(tag("div", _part(left), right, class_="lamina-panel"))
 
 
 def row(*parts: Any, least: int = 260) -> "Html":

@@ -53,7 +53,9 @@ def measured(button: Any, key: str, idle: str, beside: Sequence[Any] = (), **opt
 
     def draw(job: Any) -> "Html":
         found = outcome(job.rows[-1]["result"]) if job.rows else waiting(job, idle)
-        return blocks.panel([*beside, button], found, label="Measurements") if beside else blocks.column(button, found)
+        if not beside:
+            return blocks.column(button, found)
+        return blocks.panel(blocks.controls("Measurements", *beside, button), found)
 
     return button.work.show(draw, running=button.value > 0, key=key, run=button.value, **options)
 

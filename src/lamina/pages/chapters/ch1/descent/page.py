@@ -42,10 +42,8 @@ def _():
         kit.prose(r"""
             Put all weights and biases into one long vector $\theta$. The loss is then one number for each $\theta$, and in learning it is a
             mean: every example has a loss of its own, and all of them count alike.
+            $$\mathscr{L}(\theta) = \frac1N \sum_{i=1}^N \mathscr{L}^{(i)}(\theta), \qquad \mathscr{L}^{(i)}(\theta) = \tfrac12 \big\| y^{(i)} - S(u^{(i)}) \big\|^2 \;\text{ for the mean squared error}$$
         """),
-        kit.formula(
-            r"\mathscr{L}(\theta) = \frac1N \sum_{i=1}^N \mathscr{L}^{(i)}(\theta), \qquad \mathscr{L}^{(i)}(\theta) = \tfrac12 \big\| y^{(i)} - S(u^{(i)}) \big\|^2 \;\text{ for the mean squared error}"
-        ),
         kit.source(squared_error),
     )
     return theta_2, who
@@ -70,7 +68,7 @@ def _(theta_2, who):
         size=(400, 240),
     )
     kit.panel(
-        [who, theta_2],
+        kit.controls("An example", who, theta_2),
         _scene,
         kit.facts(
             mean_of_the_losses=_mean,
@@ -79,7 +77,6 @@ def _(theta_2, who):
             mean_of_the_slopes=_slopes[:, 1].mean().item(),
             slope_of_all=_full[1].item(),
         ),
-        label="An example",
     )
     return
 
@@ -100,6 +97,7 @@ def _():
     condition = kit.steps([1, 2, 5, 10, 20, 50], value=10, label=r"condition number $\kappa$")
     angle = kit.slider(0, 90, 5, value=20, label="turned by (degrees)")
     taken = kit.slider(0, LAST, 1, value=15, label="steps $k$")
+    count_steps = kit.experiment_button("Count the steps")
     kit.column(
         kit.section("Gradient descent", ids=("N1.36", "N1.38")),
         kit.prose(r"""
@@ -114,7 +112,7 @@ def _():
         """),
         kit.source(gradient_descent, bowl),
     )
-    return angle, condition, share, taken
+    return angle, condition, count_steps, share, taken
 
 
 @app.cell(hide_code=True)
@@ -141,7 +139,7 @@ def _(angle, basin, condition, share, taken, way):
     )
     _loss = way.values[_k].item()
     kit.panel(
-        [share, condition, angle, taken],
+        kit.controls("The bowl and the step size", share, condition, angle, taken),
         kit.row(
             kit.svg(
                 terrain(basin, [("", "line2", way.points[: _k + 1].tolist())], size=(370.0, 290.0)),
@@ -151,15 +149,8 @@ def _(angle, basin, condition, share, taken, way):
             least=300,
         ),
         kit.facts(step_size=share.value * 2 / basin.curvature, bound=2 / basin.curvature, loss=_loss),
-        label="The bowl and the step size",
     )
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    count_steps = kit.experiment_button("Count the steps")
-    return (count_steps,)
 
 
 @app.cell(hide_code=True)
@@ -189,10 +180,8 @@ def _():
             The notes name three rules: a maximal number of steps, a small loss, and a small step. The second rarely helps, because the smallest
             loss of noisy data is not zero; what is meant is a small **gradient** ([E14](/errata#E14)). And a small step may only mean that $\tau$ is small. The library therefore also offers the size of the gradient, the step relative to $\theta$, and
             the relative decrease of the loss.
+            $$k \ge K, \qquad \mathscr{L}(\theta^k) < \varepsilon, \qquad \big\| \theta^{k+1} - \theta^k \big\| < \varepsilon, \qquad \big\| \nabla \mathscr{L}(\theta^k) \big\| < \varepsilon$$
         """),
-        kit.formula(
-            r"k \ge K, \qquad \mathscr{L}(\theta^k) < \varepsilon, \qquad \big\| \theta^{k+1} - \theta^k \big\| < \varepsilon, \qquad \big\| \nabla \mathscr{L}(\theta^k) \big\| < \varepsilon"
-        ),
         kit.source(rules),
     )
     return errors, pace, small
@@ -245,14 +234,13 @@ def _(errors, pace, small):
         size=(430, 260),
     )
     kit.panel(
-        [small, pace, errors],
+        kit.controls("Bound, step size and data", small, pace, errors),
         _scene,
         kit.table(
             ("rule", "ends the run", "distance from the minimum then"),
             _rows,
             caption="Which rule stops the descent, and where",
         ),
-        label="Bound, step size and data",
     )
     return
 
@@ -271,6 +259,7 @@ def _():
 def _():
     first = kit.steps([0.001, 0.01, 0.1, 1.0, 10.0, 100.0], value=10.0, label=r"first trial $\tau_0$")
     plan = kit.dropdown(["constant", "warmup", "cosine", "one-cycle", "step"], value="one-cycle", label="schedule")
+    try_plans = kit.experiment_button("Try the schedules")
     kit.column(
         kit.section("How long a step", ids=("N1.39", "N1.40")),
         kit.prose(r"""
@@ -278,13 +267,11 @@ def _():
             uphill, but every trial costs one evaluation of the loss on all data, so it is rare in machine learning. A **schedule** changes $\tau$ according to a plan.
             The notes advise starting small and increasing the rate; that is called warm-up. Most schedules fall in the end, and for SGD this is
             what makes it converge ([E16](/errata#E16)).
+            $$\mathscr{L}(\theta - \tau g) \le \mathscr{L}(\theta) - c\, \tau \|g\|^2, \qquad \tau = \tau_0, \tfrac12 \tau_0, \tfrac14 \tau_0, \ldots$$
         """),
-        kit.formula(
-            r"\mathscr{L}(\theta - \tau g) \le \mathscr{L}(\theta) - c\, \tau \|g\|^2, \qquad \tau = \tau_0, \tfrac12 \tau_0, \tfrac14 \tau_0, \ldots"
-        ),
         kit.source(armijo, line_search_path, rates),
     )
-    return first, plan
+    return first, plan, try_plans
 
 
 @app.cell(hide_code=True)
@@ -310,7 +297,7 @@ def _(first, plan):
     )
     kit.column(
         kit.panel(
-            [first],
+            kit.controls("Line search", first),
             kit.row(
                 kit.svg(
                     terrain(_valley, [("", "line2", _points)], size=(360.0, 270.0)),
@@ -319,17 +306,10 @@ def _(first, plan):
                 _taken,
                 least=300,
             ),
-            label="Line search",
         ),
-        kit.panel([plan], _drawn, label="Schedule"),
+        kit.panel(kit.controls("Schedule", plan), _drawn),
     )
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    try_plans = kit.experiment_button("Try the schedules")
-    return (try_plans,)
 
 
 @app.cell(hide_code=True)
@@ -358,6 +338,16 @@ def _():
     dice = kit.slider(0, 9, 1, value=0, label="which data and draws")
     go = mo.ui.switch(label="Race")
     racing = kit.train(race)
+    claim = kit.dropdown(
+        {
+            "gradients in a step, and their time": "N1.41",
+            "batches are right on average; their variance": "N1.46",
+            "the ball around the minimum": "N1.43",
+        },
+        value="the ball around the minimum",
+        label="measurement",
+    )
+    measure = kit.experiment_button("Measure")
     kit.column(
         kit.section("One example, a few, or all", ids=("N1.41", "N1.42", "N1.43", "N1.45", "N1.46", "N1.49")),
         kit.prose(r"""
@@ -384,7 +374,7 @@ def _():
         """),
         kit.source(sample_indices),
     )
-    return adam_speed, batch, dice, go, racing, speed
+    return adam_speed, batch, claim, dice, go, measure, racing, speed
 
 
 @app.cell(hide_code=True)
@@ -431,7 +421,7 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
             for name in names
         ]
         return kit.panel(
-            [batch, speed, adam_speed, dice, go],
+            kit.controls("The race", batch, speed, adam_speed, dice, go),
             kit.progress(last["step"] / 120, f"step {last['step']} of 120, {job.words}"),
             kit.row(
                 kit.svg(
@@ -442,7 +432,6 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
                 least=300,
             ),
             kit.table(("method", "gradients computed", "loss", "distance"), table, caption="Where they stand"),
-            label="The race",
         )
 
     racing.show(
@@ -457,21 +446,6 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
         seed=dice.value,
     )
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    claim = kit.dropdown(
-        {
-            "gradients in a step, and their time": "N1.41",
-            "batches are right on average; their variance": "N1.46",
-            "the ball around the minimum": "N1.43",
-        },
-        value="the ball around the minimum",
-        label="measurement",
-    )
-    measure = kit.experiment_button("Measure")
-    return claim, measure
 
 
 @app.cell(hide_code=True)
@@ -560,7 +534,7 @@ def _(field, ground, racers, tracks, upto):
     )
     _heights = {name: track.values[_k].item() - _floor for name, track in tracks.items()}
     kit.panel(
-        [ground, *racers.elements, upto],
+        kit.controls("Landscape and step sizes", ground, *racers.elements, upto),
         kit.row(
             kit.svg(
                 terrain(field, _paths, size=(370.0, 310.0)),
@@ -572,7 +546,6 @@ def _(field, ground, racers, tracks, upto):
             least=300,
         ),
         kit.facts(**{name.replace(" ", "_"): height for name, height in _heights.items()}),
-        label="Landscape and step sizes",
     )
     return
 
@@ -592,6 +565,7 @@ def _():
     begin = kit.slider(-1.6, 1.6, 0.1, value=1.5, label=r"start $\theta^0$")
     stride = kit.steps([0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25], value=0.02, label=r"step size $\tau$")
     far = kit.slider(0, 100, 1, value=60, label="steps")
+    many = kit.experiment_button("Descend from many starts")
     kit.column(
         kit.section("Not every valley is the deepest", ids=("N1.50", "N1.51")),
         kit.prose(r"""
@@ -605,7 +579,7 @@ def _():
         ),
         kit.source(two_minima_loss),
     )
-    return begin, far, stride
+    return begin, far, many, stride
 
 
 @app.cell(hide_code=True)
@@ -631,14 +605,8 @@ def _(begin, far, stride):
         y=("loss", -2, 2),
         size=(430, 290),
     )
-    kit.panel([begin, stride, far], _scene, kit.facts(theta=_end, loss=_height), label="Start and step size")
+    kit.panel(kit.controls("Start and step size", begin, stride, far), _scene, kit.facts(theta=_end, loss=_height))
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    many = kit.experiment_button("Descend from many starts")
-    return (many,)
 
 
 @app.cell(hide_code=True)

@@ -39,9 +39,9 @@ def _():
             Two examples: **principal component analysis** finds the directions in which the data vary most, and **clustering**
             divides them into $k \le N$ groups, usually far fewer than there are points. Every point belongs to one
             group, $c^{(i)} \in \{1, \ldots, k\}$, and every group has a center $\mu_j$.
+            $$c \in \{1, \ldots, k\}^N, \qquad \mu_1, \ldots, \mu_k \in \mathbb{R}^d$$
+            The directions come first. Turn and stretch a cloud, and watch them follow.
         """),
-        kit.formula(r"c \in \{1, \ldots, k\}^N, \qquad \mu_1, \ldots, \mu_k \in \mathbb{R}^d"),
-        kit.prose("The directions come first. Turn and stretch a cloud, and watch them follow."),
         kit.source(pca.fit),
     )
     return long, turn
@@ -68,7 +68,7 @@ def _(long, turn):
     )
     _share = (_found.explained_variance / _found.total_variance).tolist()
     kit.panel(
-        [turn, long],
+        kit.controls("The cloud", turn, long),
         kit.svg(
             _scene,
             f"A cloud and its two main directions; the first holds {100 * _share[0]:.1f} percent of the variance.",
@@ -78,7 +78,6 @@ def _(long, turn):
             variance_along_2=_found.explained_variance[1].item(),
             total=_found.total_variance,
         ),
-        label="The cloud",
     )
     return
 
@@ -157,7 +156,7 @@ def _(begin, data, firsts, groups, half, points, start, walk):
     _label = "no assignment yet" if _now is None else f"distortion {_now.distortion.item():.2f}"
     _end = "runs on" if _still is None else f"nothing changes from half step {_still + 1} on"
     kit.panel(
-        [data, groups, begin, start, half],
+        kit.controls("Data, clusters and half steps", data, groups, begin, start, half),
         kit.row(
             kit.svg(
                 clusters(
@@ -177,7 +176,6 @@ def _(begin, data, firsts, groups, half, points, start, walk):
             distortion="—" if _now is None else _now.distortion.item(),
             done_at_half_step="—" if _still is None else _still + 1,
         ),
-        label="Data, clusters and half steps",
     )
     return
 
@@ -231,7 +229,7 @@ def _(parts, runs, way, where):
         size=(330, 280),
     )
     kit.panel(
-        [where, parts, way, runs],
+        kit.controls("Data and restarts", where, parts, way, runs),
         kit.row(
             kit.svg(
                 clusters(_points.tolist(), _found.labels.tolist(), _found.centroids.tolist(), size=(350.0, 300.0)),
@@ -241,7 +239,6 @@ def _(parts, runs, way, where):
             least=300,
         ),
         kit.facts(best=_low, worst=_high, runs_that_found_it=f"{_best:.0%}", moves_of_the_best=_found.iterations),
-        label="Data and restarts",
     )
     return
 
@@ -262,11 +259,11 @@ def _():
     _points, _steps = kmeans_steps()
     kit.column(
         kit.section("The figure of the notes", ids=("N1.34",)),
-        kit.prose("""
+        kit.prose(r"""
             Six pictures of one run with two clusters: the data, two centroids drawn at random, and two rounds of assigning and
             moving. The same run can be seen above under *two clouds, as in Fig. 4* with two clusters and start number 3.
+            $$\mathscr{L}(c, \mu) \;\ge\; \mathscr{L}(c', \mu) \;\ge\; \mathscr{L}(c', \mu')$$
         """),
-        kit.formula(r"\mathscr{L}(c, \mu) \;\ge\; \mathscr{L}(c', \mu) \;\ge\; \mathscr{L}(c', \mu')"),
         kit.svg(
             kmeans_panels(),
             "Six panels: data, random centroids, assigned, moved, assigned again, moved again; the distortion falls from "

@@ -37,13 +37,17 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
+    gate = kit.dropdown(GATES, value="OR", label="wanted")
+    first = kit.slider(-2, 2, 0.1, value=1.0, label="weight $W_1$")
+    second = kit.slider(-2, 2, 0.1, value=1.0, label="weight $W_2$")
+    bias = kit.slider(-3, 3, 0.1, value=-1.0, label="bias $b$")
     kit.column(
         kit.section("Two inputs, one decision", ids=("N1.72", "N1.73", "N1.74", "N1.75", "N1.76")),
         kit.prose(r"""
             Write true as 1 and false as 0. A neuron with two inputs and the Heaviside function answers 1 exactly where its weighted sum
             reaches zero. The places where the sum is zero are a straight line, and the neuron fires on one side of it.
+            $$y = H(W_1 y_1 + W_2 y_2 + b) = 1 \quad\Longleftrightarrow\quad W_1 y_1 + W_2 y_2 + b \ge 0$$
         """),
-        kit.formula(r"y = H(W_1 y_1 + W_2 y_2 + b) = 1 \quad\Longleftrightarrow\quad W_1 y_1 + W_2 y_2 + b \ge 0"),
         kit.row(
             kit.svg(
                 network((2, 1)),
@@ -68,15 +72,6 @@ def _():
         """),
         kit.source(neuron, heaviside, logic_gate, pre_activations),
     )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    gate = kit.dropdown(GATES, value="OR", label="wanted")
-    first = kit.slider(-2, 2, 0.1, value=1.0, label="weight $W_1$")
-    second = kit.slider(-2, 2, 0.1, value=1.0, label="weight $W_2$")
-    bias = kit.slider(-3, 3, 0.1, value=-1.0, label="bias $b$")
     return bias, first, gate, second
 
 
@@ -94,7 +89,7 @@ def _(bias, first, gate, second):
     ]
     _margin = _sums.abs().min().item()
     kit.panel(
-        [gate, first, second, bias],
+        kit.controls("The line", gate, first, second, bias),
         kit.row(
             kit.svg(
                 half_planes((first.value, second.value), bias.value, _targets, INPUTS.tolist()),
@@ -109,7 +104,6 @@ def _(bias, first, gate, second):
         kit.note("All four are right.", "good")
         if _wrong == 0
         else kit.note(f"{_wrong} of 4 answers are wrong.", "warn"),
-        label="The line",
     )
     return
 
@@ -131,9 +125,7 @@ def _():
         kit.prose(r"""
             XOR is true when exactly one input is. Choose it above and try: one answer stays wrong. It must, and four inequalities prove it. From
             the table, in the order $00, 10, 01, 11$:
-        """),
-        kit.formula(r"b < 0, \qquad W_1 + b \ge 0, \qquad W_2 + b \ge 0, \qquad W_1 + W_2 + b < 0"),
-        kit.prose(r"""
+            $$b < 0, \qquad W_1 + b \ge 0, \qquad W_2 + b \ge 0, \qquad W_1 + W_2 + b < 0$$
             Add the two inequalities in the middle: $W_1 + W_2 + 2b \ge 0$, so $W_1 + W_2 + b \ge -b > 0$. That contradicts the last one. In the picture: a line has
             two sides, and the true corners of XOR lie across from each other.
         """),
@@ -170,19 +162,18 @@ def _():
     start = kit.slider(0, 20, 1, value=1, label="which initial weights")
     rate = kit.steps([0.1, 0.2, 0.5, 1.0], value=0.5, label=r"size of a correction $\tau$")
     epoch = kit.slider(0, 30, 1, value=0, label="passes through the four examples")
+    measure = kit.experiment_button("Learn from ten starts")
     kit.column(
         kit.section("Learning the line", ids=("N1.80",)),
         kit.prose(r"""
             The derivative of Heaviside's function is zero, so gradients do not help. The **perceptron rule** needs none: go through the examples, and
             whenever the answer is wrong, move the weights by the input, towards the right side. If a line exists, this finds one after finitely many
             corrections. For XOR it goes on forever.
+            $$W \leftarrow W + \tau\, \big(S(u) - y\big)\, u, \qquad b \leftarrow b + \tau\, \big(S(u) - y\big)$$
         """),
-        kit.formula(
-            r"W \leftarrow W + \tau\, \big(S(u) - y\big)\, u, \qquad b \leftarrow b + \tau\, \big(S(u) - y\big)"
-        ),
         kit.source(learn),
     )
-    return epoch, rate, start, task
+    return epoch, measure, rate, start, task
 
 
 @app.cell(hide_code=True)
@@ -206,7 +197,7 @@ def _(epoch, rate, start, task):
         f"without error after {len(_whole.errors) - 1} passes" if _whole.converged else "still wrong after 30 passes"
     )
     kit.panel(
-        [task, start, rate, epoch],
+        kit.controls("The perceptron rule", task, start, rate, epoch),
         kit.row(
             kit.svg(
                 half_planes(tuple(_W.tolist()), _b, _targets.tolist(), INPUTS.tolist()),
@@ -216,15 +207,8 @@ def _(epoch, rate, start, task):
             least=280,
         ),
         kit.facts(W_1=_W[0].item(), W_2=_W[1].item(), b=_b, wrong=f"{_errors[epoch.value]} of 4"),
-        label="The perceptron rule",
     )
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    measure = kit.experiment_button("Learn from ten starts")
-    return (measure,)
 
 
 @app.cell(hide_code=True)
@@ -258,8 +242,8 @@ def _():
             between input and output does what no single layer can, and that is where chapter 2 begins. The notes call a network
             *shallow* when it has only one layer, like the perceptron; elsewhere the word means one hidden layer
             ([E22](/errata#E22)), so we say perceptron, one hidden layer, or deep.
+            $$\text{XOR}(y_1, y_2) = \text{AND}\big(\text{OR}(y_1, y_2),\; \text{NAND}(y_1, y_2)\big)$$
         """),
-        kit.formula(r"\text{XOR}(y_1, y_2) = \text{AND}\big(\text{OR}(y_1, y_2),\; \text{NAND}(y_1, y_2)\big)"),
         kit.source(logic_gate),
     )
     return push, robust
@@ -280,7 +264,7 @@ def _(push, robust):
     _wrong = sum(row[-1] == "wrong" for row in _rows)
     _margin = pre_activations("xor", robust=robust.value).abs().min().item()
     kit.panel(
-        [robust, push],
+        kit.controls("The network for XOR", robust, push),
         kit.row(
             kit.svg(network((2, 2, 1)), "A network with two inputs, two hidden nodes and one output", width=420),
             kit.table(
@@ -291,7 +275,6 @@ def _(push, robust):
             least=280,
         ),
         kit.facts(right=f"{4 - _wrong} of 4", margin=_margin),
-        label="The network for XOR",
     )
     return
 

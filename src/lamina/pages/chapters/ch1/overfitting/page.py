@@ -38,11 +38,7 @@ def _():
             Give the neuron the powers $u^0, u^1, \ldots, u^r$ of a number instead of the number itself, and its answer is a polynomial. It is
             linear in the weights and not in $u$, so the best weights come from linear regression; the data matrix has one row for each
             of the $N$ points (the notes count them up to $m$, [E18](/errata#E18)) and one column for each power.
-        """),
-        kit.formula(
-            r"p(u, W) = \sum_{j=0}^{r} W_j u^j, \qquad \mathscr{L}(W) = \frac{1}{2N} \| U W - S \|^2, \qquad U_{ij} = \big(u^{(i)}\big)^j"
-        ),
-        kit.prose(r"""
+            $$p(u, W) = \sum_{j=0}^{r} W_j u^j, \qquad \mathscr{L}(W) = \frac{1}{2N} \| U W - S \|^2, \qquad U_{ij} = \big(u^{(i)}\big)^j$$
             With a low degree the model is too simple: it misses even the points it was fitted to. That is **underfitting**. With degree
             $N - 1$ it goes through all of them, and swings in between: **overfitting**. The error at the points themselves does not
             reveal it. Only points that the fit has not seen do.
@@ -94,7 +90,7 @@ def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
         size=(310, 310),
     )
     kit.panel(
-        [degree, count, noise, seed],
+        kit.controls("Degree and data", degree, count, noise, seed),
         kit.row(_scene, _errors, least=300),
         kit.facts(
             error_at_its_points=_fit.error,
@@ -102,7 +98,6 @@ def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
             parameters=_r + 1,
             largest_weight=_fit.weight.abs().max().item(),
         ),
-        label="Degree and data",
     )
     return
 
@@ -135,10 +130,8 @@ def _():
         kit.prose(r"""
             Hold out some points, fit every degree to the rest, and keep the degree with the smallest error at the held-out points. It
             costs one fit for each degree, and the degree can only jump from one whole number to the next.
+            $$r^\ast = \arg\min_r \; \mathscr{L}_{\text{validation}}\big(W^{(r)}\big), \qquad W^{(r)} = \arg\min_W \mathscr{L}_{\text{training}}(W)$$
         """),
-        kit.formula(
-            r"r^\ast = \arg\min_r \; \mathscr{L}_{\text{validation}}\big(W^{(r)}\big), \qquad W^{(r)} = \arg\min_W \mathscr{L}_{\text{training}}(W)"
-        ),
         kit.source(polynomial.choose_degree),
     )
     return again, held
@@ -167,10 +160,9 @@ def _(again, held):
         size=(430, 260),
     )
     kit.panel(
-        [held, again],
+        kit.controls("Held back", held, again),
         _scene,
         kit.facts(chosen_degree=_best, validation_error=_found.validation_errors[_best], fits=len(_found.degrees)),
-        label="Held back",
     )
     return
 
@@ -194,11 +186,7 @@ def _():
             A fit is an **estimate**: a function $g$ of the data, inputs and answers. Other data would have given another one, so the
             estimate $\hat\theta = g(\text{data})$ is random. Its error has two parts. The **bias** says how far its mean lies from the
             truth, the **variance** how much it scatters.
-        """),
-        kit.formula(
-            r"\operatorname{Bias}(\hat\theta) = E(\hat\theta) - \theta, \qquad \operatorname{Var}(\hat\theta) = E(\hat\theta^2) - E(\hat\theta)^2, \qquad E\big[(\hat\theta - \theta)^2\big] = \operatorname{Var}(\hat\theta) + \operatorname{Bias}(\hat\theta)^2"
-        ),
-        kit.prose(r"""
+            $$\operatorname{Bias}(\hat\theta) = E(\hat\theta) - \theta, \qquad \operatorname{Var}(\hat\theta) = E(\hat\theta^2) - E(\hat\theta)^2, \qquad E\big[(\hat\theta - \theta)^2\big] = \operatorname{Var}(\hat\theta) + \operatorname{Bias}(\hat\theta)^2$$
             For vectors, the variance is the trace of the covariance, and the bias is measured by its norm. And a polynomial that is too simple has no true weights to
             compare with, so we compare predictions ([E19](/errata#E19)). Underfitting is high bias with low variance, overfitting low bias with
             high variance; the sum of both is smallest in between.
@@ -252,7 +240,7 @@ def _(balance, power, sets):
         size=(330, 310),
     )
     kit.panel(
-        [power, sets],
+        kit.controls("Degree and data sets", power, sets),
         kit.row(_scene, _curve, least=300),
         kit.facts(
             squared_bias=_parts.squared_bias,
@@ -260,7 +248,6 @@ def _(balance, power, sets):
             sum=_parts.squared_bias + _parts.variance,
             mean_squared_error=_parts.total,
         ),
-        label="Degree and data sets",
     )
     return
 
@@ -284,23 +271,20 @@ def _():
     norm = kit.dropdown({"squared norm 2": 2, "norm 1": 1}, value="squared norm 2", label="norm")
     high = kit.slider(1, 9, 1, value=9, label="degree $r$")
     case = kit.slider(0, 30, 1, value=3, label="which data")
+    decay = kit.experiment_button("Train with a penalty in six ways")
     kit.column(
         kit.section("Weight decay", ids=("N1.62", "N1.63", "N1.64")),
         kit.prose(r"""
             Instead of lowering the degree, keep it large and make large weights expensive. The number $\lambda$ is continuous, and one fit
             for each value of it is enough. Other norms are possible: norm 1 sets weights to exactly zero.
-        """),
-        kit.formula(
-            r"\mathscr{L}_\lambda(\theta) = \mathscr{L}(\theta) + \lambda \|\theta\|^2, \qquad (U^\top U + 2 N \lambda I)\, W = U^\top S"
-        ),
-        kit.prose(r"""
+            $$\mathscr{L}_\lambda(\theta) = \mathscr{L}(\theta) + \lambda \|\theta\|^2, \qquad (U^\top U + 2 N \lambda I)\, W = U^\top S$$
             The notes say that with a large $\lambda$ many weights are zero or close to it. With the squared norm they become small, and none becomes
             zero; that is what norm 1 does ([E20](/errata#E20)). The gradient of the penalty is $2 \lambda \theta$, so the `weight_decay` of
             PyTorch is $2\lambda$ ([E41](/errata#E41)). Too large a $\lambda$ underfits again.
         """),
         kit.source(polynomial.fit, soft_threshold),
     )
-    return case, high, norm, strength
+    return case, decay, high, norm, strength
 
 
 @app.cell(hide_code=True)
@@ -363,7 +347,7 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
     )
     _zeros = sum(w == 0 for w in _weights)
     kit.panel(
-        [strength, norm, high, case],
+        kit.controls("Penalty and degree", strength, norm, high, case),
         kit.row(_scene, _errors, least=300),
         kit.svg(_bars, f"The sizes of the weights; {_zeros} of {len(_weights)} are exactly zero.", width=520),
         kit.facts(
@@ -371,15 +355,8 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
             largest_weight=max(_weights),
             exact_zeros=f"{_zeros} of {len(_weights)}",
         ),
-        label="Penalty and degree",
     )
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    decay = kit.experiment_button("Train with a penalty in six ways")
-    return (decay,)
 
 
 @app.cell(hide_code=True)
@@ -415,10 +392,8 @@ def _():
             Training for too long also overfits. A network with thousands of weights first learns the curve and then the errors of the
             points: the loss on the training points keeps falling, while the loss on unseen points starts to rise again. Not converging completely
             can therefore help. **Early stopping** watches the loss on validation points and keeps the weights from where it was smallest.
+            $$\theta^\ast = \theta^{k^\ast}, \qquad k^\ast = \arg\min_k \; \mathscr{L}_{\text{validation}}(\theta^k)$$
         """),
-        kit.formula(
-            r"\theta^\ast = \theta^{k^\ast}, \qquad k^\ast = \arg\min_k \; \mathscr{L}_{\text{validation}}(\theta^k)"
-        ),
         kit.source(early_stopping),
     )
     return few, go, patience, training, trial, width
@@ -444,7 +419,9 @@ def _(few, go, patience, training, trial, width):
         if not rows:
             words = "Switch the training on." if job.state == "idle" else job.words
             return kit.panel(
-                controls, kit.svg(fits, "The training points and the truth"), kit.note(words), label="Early stopping"
+                kit.controls("Early stopping", *controls),
+                kit.svg(fits, "The training points and the truth"),
+                kit.note(words),
             )
         (rule,) = rules(Stopping(patience=patience.value))
         history = [{"step": row["step"], "validation_loss": row["validation"]} for row in rows]
@@ -466,7 +443,7 @@ def _(few, go, patience, training, trial, width):
         )
         said = "not yet" if end is None else steps[end - 1]
         return kit.panel(
-            controls,
+            kit.controls("Early stopping", *controls),
             kit.progress(steps[-1] / 800, f"step {steps[-1]} of 800, {job.words}"),
             kit.row(
                 kit.svg(fits, f"What the network draws after {steps[-1]} steps, and at its best step {best['step']}."),
@@ -479,7 +456,6 @@ def _(few, go, patience, training, trial, width):
                 best_step=best["step"],
                 would_stop_at=said,
             ),
-            label="Early stopping",
         )
 
     training.show(_draw, running=go.value, points=few.value, width=width.value, steps=800, seed=trial.value)

@@ -56,14 +56,13 @@ def _(bias, fires, inputs, weights):
     _z = neuron(_u, _W, _b, get_activation("identity")).item()
     _y = neuron(_u, _W, _b, get_activation(fires.value)).item()
     kit.panel(
-        [*inputs.elements, *weights.elements, bias, fires],
+        kit.controls("Inputs, weights, bias and activation", *inputs.elements, *weights.elements, bias, fires),
         kit.svg(
             live_neuron(_u.tolist(), _W.tolist(), bias.value, _z, _y, fires.selected_key),
             f"A neuron with three inputs: the weighted sum is {_z:.2f}, the answer is {_y:.2f}.",
             caption="Three inputs, one output: the drawing from the notes with your numbers on it. Red arrows add, blue ones take away.",
         ),
         kit.facts(sum_z=_z, answer_y=_y, parameters=len(_W) + 1),
-        label="Inputs, weights, bias and activation",
     )
     return
 
@@ -149,10 +148,9 @@ def _(alpha, place, shape):
         size=(430, 270),
     )
     kit.panel(
-        [shape, place, *([alpha] if shape.value == "leaky_relu" else [])],
+        kit.controls("Activation and place", shape, place, *([alpha] if shape.value == "leaky_relu" else [])),
         _scene,
         kit.facts(value=_y, slope=_d),
-        label="Activation and place",
     )
     return
 
@@ -201,10 +199,8 @@ def _():
             Put one layer after another without an activation between them, and you have gained nothing: two affine maps
             in a row are one affine map (the notes say linear, which leaves out the biases: [E09](/errata#E09)). The library can compute which one. Switch the activation on, and the same
             weights bend.
+            $$W^{[1]}\big(W^{[0]} u + b^{[0]}\big) + b^{[1]} = \big(W^{[1]} W^{[0]}\big)\, u + \big(W^{[1]} b^{[0]} + b^{[1]}\big)$$
         """),
-        kit.formula(
-            r"W^{[1]}\big(W^{[0]} u + b^{[0]}\big) + b^{[1]} = \big(W^{[1]} W^{[0]}\big)\, u + \big(W^{[1]} b^{[0]} + b^{[1]}\big)"
-        ),
         kit.source(collapse_affine),
     )
     return bend, shift

@@ -46,10 +46,8 @@ def _():
             In supervised learning every input $u$ comes with an answer $S(u)$, and what kind of thing the answer is gives the
             task its name. A whole number is a label: **classification**. A real number is **regression**. Anything larger,
             such as a vector, a picture or a sentence, is **structured** output.
+            $$S(u) \in \mathbb{N}: \text{classification} \qquad S(u) \in \mathbb{R}: \text{regression} \qquad \text{otherwise: structured}$$
         """),
-        kit.formula(
-            r"S(u) \in \mathbb{N}: \text{classification} \qquad S(u) \in \mathbb{R}: \text{regression} \qquad \text{otherwise: structured}"
-        ),
         kit.source(supervision_kind),
     )
     return (asked,)
@@ -61,10 +59,9 @@ def _(asked):
     _kind = supervision_kind(_targets)
     _numbers = target_size(_targets) if torch.is_tensor(_targets) else "varies"
     kit.panel(
-        [asked],
+        kit.controls("A question", asked),
         kit.note(f"The teacher says: {_words}. That makes it a task of {_kind}."),
         kit.facts(kind=_kind, numbers_in_one_answer=_numbers),
-        label="A question",
     )
     return
 
@@ -93,11 +90,7 @@ def _():
             Linear regression is the perceptron with the identity in place of an activation and without a bias. Write the $N$
             inputs as rows of a matrix $U$, and all answers are one product $y = U W$. A bias is not lost: give every input a first
             component 1, as we do below, and its weight $W_1$ is the bias.
-        """),
-        kit.formula(
-            r"y^{(i)} = W^\top u^{(i)}, \qquad \mathscr{L} = \frac{1}{2N} \sum_{i=1}^N \big\| y^{(i)} - S(u^{(i)}) \big\|^2 = \frac{1}{2N} \| U W - S \|^2"
-        ),
-        kit.prose(r"""
+            $$y^{(i)} = W^\top u^{(i)}, \qquad \mathscr{L} = \frac{1}{2N} \sum_{i=1}^N \big\| y^{(i)} - S(u^{(i)}) \big\|^2 = \frac{1}{2N} \| U W - S \|^2$$
             The loss is half the mean of the squared vertical distances: the gray lines in the left picture. The right picture
             shows the same loss as a function of the two weights. Move the line with the sliders and find the deepest point.
         """),
@@ -136,7 +129,7 @@ def _(S, U, best, count, draw, first, noise, second, solve, valley):
     _loss = squared_error(_W, U, S).item()
     _slope = gradient(_W, U, S)
     kit.panel(
-        [first, second, count, noise, draw, solve],
+        kit.controls("Weights and data", first, second, count, noise, draw, solve),
         kit.row(
             kit.svg(
                 _scene,
@@ -154,7 +147,6 @@ def _(S, U, best, count, draw, first, noise, second, solve, valley):
             loss_as_a_sum=squared_error(_W, U, S, "sum").item(),
             size_of_the_gradient=_slope.norm().item(),
         ),
-        label="Weights and data",
     )
     return
 
@@ -180,11 +172,7 @@ def _():
             The loss is a quadratic function of $W$, never negative, and convex: its second derivative $U^\top U$ has no negative
             eigenvalue, so on the segment between any two weights the loss lies below the straight line (see the picture). A
             point where the gradient is zero is therefore the lowest of all. Setting the gradient to zero gives it in closed form.
-        """),
-        kit.formula(
-            r"\nabla_W \tfrac12 \|U W - S\|^2 = U^\top U W - U^\top S = 0 \quad\Longrightarrow\quad W = (U^\top U)^{-1} U^\top S"
-        ),
-        kit.prose(r"""
+            $$\nabla_W \tfrac12 \|U W - S\|^2 = U^\top U W - U^\top S = 0 \quad\Longrightarrow\quad W = (U^\top U)^{-1} U^\top S$$
             The formula needs independent columns, rank $U = d$, which the notes do not say ([E12](/errata#E12)). When two columns are
             nearly alike, $U^\top U$ is nearly singular and its condition number is the square of that of $U$. `fit` works on
             $U$ itself and, when there are many best weights, takes the shortest of them. Make the third column a copy of
@@ -235,7 +223,7 @@ def _(alike, apart):
     )
     _eigen = torch.linalg.eigvalsh(hessian(_U)).tolist()
     kit.panel(
-        [alike, apart],
+        kit.controls("The data matrix", alike, apart),
         kit.table(
             ("method", "W1", "W2", "W3", "size of gradient", "loss"), _rows, caption="Three weights for twelve points"
         ),
@@ -247,7 +235,6 @@ def _(alike, apart):
             largest_eigenvalue=_eigen[-1],
         ),
         _scene,
-        label="The data matrix",
     )
     return
 
@@ -272,10 +259,8 @@ def _():
             The notes write the loss with the factor $\frac{1}{2N}$ and, a line later, with $\frac12$ ([E40](/errata#E40)). The lowest
             point is the same. The gradient is not: it is $N$ times larger without the $N$, and a step size that is fine for one
             of them throws the other out of the valley. PyTorch's `MSELoss` has a third scale, the mean without the $\frac12$.
+            $$\tau < \frac{2}{\lambda_{\max}(U^\top U / N)} \;\; \text{for the mean}, \qquad \tau < \frac{2}{\lambda_{\max}(U^\top U)} \;\; \text{for the sum}$$
         """),
-        kit.formula(
-            r"\tau < \frac{2}{\lambda_{\max}(U^\top U / N)} \;\; \text{for the mean}, \qquad \tau < \frac{2}{\lambda_{\max}(U^\top U)} \;\; \text{for the sum}"
-        ),
         kit.source(stable_step),
     )
     return rows_N, tau
@@ -307,7 +292,7 @@ def _(rows_N, tau):
     )
     _said = [("falls" if tau.value < bound else "grows") for bound in _bounds.values()]
     kit.panel(
-        [tau, rows_N],
+        kit.controls("Step size and points", tau, rows_N),
         kit.svg(
             _scene, f"Distance from the minimum over 40 steps: with the mean it {_said[0]}, with the sum it {_said[1]}."
         ),
@@ -316,7 +301,6 @@ def _(rows_N, tau):
             bound_for_the_sum=_bounds["sum"],
             their_ratio=_bounds["mean"] / _bounds["sum"],
         ),
-        label="Step size and points",
     )
     return
 
@@ -375,10 +359,9 @@ def _(made, many, seed):
         size=(400, 270),
     )
     kit.panel(
-        [made, many, seed],
+        kit.controls("Which data", made, many, seed),
         _scene,
         kit.facts(examples=len(_data), inputs=_u.shape[1], task=supervision_kind(_s)),
-        label="Which data",
     )
     return
 
@@ -430,7 +413,7 @@ def _(table):
         except (LaminaError, ValueError) as error:
             return kit.note(str(error), "bad")
 
-    kit.panel([table], _shown(), label="Your table")
+    kit.panel(kit.controls("Your table", table), _shown())
     return
 
 

@@ -40,10 +40,8 @@ def _():
             Training changes weights and biases. Everything that must be fixed beforehand is a **hyperparameter**: the degree $r$, the
             penalty $\lambda$, the step size $\tau$ and the other constants of the optimizer, and the shape of the network itself. In the
             library they live in records of their own, and none of them is among the parameters of a network.
+            $$\theta^\ast(\eta) = \arg\min_\theta \mathscr{L}_{\text{training}}(\theta; \eta), \qquad \eta = (r, \lambda, \tau, \text{widths}, \ldots)$$
         """),
-        kit.formula(
-            r"\theta^\ast(\eta) = \arg\min_\theta \mathscr{L}_{\text{training}}(\theta; \eta), \qquad \eta = (r, \lambda, \tau, \text{widths}, \ldots)"
-        ),
         kit.source(FNNConfig, Recipe),
     )
     return layers, tau, width
@@ -57,7 +55,7 @@ def _(layers, tau, width):
     _rows = [(name, " × ".join(map(str, p.shape)), p.numel()) for name, p in _network.named_parameters()]
     _total = sum(row[2] for row in _rows)
     kit.panel(
-        [width, layers, tau],
+        kit.controls("Hyperparameters", width, layers, tau),
         kit.row(
             kit.table(("parameter", "shape", "numbers"), _rows, caption=f"Learned: {_total} numbers"),
             kit.table(
@@ -74,7 +72,6 @@ def _(layers, tau, width):
             ),
         ),
         kit.facts(learned_numbers=_total),
-        label="Hyperparameters",
     )
     return
 
@@ -104,10 +101,8 @@ def _():
             Divide the data before anything else. The **training** part fits parameters, the **validation** part chooses hyperparameters, and
             the **test** part is used once, at the very end. A common ratio is $4 : 1 : 1$. Validation and test get their share
             rounded down, training gets the rest; each part gets its share of every class.
+            $$N_{\text{val}} = \Big\lfloor \frac{b\,N}{a + b + c} \Big\rfloor, \qquad N_{\text{test}} = \Big\lfloor \frac{c\,N}{a + b + c} \Big\rfloor, \qquad N_{\text{train}} = N - N_{\text{val}} - N_{\text{test}}$$
         """),
-        kit.formula(
-            r"N_{\text{val}} = \Big\lfloor \frac{b\,N}{a + b + c} \Big\rfloor, \qquad N_{\text{test}} = \Big\lfloor \frac{c\,N}{a + b + c} \Big\rfloor, \qquad N_{\text{train}} = N - N_{\text{val}} - N_{\text{test}}"
-        ),
         kit.source(split),
     )
     return ratio, total, which
@@ -132,7 +127,7 @@ def _(ratio, total, which):
     )
     _classes = [part.take(torch.arange(len(part)))[1].bincount(minlength=2).tolist() for part in _parts.values()]
     kit.panel(
-        [total, *ratio.elements, which],
+        kit.controls("Sizes and ratios", total, *ratio.elements, which),
         kit.svg(
             split_bar(_sizes),
             f"Of {total.value} examples {_sizes[0]} train, {_sizes[1]} validate and {_sizes[2]} test.",
@@ -143,7 +138,6 @@ def _(ratio, total, which):
             [(name, size, *c) for name, size, c in zip(_parts, _sizes, _classes, strict=True)],
             caption="Sizes",
         ),
-        label="Sizes and ratios",
     )
     return
 
@@ -169,10 +163,8 @@ def _():
             Train every configuration on the training part. Keep the one with the lowest error on the validation part. Then, and only then,
             open the test part and read off one number. Below, each square is a polynomial with a degree and a penalty, fitted to the same
             training points. The test part is sealed: it counts how often it was opened.
+            $$\eta^\ast = \arg\min_\eta \mathscr{L}_{\text{validation}}\big(\theta^\ast(\eta)\big), \qquad \text{report } \mathscr{L}_{\text{test}}\big(\theta^\ast(\eta^\ast)\big)$$
         """),
-        kit.formula(
-            r"\eta^\ast = \arg\min_\eta \mathscr{L}_{\text{validation}}\big(\theta^\ast(\eta)\big), \qquad \text{report } \mathscr{L}_{\text{test}}\big(\theta^\ast(\eta^\ast)\big)"
-        ),
         kit.source(Sealed),
     )
     return deal, opened, points
@@ -216,7 +208,7 @@ def _(contest, deal, opened, points, scores, three, winner):
         _facts["test_error"] = polynomial.error(contest[winner], _u[:, 0], _s)
         _facts["openings"] = three.openings
     kit.panel(
-        [points, deal, opened],
+        kit.controls("The contest", points, deal, opened),
         kit.svg(
             _map,
             f"Validation errors of {len(contest)} polynomials; the lowest, {scores[winner]:.4f}, has degree {winner[0]}.",
@@ -226,7 +218,6 @@ def _(contest, deal, opened, points, scores, three, winner):
         kit.note("The test part is sealed.")
         if not opened.value
         else kit.note("The test part is open. Whoever changes something now must draw new data.", "warn"),
-        label="The contest",
     )
     return
 
@@ -251,10 +242,8 @@ def _():
             Take models that do nothing but toss a coin. On 100 points one of them is right 50 times, more or less. Take the best of 1024,
             and it will be right about 66 times: by luck alone. On fresh points it is a coin again. Whoever chooses by the test part
             measures this luck.
+            $$E \max_{k \le K} \frac{S_k}{n} = \frac1n \sum_{s=0}^{n-1} \big(1 - F(s)^K\big), \qquad S_k \sim B\big(n, \tfrac12\big)$$
         """),
-        kit.formula(
-            r"E \max_{k \le K} \frac{S_k}{n} = \frac1n \sum_{s=0}^{n-1} \big(1 - F(s)^K\big), \qquad S_k \sim B\big(n, \tfrac12\big)"
-        ),
         kit.source(expected_best, coin_flips),
     )
     return coins, size
@@ -282,12 +271,11 @@ def _(coins, size):
         size=(430, 280),
     )
     kit.panel(
-        [coins, size],
+        kit.controls("Coins", coins, size),
         _scene,
         kit.facts(
             models=_many, where_selected=_shown, on_fresh_points=_fresh, expected=expected_best(_many, size.value)
         ),
-        label="Coins",
     )
     return
 
@@ -311,8 +299,8 @@ def _():
             Five hyperparameters with four values each make $4^5 = 1024$ training runs. The usual practice changes one at a time: keep the best value of the first,
             then continue with the second. That is $1 + 5 \cdot 3 = 16$. This is enough when hyperparameters do not interact, and it
             misses the best when they do.
+            $$\text{grid: } v^m \qquad \text{one at a time: } 1 + m\,(v - 1)$$
         """),
-        kit.formula(r"\text{grid: } v^m \qquad \text{one at a time: } 1 + m\,(v - 1)"),
         kit.source(Grid, OneAtATime),
     )
     return names, values
@@ -322,9 +310,8 @@ def _():
 def _(names, values):
     _space = Space.of({name: list(range(values.value)) for name in "abcdefg"[: names.value]})
     kit.panel(
-        [names, values],
+        kit.controls("Size of a search", names, values),
         kit.facts(grid=_space.size, one_at_a_time=OneAtATime().total(_space)),
-        label="Size of a search",
     )
     return
 
@@ -349,7 +336,9 @@ def _(epochs, moon, search, searching):
         rows = job.rows
         done = len(rows) / len(MOMENTA)
         if not rows:
-            return kit.panel(controls, kit.waiting(job, "Twenty networks wait for the button."), label="Search")
+            return kit.panel(
+                kit.controls("Search", *controls), kit.waiting(job, "Twenty networks wait for the button.")
+            )
         losses = {
             (rate, row["momentum"]): loss for row in rows for rate, loss in zip(RATES, row["losses"], strict=True)
         }
@@ -376,14 +365,13 @@ def _(epochs, moon, search, searching):
             numbers=True,
         )
         return kit.panel(
-            controls,
+            kit.controls("Search", *controls),
             kit.progress(done, f"{len(losses)} of {len(RATES) * len(MOMENTA)} training runs, {job.words}"),
             kit.svg(
                 scene,
                 f"Validation losses of {len(losses)} training runs; the best, {known[best]:.4f}, has step size {best[0]:g} and momentum {best[1]:g}.",
             ),
             kit.facts(best_of_the_grid=known[best], training_runs=len(losses), **said),
-            label="Search",
         )
 
     searching.show(_draw, running=search.value > 0, run=search.value, epochs=epochs.value, seed=moon.value)
@@ -410,8 +398,8 @@ def _():
             Some hyperparameters have defaults that are nearly always good enough, such as Adam's $\beta_1$, $\beta_2$ and $\varepsilon$. The step size is not: it has to be
             chosen for every task, and this is the tedious part of the work. `lamina search` writes down every run, so that none has to
             be done twice.
+            $$\beta_1 = 0.9, \qquad \beta_2 = 0.999, \qquad \varepsilon = 10^{-8}$$
         """),
-        kit.formula(r"\beta_1 = 0.9, \qquad \beta_2 = 0.999, \qquad \varepsilon = 10^{-8}"),
         kit.source(Adam),
     )
     return compare, comparing

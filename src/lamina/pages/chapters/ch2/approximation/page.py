@@ -54,10 +54,8 @@ def _():
             bounded closed set, if the layer is wide enough and its activation is not a polynomial. So a first approach is: take
             $L = 2$ and widen until it is accurate. Here the hidden weights are drawn at random and only the output weights are
             solved for, so no training stands between width and error.
+            $$\mathcal{F}(u) = \sum_{i=1}^{n_1} W^{[1]}_i\, \sigma\big(W^{[0]}_i u + b^{[0]}_i\big) + b^{[1]}, \qquad \max_{u \in [0, 1]} |\mathcal{F}(u) - f(u)| < \varepsilon$$
         """),
-        kit.formula(
-            r"\mathcal{F}(u) = \sum_{i=1}^{n_1} W^{[1]}_i\, \sigma\big(W^{[0]}_i u + b^{[0]}_i\big) + b^{[1]}, \qquad \max_{u \in [0, 1]} |\mathcal{F}(u) - f(u)| < \varepsilon"
-        ),
         kit.source(approximate),
     )
     return function, gain, outside, seed, unit, width
@@ -82,7 +80,7 @@ def _(errors, function, gain, outside, seed, unit, width):
         _error = (_net(_u) - _f(_u)).abs().max().item()
     _bound = output_bound(_net).item() if unit.value != "relu" else None
     kit.panel(
-        [function, width, unit, gain, seed, outside],
+        kit.controls("Function and hidden layer", function, width, unit, gain, seed, outside),
         kit.row(
             kit.plot(
                 f"{function.value} and a network with {width.value} hidden units: the largest error on [0, 1] is {_error:.2g}.",
@@ -115,7 +113,6 @@ def _(errors, function, gain, outside, seed, unit, width):
             parameters=sum(p.numel() for p in _net.parameters()),
             bound_of_the_output="none" if _bound is None else _bound,
         ),
-        label="Function and hidden layer",
     )
     return
 
@@ -148,10 +145,8 @@ def _():
             The theorem promises that good weights exist. It does not say that gradient descent finds them: training may end in a
             local minimum, and with little data in the wrong function altogether. Four networks of one shape start from
             different weights and learn the same wave. Compare their losses with the error above for the same width.
+            $$\text{there is } \theta^* \text{ with } \mathscr{L}(\theta^*) < \varepsilon \qquad \not\Rightarrow \qquad \lim_{k \to \infty} \mathscr{L}(\theta^{(k)}) < \varepsilon$$
         """),
-        kit.formula(
-            r"\text{there is } \theta^* \text{ with } \mathscr{L}(\theta^*) < \varepsilon \qquad \not\Rightarrow \qquad \lim_{k \to \infty} \mathscr{L}(\theta^{(k)}) < \varepsilon"
-        ),
     )
     return go, learned_layers, learned_unit, learned_width, learning
 
@@ -221,10 +216,8 @@ def _():
             many. The **parity** of $n$ bits is such a function: one hidden layer with a unit for each odd input takes $2^{n-1}$ units,
             a tree of XOR networks $3(n-1)$ units in $2 \log_2 n$ layers. (The notes say that something grows exponentially, but not
             what: it is the shallow network, [E25](/errata#E25).)
+            $$u_1 \oplus u_2 \oplus \cdots \oplus u_n: \qquad 2^{n-1} \text{ units in one hidden layer}, \quad 3(n-1) \text{ units in } 2\log_2 n \text{ layers}$$
         """),
-        kit.formula(
-            r"u_1 \oplus u_2 \oplus \cdots \oplus u_n: \qquad 2^{n-1} \text{ units in one hidden layer}, \quad 3(n-1) \text{ units in } 2\log_2 n \text{ layers}"
-        ),
         kit.source(shallow_parity, parity_tree),
     )
     return (bits,)
@@ -244,7 +237,7 @@ def _(bits, number):
     _answers = [int(net(_u).item()) for net in (_shallow, _tree)]
     _row = parity_sizes((bits.value,)).rows[0]
     kit.panel(
-        [bits, number],
+        kit.controls("Bits", bits, number),
         kit.row(
             kit.svg(
                 network_of(_shallow, most=8),
@@ -267,7 +260,6 @@ def _(bits, number):
             units_of_the_tree=_row[4],
             right_on_all_inputs=f"{_row[3]} and {_row[6]} of {_row[1]}",
         ),
-        label="Bits",
     )
     return
 
@@ -279,10 +271,8 @@ def _():
         kit.prose(r"""
             The same with curves: a ReLU layer of two units can fold the interval once, $T(u) = 2\max\{u, 0\} - 4\max\{u - \frac12, 0\}$. Fold
             $k$ times, by $k$ layers, and the zigzag has $2^k$ straight pieces. One hidden layer of $w$ ReLU units has at most $w + 1$ pieces.
+            $$T \circ T \circ \cdots \circ T: \qquad 2k \text{ units in } k \text{ layers}, \qquad \text{or at least } 2^k - 1 \text{ units in one}$$
         """),
-        kit.formula(
-            r"T \circ T \circ \cdots \circ T: \qquad 2k \text{ units in } k \text{ layers}, \qquad \text{or at least } 2^k - 1 \text{ units in one}"
-        ),
         kit.source(tent_map, linear_pieces),
     )
     return (folds,)
@@ -297,7 +287,7 @@ def _(folds):
         _same = (_deep(_x) - _wide(_x)).abs().max().item()
     _pieces = linear_pieces(_deep)
     kit.panel(
-        [folds],
+        kit.controls("Folds", folds),
         kit.plot(
             f"A zigzag with {_pieces} linear pieces, made by {folds.value} layers of 2 units.",
             [Series("", _x[:, 0].tolist(), _y, "hidden")],
@@ -311,7 +301,6 @@ def _(folds):
             units_in_one_layer=_wide.config.widths[1],
             largest_difference=_same,
         ),
-        label="Folds",
     )
     return
 
@@ -336,8 +325,8 @@ def _():
         kit.prose(r"""
             Depth and width are hyperparameters: they are found by experiment, on validation data. Two spirals, all combinations; dark is
             a large validation loss:
+            $$(L, n) \in \arg\min_{L,\, n} \; \mathscr{L}_{\text{validation}}\big(\theta^*(L, n)\big)$$
         """),
-        kit.formula(r"(L, n) \in \arg\min_{L,\, n} \; \mathscr{L}_{\text{validation}}\big(\theta^*(L, n)\big)"),
     )
     return
 
@@ -376,10 +365,8 @@ def _():
         kit.prose(r"""
             The gradient of an early layer is a product with one factor for each layer behind it. The sigmoid contributes at most
             $\frac14$ to each factor, tanh at most 1, ReLU 0 or 1. Choose a depth and follow the gradient from the last layer to the first.
+            $$\sigma'(y) = \sigma(y)\big(1 - \sigma(y)\big) \le \tfrac14, \qquad \frac{\partial \mathscr{L}}{\partial W^{[0]}} = \frac{\partial \mathscr{L}}{\partial y^{[L]}} \prod_{j=L}^{2} \mathrm{diag}\big(\sigma'(z^{[j]})\big) W^{[j-1]} \cdots$$
         """),
-        kit.formula(
-            r"\sigma'(y) = \sigma(y)\big(1 - \sigma(y)\big) \le \tfrac14, \qquad \frac{\partial \mathscr{L}}{\partial W^{[0]}} = \frac{\partial \mathscr{L}}{\partial y^{[L]}} \prod_{j=L}^{2} \mathrm{diag}\big(\sigma'(z^{[j]})\big) W^{[j-1]} \cdots"
-        ),
         kit.source(sigmoid_derivative, gradient_flow),
     )
     return deep, kind, rule
@@ -401,7 +388,7 @@ def _(deep, kind, rule):
         for (name, key), color in zip(UNITS.items(), ("line2", "line1", "line3"), strict=True)
     ]
     kit.panel(
-        [deep, kind, rule],
+        kit.controls("Depth and activation", deep, kind, rule),
         kit.row(
             kit.plot(
                 f"Gradients of {deep.value} layers of {kind.value}: the first weight gradient is {_flow.weight_ratio:.1e} of the last.",
@@ -426,7 +413,6 @@ def _(deep, kind, rule):
         ),
         kit.facts(first_weight_gradient=_weights[0], last=_weights[-1], ratio=_flow.weight_ratio),
         *(kit.note(words, "warn") for words in _flow.warnings),
-        label="Depth and activation",
     )
     return
 

@@ -60,23 +60,20 @@ def _():
     chain_input = kit.slider(-2, 2, 0.1, value=1.0, label="input $y^{[0]}$")
     chain_target = kit.slider(-1, 1, 0.1, value=0.5, label="wanted $S$")
     chain_sigma = mo.ui.dropdown(SIGMAS, value="tanh", label="activation")
+    chain_depth = kit.slider(2, 40, value=10, label="layers $L$")
     kit.column(
         kit.section("A chain of four nodes", ids=("N2.65", "N2.66", "N2.67", "N2.68", "N2.69", "N2.71")),
         kit.prose(r"""
             To learn, we need the gradient of the loss with respect to every weight and bias: a vector as long as $\theta$.
             *Forward propagation* computes the loss, layer by layer. The chain rule then gives the gradient, and it is easiest
             to see where every layer has a single node and no bias:
-        """),
-        kit.formula(
-            r"\frac{\partial \mathscr{L}}{\partial W^{[0]}} = \frac{\partial \mathscr{L}}{\partial y^{[3]}} \cdot \frac{\partial y^{[3]}}{\partial y^{[2]}} \cdot \frac{\partial y^{[2]}}{\partial y^{[1]}} \cdot \frac{\partial y^{[1]}}{\partial W^{[0]}}, \qquad \frac{\partial \mathscr{L}}{\partial W^{[l]}} = \frac{\partial \mathscr{L}}{\partial y^{[L]}} \prod_{j=L}^{l+2} \frac{\partial y^{[j]}}{\partial y^{[j-1]}} \cdot \frac{\partial y^{[l+1]}}{\partial W^{[l]}}"
-        ),
-        kit.prose(r"""
+            $$\frac{\partial \mathscr{L}}{\partial W^{[0]}} = \frac{\partial \mathscr{L}}{\partial y^{[3]}} \cdot \frac{\partial y^{[3]}}{\partial y^{[2]}} \cdot \frac{\partial y^{[2]}}{\partial y^{[1]}} \cdot \frac{\partial y^{[1]}}{\partial W^{[0]}}, \qquad \frac{\partial \mathscr{L}}{\partial W^{[l]}} = \frac{\partial \mathscr{L}}{\partial y^{[L]}} \prod_{j=L}^{l+2} \frac{\partial y^{[j]}}{\partial y^{[j-1]}} \cdot \frac{\partial y^{[l+1]}}{\partial W^{[l]}}$$
             The product runs with $j$ going down, and is empty for $l = L - 1$. The loss enters through its derivative with respect
             to the *last* output alone; that holds for the squared error and for cross entropy.
         """),
         kit.source(chain_gradients),
     )
-    return chain_input, chain_sigma, chain_target, chain_weights
+    return chain_depth, chain_input, chain_sigma, chain_target, chain_weights
 
 
 @app.cell(hide_code=True)
@@ -92,7 +89,9 @@ def _(chain_input, chain_sigma, chain_target, chain_weights):
     _auto = torch.autograd.grad(_loss, _leaves)
     _factors = [layer_jacobian(z, w, _sigma.derivative).item() for z, w in zip(_z, _W, strict=True)]
     kit.panel(
-        [*chain_weights.elements, chain_input, chain_target, chain_sigma],
+        kit.controls(
+            "Weights, input, target, activation", *chain_weights.elements, chain_input, chain_target, chain_sigma
+        ),
         kit.svg(
             network((1, 1, 1, 1), weight_names=True, loss=True, weights=[w.tolist() for w in _W]),
             f"A chain of four nodes and its loss {_loss.item():.4f}; the gradient of the first weight is {_gradients[0].item():.4f}.",
@@ -122,15 +121,8 @@ def _(chain_input, chain_sigma, chain_target, chain_weights):
             caption="All numbers of the chain",
         ),
         kit.facts(loss=_loss.item(), loss_by_y3=(_y[-1] - _s).item()),
-        label="Weights, input, target, activation",
     )
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    chain_depth = kit.slider(2, 40, value=10, label="layers $L$")
-    return (chain_depth,)
 
 
 @app.cell(hide_code=True)
@@ -148,10 +140,11 @@ def _(chain_depth):
         for keep in (True, False)
     ]
     kit.panel(
-        [
+        kit.controls(
+            "Depth",
             r"The factors at the end of the chain occur in *every* gradient. Going backwards, each product is the previous one times one more factor: $L - 1$ multiplications instead of $\frac12 L(L-1)$.",
             chain_depth,
-        ],
+        ),
         kit.plot(
             f"With {chain_depth.value} layers: {_now[0]} multiplications with reuse, {_now[1]} without.",
             [
@@ -169,7 +162,6 @@ def _(chain_depth):
         ),
         kit.facts(with_reuse=_now[0], without=_now[1]),
         kit.source(layer_gradients),
-        label="Depth",
     )
     return
 
@@ -227,7 +219,7 @@ def _(messages, scores):
     _tanh = pull_through_activation("tanh", _z[None], _z.tanh()[None], _g[None])[0]
     _wrong = hadamard(_g, get_activation("sigmoid").derivative(_p.logit()))
     kit.panel(
-        [*scores.elements, *messages.elements],
+        kit.controls("Pre-activations and incoming gradient", *scores.elements, *messages.elements),
         kit.table(
             ("component", "tanh, Eq. (5)", "softmax p", "softmax, its rule", "autograd", "softmax by Eq. (5)"),
             [(i + 1, *(float(column[i]) for column in (_tanh, _p, _right, _auto, _wrong))) for i in range(3)],
@@ -237,7 +229,6 @@ def _(messages, scores):
             error_of_the_rule=(_right - _auto).abs().max().item(),
             error_of_Eq_5=(_wrong - _auto).abs().max().item(),
         ),
-        label="Pre-activations and incoming gradient",
     )
     return
 
@@ -267,10 +258,8 @@ def _():
             every $z$ and $y$, then the loss, then the bars backwards. Blue and red nodes hold their values, orange numbers are
             gradients, and the table shows what PyTorch's autograd says beside them. With $N$ samples the loss is a mean, so the first bar
             carries $\frac1N$, and $\bar W$, $\bar b$ are sums over the samples; in the notes some sample indices and the label are missing ([E36](/errata#E36)).
+            $$\begin{aligned} \bar z^{[l](i)} &= \bar y^{[l](i)} \odot (\sigma^{[l]})'(z^{[l](i)}), & \bar y^{[l-1](i)} &= (W^{[l-1]})^\top \bar z^{[l](i)}, \\ \bar W^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} (y^{[l-1](i)})^\top, & \bar b^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} \end{aligned}$$
         """),
-        kit.formula(
-            r"\begin{aligned} \bar z^{[l](i)} &= \bar y^{[l](i)} \odot (\sigma^{[l]})'(z^{[l](i)}), & \bar y^{[l-1](i)} &= (W^{[l-1]})^\top \bar z^{[l](i)}, \\ \bar W^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} (y^{[l-1](i)})^\top, & \bar b^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} \end{aligned}"
-        ),
         kit.source(sweep, backpropagate),
     )
     return draw_of, first_u, hidden, second_u, shape, wanted
@@ -330,7 +319,9 @@ def _(
     _difference = max(_apart, default=0.0)
     _now = f"$${_done[-1].formula}$$" if _done else "Nothing is computed yet."
     kit.panel(
-        [shape, hidden, first_u, second_u, wanted, draw_of, at],
+        kit.controls(
+            "Network, sample and line of the algorithm", shape, hidden, first_u, second_u, wanted, draw_of, at
+        ),
         kit.svg(
             counted_network(
                 widths,
@@ -361,7 +352,6 @@ def _(
         )
         if _done
         else kit.note("Move the slider *line of the algorithm*."),
-        label="Network, sample and line of the algorithm",
     )
     return
 
@@ -410,10 +400,8 @@ def _():
             forgotten, so that only the current bars are in memory. The order matters: $\bar y^{[l-1]} = (W^{[l-1]})^\top \bar z^{[l]}$
             must be formed with the *old* weight. The notes ask for a fixed step size; it is enough that a tensor is changed by its
             own gradient, so Adam works too ([E35](/errata#E35)). A line search, or clipping by the norm of the whole gradient, does not.
+            $$\bar y^{[l-1]} = (W^{[l-1]}_{\text{old}})^\top \bar z^{[l]}, \qquad \text{then} \qquad W^{[l-1]} \leftarrow W^{[l-1]} - \tau\, \bar W^{[l-1]}$$
         """),
-        kit.formula(
-            r"\bar y^{[l-1]} = (W^{[l-1]}_{\text{old}})^\top \bar z^{[l]}, \qquad \text{then} \qquad W^{[l-1]} \leftarrow W^{[l-1]} - \tau\, \bar W^{[l-1]}"
-        ),
         kit.source(train_on_the_fly),
     )
     return method, sweeps, tau
@@ -440,7 +428,7 @@ def _(goal, kind, method, names, net_biases, net_weights, sample, sweeps, tau):
     _whole = iterate(_gradient, _first, OPTIMIZERS["adam" if _adam else "gd"], _hyper, sweeps.value)
     _difference = max((_fly.params[name] - theta).abs().max().item() for name, theta in _whole.items())
     kit.panel(
-        [method, tau, sweeps],
+        kit.controls("Method and sweeps", method, tau, sweeps),
         kit.plot(
             f"The loss over {sweeps.value} sweeps with updates on the fly, {_fly.losses[-1].item():.5f} at the end.",
             [Series("loss", list(range(sweeps.value + 1)), _fly.losses.tolist(), "line1")],
@@ -450,7 +438,6 @@ def _(goal, kind, method, names, net_biases, net_weights, sample, sweeps, tau):
             wide=600,
         ),
         kit.facts(loss=_fly.losses[-1].item(), difference_to_updates_after_the_sweep=_difference),
-        label="Method and sweeps",
     )
     return
 

@@ -41,10 +41,8 @@ def _():
             given the input and the parameters; category 0 has the rest. The last activation is the sigmoid, which maps any number $z = z^{[L]}$
             into $(0, 1)$. (The notes write that the output is the probability of *itself* being 1 ([E30](/errata#E30)), and give the activation of the last layer the
             number of the layer before: it is $\sigma^{[L]}$, [E72](/errata#E72).)
+            $$y^{[L]} = \sigma(z) = \frac{1}{1 + e^{-z}} = \frac{e^{z}}{e^{z} + 1}, \qquad P(S = 1 \mid u, \theta) = y^{[L]}, \quad P(S = 0 \mid u, \theta) = 1 - y^{[L]}$$
         """),
-        kit.formula(
-            r"y^{[L]} = \sigma(z) = \frac{1}{1 + e^{-z}} = \frac{e^{z}}{e^{z} + 1}, \qquad P(S = 1 \mid u, \theta) = y^{[L]}, \quad P(S = 0 \mid u, \theta) = 1 - y^{[L]}"
-        ),
         kit.source(sigmoid, probabilities),
     )
     return (logit,)
@@ -58,7 +56,7 @@ def _(logit):
     _pair = softmax(torch.tensor([0.0, logit.value], dtype=F64))
     _short = sigmoid(torch.tensor(logit.value, dtype=torch.float32)).item()
     kit.panel(
-        [logit],
+        kit.controls("Output before the sigmoid", logit),
         kit.plot(
             f"The sigmoid: at z = {logit.value:.1f} the probability of category 1 is {_both[1].item():.4f}.",
             [Series("", _x.tolist(), sigmoid(_x).tolist(), "activation")],
@@ -77,7 +75,6 @@ def _(logit):
                 ("softmax of (0, z), float64", _pair[1].item(), "yes" if _pair[1].item() == 1 else "no"),
             ],
         ),
-        label="Output before the sigmoid",
     )
     return
 
@@ -96,6 +93,9 @@ def _():
 def _():
     predicted = kit.slider(0.01, 0.99, 0.01, value=0.9, label="predicted $y$")
     ones = kit.slider(0, 10, value=7, label="of 10 labels are 1")
+    wrong = kit.steps(
+        [1.0, 5.0, 10.0, 20.0, 40.0, 80.0, 100.0, 150.0, 200.0], value=20.0, label="$z$, though the label is 0"
+    )
     kit.column(
         kit.section(
             "The loss: how likely were the labels?", ids=("N2.50", "N2.51", "N2.52", "N2.53", "N2.54", "N2.55")
@@ -115,7 +115,7 @@ def _():
         ),
         kit.source(bernoulli_likelihood, cross_entropy_cases, binary_cross_entropy),
     )
-    return ones, predicted
+    return ones, predicted, wrong
 
 
 @app.cell(hide_code=True)
@@ -139,7 +139,7 @@ def _(ones, predicted):
     _mean = binary_cross_entropy(_y.logit()[:, None].expand(-1, 10), _labels.expand(199, -1), "none").mean(1)
     _best = _y[_mean.argmin()].item()
     kit.panel(
-        [predicted, ones],
+        kit.controls("Prediction and labels", predicted, ones),
         kit.row(
             *(
                 kit.svg(scene, f"Cross entropy for label {label}: {loss:.4f} at y = {predicted.value:.2f}.")
@@ -160,17 +160,8 @@ def _(ones, predicted):
             least=230,
         ),
         kit.facts(loss_if_1=_cases[0], loss_if_0=_cases[1], best_y_for_ten_labels=_best),
-        label="Prediction and labels",
     )
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    wrong = kit.steps(
-        [1.0, 5.0, 10.0, 20.0, 40.0, 80.0, 100.0, 150.0, 200.0], value=20.0, label="$z$, though the label is 0"
-    )
-    return (wrong,)
 
 
 @app.cell(hide_code=True)
@@ -179,7 +170,11 @@ def _(wrong):
     _p = sigmoid(_z)
     _literal = cross_entropy_cases(_p, _s)[0].item()
     kit.panel(
-        [r"Confidently wrong: the loss grows without bound. Which formula still knows how wrong the answer is?", wrong],
+        kit.controls(
+            "A wrong answer",
+            r"Confidently wrong: the loss grows without bound. Which formula still knows how wrong the answer is?",
+            wrong,
+        ),
         kit.table(
             ("in float32", "loss"),
             [
@@ -189,7 +184,6 @@ def _(wrong):
             ],
             caption="The loss of a wrong answer",
         ),
-        label="A wrong answer",
     )
     return
 
@@ -214,8 +208,8 @@ def _():
             A probability leaves the decision to you: how sure must the filter be before a message is thrown away? Here are 2000 made-up messages,
             judged by the counts of their words. Their exact probability of being spam is known, so no filter can do better. Move the threshold: losing a real
             message and reading one more spam message are not equally bad.
+            $$\text{decide for 1 if } \; P(S = 1 \mid u, \theta) \ge t$$
         """),
-        kit.formula(r"\text{decide for 1 if } \; P(S = 1 \mid u, \theta) \ge t"),
         kit.source(spam, confusion),
     )
     return message, threshold
@@ -233,7 +227,7 @@ def _(threshold):
     ]
     _high = max(max(series.ys) for series in _bins)
     kit.panel(
-        [threshold],
+        kit.controls("Threshold", threshold),
         kit.row(
             kit.plot(
                 f"Probabilities of spam and of other messages, threshold {threshold.value:.2f}.",
@@ -256,7 +250,6 @@ def _(threshold):
             spam_that_comes_through=_missed,
             calibration_error=calibration(CHANCES, _labels).error,
         ),
-        label="Threshold",
     )
     return
 
@@ -268,10 +261,9 @@ def _(message, threshold):
     _chance = probabilities(spam_logit(_counts)[:, None])[0, 1].item()
     _verdict = "thrown away" if _chance >= threshold.value else "kept"
     kit.panel(
-        [message],
+        kit.controls("Your message", message),
         kit.facts(probability_of_spam=_chance, words_it_knows=int(_counts.sum()), verdict=_verdict),
         kit.prose("It counts these words: " + ", ".join(WORDS) + "."),
-        label="Your message",
     )
     return
 
@@ -330,7 +322,7 @@ def _(label, outputs, shift):
     _hot = one_hot(torch.tensor([label.value]), 4)[0]
     _naive = _z.exp() / _z.exp().sum()
     kit.panel(
-        [*outputs.elements, shift, label],
+        kit.controls("Outputs and label", *outputs.elements, shift, label),
         kit.plot(
             f"Probabilities {', '.join(f'{v:.3f}' for v in _p.tolist())}; the loss is {_loss.item():.4f}.",
             bars=[
@@ -349,7 +341,6 @@ def _(label, outputs, shift):
             ("class", "z", "probability", "one-hot", "gradient with respect to z"),
             [(i, _z[i].item(), _p[i].item(), _hot[i].item(), _gradient[i].item()) for i in range(4)],
         ),
-        label="Outputs and label",
     )
     return
 
@@ -375,8 +366,8 @@ def _():
             **MNIST** is the classic: 60,000 + 10,000 pictures of handwritten digits, 28 x 28 *gray* values in $[0, 1]$ (the notes say black and
             white, [E77](/errata#E77)), so 784 inputs and 10 classes. This page has the 1,797 smaller digits that come with the package, 8 x 8, enlarged to 28 x 28; they
             need no download. With MNIST on your disk, `lamina train fnn --data mnist` takes all of it.
+            $$\mathcal F: [0, 1]^{784} \to [0, 1]^{10}, \qquad n_0 = 784, \; n_L = 10$$
         """),
-        kit.formula(r"\mathcal F: [0, 1]^{784} \to [0, 1]^{10}, \qquad n_0 = 784, \; n_L = 10"),
     )
     return
 

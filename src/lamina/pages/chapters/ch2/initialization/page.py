@@ -63,7 +63,7 @@ def _(seed, start, steps, value):
     _gradient = _problem(_found.params)[1]["W0"]
     _apart, _gradients_apart = (torch.pdist(matrix).max().item() for matrix in (_now, _gradient))
     kit.panel(
-        [start, *([value] if start.value == "constant" else []), steps, seed],
+        kit.controls("First weights", start, *([value] if start.value == "constant" else []), steps, seed),
         kit.row(
             kit.table(
                 ("node", "from input 1", "from input 2", "from input 3"),
@@ -91,7 +91,6 @@ def _(seed, start, steps, value):
             distance_of_gradients=_gradients_apart,
             rank_of_W0=int(torch.linalg.matrix_rank(_now, atol=1e-8)),
         ),
-        label="First weights",
     )
     return
 
@@ -174,7 +173,9 @@ def _(depth, look, net, passed, rule, sigma, std, width):
     _largest = _values.abs().max().item()
     _drawn = net.weights[0].std().item()
     kit.panel(
-        [sigma, rule, *([std] if rule.value == "gaussian" else []), width, depth, look],
+        kit.controls(
+            "Network and first weights", sigma, rule, *([std] if rule.value == "gaussian" else []), width, depth, look
+        ),
         kit.row(
             kit.plot(
                 f"Signals through {depth.value} layers: the mean square of the last layer is {_squares[-1]:.2g}.",
@@ -219,7 +220,6 @@ def _(depth, look, net, passed, rule, sigma, std, width):
             ),
             least=300,
         ),
-        label="Network and initial weights",
     )
     return
 
@@ -259,14 +259,13 @@ def _(layer_in, layer_out):
     _both = torch.cat([_z, -_z])
     _sigmas = {name: get_activation(key)(_both).mean().item() for name, key in SIGMAS.items()}
     kit.panel(
-        [layer_in, layer_out],
+        kit.controls("Shape of a layer", layer_in, layer_out),
         kit.facts(**{f"std, {name}": value for name, value in _drawn.items()}),
         kit.table(
             ("activation", "mean of σ(z), z normal", "rule that suits it"),
             [(name, _sigmas[name], default_initialization(key)) for name, key in SIGMAS.items()],
             caption="Which activations are centered at zero, and what Lamina starts with",
         ),
-        label="Shape of a layer",
     )
     return
 

@@ -96,11 +96,10 @@ def _(batch, beta, bias, gamma, printed):
         for i in range(3)
     ]
     kit.panel(
-        [batch, bias, gamma, beta, printed],
+        kit.controls("Batch, bias, scale and shift", batch, bias, gamma, beta, printed),
         kit.row(*_scenes[:3], least=190),
         kit.row(*_scenes[3:], least=190),
         kit.facts(largest_change_by_the_bias=_unmoved),
-        label="Batch, bias, scale and shift",
     )
     return
 
@@ -124,10 +123,8 @@ def _():
         kit.prose(r"""
             $\gamma$ and $\beta$ are trainable, two numbers per node. With the full matrix of the notes it would be many more: for ResNet18 as
             a whole 13.4 million parameters instead of 11.7.
+            $$\text{batch normalization of } n \text{ nodes: } 2n \text{ parameters}, \qquad \text{as printed: } n_{l+1} n_l + n_{l+1}$$
         """),
-        kit.formula(
-            r"\text{batch normalization of } n \text{ nodes: } 2n \text{ parameters}, \qquad \text{as printed: } n_{l+1} n_l + n_{l+1}"
-        ),
         kit.source(FullAffineBatchNorm),
     )
     return (nodes,)
@@ -142,14 +139,13 @@ def _(nodes):
     _loss = ((_own(_y) - _goal) ** 2).mean()
     _gradients = torch.autograd.grad(_loss, [_own.weight, _own.bias])
     kit.panel(
-        [nodes],
+        kit.controls("Width", nodes),
         kit.facts(
             parameters=sum(p.numel() for p in _own.parameters()),
             as_printed=sum(p.numel() for p in _full.parameters()),
             gradient_of_gamma=_gradients[0].norm().item(),
             gradient_of_beta=_gradients[1].norm().item(),
         ),
-        label="Width",
     )
     return
 
@@ -166,10 +162,8 @@ def _():
             The notes stop here, but one question is open ([E06](/errata#E06)): what do you average over when a single sample comes in? A variance of one number
             does not exist. So during training the layer keeps **running averages** of mean and variance, and in use (`model.eval()`) it normalizes by
             them. The averaged variance is the unbiased one, with $b - 1$; the momentum is 0.1 in PyTorch.
+            $$\bar\mu \leftarrow (1 - \rho)\, \bar\mu + \rho\, \mu, \qquad \bar\sigma^2 \leftarrow (1 - \rho)\, \bar\sigma^2 + \rho\, \tfrac{b}{b-1} \sigma^2$$
         """),
-        kit.formula(
-            r"\bar\mu \leftarrow (1 - \rho)\, \bar\mu + \rho\, \mu, \qquad \bar\sigma^2 \leftarrow (1 - \rho)\, \bar\sigma^2 + \rho\, \tfrac{b}{b-1} \sigma^2"
-        ),
         kit.source(update_running_statistics),
     )
     return momentum, seen, size, value
@@ -193,7 +187,7 @@ def _(momentum, seen, size, value):
     _used = normalize(torch.tensor([[value.value, 0.0, 0.0]], dtype=F64), _mean, _variance)[0, 0].item()
     _x = list(range(len(_means)))
     kit.panel(
-        [momentum, seen, size, value],
+        kit.controls("Running averages", momentum, seen, size, value),
         kit.plot(
             f"After {len(_means) - 1} batches the running mean of node 1 is {_means[-1]:.3f} and its standard deviation {_stds[-1]:.3f}.",
             [
@@ -209,7 +203,6 @@ def _(momentum, seen, size, value):
         ),
         kit.facts(running_mean=_means[-1], running_std=_stds[-1], one_sample_becomes=_used),
         *([kit.note(_trouble, "bad")] if _trouble else []),
-        label="Running averages",
     )
     return
 
@@ -238,8 +231,8 @@ def _():
             Batch normalization makes the size of the weights before it irrelevant, so it rescues deep ReLU networks from bad initial weights. Below,
             two networks that differ in nothing else learn two moons: start them and watch. With small weights the plain one stalls at chance, with large ones
             plain gradient descent diverges within a few steps.
+            $$\mathrm{BN}(c\, W y) = \mathrm{BN}(W y) \quad \text{for every } c > 0 \text{ (up to } \epsilon)$$
         """),
-        kit.formula(r"\mathrm{BN}(c\, W y) = \mathrm{BN}(W y) \quad \text{for every } c > 0 \text{ (up to } \epsilon)"),
     )
     return depth, go, learning, method, rate, std
 

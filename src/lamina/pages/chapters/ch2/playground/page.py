@@ -310,7 +310,7 @@ def _(sizes):
     _widths = (_inputs, *(_each,) * _layers, _outputs)
     _words = "-".join(map(str, _widths))
     kit.panel(
-        [*sizes.elements],
+        kit.controls("Widths of the layers", *sizes.elements),
         kit.svg(
             network(_widths),
             f"The network {_words}: depth {depth(_widths)}, {parameter_count(_widths)} parameters.",
@@ -327,7 +327,6 @@ def _(sizes):
                 for i, (a, b) in enumerate(pairwise(_widths))
             ],
         ),
-        label="Widths of the layers",
     )
     return
 
@@ -385,7 +384,7 @@ def _(safe, shake, smooth):
     _y = _features[-1][:, 0]
     _right = int(((_y >= 0.5).long() == torch.tensor(TRUTH_TABLES["xor"])).sum())
     kit.panel(
-        [safe, shake, smooth],
+        kit.controls("Biases and activation", safe, shake, smooth),
         kit.row(
             kit.svg(
                 network((2, 2, 1), weights=[W.tolist() for W in _gate.weights]),
@@ -410,7 +409,6 @@ def _(safe, shake, smooth):
             margin=pre_activations("xor", safe.value).abs().min().item(),
             without_activation=", ".join(f"{v:.2g}" for v in _line.tolist()),
         ),
-        label="Biases and activation",
     )
     return
 

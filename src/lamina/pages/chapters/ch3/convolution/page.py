@@ -122,10 +122,8 @@ def _():
             The second reason is size. A first dense layer has $n_1 \cdot n_0$ weights, and $n_0$ is the number of pixels:
             with $1000 \times 1000$ of them, $n_0 = 10^6$, and a modest $n_1 = 1000$ asks for a billion. A convolutional
             layer has as many weights as its kernels have entries, whatever the size of the picture.
+            $$\underbrace{n_1 \, n_{0,1} \, n_{0,2} + n_1}_{\text{dense}} \qquad \underbrace{M (m^2 + 1)}_{\text{convolutional}}$$
         """),
-        kit.formula(
-            r"\underbrace{n_1 \, n_{0,1} \, n_{0,2} + n_1}_{\text{dense}} \qquad \underbrace{M (m^2 + 1)}_{\text{convolutional}}"
-        ),
         kit.source(parameter_count, filter_parameter_count),
     )
     return filters, kernel_side, side, units
@@ -225,8 +223,8 @@ def _():
             The word comes from analysis. Take two integrable functions, the **input** $f$ and the **kernel** $g$. Reverse
             the kernel, shift it by $t$, multiply it by the input and measure the area: that is the **feature map** at
             $t$. For integrable functions the integral exists for almost every $t$ (the notes say every, [E48](/errata#E48)).
+            $$(f * g)(t) = \int_{\mathbb{R}^n} f(x)\, g(t - x)\, dx$$
         """),
-        kit.formula(r"(f * g)(t) = \int_{\mathbb{R}^n} f(x)\, g(t - x)\, dx"),
         kit.source(convolve_functions),
     )
     return shape_f, shape_g, time
@@ -263,13 +261,12 @@ def _(shape_f, shape_g, time):
     _whole = lambda h: convolve_functions(h, torch.ones_like, torch.zeros((), dtype=F64), -4, 4, 1600).item()  # noqa: E731
     _area = torch.trapezoid(_curve, _t).item()
     kit.panel(
-        [shape_f, shape_g, time],
+        kit.controls("Two functions and a shift", shape_f, shape_g, time),
         _upper,
         _lower,
         kit.facts(
             value=_now, area_f=f"{_whole(_f):.3f}", area_g=f"{_whole(_g):.3f}", area_of_the_result=f"{_area:.3f}"
         ),
-        label="Two functions and a shift",
     )
     return
 
@@ -413,7 +410,7 @@ def _(matrix_k, matrix_y, operation, result_shape, step, trouble, typed_k, typed
     _both = [("convolution", convolve2d(matrix_y, matrix_k)), ("cross-correlation", correlate2d(matrix_y, matrix_k))]
     _differ = (_both[0][1] - _both[1][1]).abs().max().item()
     kit.panel(
-        [operation, step, typed_y, typed_k],
+        kit.controls("Matrix, kernel, operation and step", operation, step, typed_y, typed_k),
         *([kit.note(trouble, "bad")] if trouble else []),
         kit.svg(_scene, f"{operation.selected_key.capitalize()}. {_scene.description}", width=760),
         kit.note(_scene.description),
@@ -427,7 +424,6 @@ def _(matrix_k, matrix_y, operation, result_shape, step, trouble, typed_k, typed
             size=f"{result_shape[0]} × {result_shape[1]}", entry=_scene.description.split(" = ")[-1].rstrip("."),
             largest_difference=_differ,
         ),
-        label="Matrix, kernel, operation and step",
     )  # fmt: skip
     return
 
@@ -466,8 +462,8 @@ def _():
             restrictions: most entries are zero (each output sees its window only), and the others repeat from row to row,
             shifted by one place (every window is treated in the same way). Such matrices are called **Toeplitz** matrices. The
             framed row belongs to the step above.
+            $$\operatorname{vec}(Y * K) = A \, \operatorname{vec}(Y)$$
         """),
-        kit.formula(r"\operatorname{vec}(Y * K) = A \, \operatorname{vec}(Y)"),
         kit.source(convolution_matrix),
     )
     return

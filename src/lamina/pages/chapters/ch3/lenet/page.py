@@ -44,8 +44,8 @@ def _():
             out, scaled so that its longer side has 20 pixels, and placed with its center of mass in the middle of
             $28 \times 28$. Then LeNet-5, trained on 50,000 digits of MNIST, reads it: the softmax turns its ten outputs into
             probabilities.
+            $$p_i = \frac{e^{z_i}}{\sum_{j=0}^{9} e^{z_j}}, \qquad z = \mathcal{F}(u)$$
         """),
-        kit.formula(r"p_i = \frac{e^{z_i}}{\sum_{j=0}^{9} e^{z_j}}, \qquad z = \mathcal{F}(u)"),
     )
     return example, network, pad, picture_file, record, source
 
@@ -94,7 +94,7 @@ def _(chances, digit, example, pad, picture_file, said, said_kind, source):
         size=(330, 230),
     )
     kit.panel(
-        [pad, source, example, picture_file],
+        kit.controls("Draw, choose or upload", pad, source, example, picture_file),
         kit.note(said, said_kind),
         kit.row(
             kit.column(
@@ -104,7 +104,6 @@ def _(chances, digit, example, pad, picture_file, said, said_kind, source):
             least=220,
         ),
         kit.facts(read_as=_best, probability=f"{chances[_best]:.2%}", next_best=f"{_second} ({chances[_second]:.2%})"),
-        label="Draw, choose or upload",
     )  # fmt: skip
     return
 
@@ -130,6 +129,7 @@ def _(record):
 
 @app.cell(hide_code=True)
 def _():
+    closer = mo.ui.dropdown({words: name for name, words in LAYERS.items()}, value="detector 1", label="layer")
     kit.column(
         kit.section("Every feature map on the way", ids=("N3.07",)),
         kit.prose("""
@@ -140,7 +140,7 @@ def _():
         """),
         kit.source(feature_maps),
     )
-    return
+    return (closer,)
 
 
 @app.cell(hide_code=True)
@@ -176,12 +176,6 @@ def _(maps):
 
 
 @app.cell(hide_code=True)
-def _():
-    closer = mo.ui.dropdown({words: name for name, words in LAYERS.items()}, value="detector 1", label="layer")
-    return (closer,)
-
-
-@app.cell(hide_code=True)
 def _(closer, maps):
     which = kit.slider(1, maps[closer.value].values.shape[1], value=1, label="map")
     return (which,)
@@ -194,7 +188,7 @@ def _(closer, digit, maps, network, which):
     _shown = shades(_values) if "convolution" in LAYERS[closer.value] else pixels(normalized(_values[None])[0])
     _parts = [shades(sheet, _kernel.abs().max().item()) for sheet in _kernel]
     kit.panel(
-        [closer, which],
+        kit.controls("One map", closer, which),
         kit.row(
             kit.column(kit.picture(digit.tolist(), "The digit", size=170, low=0, high=1), "the digit"),
             kit.svg(
@@ -212,7 +206,6 @@ def _(closer, digit, maps, network, which):
             least=190,
         ),
         kit.facts(smallest=_values.min().item(), largest=_values.max().item(), zero=f"{(_values == 0).double().mean():.0%}"),
-        label="One map",
     )  # fmt: skip
     return
 

@@ -59,11 +59,10 @@ def _(rgb_column, rgb_flip, rgb_row, rgb_seed):
     _cube = rgb_convolution(6, 3, place=(rgb_row.value, rgb_column.value))
     _numbers = rgb_numbers(_picture, _kernel, place=_place, flip=rgb_flip.value)
     kit.panel(
-        [rgb_row, rgb_column, rgb_flip, rgb_seed],
+        kit.controls("Place and numbers", rgb_row, rgb_column, rgb_flip, rgb_seed),
         kit.svg(_cube, f"{_cube.title}. {_cube.description}", width=640),
         kit.svg(_numbers, f"{_numbers.title}. {_numbers.description}", width=640),
         kit.note(_numbers.description),
-        label="Place and numbers",
     )
     return
 
@@ -143,6 +142,12 @@ def _():
     norm_row = kit.slider(1, 4, value=1, label="row $i$")
     norm_column = kit.slider(1, 4, value=1, label="column $j$")
     norm_channel = kit.slider(1, 4, value=2, label="channel $k$")
+    peak = kit.slider(0, 100, value=60, label="activity of channel 5")
+    others = kit.slider(0, 100, value=20, label="activity of the other channels")
+    kappa = kit.slider(0.5, 4, 0.5, value=2.0, label=r"$\kappa$")
+    gamma = kit.steps([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0], value=1e-3, label=r"$\gamma$")
+    beta = kit.slider(0.25, 1.5, 0.25, value=0.75, label=r"$\beta$")
+    reach = kit.slider(1, 9, value=5, label="neighbors $n$ in the sum")
     kit.column(
         kit.section(
             "Local response normalization",
@@ -165,7 +170,7 @@ def _():
         ),
         kit.source(local_response_norm, local_response_norm_within),
     )
-    return norm_channel, norm_column, norm_kind, norm_n, norm_row
+    return beta, gamma, kappa, norm_channel, norm_column, norm_kind, norm_n, norm_row, others, peak, reach
 
 
 @app.cell(hide_code=True)
@@ -174,24 +179,12 @@ def _(norm_channel, norm_column, norm_kind, norm_n, norm_row):
     _scene = response_norm(_at, size=norm_n.value, kind=norm_kind.value)
     _near = neighborhood(_at, (4, 4, 4), norm_n.value, within=norm_kind.value == "pixels")
     kit.panel(
-        [norm_kind, norm_n, norm_row, norm_column, norm_channel],
+        kit.controls("Position and neighborhood", norm_kind, norm_n, norm_row, norm_column, norm_channel),
         kit.svg(_scene, f"Four channels of 4 x 4 pixels. {_scene.description}", width=520,
                 caption="Red: the activity; orange: the ones whose squares are added to its own. One sheet is one channel."),
         kit.facts(activities_in_the_sum=len(_near)),
-        label="Position and neighborhood",
     )  # fmt: skip
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    peak = kit.slider(0, 100, value=60, label="activity of channel 5")
-    others = kit.slider(0, 100, value=20, label="activity of the other channels")
-    kappa = kit.slider(0.5, 4, 0.5, value=2.0, label=r"$\kappa$")
-    gamma = kit.steps([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0], value=1e-3, label=r"$\gamma$")
-    beta = kit.slider(0.25, 1.5, 0.25, value=0.75, label=r"$\beta$")
-    reach = kit.slider(1, 9, value=5, label="neighbors $n$ in the sum")
-    return beta, gamma, kappa, others, peak, reach
 
 
 @app.cell(hide_code=True)
@@ -228,7 +221,7 @@ def _(beta, gamma, kappa, others, peak, reach):
         size=(340, 230),
     )
     kit.panel(
-        [peak, others, kappa, gamma, beta, reach],
+        kit.controls("Activities and constants", peak, others, kappa, gamma, beta, reach),
         kit.row(_bars, _curve, least=300),
         kit.facts(
             channel_5=_after[4].item(),
@@ -236,7 +229,6 @@ def _(beta, gamma, kappa, others, peak, reach):
             far_away=_after[0].item(),
             trainable_parameters=0,
         ),
-        label="Activities and constants",
     )  # fmt: skip
     return
 
@@ -264,6 +256,11 @@ def _():
 def _():
     rate = kit.slider(0, 0.9, 0.1, value=0.5, label="probability $p$ of dropping")
     call = kit.slider(1, 50, value=1, label="step of training")
+    p_train = kit.slider(0.1, 0.8, 0.1, value=0.5, label="dropout $p$ of the second network")
+    wrong = kit.slider(0, 0.4, 0.1, value=0.2, label="share of wrong labels")
+    race_seed = kit.slider(0, 9, value=0, label="seed")
+    go = mo.ui.switch(label="Training")
+    race = kit.train(dropout_race, keep="all")
     kit.column(
         kit.section("Dropout", ids=("N3.08", "N3.57")),
         kit.prose(r"""
@@ -271,11 +268,11 @@ def _():
             in every step of training each hidden unit is removed with probability $p$, with all its connections, so that no
             unit can rely on a particular other one. Those that stay are scaled up by $1/(1 - p)$, so that sums keep their mean;
             after training, nothing is dropped and nothing has to be changed ([E46](/errata#E46)).
+            $$\hat y_i = \frac{d_i}{1 - p}\, y_i, \qquad d_i \in \{0, 1\}, \quad P(d_i = 0) = p$$
         """),
-        kit.formula(r"\hat y_i = \frac{d_i}{1 - p}\, y_i, \qquad d_i \in \{0, 1\}, \quad P(d_i = 0) = p"),
         kit.source(dropout),
     )
-    return call, rate
+    return call, go, p_train, race, race_seed, rate, wrong
 
 
 @app.cell(hide_code=True)
@@ -294,16 +291,6 @@ def _(call, rate):
         ),
     )
     return
-
-
-@app.cell(hide_code=True)
-def _():
-    p_train = kit.slider(0.1, 0.8, 0.1, value=0.5, label="dropout $p$ of the second network")
-    wrong = kit.slider(0, 0.4, 0.1, value=0.2, label="share of wrong labels")
-    race_seed = kit.slider(0, 9, value=0, label="seed")
-    go = mo.ui.switch(label="Training")
-    race = kit.train(dropout_race, keep="all")
-    return go, p_train, race, race_seed, wrong
 
 
 @app.cell(hide_code=True)
@@ -327,7 +314,7 @@ def _(go, p_train, race, race_seed, wrong):
         )
         words = {"idle": "Switch the training on.", "done": "Done."}.get(job.state, f"epoch {last['epoch']} of 60")
         return kit.panel(
-            [p_train, wrong, race_seed, go],
+            kit.controls("Training with dropout", p_train, wrong, race_seed, go),
             scene,
             kit.progress(last["epoch"] / 60, job.words if job.state == "failed" else words),
             kit.facts(
@@ -336,7 +323,6 @@ def _(go, p_train, race, race_seed, wrong):
                 unseen_without=last["unseen"][0],
                 unseen_with=last["unseen"][1],
             ),
-            label="Training with dropout",
         )
 
     race.show(_draw, running=go.value, rate=p_train.value, wrong=wrong.value, seed=race_seed.value)

@@ -91,7 +91,7 @@ def _(height, padding, size, stride, width):
             ),
         ]
 
-    kit.panel([height, width, size, padding, stride], *_shown(), label="Sizes")  # fmt: skip
+    kit.panel(kit.controls("Sizes", height, width, size, padding, stride), *_shown())  # fmt: skip
     return
 
 
@@ -162,7 +162,7 @@ def _(channels, filters, m_layer, p_layer, s_layer, side):
             ),
         ]
 
-    kit.panel([side, channels, filters, m_layer, p_layer, s_layer], *_counted(), label="A convolutional layer")
+    kit.panel(kit.controls("A convolutional layer", side, channels, filters, m_layer, p_layer, s_layer), *_counted())
     return
 
 
@@ -193,9 +193,7 @@ def _():
             is called the **detector** layer. Convolution, detector and pooling are three layers for the notes and for our
             code. Other authors call the three together one convolutional layer with three stages. Both describe the same
             network.
-        """),
-        kit.formula(r"\hat Y_{ijk} = \sigma(Y_{ijk})"),
-        kit.prose(r"""
+            $$\hat Y_{ijk} = \sigma(Y_{ijk})$$
             From here on the data are matrices or tensors $Y$, and we drop the index of the layer. The notes order the axes
             height × width × channel and count from 1; PyTorch orders batch × channel × height × width and counts from 0 ([E47](/errata#E47)).
         """),
@@ -311,7 +309,7 @@ def _(kind, m_pool, p_pool, pool_step, pool_trouble, pooled, s_pool, to_pool, ty
             kit.facts(result=f"{pooled.shape[0]} × {pooled.shape[1]}", parameters=0),
         ]
 
-    kit.panel([kind, m_pool, s_pool, p_pool, pool_step, typed], *_shown(), label="Pooling")
+    kit.panel(kit.controls("Pooling", kind, m_pool, s_pool, p_pool, pool_step, typed), *_shown())
     return
 
 

@@ -128,7 +128,7 @@ def _(
         ]  # fmt: skip
 
     kit.panel(
-        [inputs, depth, kernel, *strides.elements[: depth.value], keep, node], *_shown(), label="A one-dimensional network"
+        kit.controls("A one-dimensional network", inputs, depth, kernel, *strides.elements[: depth.value], keep, node), *_shown()
     )  # fmt: skip
     return
 
@@ -253,7 +253,7 @@ def _(
     _area = (_bottom - _top + 1) * (_right - _left + 1)
     _tools = [stack_depth, stack_kernel] if chosen.value != "LeNet-5, trained" else []
     kit.panel(
-        [chosen, *_tools, which, *([unit_row, unit_column] if _at else [])],
+        kit.controls("Network, layer and unit", chosen, *_tools, which, *([unit_row, unit_column] if _at else [])),
         kit.svg(
             _scene,
             f"The unit at {_at} of {which.selected_key} sees rows {_top} to {_bottom} and columns {_left} to {_right} of 28; "
@@ -274,7 +274,6 @@ def _(
             ],
             caption="All layers; the jump is how far apart the fields of neighbors are",
         ),
-        label="Network, layer and unit",
     )
     return
 

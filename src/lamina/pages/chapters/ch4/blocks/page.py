@@ -96,11 +96,12 @@ def _(kind):
     _formula, _words = ABOUT[_name]
     kit.column(
         kit.panel(
-            [kind, kit.prose("Yellow: weights. Brown: normalization. Violet: activation.")],
+            kit.controls(
+                "Kind of block", kind, kit.prose("Yellow: weights. Brown: normalization. Violet: activation.")
+            ),
             kit.svg(_scene, f"The block {kind.value}. {_scene.description}", width=1100),
             kit.formula(_formula),
             kit.prose(_words),
-            label="Kind of block",
         ),
         kit.source(CLASSES[_name]),
     )
@@ -134,10 +135,8 @@ def _():
             Multiply the branch by a factor $\tau$ and make it small. A step in time of a differential equation,
             $y + \tau f(y)$, then tends to $y$. Below are all components of 64 vectors before and after a block with dense weights; each
             vector has 16 components.
+            $$F_\tau(y) = y + \tau f(y) \quad\Longrightarrow\quad \frac{F_\tau(y) - y}{\tau} = f(y) \;\text{ for every } \tau$$
         """),
-        kit.formula(
-            r"F_\tau(y) = y + \tau f(y) \quad\Longrightarrow\quad \frac{F_\tau(y) - y}{\tau} = f(y) \;\text{ for every } \tau"
-        ),
         kit.source(damped_block),
     )
     return (tau,)
@@ -223,7 +222,7 @@ def _(depth, go, training):
             job.rows, colors, "validation_accuracy", until=STEPS, y_label="correct on other digits", y_range=(0, 1)
         )
         return kit.panel(
-            [depth, go],
+            kit.controls("Depth", depth, go),
             kit.row(
                 kit.svg(loss, f"The training loss of three stacks of {depth.value} layers. {words}"),
                 kit.svg(
@@ -233,7 +232,6 @@ def _(depth, go, training):
             ),
             kit.progress((last["plain"]["step"] / STEPS) if last else 0, job.words),
             kit.note(words),
-            label="Depth",
         )
 
     training.show(_draw, running=go.value, depth=depth.value, seed=0)

@@ -38,12 +38,7 @@ def _():
         kit.prose(r"""
             Put a number $\tau^{[\ell]}$ in front of the activation of a simplified residual layer, take the same $\sigma$ in all
             layers, and bring $y^{[\ell-1]}$ to the other side:
-        """),
-        kit.formula(
-            r"y^{[\ell]} = y^{[\ell-1]} + \tau^{[\ell]} \sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)"
-            r"\;\Longrightarrow\; \frac{y^{[\ell]} - y^{[\ell-1]}}{\tau^{[\ell]}} = \sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)"
-        ),
-        kit.prose(r"""
+            $$y^{[\ell]} = y^{[\ell-1]} + \tau^{[\ell]} \sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)\;\Longrightarrow\; \frac{y^{[\ell]} - y^{[\ell-1]}}{\tau^{[\ell]}} = \sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)$$
             The left side is a difference quotient in time. The features of neighboring layers are values at neighboring
             moments, and the network is **explicit Euler** for the differential equation
         """),
@@ -98,10 +93,9 @@ def _(end, entries, steps):
         wide=620,
     )
     kit.panel(
-        [steps, end, *entries.elements],
+        kit.controls("Layers, time and weights", steps, end, *entries.elements),
         _scene,
         kit.facts(step_size=end.value / steps.value, largest_error=apart),
-        label="Layers, time and weights",
     )
     return circle, field
 
@@ -210,21 +204,10 @@ def _():
         kit.prose(r"""
             The step sizes can be learned like any other parameter. A step in time has to be positive, so the library learns
             a number $\rho^{[\ell]}$ and takes
-        """),
-        kit.formula(
-            r"\tau^{[\ell]} = \tau_0\, \frac{\mathrm{softplus}(\rho^{[\ell]})}{\mathrm{softplus}(0)} > 0, \qquad"
-            r"\frac{\partial \mathscr{L}}{\partial \tau^{[\ell]}} = \sum_i \Big(\frac{\partial \mathscr{L}}{\partial y^{[\ell]}}\Big)_{\!i}\;"
-            r"\sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)_i"
-        ),
-        kit.prose(r"""
+            $$\tau^{[\ell]} = \tau_0\, \frac{\mathrm{softplus}(\rho^{[\ell]})}{\mathrm{softplus}(0)} > 0, \qquad\frac{\partial \mathscr{L}}{\partial \tau^{[\ell]}} = \sum_i \Big(\frac{\partial \mathscr{L}}{\partial y^{[\ell]}}\Big)_{\!i}\;\sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)_i$$
             Seen in this way, training is a problem of **optimal control**: weights and biases are controls that steer all inputs
             at once, so that at time $T$ a straight line can tell the classes apart.
-        """),
-        kit.formula(
-            r"\min_{W(\cdot),\, b(\cdot)} \; \mathscr{L}\big(y(T)\big) \quad \text{subject to} \quad "
-            r"y'(t) = \sigma\big(W(t)\, y(t) + b(t)\big), \; y(0) = u"
-        ),
-        kit.prose(r"""
+            $$\min_{W(\cdot),\, b(\cdot)} \; \mathscr{L}\big(y(T)\big) \quad \text{subject to} \quad y'(t) = \sigma\big(W(t)\, y(t) + b(t)\big), \; y(0) = u$$
             The data are two moons and the states have two components, so nothing is hidden: every point's path through the network is drawn while it learns.
             In a neural ODE $W(t)$ is linear in time between four knots, so neighboring steps have similar weights; the layers of
             a ResNet are free.
@@ -302,14 +285,13 @@ def _(depth, go, kind, training):
             size=(330, 190),
         )
         return kit.panel(
-            [kind, depth, go],
+            kit.controls("Network and number of layers", kind, depth, go),
             kit.row(
                 kit.svg(_places(row), f"The paths of 60 points of two moons through {depth.value} layers. {words}"),
                 kit.column(bars, loss),
                 least=300,
             ),
             kit.note(f"{words} ({job.words})", "bad" if job.state == "failed" else "plain"),
-            label="Network and number of layers",
         )
 
     training.show(_draw, running=go.value, kind=kind.value, depth=depth.value, seed=0)

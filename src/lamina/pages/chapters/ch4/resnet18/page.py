@@ -105,7 +105,8 @@ def _(block, counting, depth, labels, pictures):
         controls = [depth, block, pictures, labels]
         if found is None:
             return kit.panel(
-                controls, kit.note(f"Following one picture through the network: {job.words} …"), label="Network"
+                kit.controls("Network", *controls),
+                kit.note(f"Following one picture through the network: {job.words} …"),
             )
         rows = [
             (
@@ -132,7 +133,7 @@ def _(block, counting, depth, labels, pictures):
             )
         )
         return kit.panel(
-            controls,
+            kit.controls("Network", *controls),
             kit.facts(parameters=f"{found['parameters']:,}", million_operations=f"{found['flops'] / 1e6:,.0f}"),
             kit.table(
                 ("part", "block", "output", "parameters", "share", "million operations", "a unit sees"),
@@ -144,7 +145,6 @@ def _(block, counting, depth, labels, pictures):
                 bars,
                 f"Parameters by block: {', '.join(f'{name} {count:,}' for name, count in zip(names, sums, strict=True))}.",
             ),
-            label="Network",
         )
 
     counting.show(_draw, running=not _known, **_chosen)
@@ -215,6 +215,8 @@ def _(part):
 def _():
     network, record = shipped("resnet18-digits")
     examples = digits()
+    number = kit.slider(0, 199, 1, value=7, label="example")
+    upload = mo.ui.file(filetypes=[".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"], kind="area", label="your picture")
     kit.column(
         kit.section("What it makes of a picture", level=3),
         kit.prose(f"""
@@ -224,14 +226,7 @@ def _():
         """),
         kit.source(feature_maps),
     )
-    return examples, network, record
-
-
-@app.cell(hide_code=True)
-def _():
-    number = kit.slider(0, 199, 1, value=7, label="example")
-    upload = mo.ui.file(filetypes=[".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"], kind="area", label="your picture")
-    return number, upload
+    return examples, network, number, record, upload
 
 
 @app.cell(hide_code=True)
@@ -272,15 +267,15 @@ def _(examples, network, number, record, upload):
 
     _what = "your picture" if _own is not None else f"example {number.value}, a {int(examples.targets[number.value])}"
     kit.panel(
-        [
+        kit.controls(
+            "Picture",
             number,
             upload,
             kit.picture(_inputs[0, 0].tolist(), f"{_what}, as the network gets it", size=140),
             *([kit.note(_problem, "bad")] if _problem else []),
-        ],
+        ),
         kit.svg(_bars, f"The network reads {_what} as {_best} with probability {_p[_best]:.3f}."),
         *(_pictures(name, words) for name, words in SHOWN),
-        label="Picture",
     )
     return
 

@@ -73,12 +73,11 @@ def _(channels, classes, which):
         (name, " × ".join(map(str, _old[name].shape)), " × ".join(map(str, _new[name].shape))) for name in _changed
     ]
     kit.panel(
-        [which, channels, classes],
+        kit.controls("Network, channels and labels", which, channels, classes),
         kit.facts(tensors=len(_new), new_ones=len(_changed), share_of_new_numbers=f"{_fresh / _total:.2%}"),
         kit.table(("new tensor", "before", "now"), _rows, caption=f"{len(_changed)} of {len(_new)} tensors are new")
         if _rows
         else kit.note("0 tensors are new: the same inputs and as many labels, so just use the network.", "good"),
-        label="Network, channels and labels",
     )
     return
 
@@ -134,14 +133,13 @@ def _(count, frozen, go, sigma, training):
             second, COLORS, "validation_accuracy", until=until, y_label="correct on other pictures", y_range=(0, 1)
         )
         return kit.panel(
-            [count, sigma, frozen, go],
+            kit.controls("Pictures and network", count, sigma, frozen, go),
             kit.progress(
                 (len(first) + len(second)) / (BEFORE + AFTER),
                 f"{'first' if not second else 'second'} task: {job.words}",
             ),
             kit.svg(scene, f"Right answers on the digits 6 to 9 over the steps. {words}"),
             kit.note(words, "bad" if job.state == "failed" else "plain"),
-            label="Pictures and network",
         )
 
     training.show(_draw, running=go.value, count=count.value, activation=sigma.value, frozen=frozen.value, seed=0)
@@ -213,12 +211,11 @@ def _(own_frozen, own_go, own_training, upload):
             rows, COLORS, "validation_accuracy", until=until, y_label="correct on other pictures", y_range=(0, 1)
         )
         return kit.panel(
-            [upload, own_frozen, own_go],
+            kit.controls("Your pictures", upload, own_frozen, own_go),
             *_shown(),
             kit.progress(len(rows) / AFTER, job.words),
             kit.svg(scene, f"Right answers on your pictures over the steps. {words}"),
             kit.note(words, "bad" if job.state == "failed" else "plain"),
-            label="Your pictures",
         )
 
     own_training.show(

@@ -77,10 +77,9 @@ def _(layers, own, rule):
         size=(430, 260),
     )
     kit.panel(
-        [rule, layers, *([own] if rule.value == "my own number" else [])],
+        kit.controls("Factor and depth", rule, layers, *([own] if rule.value == "my own number" else [])),
         _scene,
         kit.facts(product=_last),
-        label="Factor and depth",
     )
     return
 
@@ -195,12 +194,8 @@ def _():
         kit.prose(r"""
             Example 4.2: one node per layer, no biases, depth $L = 3$. Write $a^{[\ell]} = \sigma(W^{[\ell-1]} y^{[\ell-1]})$,
             so that $y^{[\ell]} = y^{[\ell-1]} + a^{[\ell]}$. Every factor of the product has become one plus what it was.
+            $$\frac{\partial \mathscr{L}}{\partial W^{[0]}} = \frac{\partial \mathscr{L}}{\partial y^{[3]}}\Big(1 + \frac{\partial a^{[3]}}{\partial y^{[2]}}\Big)\Big(1 + \frac{\partial a^{[2]}}{\partial y^{[1]}}\Big)\frac{\partial y^{[1]}}{\partial W^{[0]}}$$
         """),
-        kit.formula(
-            r"\frac{\partial \mathscr{L}}{\partial W^{[0]}} = \frac{\partial \mathscr{L}}{\partial y^{[3]}}"
-            r"\Big(1 + \frac{\partial a^{[3]}}{\partial y^{[2]}}\Big)\Big(1 + \frac{\partial a^{[2]}}{\partial y^{[1]}}\Big)"
-            r"\frac{\partial y^{[1]}}{\partial W^{[0]}}"
-        ),
         kit.source(scalar_chain, chain_gradients),
     )
     return chain_input, chain_sigma, chain_skip, chain_weights
@@ -230,7 +225,7 @@ def _(chain_input, chain_sigma, chain_skip, chain_weights):
         for layer, w in enumerate(chain_weights.value)
     ]
     kit.panel(
-        [chain_skip, *chain_weights.elements, chain_input, chain_sigma],
+        kit.controls("Weights, input and activation", chain_skip, *chain_weights.elements, chain_input, chain_sigma),
         kit.svg(
             _scene,
             f"{'Fig. 27' if chain_skip.value else 'Fig. 16'}: a chain of three layers; the gradient of the first weight is {_chain.formula[0]:.4f}, the loss {_chain.loss:.4f}.",
@@ -241,7 +236,6 @@ def _(chain_input, chain_sigma, chain_skip, chain_weights):
             caption="The loss is half the squared distance of the last state to 1; a weight's gradient is the product of the later factors",
         ),
         kit.facts(loss=_chain.loss, first_gradient=_chain.formula[0], largest_difference=_apart),
-        label="Weights, input and activation",
     )
     return
 
@@ -338,7 +332,7 @@ def _(begin, depth, sigma, tau, width):
     _ratios = {name: flow.state_ratio for name, flow in _flows.items()}
     _warnings = [kit.note(f"{name}: {sentence}", "warn") for name, flow in _flows.items() for sentence in flow.warnings]
     kit.panel(
-        [depth, width, sigma, begin, tau],
+        kit.controls("Depth, width, activation and first weights", depth, width, sigma, begin, tau),
         kit.row(
             kit.svg(
                 _states,
@@ -348,7 +342,6 @@ def _(begin, depth, sigma, tau, width):
         ),
         kit.facts(FNN=f"{_ratios['FNN']:.1e}", ResNet=f"{_ratios['ResNet']:.2g}", layers=_L),
         *(_warnings or [kit.note("No warning: signals and gradients pass in both networks.", "good")]),
-        label="Depth, width, activation and initial weights",
     )
     return
 
@@ -407,10 +400,9 @@ def _(train_depth, train_go, train_start, training):
             job.rows, colors, "validation_accuracy", until=STEPS, y_label="correct on other points", y_range=(0.3, 1.0)
         )
         return kit.panel(
-            [train_depth, train_start, train_go],
+            kit.controls("Depth and start", train_depth, train_start, train_go),
             kit.svg(scene, f"The share of right answers of both networks. {words}"),
             kit.note(f"{words} ({job.words})", "bad" if job.state == "failed" else "plain"),
-            label="Depth and start",
         )
 
     training.show(_draw, running=train_go.value, depth=train_depth.value, start=train_start.value, seed=0)

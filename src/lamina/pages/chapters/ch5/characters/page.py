@@ -61,10 +61,8 @@ def _():
 
             Choose a text: sentences of our phrase book, the Python code of this library's formulas, or a text of your own. Then start it
             and watch it write while it learns. First come random letters, then spaces at plausible distances, then short words, then words in the right order.
+            $$p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big) = \mathrm{softmax}\big(W_{out} h^{<t>}\big), \qquad \mathscr{L} = -\sum_t \log p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big)$$
         """),
-        kit.formula(
-            r"p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big) = \mathrm{softmax}\big(W_{out} h^{<t>}\big), \qquad \mathscr{L} = -\sum_t \log p\big(u^{<t+1>} \mid u^{<1>}, \dots, u^{<t>}\big)"
-        ),
         kit.source(ManyToMany, writer),
     )
     return again, cell, go, hidden, learner, paste, prompt, rate, source, temperature, upload
@@ -100,7 +98,10 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
         failed = job.state == "failed"
         controls += [temperature, kit.note(job.words, "bad" if failed else "plain")]
         if row is None:
-            return kit.panel(controls, kit.note("Switch it on: it starts with random weights and writes at once."))
+            return kit.panel(
+                controls,
+                kit.note("Switch it on: it starts with random weights and writes at once."),
+            )
         losses, reach = row["losses"], max(1, row["step"])
         updates = [reach * (i + 0.5) / len(losses) for i in range(len(losses))]
         scene = kit.plot(
@@ -121,12 +122,11 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
             text = write(row["network"], prompt.value[:200], 400, temperature.value, seed=again.value)
             mine = [kit.card("It continues from your beginning", kit.row(prompt, again, least=180), written(text))]
         return kit.panel(
-            controls,
+            kit.controls("Text, network and training", *controls),
             kit.card(f"After {row['step']} updates it writes", written(row["samples"][at].strip("\n"))),
             *mine,
             kit.facts(update=row["step"], loss=losses[-1], perplexity=math.exp(losses[-1])),
             scene,
-            label="Text, network and training",
         )
 
     learner.show(
@@ -161,8 +161,8 @@ def _():
             The network gives probabilities; somebody has to choose. Always taking the most probable letter (temperature 0) soon runs
             in circles. Drawing with the probabilities themselves (temperature 1) is honest but repeats every slip of
             the network. Between the two, probable letters become more probable; above 1, all letters become more alike.
+            $$p_k \;\propto\; \exp\Big(\frac{y_k}{\vartheta}\Big)$$
         """),
-        kit.formula(r"p_k \;\propto\; \exp\Big(\frac{y_k}{\vartheta}\Big)"),
         kit.source(sample),
     )
     return (tau,)

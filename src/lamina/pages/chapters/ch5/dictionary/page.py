@@ -37,8 +37,8 @@ def _():
 
             Some small decisions follow: is "The" the same as "the"? Are punctuation marks dropped, or do they get numbers as well?
             Are rare words worth an entry? Type a text of your own and try.
+            $$\text{word} \;\longleftrightarrow\; k \in \{1, \dots, n\}, \qquad \text{sorted alphabetically}$$
         """),
-        kit.formula(r"\text{word} \;\longleftrightarrow\; k \in \{1, \dots, n\}, \qquad \text{sorted alphabetically}"),
         kit.source(Wording, Vocabulary),
     )
     return fold, least, level, marks, text
@@ -67,13 +67,12 @@ def _(fold, least, level, marks, text, trouble, words):
     ]
     _more = [kit.note(f"and {len(words.words) - SHOWN} more")] if len(words.words) > SHOWN else []
     kit.panel(
-        [text, level, fold, *([marks] if level.value == "word" else []), least],
+        kit.controls("Text and decisions", text, level, fold, *([marks] if level.value == "word" else []), least),
         *([kit.note(trouble, "bad")] if trouble else []),
         kit.table(("token", "number"), list(zip(SPECIAL, range(4), strict=True)), caption="Special tokens come first"),
         kit.row(*_tables, least=130) if _tables else kit.note("No word is left.", "warn"),
         *_more,
         kit.facts(entries=len(words), words=len(words.words), unknown_here=words.unknown_share([text.value])),
-        label="Text and decisions",
     )
     return
 
@@ -102,10 +101,8 @@ def _():
 
             A matrix times a unit vector is a column of the matrix. Nobody multiplies by all those zeros: the column is
             looked up, and that is what an *embedding* is.
+            $$u^{<1>} = e_{8367} = (0, \dots, 0, 1, 0, \dots, 0)^\top, \qquad W e_k = W_{\cdot k}$$
         """),
-        kit.formula(
-            r"u^{<1>} = e_{8367} = (0, \dots, 0, 1, 0, \dots, 0)^\top, \qquad W e_k = W_{\cdot k}"
-        ),
         kit.source(one_hot, embedding),
     )  # fmt: skip
     return sentence, with_end
@@ -162,8 +159,8 @@ def _():
             sentence**, and the padding behind it. A network that writes stops when it writes the end; without it, nobody could say
             where one sentence ends and the next begins. The dictionary works both ways, so that the numbers a network writes
             become words again.
+            $$\operatorname{decode}(\operatorname{encode}(s)) = s \quad \text{for known words}$$
         """),
-        kit.formula(r"\operatorname{decode}(\operatorname{encode}(s)) = s \quad \text{for known words}"),
         kit.source(Vocabulary.decode, Vocabulary.sentences),
     )
     return

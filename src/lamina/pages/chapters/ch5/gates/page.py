@@ -47,16 +47,14 @@ def _():
             $\Gamma_u$ decides, component by component, whether the candidate replaces the old state. The **reset
             gate** $\Gamma_r$ decides how much of the old state the candidate may know. Here $\sigma$ is the logistic
             sigmoid ([E64](/errata#E64)).
-        """),
-        kit.formula(
-            r"""\begin{aligned}
+            $$\begin{aligned}
             \Gamma_r &= \sigma(W_r [h^{<t-1>}; u^{<t>}] + b_r) &&\text{reset gate} \\
             \Gamma_u &= \sigma(W_u [h^{<t-1>}; u^{<t>}] + b_u) &&\text{update gate} \\
             \tilde h^{<t>} &= \tanh(W_{in} [\Gamma_r \odot h^{<t-1>}; u^{<t>}] + b) &&\text{candidate} \\
             h^{<t>} &= \Gamma_u \odot \tilde h^{<t>} + (1 - \Gamma_u) \odot h^{<t-1>} &&\text{state} \\
             y^{<t>} &= W_{out} h^{<t>}
-            \end{aligned}"""
-        ),
+            \end{aligned}$$
+        """),
         kit.source(gru_step),
     )
     return gru_h, gru_u, reset_door, update_door
@@ -172,7 +170,7 @@ def _(between, gate, kind, noun):
             kit.facts(it_says=f"the {noun.value} … {verb}", probability_of_were=said[-1], kept_at_the_noun=kept[1]),
         ]
 
-    kit.panel([kind, noun, between, gate], *_read(), label="Network and sentence")
+    kit.panel(kit.controls("Network and sentence", kind, noun, between, gate), *_read())
     return
 
 
@@ -205,16 +203,14 @@ def _():
 
             The notes print the old *candidate* $\tilde c^{<t-1>}$ in the equation of the cell state. That would forget
             everything after one step; their figure, their text and their remark all mean the old cell state, as below ([E70](/errata#E70)).
-        """),
-        kit.formula(
-            r"""\begin{aligned}
+            $$\begin{aligned}
             \Gamma_f, \Gamma_i, \Gamma_o &= \sigma(W_\bullet [h^{<t-1>}; u^{<t>}] + b_\bullet) &&\text{forget, input, output gate} \\
             \tilde c^{<t>} &= \tanh(W_c [h^{<t-1>}; u^{<t>}] + b_c) &&\text{candidate} \\
             c^{<t>} &= \Gamma_f \odot c^{<t-1>} + \Gamma_i \odot \tilde c^{<t>} &&\text{cell state} \\
             h^{<t>} &= \Gamma_o \odot \tanh(c^{<t>}) &&\text{hidden state} \\
             y^{<t>} &= W_{out} h^{<t>}
-            \end{aligned}"""
-        ),
+            \end{aligned}$$
+        """),
         kit.source(lstm_step),
     )
     return belt_steps, forget_door, input_door, lstm_c, lstm_h, lstm_u, output_door
@@ -276,8 +272,8 @@ def _():
         kit.prose(r"""
             A plain cell has one matrix and one bias. The GRU has two gates and therefore three of each, the LSTM three gates and
             four of each. That is the price: clearly more parameters per cell. (PyTorch has a few more, since it keeps two biases.)
+            $$k \, \big(n_h (n_h + n_u) + n_h\big), \qquad k = 1 \text{ (plain)}, \; 3 \text{ (GRU)}, \; 4 \text{ (LSTM)}$$
         """),
-        kit.formula(r"k \, \big(n_h (n_h + n_u) + n_h\big), \qquad k = 1 \text{ (plain)}, \; 3 \text{ (GRU)}, \; 4 \text{ (LSTM)}"),
     )  # fmt: skip
     return count_h, count_u
 
@@ -311,8 +307,8 @@ def _():
             The notes reset the state *before* it is multiplied, $W_h (\Gamma_r \odot h)$; so did the paper of 2014. PyTorch
             and the fast libraries reset *after* it, $\Gamma_r \odot (W_h h)$, because then one large product serves all gates.
             These are two different cells ([E69](/errata#E69)). Give both the same random weights and compare what they say.
+            $$\tanh\big(W_h (\Gamma_r \odot h) + W_u u + b\big) \quad \text{or} \quad \tanh\big(\Gamma_r \odot (W_h h) + W_u u + b\big)$$
         """),
-        kit.formula(r"\tanh\big(W_h (\Gamma_r \odot h) + W_u u + b\big) \quad \text{or} \quad \tanh\big(\Gamma_r \odot (W_h h) + W_u u + b\big)"),
     )  # fmt: skip
     return reset_h, reset_seed
 
@@ -368,10 +364,8 @@ def _():
             Open all gates, $\Gamma_f = \Gamma_i = \Gamma_o = 1$. Then the belt adds the candidate and passes everything else on:
             that is the skip connection of a ResNet, found almost two decades earlier. Along the belt the derivative is the product
             of the forget gates: with open gates exactly 1, so nothing vanishes there.
+            $$c^{<t>} = c^{<t-1>} + \tilde c^{<t>} \;\Rightarrow\; c^{<T>} = c^{<0>} + \sum_{t=1}^{T} \tilde c^{<t>}, \qquad \frac{\partial c^{<T>}}{\partial c^{<0>}}\bigg|_{\text{belt}} = \prod_{t=1}^{T} \Gamma_f^{<t>}$$
         """),
-        kit.formula(
-            r"c^{<t>} = c^{<t-1>} + \tilde c^{<t>} \;\Rightarrow\; c^{<T>} = c^{<0>} + \sum_{t=1}^{T} \tilde c^{<t>}, \qquad \frac{\partial c^{<T>}}{\partial c^{<0>}}\bigg|_{\text{belt}} = \prod_{t=1}^{T} \Gamma_f^{<t>}"
-        ),
     )
     return skip_bias, skip_open, skip_steps
 

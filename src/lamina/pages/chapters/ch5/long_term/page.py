@@ -38,10 +38,8 @@ def _():
             "The cat, which …, **was**" but "The cats, which …, **were**": the verb depends on the second word, and any
             number of words may stand between them. For a recurrent network that means: what it read at the second step
             must still be in its state at the last one, and, while it learns, the gradient must find its way back.
+            $$\text{the cat} \; \underbrace{u^{<3>} \; \dots \; u^{<T>}}_{\text{gap}} \;\to\; \text{was}, \qquad \text{the cats} \; u^{<3>} \; \dots \; u^{<T>} \;\to\; \text{were}$$
         """),
-        kit.formula(
-            r"\text{the cat} \; \underbrace{u^{<3>} \; \dots \; u^{<T>}}_{\text{gap}} \;\to\; \text{was}, \qquad \text{the cats} \; u^{<3>} \; \dots \; u^{<T>} \;\to\; \text{were}"
-        ),
         kit.source(agreement),
     )
     return gap, which
@@ -137,10 +135,8 @@ def _():
             products with the recurrent weights and the slope of tanh. If the largest eigenvalue of the recurrent
             weights, their **spectral radius**, is small, the product vanishes; if it is large, it can explode. On its
             way back the gradient passes through the same factors.
+            $$\Big\lVert \frac{\partial h^{<t>}}{\partial u^{<1>}} \Big\rVert_F, \qquad \frac{\partial h^{<t>}}{\partial h^{<t-1>}} = \operatorname{diag}\big(\sigma'(z^{<t>})\big) \, W_{hh}$$
         """),
-        kit.formula(
-            r"\Big\lVert \frac{\partial h^{<t>}}{\partial u^{<1>}} \Big\rVert_F, \qquad \frac{\partial h^{<t>}}{\partial h^{<t-1>}} = \operatorname{diag}\big(\sigma'(z^{<t>})\big) \, W_{hh}"
-        ),
         kit.source(sensitivity, plain_cell),
     )
     return horizon, radius, weights_seed
@@ -198,8 +194,8 @@ def _():
             heuristic, but a robust one. What is "it"? The notes say "some variable $\theta_i$", which can be read in
             three ways: every number by itself, every weight matrix by itself, or all gradients together. Only the last,
             which the book cited there and PyTorch use, keeps the direction; the other two turn it ([E68](/errata#E68)).
+            $$g \;\leftarrow\; C \, \frac{g}{\lVert g \rVert} \qquad \text{if} \; \lVert g \rVert \ge C$$
         """),
-        kit.formula(r"g \;\leftarrow\; C \, \frac{g}{\lVert g \rVert} \qquad \text{if} \; \lVert g \rVert \ge C"),
         kit.source(clip_by_global_norm, clip_by_tensor_norm, clip_by_value),
     )
     return bound, g_bias, g_first, g_second
@@ -274,8 +270,8 @@ def _():
 
             How much they help depends on where they start. The memory bias $m$ opens the memory: a share $\sigma(m)$ of the
             state survives a step before anything is learned.
+            $$\Gamma = \sigma\big(W \, [h^{<t-1>}; u^{<t>}] + b\big) \in (0, 1)^{n_h}$$
         """),
-        kit.formula(r"\Gamma = \sigma\big(W \, [h^{<t-1>}; u^{<t>}] + b\big) \in (0, 1)^{n_h}"),
         kit.source(memory_bias),
     )
     return gate_bias, gate_seed

@@ -48,10 +48,8 @@ def _():
             has, one vector of 192 numbers, is all that is passed on. The **decoder** starts from this vector. At every step it
             reads the word it wrote before and gives a probability to every German word; the most probable one is written,
             until it writes the end token.
+            $$h^{<t>} = \mathrm{enc}(u^{<t>}, h^{<t-1>}), \;\; t \le T_{in}; \qquad s^{<0>} = h^{<T_{in}>}, \quad s^{<t>} = \mathrm{dec}(y^{<t-1>}, s^{<t-1>}), \quad y^{<t>} = \mathrm{softmax}(W_{out} s^{<t>})$$
         """),
-        kit.formula(
-            r"h^{<t>} = \mathrm{enc}(u^{<t>}, h^{<t-1>}), \;\; t \le T_{in}; \qquad s^{<0>} = h^{<T_{in}>}, \quad s^{<t>} = \mathrm{dec}(y^{<t-1>}, s^{<t-1>}), \quad y^{<t>} = \mathrm{softmax}(W_{out} s^{<t>})"
-        ),
         kit.source(EncoderDecoder, greedy, beam_search),
     )
     return beams, example
@@ -115,7 +113,7 @@ def _(beams, example, sentence):
             ),
         ]  # fmt: skip
 
-    kit.panel([sentence, beams, example], *_translated(), label="Sentence")
+    kit.panel(kit.controls("Sentence", sentence, beams, example), *_translated())
     return
 
 

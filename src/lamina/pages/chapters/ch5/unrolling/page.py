@@ -69,8 +69,8 @@ def _():
 
             Compare two sentences below. A network that only gets the *counts* of the words sees no difference when the
             words are the same. A recurrent network reads them one after the other and ends in different states.
+            $$(u^{<1>}, \dots, u^{<T_{in}>}) \;\longmapsto\; (y^{<1>}, \dots, y^{<T_{out}>})$$
         """),
-        kit.formula(r"(u^{<1>}, \dots, u^{<T_{in}>}) \;\longmapsto\; (y^{<1>}, \dots, y^{<T_{out}>})"),
     )
     return first, second
 
@@ -102,7 +102,7 @@ def _(first, second):
             kit.facts(difference_of_counts=int(different), distance_of_states=apart),
         ]
 
-    kit.panel([first, second], *_compared(), label="Two sentences")
+    kit.panel(kit.controls("Two sentences", first, second), *_compared())
     return
 
 
@@ -294,11 +294,9 @@ def _():
             from **backpropagation through time**: the algorithm of chapter 2 on the unrolled network. Because all
             times share one weight, its gradient is the sum of the contributions of all times, and the weight may change only
             after that sum is complete.
+            $$\mathscr{L}(\theta) = \sum_{t=1}^{T_{out}} \mathscr{L}^{<t>}\big(y^{<t>}(\theta)\big)$$
+            $$\bar h^{<t>} = W_{out}^\top \bar y^{<t>} + \big(W_{in}^\top \bar z^{<t+1>}\big)_h, \qquad \bar W_{in} = \sum_{t} \bar z^{<t>} [h^{<t-1>}; u^{<t>}]^\top$$
         """),
-        kit.formula(r"\mathscr{L}(\theta) = \sum_{t=1}^{T_{out}} \mathscr{L}^{<t>}\big(y^{<t>}(\theta)\big)"),
-        kit.formula(
-            r"\bar h^{<t>} = W_{out}^\top \bar y^{<t>} + \big(W_{in}^\top \bar z^{<t+1>}\big)_h, \qquad \bar W_{in} = \sum_{t} \bar z^{<t>} [h^{<t-1>}; u^{<t>}]^\top"
-        ),
         kit.source(backpropagate_through_time, sum_over_time),
     )
     return back_size, back_steps, back_where
@@ -364,8 +362,8 @@ def _():
             **bidirectional** network runs one chain of states $h$ forward and another, $g$, backward in time, and reads
             both. The notes leave open how ([E66](/errata#E66)); the usual choice is one vector $[h; g]$ of twice the size. The price: the
             whole sequence must be there before the first output.
+            $$y^{<t>} = W_{out} \, [h^{<t>}; g^{<t>}]$$
         """),
-        kit.formula(r"y^{<t>} = W_{out} \, [h^{<t>}; g^{<t>}]"),
         kit.svg(bidirectional(3, letter="x"), "A bidirectional network over three steps", width=620,
                 caption="The first picture of the lost figure, with inputs called $x$ as there."),
         kit.source(Recurrent),
@@ -421,8 +419,8 @@ def _():
             As with feedforward networks, more layers can express more. In a **deep** recurrent network each layer reads
             the states of the layer below at the same time, $u_l^{<t>} = h_{l-1}^{<t>}$. PyTorch keeps two biases where
             the notes have one ([E61](/errata#E61)); they only ever act as their sum.
+            $$h_l^{<t>} = \tanh\big(W_l \, [h_l^{<t-1>}; h_{l-1}^{<t>}] + b_l\big), \qquad h_0^{<t>} = u^{<t>}$$
         """),
-        kit.formula(r"h_l^{<t>} = \tanh\big(W_l \, [h_l^{<t-1>}; h_{l-1}^{<t>}] + b_l\big), \qquad h_0^{<t>} = u^{<t>}"),
     )  # fmt: skip
     return deep_hidden, deep_inputs, deep_layers
 

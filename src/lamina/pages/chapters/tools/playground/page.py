@@ -249,7 +249,8 @@ def _(asking, asks, brought, file, order, refusal, text, training):
             return kit.panel([text, file, asks], kit.note(job.words, "bad"))
         if not job.rows:
             return kit.panel(
-                [text, file, asks], kit.note("Nothing has been asked yet." if job.state == "idle" else f"{job.words} …")
+                [text, file, asks],
+                kit.note("Nothing has been asked yet." if job.state == "idle" else f"{job.words} …"),
             )
         row = job.rows[-1]
         shown = kit.table(("", "answer"), row["rows"]) if "rows" in row else kit.note(row["sentence"], "bad")

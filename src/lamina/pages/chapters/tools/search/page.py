@@ -48,6 +48,10 @@ def _():
     seed = kit.slider(0, 9, value=0, label="seed")
     go = mo.ui.switch(label="Search")
     searching = kit.train(population, keep="last")
+    first = mo.ui.array(
+        [kit.slider(1, 8, value=1, label="start: column"), kit.slider(1, 8, value=8, label="start: row")]
+    )
+    practice = mo.ui.switch(label="show one at a time")
     kit.column(
         kit.section("Sixty-four networks, one picture", ids=("N1.66", "N1.67", "N2.24")),
         kit.prose(r"""
@@ -72,16 +76,7 @@ def _():
         """),
         kit.source(split, train_population),
     )
-    return across, epochs, go, hidden, searching, seed, up
-
-
-@app.cell(hide_code=True)
-def _():
-    first = mo.ui.array(
-        [kit.slider(1, 8, value=1, label="start: column"), kit.slider(1, 8, value=8, label="start: row")]
-    )
-    practice = mo.ui.switch(label="show one at a time")
-    return first, practice
+    return across, epochs, first, go, hidden, practice, searching, seed, up
 
 
 @app.cell(hide_code=True)
@@ -152,10 +147,13 @@ def _(across, epochs, first, go, hidden, practice, searching, seed, up):
         bar = kit.progress(share, f"epoch {row['epoch']} of {row['epochs']}" if row and share < 1 else job.words)
         if job.state == "failed":
             said.append(kit.note(job.words, "bad"))
-        return kit.panel(controls, bar, drawn, *((kit.facts(**facts),) if facts else ()), *said, label="The grid")
+        return kit.panel(
+            kit.controls("The grid", *controls), bar, drawn, *((kit.facts(**facts),) if facts else ()), *said
+        )
 
     kit.panel(
-        _controls, kit.note("Both axes show the same hyperparameter: choose two different ones.", "bad")
+        _controls,
+        kit.note("Both axes show the same hyperparameter: choose two different ones.", "bad"),
     ) if across.value == up.value else searching.show(_draw, running=go.value, plan=_plan, run=0)
     return
 
