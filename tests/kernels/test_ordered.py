@@ -7,7 +7,7 @@ from lamina.kernels import native, ordered
 from lamina.kernels.ordered import sum_by_halves
 from lamina.layers import Detector
 
-needs_compiler = pytest.mark.skipif(native.compiler() is None, reason="needs a C++ compiler")
+needs_compiler = pytest.mark.skipif(native.compiler() is None, reason="needs g++")
 
 
 @needs_compiler

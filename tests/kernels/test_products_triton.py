@@ -7,7 +7,7 @@ from populations.widths import CASES, assert_feels_no_width
 
 
 @pytest.mark.cuda
-@pytest.mark.skipif(native.compiler() is None, reason="needs a C++ compiler")
+@pytest.mark.skipif(native.compiler() is None, reason="needs g++")
 @pytest.mark.parametrize("kind", ("adam", "nesterov"))
 @pytest.mark.parametrize("name", CASES)
 def test_a_member_feels_neither_the_width_nor_its_place(name, kind, monkeypatch):

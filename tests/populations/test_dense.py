@@ -16,7 +16,7 @@ def form(request, monkeypatch):
     if request.param == "torch":
         monkeypatch.setattr(native, "works", lambda: False)
     elif native.compiler() is None:
-        pytest.skip("needs a C++ compiler")
+        pytest.skip("needs g++")
 
 
 def test_values_and_gradients_of_a_chain_by_hand(form):

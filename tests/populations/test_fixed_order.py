@@ -9,7 +9,7 @@ from lamina.kernels.convolution import Form, convolved
 from lamina.layers import Detector
 from populations.widths import CASES, assert_feels_no_width
 
-needs_compiler = pytest.mark.skipif(native.compiler() is None, reason="needs a C++ compiler")
+needs_compiler = pytest.mark.skipif(native.compiler() is None, reason="needs g++")
 
 
 @needs_compiler

@@ -38,7 +38,7 @@ def test_without_a_compiler_too(name, moons, monkeypatch):
 
 @pytest.mark.notes("N1.63")
 @pytest.mark.parametrize("form", ("reference", pytest.param("native", marks=pytest.mark.skipif(
-    compiler() is None, reason="needs a C++ compiler"))))  # fmt: skip
+    compiler() is None, reason="needs g++"))))  # fmt: skip
 @pytest.mark.parametrize("optimizers", (
     [GD(0.3), GD(0.5)], [MiniBatch(0.3), MiniBatch(0.05, 0.9), MiniBatch(0.1, 0.7)],
     [MiniBatch(0.05, 0.9, True), MiniBatch(0.2, 0.5, True)],
