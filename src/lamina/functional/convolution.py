@@ -18,6 +18,7 @@ from lamina._types import Elementwise, Float, Tensor
 Pair = int | tuple[int, int]
 Images = Float[Tensor, "batch channel height width"]
 Filters = Float[Tensor, "filters channel kernel_height kernel_width"]
+Kernel = Float[Tensor, "kernel_height kernel_width"]
 Index = TypeVar("Index", int, tuple[int, ...])
 Number = TypeVar("Number", int, float, Fraction)
 
@@ -275,10 +276,7 @@ def _check_fit(inputs: Tensor, weight: Tensor, stride: Pair, padding: Pair) -> N
 
 
 def correlate2d(
-    inputs: Float[Tensor, "height width"],
-    kernel: Float[Tensor, "kernel_height kernel_width"],
-    padding: Pair = 0,
-    stride: Pair = 1,
+    inputs: Float[Tensor, "height width"], kernel: Kernel, padding: Pair = 0, stride: Pair = 1
 ) -> Float[Tensor, "rows columns"]:
     r"""Correlate one matrix with one kernel, where the kernel fits.
 
@@ -300,10 +298,7 @@ def correlate2d(
 
 
 def convolve2d(
-    inputs: Float[Tensor, "height width"],
-    kernel: Float[Tensor, "kernel_height kernel_width"],
-    padding: Pair = 0,
-    stride: Pair = 1,
+    inputs: Float[Tensor, "height width"], kernel: Kernel, padding: Pair = 0, stride: Pair = 1
 ) -> Float[Tensor, "rows columns"]:
     r"""Convolve one matrix with one kernel, where the kernel fits.
 

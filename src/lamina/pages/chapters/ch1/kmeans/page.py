@@ -27,6 +27,14 @@ with app.setup:
         ),
     }
 
+    def choices():
+        """Make widgets for the data, the number of clusters and the first centroids."""
+        return (
+            kit.dropdown(list(DATA), value="four clouds", label="data"),
+            kit.slider(1, 6, 1, value=4, label="clusters $k$"),
+            kit.dropdown(list(kmeans.STARTS), value="random", label="first centroids"),
+        )
+
 
 @app.cell(hide_code=True)
 def _():
@@ -93,9 +101,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    data = kit.dropdown(list(DATA), value="four clouds", label="data")
-    groups = kit.slider(1, 6, 1, value=4, label="clusters $k$")
-    begin = kit.dropdown(list(kmeans.STARTS), value="random", label="first centroids")
+    data, groups, begin = choices()
     start = kit.slider(0, 30, 1, value=4, label="which start")
     half = kit.slider(0, LAST, 1, value=1, label="half steps")
     kit.column(
@@ -193,9 +199,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    where = kit.dropdown(list(DATA), value="four clouds", label="data")
-    parts = kit.slider(1, 6, 1, value=4, label="clusters $k$")
-    way = kit.dropdown(list(kmeans.STARTS), value="random", label="first centroids")
+    where, parts, way = choices()
     runs = kit.slider(1, 200, 1, value=50, label="restarts", debounce=True)
     kit.column(
         kit.section("Caught in a local minimum", ids=("N1.33",)),

@@ -21,6 +21,15 @@ MOST_ROWS, MOST_CLASSES = 5000, 8
 """Of a table: rows that are read, and classes that have a color."""
 _NOISE = {"blobs": ("spread", 5.0), "spirals": ("noise", 0.2)}
 """What `load` calls the noise of a set, and a factor that makes 0.1 a moderate value of all of them."""
+DATA = {
+    "two moons": "moons",
+    "ring around a disk": "rings",
+    "quadrants (XOR)": "quadrants",
+    "two spirals": "spirals",
+    "four clouds": "blobs",
+    "my table": "",
+}
+"""Names of data sets, and what `load` calls them; none for an uploaded table."""
 OPTIMIZERS = {"Adam": "adam", "mini batches": "minibatch", "momentum 0.9": "momentum"}
 STARTS = {
     "what suits the activation": (None, 1.0),

@@ -18,17 +18,17 @@ with app.setup:
     from lamina.functional.dense import affine, collapse_affine, depth, feedforward, is_deep, layer, parameter_count
     from lamina.inspection.gradient_flow import gradient_flow
     from lamina.pages import kit
-    from lamina.pages.chapters.ch2.playground._setup import OPTIMIZERS, STARTS, Setup, Table, problem, read_columns
+    from lamina.pages.chapters.ch2.playground._setup import (
+        DATA,
+        OPTIMIZERS,
+        STARTS,
+        Setup,
+        Table,
+        problem,
+        read_columns,
+    )
     from lamina.pages.chapters.ch2.playground._work import first_view, learn
 
-    DATA = {
-        "two moons": "moons",
-        "ring around a disk": "rings",
-        "quadrants (XOR)": "quadrants",
-        "two spirals": "spirals",
-        "four clouds": "blobs",
-        "my table": "",
-    }
     ACTIVATIONS = {"tanh": "tanh", "ReLU": "relu", "leaky ReLU": "leaky_relu", "sigmoid": "sigmoid", "none": "identity"}
 
 

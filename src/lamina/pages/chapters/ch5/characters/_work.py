@@ -11,6 +11,7 @@ import torch
 from lamina._errors import DataError, choice
 from lamina._types import Int, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToManyConfig
+from lamina.data.store import find
 from lamina.data.text.batching import stream_windows
 from lamina.data.text.corpora import tinyshakespeare
 from lamina.data.text.phrasebook import sentences
@@ -27,6 +28,14 @@ from lamina.training.train import train
 
 SOURCES = ("english", "german", "code", "shakespeare", "own")
 """Sentences of the phrase book in two languages, formulas of this library as Python, plays, or what a visitor gives."""
+TEXTS = {
+    "English phrases": "english",
+    "German phrases": "german",
+    "Python code": "code",
+    **({"tiny Shakespeare": "shakespeare"} if find("tinyshakespeare") else {}),
+    "my own text": "own",
+}
+"""The texts to choose from, by their names; the plays only where they lie on the disk."""
 TEMPERATURES = (0.0, 0.5, 0.8, 1.0, 1.3)
 """At which a sample is written with every row."""
 SHORTEST, LONGEST = 400, 2_000_000

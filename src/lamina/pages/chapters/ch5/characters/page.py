@@ -13,20 +13,11 @@ with app.setup:
     from lamina._markup import tag
     from lamina.architectures.decoding import sample
     from lamina.architectures.recurrent import ManyToMany
-    from lamina.data.store import find
     from lamina.data.text.batching import stream_windows
     from lamina.drawing.charts import Note, Series
     from lamina.functional.activations import softmax
     from lamina.pages import kit
-    from lamina.pages.chapters.ch5.characters._work import TEMPERATURES, text_of, write, writer
-
-    TEXTS = {
-        "English phrases": "english",
-        "German phrases": "german",
-        "Python code": "code",
-        **({"tiny Shakespeare": "shakespeare"} if find("tinyshakespeare") else {}),
-        "my own text": "own",
-    }
+    from lamina.pages.chapters.ch5.characters._work import TEMPERATURES, TEXTS, text_of, write, writer
 
     def written(text):
         """Show a text with its lines; what it says is escaped."""
