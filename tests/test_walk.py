@@ -13,8 +13,8 @@ _spec.loader.exec_module(walk)
 
 def test_files_and_hops_of_a_short_way():
     found = walk.walk(["catalogue", "N5.32", "--json"])
-    assert list(found.files) == ["cli/__init__.py", "cli/lookup.py", "_catalogue.py"]
-    assert found.files["cli/lookup.py"] >= 1 and found.hops >= 2
+    assert list(found.files) == ["cli/__init__.py", "cli/_lookup.py", "_catalogue.py"]
+    assert found.files["cli/_lookup.py"] >= 1 and found.hops >= 2
     assert sys.getprofile() is None
 
 

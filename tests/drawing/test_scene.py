@@ -102,7 +102,7 @@ def test_curves_become_short_pieces():
         (lambda: drawing("grou"), "Did you mean 'gru'?"),
         (
             lambda: drawing("gru", widths=(1, 2)),
-            "the drawing 'gru' has no option 'widths': its options are kind, legend",
+            "the drawing 'gru' has no option 'widths': its options are legend",
         ),
     ],
 )
