@@ -33,7 +33,9 @@ def test_a_task_stays_what_it_is_and_comes_back_from_plain_values():
 
 
 def test_wording_is_for_texts_and_what_else_there_is_is_said():
-    with pytest.raises(ArgumentError, match="`level` is not an option for data of kind 'vector': they have no dictionary"):
+    with pytest.raises(
+        ArgumentError, match="`level` is not an option for data of kind 'vector': they have no dictionary"
+    ):
         task_of(moons(60), level="word")
-    with pytest.raises(ArgumentError, match="`levels` is no option of data of kind 'pairs': there are .*level"):
+    with pytest.raises(ArgumentError, match="`levels` is not an option for data of kind 'pairs': there are .*level"):
         task_of(book(), levels="word")
