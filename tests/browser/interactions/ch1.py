@@ -133,7 +133,7 @@ def racers_run_and_stop(driver: WebDriver) -> None:
 def adam_first_steps_have_the_length_of_its_step_size(driver: WebDriver) -> None:
     surface = bowl(40.0, 0.0)
     path = optimizer_path(surface.function, surface.start, "adam", steps=40, learning_rate=0.1)
-    words = f"Adam stands {path.values[40].item():.4g} above the lowest point"
+    words = f"Adam is {path.values[40].item():.4g} above the lowest point"
     assert words in plot_text(driver, "long bowl after 40 steps")
     choose(driver, "landscape", "saddle")
     wait(lambda: plot_text(driver, "saddle after 40 steps"), 15, "the other landscape")
