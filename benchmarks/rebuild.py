@@ -34,7 +34,7 @@ BENCHMARKS = {
         "small_networks": ["--rounds", "3"],
         "population": ["--rounds", "3"],
         "gru": ["--device", "cpu", "--first"],
-        "tokens": [],
+        "tokens": ["--threads", "2"],
         "pages": [],
     },
 }
