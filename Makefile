@@ -58,7 +58,7 @@ notes: $(READY)  ## open the executable notes in the browser
 	.venv/bin/lamina notes
 
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
-	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
+	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py rebuild.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
 
 mutants: $(READY)  ## change sampled operators one by one and write which tests notice (resumes; about an hour)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[mutants]'

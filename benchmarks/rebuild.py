@@ -1,7 +1,7 @@
 """Is this tree as fast as another? The benchmarks of both, each with its own files, in processes that take turns.
 
     git worktree add /tmp/before 0ba9e5e              # the last commit before the engine was rebuilt
-    python benchmarks/rebuild.py --before /tmp/before --device cuda --turns 2
+    python benchmarks/rebuild.py --before /tmp/before --commit 0ba9e5e --device cuda --turns 2
 
 A row is one row of a benchmark that both trees have: the medians of this tree and of the other, and their ratio, above
 1 where this tree is slower. Rows of peers (a hand-written loop, nn.GRU) show how much is the machine's doing.
@@ -73,6 +73,7 @@ def run(tree: Path, name: str, options: list[str], device: str, place: Path) -> 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--before", type=Path, required=True, help="the root of the other tree")
+    parser.add_argument("--commit", required=True, help="which commit that tree is, for the record")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--only", nargs="+", help="these benchmarks")
     parser.add_argument("--turns", type=int, default=2)
@@ -100,7 +101,7 @@ def main() -> None:
             rows.append({"benchmark": name, "row": label, **medians, **facts})
             print(f"{name:16} {ratio:6.3f} ± {spread:5.3f}  {label}", flush=True)
         print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
-        write(record.stem, rows, device=options.device, before_tree="0ba9e5e")
+        write(record.stem, rows, device=options.device, before_tree=options.commit)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Recurrent(nn.Module):
 
     stackable, leading = True, ("batch",)
     fast = True
-    """Whether a kernel may take the place of the loop over time, where it gives the same; see `layers.fused`."""
+    """Whether a kernel may take the place of the loop over time, where it gives the same; see `layers._fused`."""
 
     def __init__(
         self,
