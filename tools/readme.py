@@ -86,9 +86,11 @@ def _mnist() -> tuple[str, ...]:
     record = _needed("time_to_99-cuda")
     seconds = statistics.median(r["seconds"] for r in record["rows"])
     span = _span([r["accuracy"] for r in record["rows"]])
-    where = record.get("gpu", "one NVIDIA GPU")  # the record of 2026-11 does not say which
-    what = f"LeNet-5 on MNIST, whole process, test accuracy {span}"
-    return what, "–", f"{seconds:.1f} s", "–", where
+    return f"LeNet-5 on MNIST, whole process, test accuracy {span}", "–", f"{seconds:.1f} s", "–", _gpu(record)
+
+
+def _gpu(record: dict[str, Any]) -> str:
+    return record.get("gpu", "one NVIDIA GPU")  # the record of 2026-11 does not say which
 
 
 def _needed(name: str) -> dict[str, Any]:
@@ -194,7 +196,7 @@ def time_to_99() -> str:
     lines.append(f"| median of {len(rows)} seeds | {seconds[len(seconds) // 2]:.1f} s |")
     lines.append(f"| test accuracy, lowest and highest | {_span([r['accuracy'] for r in rows])} |")
     lines += [f"| of which: {part} | {time:.2f} s |" for part, time in record["parts"]]
-    note = f"`{record['command']}`; {record['precision']}; `benchmarks/time_to_99.py`."
+    note = f"`{record['command']}`; {record['precision']}, {_gpu(record)}; `benchmarks/time_to_99.py`."
     return "\n".join([*lines, "", note])
 
 
