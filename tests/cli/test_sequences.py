@@ -1,7 +1,9 @@
 """Texts, pairs, running text and series as they are typed: train, predict, and what bad input gets."""
 
+import io
 import json
 import math
+import sys
 from dataclasses import replace
 
 import pytest
@@ -37,7 +39,7 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_texts_with_labels(typed, files):
+def test_texts_with_labels(typed, files, monkeypatch):
     small = ("--set", "hidden=8", "--set", "embedding=8", "--set", "min_count=2")
     code, out, _ = typed("train", "many-to-one", "--data", "reviews.csv", "--epochs", "3", *small, "--out", "run")
     lines = out.splitlines()
@@ -48,7 +50,17 @@ def test_texts_with_labels(typed, files):
     assert "good" in out and "%" in out
     assert json.loads(typed("predict", "run", "a fine film", "--json")[1])[0]["label"] in ("good", "bad")
     code, out, _ = typed("predict", "run", "reviews.csv", "-o", "found.csv")
-    assert code == 0 and (files / "found.csv").read_text().startswith("name,label,probability,p(bad),p(good)\n")
+    first, row = (files / "found.csv").read_text().splitlines()[:2]
+    assert code == 0 and first == "label,review,predicted,probability,p(bad),p(good)"
+    assert row.startswith("good,the film number 0 was fine,")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the film was fine\n\nso poor\n"), "utf-8"))
+    code, out, _ = typed("predict", "run", "-")
+    found = out.split("\n")
+    assert code == 0 and len(found) == 4 and found[1] == "" and {found[0], found[2]} <= {"good", "bad"}
+    code, _, err = typed("predict", "run", "-", "more.txt")
+    assert code == 2 and "`-` reads standard input and must be the only INPUT" in err
+    code, _, err = typed("predict", "run", "reviews.csv", "-o", "found.doc")
+    assert code == 2 and "got `found.doc`: choose one of these endings" in err
     code, _, err = typed("predict", "run")
     assert code == 2 and "`INPUT` is missing" in err
     code, _, err = typed("predict", "run", "x", "--prompt", "y")

@@ -77,7 +77,7 @@ def test_predict_prints_labels_and_writes_csv(trained, tmp_path):
     done = lamina_("predict", "runs/a", "d0.png", "d1.png", "-o", str(tmp_path / "p.csv"), cwd=home)
     assert done.stdout == f"2 predictions written to {tmp_path / 'p.csv'}\n"
     table = (tmp_path / "p.csv").read_text().splitlines()
-    assert table[0].startswith("name,label,probability,p(0),p(1)") and len(table) == 3
+    assert table[0].startswith("name,predicted,probability,p(0),p(1)") and len(table) == 3
 
 
 def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_result(trained, tmp_path):

@@ -1,6 +1,5 @@
 """The verbs of a run: train, resume, evaluate, predict."""
 
-import csv
 import json
 import sys
 from pathlib import Path
@@ -134,9 +133,19 @@ def predict(
     run: RunPath,
     inputs: Annotated[
         list[str] | None,
-        Argument(metavar="INPUT...", help="Pictures, folders of pictures, tables, texts, or files of texts."),
+        Argument(
+            metavar="INPUT...",
+            help="Pictures, folders of pictures, tables, texts, or files of texts; - reads standard input.",
+        ),
     ] = None,
-    output: Annotated[Path | None, Option("-o", "--output", help="Write a CSV file instead of printing.")] = None,
+    output: Annotated[
+        Path | None,
+        Option(
+            "-o",
+            "--output",
+            help="Write a .csv, .tsv, .parquet or .jsonl file, with the columns that were read, instead of printing.",
+        ),
+    ] = None,
     top: Annotated[int, Option(help="Number of classes to show, the most probable first.")] = 5,
     beams: Annotated[int, Option(help="Translation: number of beams in the search.")] = 1,
     length_penalty: Annotated[float, Option(help="Translation: 0 favors short translations, 1 does not.")] = 1.0,
@@ -153,11 +162,18 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Predict with a trained network: label pictures, table rows or texts, translate, or continue a text."""
+    from lamina.training.predictions import check_suffix
     from lamina.training.run import Run
 
+    if output is not None:
+        check_suffix(output)
     trained = Run.load(run)
+    piped = "-" in (inputs or [])
+    if piped and inputs != ["-"]:
+        raise ArgumentError("`-` reads standard input and must be the only INPUT: name files, or pipe one of them.")
     if trained.task.writes:
-        prompts = [*(inputs or []), *([] if prompt is None else [prompt])] or [""]
+        given = [sys.stdin.read().removesuffix("\n")] if piped else inputs or []
+        prompts = [*given, *([] if prompt is None else [prompt])] or [""]
         texts = [trained.write(p, length, temperature=temperature, top_k=top_k, seed=seed) for p in prompts]
         print(json.dumps(texts) if as_json else "\n".join(texts))
         return
@@ -168,44 +184,31 @@ def predict(
         )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
-    found = trained.predict(list(inputs), beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+    what: Any = sys.stdin.buffer.read() if piped else list(inputs)
+    found = trained.predict(what, beams=beams, length_penalty=length_penalty, copy_unknown=copy)
     if output is not None:
-        with open(output, "w", newline="", encoding="utf-8") as file:
-            _write(csv.writer(file), found)
-        print(f"{len(found)} predictions written to {output}")
+        print(f"{len(found)} predictions written to {found.save(output)}")
     elif as_json:
         print(json.dumps(_plain(found, top)))
-    elif found.texts:
-        for name, text in zip(found.names, found.texts, strict=True):
-            print(text if len(found) == 1 else f"{name}: {text}")
+    elif found.texts or (piped and trained.task.reads_texts):  # line by line, so that they can be piped on
+        named = len(found) > 1 and not piped
+        for name, answer in zip(found.names, found.answers, strict=True):
+            print(f"{name}: {answer}" if named else answer)
     elif found.classes:
         for name, ranking in zip(found.names, found.top(top), strict=True):
             print(name + ": " + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
     else:
-        for name, values in zip(found.names, found.values.tolist(), strict=True):
-            print(name + ": " + ", ".join(f"{value:.6g}" for value in values))
-
-
-def _write(table: Any, found: Any) -> None:
-    if found.texts:
-        table.writerow(["name", "text", "value"])
-        table.writerows([*row] for row in zip(found.names, found.texts, found.values[:, 0].tolist(), strict=True))
-    elif found.classes:
-        table.writerow(["name", "label", "probability", *(f"p({label})" for label in found.classes)])
-        for name, label, row in zip(found.names, found.labels, found.values.tolist(), strict=True):
-            table.writerow([name, label, max(row), *row])
-    else:
-        table.writerow(["name", *(f"output{j + 1}" for j in range(found.values.shape[1]))])
-        table.writerows([name, *row] for name, row in zip(found.names, found.values.tolist(), strict=True))
+        for name, answer in zip(found.names, found.answers, strict=True):
+            print(f"{name}: {answer}")
 
 
 def _plain(found: Any, top: int) -> list[dict[str, Any]]:
+    """Give plain values for JSON, null for an example that has no answer."""
+    values = [[None if value != value else value for value in row] for row in found.values.tolist()]
     if found.texts:
-        rows = zip(found.names, found.texts, found.values[:, 0].tolist(), strict=True)
-        return [{"name": name, "text": text, "value": value} for name, text, value in rows]
+        rows = zip(found.names, found.texts, values, strict=True)
+        return [{"name": name, "text": text, "value": row[0]} for name, text, row in rows]
     if found.classes:
-        return [
-            {"name": name, "label": ranking[0][0], "top": dict(ranking)}
-            for name, ranking in zip(found.names, found.top(top), strict=True)
-        ]
-    return [{"name": name, "outputs": row} for name, row in zip(found.names, found.values.tolist(), strict=True)]
+        rows = zip(found.names, found.labels, found.top(top), strict=True)
+        return [{"name": name, "label": label or None, "top": dict(ranking)} for name, label, ranking in rows]
+    return [{"name": name, "outputs": row} for name, row in zip(found.names, values, strict=True)]

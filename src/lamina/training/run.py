@@ -12,10 +12,11 @@ from lamina._types import Float, Num, Tensor
 from lamina.data.splits import Split
 from lamina.training.folder import RunFolder
 from lamina.training.objective import Objective
+from lamina.training.predictions import Predictions
 from lamina.training.rebuild import rebuild, reload
 from lamina.training.stopping import Row, StopReason
 from lamina.training.tasks.kinds import read_task
-from lamina.training.tasks.task import Predictions, Task
+from lamina.training.tasks.task import Task
 
 
 @dataclass(frozen=True)

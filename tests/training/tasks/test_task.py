@@ -1,10 +1,9 @@
 """What every task answers, or refuses with a way out."""
 
 import pytest
-import torch
 
 from lamina._errors import ArgumentError, DataError
-from lamina.training.tasks.task import Predictions, wrong
+from lamina.training.tasks.task import wrong
 
 
 def test_who_predicts_and_who_writes(poet, translator, critic):
@@ -20,12 +19,6 @@ def test_who_predicts_and_who_writes(poet, translator, critic):
         translator.predict("one", beams=0)
     with pytest.raises(ArgumentError, match="`top_k` must be at least 1, got 0"):
         poet.write("a", top_k=0)
-
-
-def test_the_most_likely_classes_come_first():
-    told = Predictions(("x", "y"), ("a", "b", "c"), torch.tensor([[0.25, 0.125, 0.625], [0.5, 0.25, 0.25]]))
-    assert told.top(2)[0] == [("c", 0.625), ("a", 0.25)] and told.top(1)[1] == [("a", 0.5)]
-    assert told.labels == ["c", "a"] and len(told) == 2 and len(told.top()[0]) == 3
 
 
 def test_wrong_answers_keep_the_order_and_are_cut():

@@ -5,7 +5,7 @@ import torch
 
 from lamina._errors import DataError
 from lamina.data.text.vocabulary import Vocabulary
-from lamina.training.tasks.texts import _texts_from, copied, unknown_words
+from lamina.training.tasks.texts import copied, read_texts, unknown_words
 
 
 def test_unknown_words_are_copied_in_order():
@@ -19,22 +19,19 @@ def test_unknown_words_are_copied_in_order():
 def test_texts_come_from_files_too(tmp_path):
     (tmp_path / "a.txt").write_text("first\n\nsecond\tzweite\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("id,review\nx,a long text here\ny,\n", encoding="utf-8")
-    assert _texts_from([tmp_path / "a.txt", "third", str(tmp_path / "b.csv")]) == [
-        "first",
-        "second",
-        "third",
-        "a long text here",
-        "",
-    ]
-    assert _texts_from("word " * 5000) == ["word " * 5000] and _texts_from("a\0b") == ["a\0b"]
+    both = read_texts([tmp_path / "a.txt", "third", str(tmp_path / "b.csv")])
+    assert both == (["first", None, "second", "third", "a long text here", None], None)
+    texts, frame = read_texts(tmp_path / "b.csv")
+    assert texts == ["a long text here", None] and frame.rows() == [("x", "a long text here"), ("y", None)]
+    assert read_texts("word " * 5000)[0] == ["word " * 5000] and read_texts("a\0b")[0] == ["a\0b"]
     with pytest.raises(DataError, match="no.csv does not exist: check the name"):
-        _texts_from("no.csv")
-    with pytest.raises(DataError, match=r"empty.txt holds no text"):
+        read_texts("no.csv")
+    with pytest.raises(DataError, match=r"empty.txt` holds no text"):
         (tmp_path / "empty.txt").write_text("\n")
-        _texts_from(tmp_path / "empty.txt")
+        read_texts(tmp_path / "empty.txt")
     with pytest.raises(DataError, match="has no column of text"):
         (tmp_path / "numbers.csv").write_text("a,b\n1,2\n3,4\n")
-        _texts_from(tmp_path / "numbers.csv")
+        read_texts(tmp_path / "numbers.csv")
 
 
 def test_texts_of_no_one_and_ten_thousand_words_are_read(critic, translator):
@@ -42,3 +39,23 @@ def test_texts_of_no_one_and_ten_thousand_words_are_read(critic, translator):
     found = critic.predict(texts)
     assert torch.isfinite(found.values).all() and len(found) == 5
     assert len(translator.predict(["", "one " * 300]).texts) == 2
+
+
+def test_a_blank_line_has_no_answer_and_keeps_its_place(critic, translator, tmp_path):
+    (tmp_path / "a.txt").write_text("a fine film\n\n \nno fun\n", encoding="utf-8")
+    found, alone = critic.predict(tmp_path / "a.txt"), critic.predict(["a fine film", "no fun"])
+    assert found.values.isnan().all(1).tolist() == [False, True, True, False]
+    assert torch.equal(found.values[[0, 3]], alone.values)
+    assert found.labels == [alone.labels[0], "", "", alone.labels[1]] and found.top()[1] == []
+    assert found.frame().columns[:2] == ["text", "predicted"] and found.frame()["predicted"][1] is None
+    assert translator.predict(tmp_path / "a.txt").texts[1:3] == ("", "")
+    assert critic.predict(b"a fine film\n\n \nno fun\n").labels == found.labels
+    with pytest.raises(DataError, match="standard input holds no text"):
+        critic.predict(b"\n\n")
+
+
+def test_predictions_stand_beside_the_columns_of_a_table(critic, tmp_path):
+    (tmp_path / "b.csv").write_text("id,review,predicted\nx,a long text here,1\ny,,2\n", encoding="utf-8")
+    frame = critic.predict(tmp_path / "b.csv").frame()
+    assert frame.columns[:5] == ["id", "review", "predicted", "predicted*", "probability"]
+    assert frame["predicted*"].to_list() == [critic.predict("a long text here").labels[0], None]

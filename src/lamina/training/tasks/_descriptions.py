@@ -15,10 +15,11 @@ from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.texts import answers_of, text_of
 from lamina.functional.translation_metrics import exact_share
 from lamina.training._look import Look
+from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.recommended import _clipped
-from lamina.training.tasks.task import SHOWN, Predictions, Task, _Choice, wrong
+from lamina.training.tasks.task import SHOWN, Task, _Choice, wrong
 from lamina.training.tasks.texts import describe
 from lamina.training.tasks.tokens import _judged_words, _Texts, units
 

@@ -14,11 +14,12 @@ from lamina.data.text.texts import answers_of, text_of, texts_of
 from lamina.data.text.tokens import TokenSource
 from lamina.data.text.vocabulary import PAD, START
 from lamina.functional.translation_metrics import bleu, chrf, exact_share
+from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.tasks._batches import PairFeed
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped
-from lamina.training.tasks.task import SHOWN, Predictions, Task, _Choice, wrong
+from lamina.training.tasks.task import SHOWN, Task, _Choice, wrong
 from lamina.training.tasks.texts import translate
 from lamina.training.tasks.tokens import _Texts, _word_metrics, units
 

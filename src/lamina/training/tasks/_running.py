@@ -11,12 +11,13 @@ from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
 from lamina.data.text.texts import running_text_of
 from lamina.training.folder import RunFolder
+from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.tasks._batches import WindowFeed, readers, stream_loss_and_score
 from lamina.training.tasks._streams import StreamSource
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped
-from lamina.training.tasks.task import Predictions, Task, _Choice
+from lamina.training.tasks.task import Task, _Choice
 from lamina.training.tasks.texts import continue_text
 from lamina.training.tasks.tokens import _Texts, _word_metrics
 

@@ -28,12 +28,13 @@ from lamina.data.splits import Split
 from lamina.data.tables import read_rows
 from lamina.functional.activations import probabilities
 from lamina.training.objective import Objective, choose
+from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks._answers import judge_classes, judge_numbers
 from lamina.training.tasks.feed import as_read, batch_size
 from lamina.training.tasks.recommended import SEQUENCES, _recommend_series, _series_options, network_options, recommend
-from lamina.training.tasks.task import Predictions, Task, _Choice, _on_device
+from lamina.training.tasks.task import Task, _Choice, _on_device
 
 if TYPE_CHECKING:
     from lamina.training.run import Run

@@ -9,12 +9,13 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError
-from lamina._types import Float, Tensor
+from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.training._look import Look, look
 from lamina.training.objective import Objective
+from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.feed import Feed, _steps_per_epoch
@@ -35,40 +36,6 @@ class _Choice:
 
     recipe: Recipe
     sentence: str
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """What a network says about some examples.
-
-    Args:
-        names: what each example is called.
-        classes: the names of the classes, none for real outputs.
-        values: probabilities of the classes, or real outputs in the units of the training targets; of translations
-            the mean logarithm of the probability of a word, of labels at every step their mean probability.
-        texts: what was written, for translations and labels at every step.
-    """
-
-    names: tuple[str, ...]
-    classes: tuple[str, ...]
-    values: Float[Tensor, "batch label"]
-    texts: tuple[str, ...] = ()
-
-    def top(self, count: int = 5) -> list[list[tuple[str, float]]]:
-        """List, for each example, the most likely classes with their probabilities."""
-        best = self.values.topk(min(count, self.values.shape[1]), dim=1)
-        return [
-            [(self.classes[i], p) for i, p in zip(row.tolist(), prob.tolist(), strict=True)]
-            for row, prob in zip(best.indices, best.values, strict=True)
-        ]
-
-    @property
-    def labels(self) -> list[str]:
-        """The most likely class of each example."""
-        return [self.classes[i] for i in self.values.argmax(1).tolist()]
-
-    def __len__(self) -> int:
-        return len(self.values)
 
 
 class Task:

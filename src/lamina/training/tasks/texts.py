@@ -24,14 +24,20 @@ BATCH = 100
 _MARK = SPECIAL[UNKNOWN]
 
 
-def _texts_from(what: Any) -> list[str]:
-    """Give the texts that are meant: a text, the texts of a file, or a list of both.
+def read_texts(what: Any) -> tuple[list[str | None], Any]:
+    r"""Give the texts that are meant: a text, the texts of a file, its content, or a list of texts and files.
 
-    >>> _texts_from(["The sun is shining today", ""])
-    ['The sun is shining today', '']
+    Returns:
+        The texts, None for a blank line or an empty cell, and the table that they are a column of, if they are.
+
+    >>> read_texts(["The sun is shining today", ""]), read_texts(b"one\n\ntwo\n")[0]
+    ((['The sun is shining today', ''], None), ['one', None, 'two'])
     """
+    if isinstance(what, bytes):
+        return _lines(what, "standard input"), None
     if isinstance(what, list | tuple) and all(isinstance(part, str | Path) for part in what):
-        return [text for part in what for text in _texts_from(part)]
+        parts = [read_texts(part) for part in what]
+        return [text for texts, _ in parts for text in texts], parts[0][1] if len(parts) == 1 else None
     if not isinstance(what, str | Path):
         raise DataError(
             f"the run was trained on texts, got {type(what).__name__}: give a text, a file or a list of them."
@@ -41,7 +47,7 @@ def _texts_from(what: Any) -> list[str]:
         return _texts_of_file(path)
     if isinstance(what, Path) or (path.suffix.lower() in TABLES and len(str(what).split()) == 1):
         raise DataError(f"{path} does not exist: check the name.")
-    return [str(what)]
+    return [str(what)], None
 
 
 @torch.no_grad()
@@ -207,20 +213,24 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _texts_of_file(path: Path) -> list[str]:
+def _texts_of_file(path: Path) -> tuple[list[str | None], Any]:
     if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
-        lines = decoded(read_bytes(path), "utf-8", shown(path)).split("\n")
-        texts = [line.split("\t")[0].strip() for line in lines if line.strip()]
-    else:
-        import polars as pl
+        return _lines(read_bytes(path), shown(path)), None
+    import polars as pl
 
-        frame = read_cells(path, Format())
-        strings = [name for name in frame.columns if frame[name].dtype == pl.String]
-        columns = [name for name in strings if frame[name].str.contains(r"[^\d\s.,;:+-]").any()]
-        if not columns:
-            raise DataError(f"{path} has no column of text: the run was trained on texts.")
-        name = max(columns, key=lambda name: frame[name].str.count_matches(r"\S+").sum() or 0)
-        texts = frame[name].fill_null("").to_list()
-    if not texts:
-        raise DataError(f"{path} holds no text.")
+    frame = read_cells(path, Format())
+    strings = [name for name in frame.columns if frame[name].dtype == pl.String]
+    columns = [name for name in strings if frame[name].str.contains(r"[^\d\s.,;:+-]").any()]
+    if not columns:
+        raise DataError(f"{path} has no column of text: the run was trained on texts.")
+    name = max(columns, key=lambda name: frame[name].str.count_matches(r"\S+").sum() or 0)
+    return frame[name].to_list(), frame
+
+
+def _lines(data: bytes, name: str) -> list[str | None]:
+    """Give the lines of a file, of each what comes before a tab, None for a blank one."""
+    lines = decoded(data, "utf-8", name).removesuffix("\n").split("\n")
+    texts = [line.split("\t")[0].strip() or None for line in lines]
+    if not any(texts):
+        raise DataError(f"{name} holds no text.")
     return texts

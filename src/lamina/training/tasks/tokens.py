@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,14 +19,15 @@ from lamina.data.text.tokens import TextPreprocess, TokenSource
 from lamina.data.text.vocabulary import PAD, Wording
 from lamina.functional.metrics import sequence_accuracy
 from lamina.training.objective import Objective
+from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks._batches import SequenceFeed
 from lamina.training.tasks.arrays import Arrays, _reads_sequences
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped, _recommend_series, check_fit
-from lamina.training.tasks.task import SHOWN, Predictions, _Choice, _on_device
-from lamina.training.tasks.texts import _text_outputs, _texts_from
+from lamina.training.tasks.task import SHOWN, _Choice, _on_device
+from lamina.training.tasks.texts import _text_outputs, read_texts
 from lamina.training.tasks.word_objective import _sequence_objective
 
 if TYPE_CHECKING:
@@ -242,8 +243,11 @@ class _Texts(_Tokens):
         return _text_outputs(model, self.dictionary, [text_of(row) for row in inputs])
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
-        """Predict texts, or the texts of files."""
-        return self.say(run, _texts_from(what), **options)
+        """Predict texts, or the texts of files; a blank line has no answer, but keeps its place."""
+        texts, table = read_texts(what)
+        there = {i: text for i, text in enumerate(texts) if text is not None}
+        found = self.say(run, list(there.values()), **options)
+        return replace(found.spread(list(there), [text or "" for text in texts]), read=table, called="text")
 
     def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
         """Predict texts."""

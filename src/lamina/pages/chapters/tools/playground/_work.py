@@ -22,10 +22,10 @@ from lamina.training.fit import fitting
 from lamina.training.folder import slug
 from lamina.training.loop import Event
 from lamina.training.plan import Plan, plan
+from lamina.training.predictions import Predictions
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import numbers
-from lamina.training.tasks.task import Predictions
 
 EVERY = 0.15
 """Seconds between two words about the same epoch."""

@@ -1,0 +1,149 @@
+"""What a network says about some examples, as labels, as a table, as a file."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from lamina._errors import ArgumentError
+from lamina._tables import Table
+from lamina._types import Float, Tensor
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
+"""Of files that `Predictions.save` writes."""
+
+
+@dataclass(frozen=True, repr=False)
+class Predictions:
+    """What a network says about some examples.
+
+    Args:
+        names: what each example is called.
+        classes: the names of the classes, none for real outputs.
+        values: probabilities of the classes, or real outputs in the units of the training targets; of translations
+            the mean logarithm of the probability of a word, of labels at every step their mean probability. NaN where
+            there was nothing to predict from: a blank line among texts.
+        texts: what was written, for translations and labels at every step.
+        read: the columns that the examples were read from, a polars frame; predictions stand beside them in a file.
+        called: what the column of names is called where nothing was read.
+
+    >>> found = Predictions(("a.png", "b.png"), ("cat", "dog"), torch.tensor([[0.75, 0.25], [0.5, 0.5]]))
+    >>> found
+    Predictions(2 examples: cat, cat)
+    >>> found.frame().rows()
+    [('a.png', 'cat', 0.75, 0.75, 0.25), ('b.png', 'cat', 0.5, 0.5, 0.5)]
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    values: Float[Tensor, "batch label"]
+    texts: tuple[str, ...] = ()
+    read: Any = None
+    called: str = "name"
+
+    def top(self, count: int = 5) -> list[list[tuple[str, float]]]:
+        """List, for each example, the most likely classes with their probabilities; none for a blank one."""
+        best = self.values.topk(min(count, self.values.shape[1]), dim=1)
+        return [
+            [(self.classes[i], p) for i, p in zip(row.tolist(), prob.tolist(), strict=True) if p == p]
+            for row, prob in zip(best.indices, best.values, strict=True)
+        ]
+
+    @property
+    def labels(self) -> list[str]:
+        """The most likely class of each example, "" for a blank one."""
+        blank = self.values.isnan().any(1).tolist()
+        best = self.values.argmax(1).tolist()
+        return ["" if nothing else self.classes[i] for i, nothing in zip(best, blank, strict=True)]
+
+    @property
+    def answers(self) -> list[str]:
+        """What is predicted for each example, in words: a class, a text, or numbers."""
+        if self.texts or self.classes:
+            return list(self.texts) or self.labels
+        rows = ([x for x in row if x == x] for row in self.values.tolist())
+        return [", ".join(f"{value:.6g}" for value in row) for row in rows]
+
+    def frame(self) -> "pl.DataFrame":
+        """Give a polars table: what was read, or names, and beside it the predictions.
+
+        Predictions are in the columns `predicted`, `probability` and `p(CLASS)`, or `predicted`, `predicted 2`, ... for
+        real outputs, or `predicted` and `value` for texts. Where the examples have such a column, a mark is added.
+        """
+        import polars as pl
+
+        beside = pl.DataFrame({self.called: list(self.names)}) if self.read is None else self.read
+        columns = []
+        for name, values in self._columns():
+            while name in beside.columns:
+                name += "*"
+            blank = [None if value != value or value == "" else value for value in values]
+            columns.append(pl.Series(name, blank))
+        return beside.with_columns(columns)
+
+    def _columns(self) -> Iterator[tuple[str, list[Any]]]:
+        columns = [column.tolist() for column in self.values.unbind(1)]
+        if self.texts:
+            yield from (("predicted", list(self.texts)), ("value", columns[0]))
+        elif self.classes:
+            yield from (("predicted", self.labels), ("probability", self.values.amax(1).tolist()))
+            yield from ((f"p({label})", column) for label, column in zip(self.classes, columns, strict=True))
+        else:
+            yield from ((f"predicted {j + 1}" if j else "predicted", column) for j, column in enumerate(columns))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the table of `frame` to a .csv, .tsv, .parquet or .jsonl file."""
+        path = Path(path)
+        check_suffix(path)
+        frame = self.frame()
+        if path.suffix == ".parquet":
+            frame.write_parquet(path)
+        elif path.suffix == ".jsonl":
+            frame.write_ndjson(path)
+        else:
+            frame.write_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
+        return path
+
+    def spread(self, places: Sequence[int], names: Sequence[str]) -> "Predictions":
+        """Give each prediction its place among more examples, the others of which have none.
+
+        >>> found = Predictions(("a",), (), torch.tensor([[1.0]])).spread([1], ["", "a"])
+        >>> found.values.flatten().tolist(), found.answers
+        ([nan, 1.0], ['', '1'])
+        """
+        values = torch.full((len(names), self.values.shape[1]), torch.nan, dtype=self.values.dtype)
+        values[list(places)] = self.values
+        written = dict(zip(places, self.texts, strict=True)) if self.texts else None
+        texts = () if written is None else tuple(written.get(i, "") for i in range(len(names)))
+        return replace(self, names=tuple(names), values=values, texts=texts)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        first = ", ".join(self.answers[:5]) + (", ..." if len(self) > 5 else "")
+        return f"Predictions({len(self)} example{'s' * (len(self) != 1)}: {first})"
+
+    def _repr_html_(self) -> str:
+        frame = self.frame().head(10)
+        rows = tuple(tuple("" if cell is None else _short(cell) for cell in row) for row in frame.iter_rows())
+        right = [j for j, kind in enumerate(frame.dtypes) if kind.is_numeric()]
+        return str(Table(tuple(frame.columns), rows, right).html())
+
+
+def check_suffix(path: str | Path) -> None:
+    """Refuse a file that predictions cannot be written to."""
+    if Path(path).suffix not in SUFFIXES:
+        raise ArgumentError(
+            f"predictions are written to files that end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got "
+            f"`{Path(path).as_posix()}`: choose one of these endings."
+        )
+
+
+def _short(cell: Any) -> str:
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
