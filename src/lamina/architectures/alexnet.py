@@ -9,6 +9,7 @@ from torch import nn
 
 from lamina._errors import between, choice
 from lamina._types import Float, Seed, Tensor
+from lamina.architectures._network import Network
 from lamina.architectures._pictures import Step, chain, check_options, check_pictures, check_size, scaled
 from lamina.functional.random import as_generator
 from lamina.layers.detector import Detector
@@ -84,7 +85,7 @@ class AlexNetConfig:
         return self.channels[-1] * height * width
 
 
-class AlexNet(nn.Module):
+class AlexNet(Network):
     """Classify pictures by five convolutions with overlapping pooling and three dense layers, with ReLU throughout.
 
     227 x 227 pixels become 96 maps of 55 x 55, pooled to 27 x 27, 256 of 27 x 27, pooled to 13 x 13, 384, 384 and 256

@@ -11,6 +11,7 @@ from torch import nn
 from lamina._errors import ArgumentError, at_least, choice
 from lamina._types import Float, Seed, Tensor
 from lamina.architectures._dense import Shape, as_shape, as_vectors, check_options, check_sizes
+from lamina.architectures._network import Network
 from lamina.functional.random import as_generator
 from lamina.layers.dropout import Dropout
 from lamina.layers.initialized import linear
@@ -92,7 +93,7 @@ class DenseResNetConfig:
         return 1 / (len(self.widths) - 2) if step_size == "1/L" else step_size
 
 
-class DenseResNet(nn.Module):
+class DenseResNet(Network):
     r"""A chain of simplified residual layers, then a linear map to the outputs.
 
     $$y^{[l]} = P_l\,y^{[l-1]} + \tau_l\,\sigma(W^{[l-1]} y^{[l-1]} + b^{[l-1]}), \qquad l = 1, \ldots, L$$

@@ -13,6 +13,7 @@ from torch import nn
 from lamina._errors import ArgumentError, at_least, choice
 from lamina._types import Float, Seed, Tensor
 from lamina.architectures._dense import Shape, as_shape, as_vectors, check_options, check_sizes
+from lamina.architectures._network import Network
 from lamina.functional.activations import ACTIVATIONS, default_initialization
 from lamina.functional.random import as_generator
 from lamina.layers.detector import Detector
@@ -84,7 +85,7 @@ class FNNConfig:
         return (*names, self.last_activation)
 
 
-class FNN(nn.Module):
+class FNN(Network):
     r"""A feedforward network, the composition of its layers.
 
     $$\mathcal F = f_L \circ f_{L-1} \circ \cdots \circ f_1, \qquad

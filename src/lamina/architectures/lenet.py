@@ -9,6 +9,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, at_least, between, choice
 from lamina._types import Float, Seed, Tensor
+from lamina.architectures._network import Network
 from lamina.architectures._pictures import Step, chain, check_options, check_pictures, check_size, fits
 from lamina.functional.activations import default_initialization
 from lamina.functional.random import as_generator
@@ -78,7 +79,7 @@ def _steps(paddings: tuple[int, int]) -> tuple[Step, ...]:
     return (5, paddings[0], 1), (2, 0, 2), (5, paddings[1], 1), (2, 0, 2)
 
 
-class LeNet5(nn.Module):
+class LeNet5(Network):
     """Classify pictures by (convolution, detector, pooling) twice and three dense layers.
 
     Convolution, detector and pooling are layers of their own in `features`, as the notes count. 28 x 28 pixels become
@@ -172,7 +173,7 @@ class LeNet5OriginalConfig:
         return (32 - self.inputs[1]) // 2
 
 
-class LeNet5Original(nn.Module):
+class LeNet5Original(Network):
     """Classify digits by the network of 1998: trainable subsampling, a connection table and distances to codes.
 
     C1 156, S2 12, C3 1516, S4 32, C5 48,120 and F6 10,164 parameters, 60,000 in all; scaled tanh after each of them.

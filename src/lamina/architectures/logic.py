@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from lamina._errors import ArgumentError, above, choice
 from lamina._types import Float, Seed, Tensor
+from lamina.architectures._network import Network
 from lamina.architectures.fnn import FNN, fnn_from_weights
 from lamina.architectures.perceptron import Perceptron, PerceptronConfig
 from lamina.functional.activations import ACTIVATIONS, heaviside
@@ -129,7 +129,7 @@ class LogicGateConfig:
         above("gain", self.gain, 0)
 
 
-class LogicGate(nn.Module):
+class LogicGate(Network):
     """A logic gate as an architecture: its weights are given by the notes, not drawn.
 
     Notes: N1.75, N1.76, N2.09 (§1.6, §2).

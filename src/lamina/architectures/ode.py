@@ -10,6 +10,7 @@ from torch import nn
 from lamina._errors import ArgumentError, MissingExtraError, above, at_least, choice
 from lamina._types import Float, Seed, Tensor
 from lamina.architectures._dense import Shape, as_shape, as_vectors, check_options, check_sizes
+from lamina.architectures._network import Network
 from lamina.functional.activations import default_initialization, get_activation
 from lamina.functional.dense import affine
 from lamina.functional.initialization import draw
@@ -93,7 +94,7 @@ class NeuralODEConfig:
         return size, size if self.width is None else self.width, self.outputs
 
 
-class NeuralODE(nn.Module):
+class NeuralODE(Network):
     r"""Read the solution of an ordinary differential equation whose right-hand side is a residual branch.
 
     $$y'(t) = \sigma(W(t)\,y(t) + b(t)), \quad y(0) = P u, \qquad \mathcal F(u) = C\,y(T) + d$$

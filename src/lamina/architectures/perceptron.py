@@ -3,10 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from torch import nn
-
 from lamina._types import Float, Seed, Tensor
 from lamina.architectures._dense import Shape, as_shape, as_vectors, check_options, check_sizes
+from lamina.architectures._network import Network
 from lamina.functional.activations import default_initialization, get_activation
 from lamina.layers.initialized import linear
 
@@ -46,7 +45,7 @@ class PerceptronConfig:
         return math.prod(as_shape(self.inputs)), self.outputs
 
 
-class Perceptron(nn.Module):
+class Perceptron(Network):
     r"""One layer of neurons, the smallest network; what the notes call a shallow network.
 
     $$y = \sigma(W u + b)$$

@@ -7,11 +7,11 @@ The fourth shape, many to many with other lengths, is in `architectures.seq2seq`
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from lamina._errors import ArgumentError, at_least, choice
 from lamina._types import Float, Num, Seed, Tensor
 from lamina.architectures import _sequences as sequences
+from lamina.architectures._network import Network
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
 from lamina.layers.initialized import linear
@@ -68,7 +68,7 @@ class ManyToManyConfig(sequences.RecurrentConfig):
     bidirectional: bool = False
 
 
-class _Network(nn.Module):
+class _Network(Network):
     """What the three networks share: encoding, cells, output map and dropouts, drawn in this order."""
 
     leading = ("batch",)

@@ -8,6 +8,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, at_least, choice
 from lamina._types import Float, Seed, Tensor
+from lamina.architectures._network import Network
 from lamina.architectures._pictures import check_options, check_pictures, scaled
 from lamina.functional.random import as_generator
 from lamina.layers.checkpointing import run_blocks
@@ -138,7 +139,7 @@ class CifarResNetConfig(_Config):
         return _Plan("cifar", 16, (count,) * 3, bottleneck, shortcut)
 
 
-class _ResNet(nn.Module):
+class _ResNet(Network):
     """A stem, stages of residual blocks, global average pooling and a dense layer.
 
     With full pre-activation blocks the stem is a bare convolution, and a last normalization and ReLU precede the

@@ -9,6 +9,7 @@ from torch import nn
 from lamina._errors import ArgumentError, ShapeError, at_least, between, choice
 from lamina._types import Float, Int, Num, Seed, Tensor
 from lamina.architectures import _sequences as sequences
+from lamina.architectures._network import Network
 from lamina.architectures.decoding import greedy
 from lamina.functional.random import as_generator
 from lamina.functional.recurrent import State, hidden
@@ -63,7 +64,7 @@ class EncoderDecoderConfig(sequences.RecurrentConfig):
         return self.embedding if self.target_embedding == "same" else self.target_embedding
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Network):
     r"""Translate a sequence into another: an encoder reads it, its last state starts a decoder, which writes.
 
     $$h^{<t>} = \mathrm{enc}(u^{<t>}, h^{<t-1>}),\ t \le T_{in}; \qquad s^{<0>} = h^{<T_{in}>}, \quad

@@ -209,6 +209,6 @@ def _plain(found: Any, top: int) -> list[dict[str, Any]]:
         rows = zip(found.names, found.texts, values, strict=True)
         return [{"name": name, "text": text, "value": row[0]} for name, text, row in rows]
     if found.classes:
-        rows = zip(found.names, found.labels, found.top(top), strict=True)
-        return [{"name": name, "label": label or None, "top": dict(ranking)} for name, label, ranking in rows]
+        ranked = zip(found.names, found.labels, found.top(top), strict=True)
+        return [{"name": name, "label": label or None, "top": dict(ranking)} for name, label, ranking in ranked]
     return [{"name": name, "outputs": row} for name, row in zip(found.names, values, strict=True)]

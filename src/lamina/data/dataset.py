@@ -6,7 +6,7 @@ are fitted on the training part alone.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
@@ -14,6 +14,8 @@ import numpy as np
 import torch
 
 from lamina._errors import ArgumentError, DataError, at_least, choice
+from lamina._markup import Markup
+from lamina._shown import Shown
 from lamina._types import Int, Num, Seed, Tensor
 
 if TYPE_CHECKING:
@@ -127,7 +129,7 @@ class Dataset(Protocol):
         ...
 
 
-class BaseDataset:
+class BaseDataset(Shown):
     """What every dataset of this package offers beside the three things of the protocol.
 
     A class that inherits it has `spec`, `__len__`, `take`, and all targets at once in `targets` (they are small, and
@@ -157,6 +159,22 @@ class BaseDataset:
 
         return split(cast(Dataset, self), seed, ratios, groups)
 
+    def _headline(self) -> str:
+        from lamina.data.describe import what
+
+        return f"{type(self).__name__}({self.spec.source or 'data'}: {what(cast(Dataset, self))})"
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        from lamina.data.describe import balance
+
+        yield from (line.split(": ", 1) for line in balance(cast(Dataset, self)))  # type: ignore[misc]
+        yield from (("note", note) for note in self.spec.notes)
+
+    def _picture(self) -> Markup | None:
+        from lamina.data.describe import sample_card
+
+        return sample_card(cast(Dataset, self))
+
     def describe(self, samples: int = 5) -> list[str]:
         """Say in lines of text what this is; see `lamina.data.describe.describe`."""
         from lamina.data.describe import describe
@@ -164,7 +182,7 @@ class BaseDataset:
         return describe(cast(Dataset, self), samples)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArrayDataset(BaseDataset):
     """Examples that lie in memory.
 
@@ -212,7 +230,7 @@ class ArrayDataset(BaseDataset):
         return _fingerprints(self.inputs)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Subset(BaseDataset):
     """A view of some examples of a dataset.
 

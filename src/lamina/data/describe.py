@@ -4,9 +4,11 @@ import math
 
 import torch
 
+from lamina._markup import Markup, tag
 from lamina._tables import Table
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec, all_targets
+from lamina.data.pictures import thumbnail
 from lamina.data.text.texts import IGNORE, text_of
 
 _LINE = 72  # characters of a text that are shown
@@ -29,16 +31,21 @@ def describe(dataset: Dataset, samples: int = 5) -> list[str]:
       1   0   1
     """
     spec, official = dataset.spec, getattr(dataset, "official_test", None)
-    lines = [f"{spec.source or 'data'}: {_what(dataset)}."]
+    lines = [f"{spec.source or 'data'}: {what(dataset)}."]
     if official is not None:
         lines.append(f"An official test set of {len(official)} examples is kept for the test part.")
-    lines += [*_balance(dataset), *spec.notes]
+    lines += [*balance(dataset), *spec.notes]
     taken = torch.arange(min(samples, len(dataset)))
     return lines + (["samples:", *_examples(spec, *dataset.take(taken))] if len(taken) else [])
 
 
-def _what(dataset: Dataset) -> str:
-    """Name the number and the kind of the examples and the task."""
+def what(dataset: Dataset) -> str:
+    """Name the number and the kind of the examples and the task.
+
+    >>> from lamina.data.synthetic import truth_table
+    >>> what(truth_table("or"))
+    "4 vectors of 2 numbers, classification into 2 classes (column 'or')"
+    """
     spec, count = dataset.spec, len(dataset)
     size = " x ".join(map(str, spec.inputs))
     kinds = {
@@ -65,8 +72,13 @@ def _what(dataset: Dataset) -> str:
     return f"{count} {kinds[spec.kind]}, {tasks[spec.task]}{target}"
 
 
-def _balance(dataset: Dataset) -> list[str]:
-    """Count the classes, or give the range of real targets."""
+def balance(dataset: Dataset) -> list[str]:
+    """Count the classes, or give the range of real targets.
+
+    >>> from lamina.data.synthetic import truth_table
+    >>> balance(truth_table("or"))
+    ['classes: 0 1 (25.0 %), 1 3 (75.0 %)']
+    """
     spec = dataset.spec
     if not len(dataset) or spec.task in ("tagging", "translation", "language", "description"):
         return []
@@ -93,6 +105,32 @@ def _examples(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
         return [("  " + "  ".join(row)).rstrip() for row in rows]
     if spec.kind in ("text", "pairs", "tokens"):
         return [f"  {line}" for line in example_lines(spec, inputs, targets)]
+    return [f"  {line}" for line in _rows(spec, inputs, names).text().splitlines()]
+
+
+def sample_card(dataset: Dataset, samples: int = 5) -> Markup | None:
+    """Show the first examples in HTML: small pictures, rows of a table, or lines.
+
+    >>> from lamina.data.synthetic import truth_table
+    >>> sample_card(truth_table("or"), samples=1).count("<td")
+    3
+    """
+    if not len(dataset):
+        return None
+    spec = dataset.spec
+    inputs, targets = dataset.take(torch.arange(min(samples, len(dataset))))
+    names = [_target_text(spec, target) for target in targets]
+    if spec.kind == "image":
+        return tag(
+            "div", [tag("img", src=thumbnail(image), title=name) for image, name in zip(inputs, names, strict=True)]
+        )
+    if spec.kind in ("text", "pairs", "tokens"):
+        return tag("pre", "\n".join(example_lines(spec, inputs, targets)))
+    return _rows(spec, inputs, names).html()
+
+
+def _rows(spec: Spec, inputs: Tensor, names: list[str]) -> Table:
+    """Write numbers and categories as a table of at most 12 columns, and the target."""
     flat = inputs.flatten(1)[:, :12]
     features = (
         spec.features
@@ -103,8 +141,7 @@ def _examples(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:
     cells = [[_cell(spec, j, value) for j, value in enumerate(row)] for row in flat.tolist()]
     more = ["..."] if math.prod(spec.inputs) > 12 else []
     body = [(*row, *more, name) for row, name in zip(cells, names, strict=True)]
-    lines = Table((*heads, *more, spec.target or "target"), tuple(body)).text().splitlines()
-    return [f"  {line}" for line in lines]
+    return Table((*heads, *more, spec.target or "target"), tuple(body))
 
 
 def example_lines(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:

@@ -9,7 +9,9 @@
 What cannot be read, or has no one meaning (animations, pages, floating point numbers), is refused with a sentence.
 """
 
+import base64
 import errno
+import io
 import os
 import stat
 import unicodedata
@@ -34,6 +36,7 @@ UNREAD = frozenset(".heic .heif .avif .jp2 .j2k .svg .psd .dng .cr2 .cr3 .nef .a
 FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM")
 RESIZE = ("crop", "fit", "stretch")
 
+_THUMBNAIL = 64  # pixels of the longer side
 _GRAY = frozenset(("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N"))
 _TURNS = {
     2: "FLIP_LEFT_RIGHT",
@@ -262,3 +265,20 @@ def _resized(image: "Image.Image", need: tuple[int, int], resize: str) -> "Image
     left, top = (width - middle_width) / 2, (height - middle_height) / 2
     box = max(0.0, left), max(0.0, top), min(width, left + middle_width), min(height, top + middle_height)
     return image.resize((need[1], need[0]), Image.Resampling.BILINEAR, box=box)
+
+
+def thumbnail(image: Tensor) -> str:
+    """Encode a picture as a small PNG in a data address, for a page that needs no other file.
+
+    >>> thumbnail(torch.zeros(1, 2, 2, dtype=torch.uint8))[:22]
+    'data:image/png;base64,'
+    """
+    from PIL import Image
+
+    pixels = image if image.dtype == torch.uint8 else (image.clamp(0, 1) * 255).round().to(torch.uint8)
+    array = pixels[0].numpy() if pixels.shape[0] == 1 else pixels[:3].permute(1, 2, 0).contiguous().numpy()
+    picture = Image.fromarray(array)
+    picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -22,7 +22,7 @@ from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset
 _TIMES = ("date", "time", "datetime", "timestamp", "month", "day", "year", "week", "hour")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SeriesDataset(BaseDataset):
     """Windows of a series.
 

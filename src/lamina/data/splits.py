@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning, at_least
+from lamina._shown import Shown
 from lamina._types import Int, Seed, Tensor
 from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset, all_targets
 from lamina.functional.random import as_generator
@@ -58,8 +59,8 @@ class Sealed:
         )
 
 
-@dataclass(frozen=True)
-class Split:
+@dataclass(frozen=True, repr=False)
+class Split(Shown):
     """Three parts of a dataset, of which the last is read once, at the very end.
 
     Notes: N1.66, N1.67 (§1.5).
@@ -82,6 +83,9 @@ class Split:
     test: Sealed
     note: str
     origin: Mapping[str, Any] | None = None
+
+    def _headline(self) -> str:
+        return f"Split({self.note})"
 
     def open_test(self) -> Dataset:
         """Give the test part and count it in `openings`; an honest experiment does this once."""

@@ -129,7 +129,7 @@ class Picture:
 Shape = Circle | Rectangle | Polygon | Path | Text | Picture
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scene:
     """A sheet of `width` by `height` points with shapes; `title` and `description` are read aloud by screen readers."""
 
@@ -144,6 +144,14 @@ class Scene:
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
                 raise ArgumentError(f"`{name}` must be a positive number of points, got {value!r}.")
+
+    def __repr__(self) -> str:
+        return f"Scene({self.title!r}, {self.width:.0f} x {self.height:.0f} points, {len(self.shapes)} shapes)"
+
+    def _repr_svg_(self) -> str:
+        from lamina.drawing.svg import svg
+
+        return svg(self)
 
     def moved(self, dx: float, dy: float) -> "Scene":
         """Move every shape; the sheet stays."""

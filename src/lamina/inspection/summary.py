@@ -7,7 +7,9 @@ from typing import Any
 from torch import nn
 
 from lamina._errors import ArgumentError, at_least
-from lamina._tables import bar, table
+from lamina._markup import tag
+from lamina._shown import card
+from lamina._tables import Table, bar, table
 from lamina.inspection._example import Inputs, example_inputs, followed_axes, time_first
 from lamina.inspection._trace import Trace, trace
 from lamina.inspection.receptive_field import ReceptiveField, _field_trace, by
@@ -63,7 +65,7 @@ class Row:
         return values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """The layers of a network and the totals.
 
@@ -141,10 +143,19 @@ class Summary:
             f"{_short(self.flops)} operations forward and {_short_bytes(self.memory)} kept for the backward pass"
         )
 
-    def __str__(self) -> str:
+    def _title(self) -> str:
         shapes = ", ".join(_one_example(shape, self.batch_axis) for shape in self.inputs)
-        title = f"{self.kind}: {shapes} to {_one_example(self.output, self.batch_axis)}"
-        lines = [title, "", table(HEAD, self.cells(), left=2), "", self.total()]
+        return f"{self.kind}: {shapes} to {_one_example(self.output, self.batch_axis)}"
+
+    def __repr__(self) -> str:
+        return f"Summary({self._title()}; {len(self.rows)} layers, {self.parameters:,} parameters)"
+
+    def _repr_html_(self) -> str:
+        rows = Table(HEAD, tuple(self.cells(bars=False)), range(2, len(HEAD)))
+        return str(card(self._title(), rows, tag("p", self.total())))
+
+    def __str__(self) -> str:
+        lines = [self._title(), "", table(HEAD, self.cells(), left=2), "", self.total()]
         return "\n".join([*lines, *([f"guessed fields after: {', '.join(self.guessed)}"] if self.guessed else [])])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from lamina._errors import ArgumentError, RunError, choice
+from lamina._shown import Shown
 from lamina.populations.members import DIVERGED, FINISHED
 from lamina.studies._claims import Worker, working
 from lamina.studies._journal import Event, Journal
@@ -80,7 +81,7 @@ class _State:
             self.tests.append(event)
 
 
-class Study:
+class Study(Shown):
     """Many configurations, tried by any number of workers, remembered in a folder.
 
     Args:
@@ -143,6 +144,17 @@ class Study:
     def open(cls, folder: str | Path) -> "Study":
         """Open a study, finished or not."""
         return cls(_StudyFolder.open(folder)).refresh()
+
+    def _headline(self) -> str:
+        done, total = len(self.state.results), self.total
+        best = [value for result in self.leaders(1) if (value := result.outcome.value) is not None]
+        worth = f"; best {self.metric} {best[0]:.4g}" if best else ""
+        return f"Study({self.folder.as_posix()}: {done} of {'?' if total is None else total} configurations{worth})"
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        for result in self.leaders(5):
+            value = "diverged" if result.outcome.value is None else f"{self.metric} {result.outcome.value:.4g}"
+            yield value, ", ".join(f"{name}={word}" for name, word in result.values.items())
 
     @property
     def folder(self) -> Path:

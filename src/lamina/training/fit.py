@@ -9,8 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from lamina._errors import RunError
-from lamina.data.dataset import Dataset
+from lamina._errors import ArgumentError, RunError
 from lamina.data.splits import Split
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
@@ -34,7 +33,7 @@ CHECKPOINT_SECONDS = 30.0
 
 def fit(
     model: nn.Module,
-    data: Dataset | Split | Task,
+    data: Any,
     recipe: Recipe | None = None,
     *,
     folder: str | Path | None = None,
@@ -52,7 +51,7 @@ def fit(
 
     Args:
         model: any torch module; those of `lamina.build` can be rebuilt from the run folder.
-        data: a dataset, its split, or a task that was made of them.
+        data: a dataset or what `lamina.load` reads ("digits", "table.csv", a pair of arrays), a split, or a task.
         recipe: how to train; Adam for 10 epochs by default.
         folder: where the run is kept; `runs/<network>-<data>` by default.
         observers: called after each step and each check; a `Watcher`, such as `inspection.GradientFlowObserver`, also
@@ -70,7 +69,7 @@ def fit(
 
 def fitting(
     model: nn.Module,
-    data: Dataset | Split | Task,
+    data: Any,
     recipe: Recipe | None = None,
     *,
     every: int | None = None,
@@ -116,7 +115,7 @@ def _begun(
 
 def adopt(
     model: nn.Module,
-    data: Dataset | Split | Task,
+    data: Any,
     recipe: Recipe,
     progress: Progress,
     reason: StopReason,
@@ -243,14 +242,22 @@ def _ended(
     return Run(home.path, model.eval(), task, objective, tuple(progress.rows), reason, task.split)
 
 
-def _ready(
-    model: nn.Module, data: Dataset | Split | Task, recipe: Recipe, runtime: Runtime | None = None
-) -> tuple[Task, Runtime]:
+def _ready(model: nn.Module, data: Any, recipe: Recipe, runtime: Runtime | None = None) -> tuple[Task, Runtime]:
     """Divide the data, fit how they are prepared and choose the threads, as far as they are not given."""
     runtime = runtime or Runtime()
+    _expect("model", model, nn.Module, "make one with lamina.build('lenet5', outputs=10)")
+    _expect("recipe", recipe, Recipe, "for example Recipe(epochs=10)")
+    _expect("runtime", runtime, Runtime, "for example Runtime(device='cuda')")
     runtime.check(recipe.precision)
     task = task_of(data, seed=recipe.seed).for_network(model)
     return task, task.threads(runtime, model, recipe)
+
+
+def _expect(name: str, value: Any, kind: type, hint: str) -> None:
+    """Refuse an argument of another type, by its name."""
+    if not isinstance(value, kind):
+        home = kind.__module__.split(".")[0]
+        raise ArgumentError(f"`{name}` must be a {home} {kind.__name__}, got {value!r}: {hint}.")
 
 
 def _save(home: RunFolder, step: Learner, watched: Sequence[_WatchedRows], at: Progress) -> None:

@@ -1,5 +1,6 @@
 """A trained network with everything that belongs to it: predict, evaluate once, come back from disk."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import torch
 from torch import nn
 
 from lamina._errors import RunError
+from lamina._markup import Markup
+from lamina._shown import Shown
 from lamina._types import Float, Num, Tensor
 from lamina.data.splits import Split
 from lamina.training.folder import RunFolder
@@ -53,8 +56,8 @@ class Evaluation:
         return f"{values} on {self.examples} test examples{again}"
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Shown):
     """A finished or interrupted run.
 
     Args:
@@ -100,6 +103,40 @@ class Run:
         reason = StopReason(status["state"], status.get("sentence", "the run has not ended"))
         objective = task.objective_again(network, config["recipe"].get("loss"))
         return cls(home.path, network.eval(), task, objective, tuple(home.rows()), reason)
+
+    def _headline(self) -> str:
+        ended = f"{self.rows[-1]['epoch']} epochs" if self.rows else "no epoch"
+        result = self._tested()
+        tested = "" if result is None else "; test " + str(result).split(" on ")[0]
+        return f"Run({self.folder.as_posix()}: {type(self.model).__name__}, {ended}{tested})"
+
+    def _tested(self) -> Evaluation | None:
+        """Give what the test split said when it was opened; None before."""
+        home = RunFolder(self.folder)
+        return Evaluation(**home.json("evaluation")) if home.has("evaluation.json") else None
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "network", repr(self.model) if isinstance(self.model, Shown) else type(self.model).__name__
+        yield "data", self.task.spec.source
+        yield "ended", self.reason.sentence
+        result = self._tested()
+        yield "test", "not opened yet: run.evaluate()" if result is None else str(result)
+        if (self.folder / "report.html").is_file():
+            yield "report", (self.folder / "report.html").as_posix()
+
+    def _picture(self) -> Markup | None:
+        if len(self.rows) < 2:
+            return None
+        from lamina.drawing.charts import Series, chart
+        from lamina.drawing.svg import svg
+
+        epochs = [row["epoch"] for row in self.rows]
+        names = {"loss": "line1", "validation_loss": "line2"}
+        lines = [
+            Series(name.replace("_", " "), epochs, [row.get(name) for row in self.rows], color)
+            for name, color in names.items()
+        ]
+        return Markup(svg(chart(lines, x_label="epoch", description="Loss of every epoch.", height=180)))
 
     @property
     def history(self) -> dict[str, list[Any]]:

@@ -2,24 +2,22 @@
 
 from collections.abc import Generator
 from dataclasses import replace
+from typing import Any
 
 from torch import nn
 
 from lamina._errors import at_least
-from lamina.data.dataset import Dataset
-from lamina.data.splits import Split
 from lamina.training.executors.choose import learner
 from lamina.training.fit import _ready
 from lamina.training.loop import Event, Progress, released
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import StopReason
-from lamina.training.tasks.task import Task
 
 
 def train(
     model: nn.Module,
-    data: Dataset | Split | Task,
+    data: Any,
     recipe: Recipe | None = None,
     executor: str | None = None,
     *,
@@ -37,7 +35,7 @@ def train(
 
     Args:
         model: any torch module; it is changed.
-        data: a dataset, divided 4:1:1, its split, or a task that was made of them. The test part stays sealed.
+        data: a dataset or what `lamina.load` reads, divided 4:1:1, a split, or a task. The test part stays sealed.
         recipe: how to train; Adam for 10 epochs by default.
         executor: how updates are executed: "eager", "compiled" or "captured"; as `runtime` says by default.
         every: also yield after so many updates; None yields after checks only.

@@ -1,7 +1,6 @@
 """Pictures and rows are read from files, arrays and tables."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from lamina.data.preprocess import Preprocess
 from lamina.training.fit import fit
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.tasks.arrays import Arrays, _thumbnail
+from lamina.training.tasks.arrays import Arrays
 
 
 def test_pictures_are_read_from_files_and_folders(digits, tmp_path):
@@ -55,11 +54,6 @@ def test_rows_are_read_from_tables(tmp_path):
 def test_wrong_shapes_are_refused(digits):
     with pytest.raises(ShapeError, match=r"examples must have the shape \(1, 8, 8\) of the training data, got \(3,\)"):
         digits.predict(np.zeros((5, 3)))
-
-
-def test_thumbnails_are_small_pngs():
-    assert _thumbnail(torch.zeros(3, 500, 400, dtype=torch.uint8)).startswith("data:image/png;base64,")
-    assert json.dumps(_thumbnail(torch.rand(1, 8, 8)))
 
 
 def test_threads_are_chosen_unless_they_are_given(moons, net, monkeypatch):

@@ -32,7 +32,7 @@ DIGITS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DescriptionDataset(BaseDataset):
     """Examples of any kind with a text each, which is to be written.
 

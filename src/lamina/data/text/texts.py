@@ -246,7 +246,7 @@ class PairDataset(_Texts):
         return super().divide(seed, ratios)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunningText(BaseDataset):
     """One long text, of which every next character is to be predicted; its examples are blocks in order.
 

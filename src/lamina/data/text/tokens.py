@@ -185,7 +185,7 @@ class TextPreprocess:
         return replace(self.spec, kind="tokens", inputs=(inputs.longest,), outputs=self.output_size)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _TokenDataset(BaseDataset):
     """Prepared examples: rows of tokens with labels, numbers, or rows of tokens as targets."""
 

@@ -1,7 +1,5 @@
 """Arrays: pictures, rows of a table, vectors and series, with a class, numbers or a structure to learn."""
 
-import base64
-import io
 import math
 import weakref
 from collections.abc import Mapping, Sequence
@@ -20,7 +18,7 @@ from lamina.architectures.seq2seq import EncoderDecoder
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.pictures import SUFFIXES as PICTURES
-from lamina.data.pictures import read_image
+from lamina.data.pictures import read_image, thumbnail
 from lamina.data.preprocess import Preprocess
 from lamina.data.series import load_series
 from lamina.data.source import Source
@@ -39,7 +37,6 @@ from lamina.training.tasks.task import Task, _Choice, _on_device
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
-THUMBNAIL = 64
 FEATURES = 12  # of a row that a report shows
 
 
@@ -236,7 +233,7 @@ class Arrays(Task):
         """Give what a report shows of an example: a small picture, or its values by name."""
         spec = self.spec
         if spec.kind == "image":
-            return {"picture": _thumbnail(example)}
+            return {"picture": thumbnail(example)}
         if spec.kind == "series":
             last = zip(spec.features, example[-1], strict=False)
             return {"values": {f"last {name}": round(float(x), 6) for name, x in last}}
@@ -280,16 +277,3 @@ def _cell(spec: Spec, column: int, value: float) -> Any:
     if value != value:
         return None
     return levels[int(value)] if levels else round(value, 6)
-
-
-def _thumbnail(image: Tensor) -> str:
-    """Encode a picture as a small PNG in a data address, for a report that needs no other file."""
-    from PIL import Image
-
-    pixels = image if image.dtype == torch.uint8 else (image.clamp(0, 1) * 255).round().to(torch.uint8)
-    array = pixels[0].numpy() if pixels.shape[0] == 1 else pixels[:3].permute(1, 2, 0).contiguous().numpy()
-    picture = Image.fromarray(array)
-    picture.thumbnail((THUMBNAIL, THUMBNAIL))
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

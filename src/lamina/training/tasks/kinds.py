@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lamina._errors import ArgumentError
-from lamina.data.dataset import Dataset, Spec
+from lamina.data.dataset import Spec
+from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.data.text.descriptions import DescriptionPreprocess
@@ -33,11 +34,11 @@ def _row(spec: Spec) -> tuple[type[Task], Any]:
     return task, preprocess
 
 
-def task_of(data: Dataset | Split | Task, *, preprocess: Any = None, seed: int = 0, **wording: Any) -> Task:
+def task_of(data: Any, *, preprocess: Any = None, seed: int = 0, **wording: Any) -> Task:
     """Say what is learned from data, and fit how they are prepared.
 
     Args:
-        data: a dataset, divided 4:1:1, or its split; a task stays what it is.
+        data: a dataset or what `lamina.load` reads, divided 4:1:1, or a split; a task stays what it is.
         preprocess: how examples are prepared, if that was fitted before.
         seed: of the division.
         **wording: how texts become tokens: `level`, `min_count`, `longest` and the like.
@@ -48,7 +49,7 @@ def task_of(data: Dataset | Split | Task, *, preprocess: Any = None, seed: int =
     """
     if isinstance(data, Task):
         return data
-    split = data if isinstance(data, Split) else data.split(seed=seed)  # type: ignore[attr-defined]
+    split = data if isinstance(data, Split) else load(data).split(seed=seed)  # type: ignore[attr-defined]
     kind, _ = _row(split.train.spec)
     for name in wording:
         if name not in kind.wording:
