@@ -11,7 +11,8 @@ from lamina._errors import ArgumentError, DataError
 from lamina._types import Float, Int, Tensor
 from lamina.architectures.decoding import beam_search, sample
 from lamina.data.cells import SUFFIXES as TABLES
-from lamina.data.cells import Format, decoded, read_bytes, read_cells, shown
+from lamina.data.cells import Format, decoded, encoding_of, read_bytes, read_cells, shown
+from lamina.data.frames import as_frame
 from lamina.data.ragged import lengths_of
 from lamina.data.text.batching import sorted_order
 from lamina.data.text.descriptions import DescriptionPreprocess
@@ -24,21 +25,27 @@ BATCH = 100
 _MARK = SPECIAL[UNKNOWN]
 
 
-def _texts_from(what: Any) -> list[str]:
-    """Give the texts that are meant: a text, the texts of a file, or a list of both.
+def _texts_from(what: Any, reading: tuple[tuple[str, Any], ...] = ()) -> list[str]:
+    """Give the texts that are meant: a text, the texts of a file or table, or a list of texts and files.
+
+    Args:
+        what: the texts.
+        reading: how the training table was read.
 
     >>> _texts_from(["The sun is shining today", ""])
     ['The sun is shining today', '']
     """
     if isinstance(what, list | tuple) and all(isinstance(part, str | Path) for part in what):
-        return [text for part in what for text in _texts_from(part)]
+        return [text for part in what for text in _texts_from(part, reading)]
+    if (table := as_frame(what)) is not None:
+        return _texts_of_table(table, "the table", reading)
     if not isinstance(what, str | Path):
         raise DataError(
             f"the run was trained on texts, got {type(what).__name__}: give a text, a file or a list of them."
         )
     path = Path(what)
     if _is_file(path):
-        return _texts_of_file(path)
+        return _texts_of_file(path, reading)
     if isinstance(what, Path) or (path.suffix.lower() in TABLES and len(str(what).split()) == 1):
         raise DataError(f"{path} does not exist: check the name.")
     return [str(what)]
@@ -207,20 +214,24 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _texts_of_file(path: Path) -> list[str]:
-    if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
-        lines = decoded(read_bytes(path), "utf-8", shown(path)).split("\n")
-        texts = [line.split("\t")[0].strip() for line in lines if line.strip()]
-    else:
-        import polars as pl
-
-        frame = read_cells(path, Format())
-        strings = [name for name in frame.columns if frame[name].dtype == pl.String]
-        columns = [name for name in strings if frame[name].str.contains(r"[^\d\s.,;:+-]").any()]
-        if not columns:
-            raise DataError(f"{path} has no column of text: the run was trained on texts.")
-        name = max(columns, key=lambda name: frame[name].str.count_matches(r"\S+").sum() or 0)
-        texts = frame[name].fill_null("").to_list()
+def _texts_of_file(path: Path, reading: tuple[tuple[str, Any], ...]) -> list[str]:
+    if path.suffix.lower() in TABLES and path.suffix.lower() not in (".tsv", ".txt"):
+        return _texts_of_table(path, str(path), reading)
+    data = read_bytes(path)
+    lines = decoded(data, encoding_of(data, dict(reading).get("encoding")), shown(path)).split("\n")
+    texts = [line.split("\t")[0].strip() for line in lines if line.strip()]
     if not texts:
         raise DataError(f"{path} holds no text.")
     return texts
+
+
+def _texts_of_table(what: Any, name: str, reading: tuple[tuple[str, Any], ...]) -> list[str]:
+    import polars as pl
+
+    frame = read_cells(what, Format(before=reading)).frame
+    strings = [column for column in frame.columns if frame[column].dtype == pl.String]
+    columns = [column for column in strings if frame[column].str.contains(r"[^\d\s.,;:+-]").any()]
+    if not columns:
+        raise DataError(f"{name} has no column of text: the run was trained on texts.")
+    longest = max(columns, key=lambda column: frame[column].str.count_matches(r"\S+").sum() or 0)
+    return frame[longest].fill_null("").to_list()

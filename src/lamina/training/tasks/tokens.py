@@ -243,7 +243,7 @@ class _Texts(_Tokens):
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict texts, or the texts of files."""
-        return self.say(run, _texts_from(what), **options)
+        return self.say(run, _texts_from(what, self.spec.reading), **options)
 
     def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
         """Predict texts."""
