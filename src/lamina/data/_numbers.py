@@ -94,42 +94,47 @@ def plain_numbers(
 
     texts = [frame[name] for name in (frame.columns if known is None else known) if frame[name].dtype == pl.String]
     written = [found for text in texts if (found := _written(text, known is not None))]
-    commas = said == "," or (before is not None and "," in (before.decimal, *dict(before.decimals).values()))
-    if commas or any(found.mark == "," or found.doubtful for found in written):
+    earlier = before or Marks(None)
+    expected = "," in (said, earlier.decimal, *dict(earlier.decimals).values())
+    if expected or any(found.mark == "," or found.doubtful for found in written):
         for found in written:  # a plain "1.234" means 1234 where commas are decimal marks
             if found.plain:
                 _look_at_points(found)
     votes = [found.mark for found in written if found.mark]
-    earlier = None if before is None else before.decimal
-    decimal, sure = said or _majority(votes, earlier), bool(said or votes or earlier)
+    decimal = said or _majority(votes, earlier.decimal)
+    sure = decimal is not None
     if decimal is None and written:
         comma = semicolons and any("," in (found.doubtful or "") for found in written)
         decimal = "," if comma else "."
-    notes, doubts, decimals = [], [], []
-    columns, usual = [], dict(before.decimals) if before else {}
-    for found in written:
-        name = found.column.name
-        mark = found.mark or (None if said else usual.get(name)) or decimal
-        assert mark is not None
-        if mark != decimal:
-            decimals.append((name, mark))
-        if found.doubtful:
-            sentence = _doubt(found, mark)
-            (notes if sure else doubts).append(sentence)
-        if not found.plain or (found.doubtful and mark == ","):
-            columns.append(_plain(found.column, mark))
-    if "," in (decimal, *dict(decimals).values()):
-        there = [f.column.name for f in written if not f.plain and (f.mark or decimal) == ","]
-        notes += [f"The comma is the decimal mark in {_listed(there)}."] if there else []
-    units = [(f.column, found) for f in written if not f.plain and (found := _units(f.column))]
-    if percent := [column.name for column, found in units if "%" in found]:
+    usual = {} if said else dict(earlier.decimals)
+    marks = {found.column.name: found.mark or usual.get(found.column.name, decimal) or "." for found in written}
+    columns = [
+        _plain(found.column, marks[found.column.name])
+        for found in written
+        if not found.plain or (found.doubtful and marks[found.column.name] == ",")
+    ]
+    decimals = tuple((name, mark) for name, mark in marks.items() if mark != decimal)
+    told = [_doubt(found, marks[found.column.name]) for found in written if found.doubtful]
+    notes, mixed = _said(written)
+    if sure:
+        return frame.with_columns(columns), Marks(decimal, decimals, (*told, *notes), mixed)
+    return frame.with_columns(columns), Marks(decimal, decimals, notes, (*told, *mixed))
+
+
+def _said(written: list[_Written]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Say where the comma is the decimal mark and which signs were dropped; and where several currencies were."""
+    notes = []
+    if commas := [found.column.name for found in written if found.mark == ","]:
+        notes.append(f"The comma is the decimal mark in {_listed(commas)}.")
+    units = {found.column.name: _units(found.column) for found in written if not found.plain}
+    if percent := [name for name, signs in units.items() if "%" in signs]:
         notes.append(f"The percent sign is dropped in {_listed(percent)}: 62 % is read as 62.")
-    for column, found in units:
-        if len(found) > 1:
-            doubts.append(
-                f"Column {column.name!r} mixes {' and '.join(sorted(found))}: the numbers are read as they are written."
-            )
-    return frame.with_columns(columns), Marks(decimal, tuple(decimals), tuple(notes), tuple(doubts))
+    mixed = (
+        f"Column {name!r} mixes {' and '.join(sorted(signs))}: the numbers are read as they are written."
+        for name, signs in units.items()
+        if len(signs) > 1
+    )
+    return tuple(notes), tuple(mixed)
 
 
 def is_number(cell: str) -> bool:

@@ -11,7 +11,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ TEXTS = (".csv", ".tsv", ".txt")
 PARQUET, EXCEL, JSON = (".parquet", ".pq"), (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), (".jsonl", ".ndjson", ".json")
 SUFFIXES = (*TEXTS, ".gz", *PARQUET, *EXCEL, *JSON)
 DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE = 2**16  # letters that show what separates the cells
 _EMPTY = "{} is empty: a table needs a line of column names and rows."
 MISSING = ("", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "?", "#N/A", "<NA>")
 _MAGIC = ((b"PK\x03\x04", "an Excel or zip"), (b"\x1f\x8b", "a gzip"), (b"PAR1", "a Parquet"))
@@ -268,18 +269,23 @@ class _Dialect:
                 "close the quote, or double a quote that belongs to the cell."
             ) from error
 
-    def width(self, sample: str) -> int:
-        """Count the cells of the first lines, 0 unless it is the same number in all."""
+    def fits(self, sample: str) -> tuple[bool, int]:
+        """Say whether the first lines have the same number of cells, more than one, and count those of the first."""
+        lengths = []
         try:
-            lengths = {len(row) for _, row in self.rows(sample, "")}
-        except DataError:
-            return 0
-        return lengths.pop() if len(lengths) == 1 else 0
+            for _, row in self.rows(sample, ""):
+                lengths.append(len(row))
+        except DataError as error:
+            if not lengths or "unexpected end" not in str(error.__cause__):  # the sample may end within a cell
+                lengths.append(0)
+        return len(set(lengths)) == 1 and lengths[0] > 1, lengths[0]
 
 
 def _dialect(text: str, suffix: str, form: Format) -> _Dialect:
     """Find out delimiter and quotes: those that give the first lines the same number of cells, the more the better."""
-    sample = "\n".join(line for line in text[:65536].split("\n")[:30] if line)
+    lines = text[:_SAMPLE].split("\n")[:31]
+    whole = lines[:-1] if len(lines) == 31 or len(text) > _SAMPLE else lines  # the last line may be cut
+    sample = "\n".join(line for line in whole or lines if line)
     earlier = form.earlier("delimiter")
     if form.delimiter or suffix == ".tsv":
         delimiters: tuple[str, ...] = (form.delimiter or "\t",)
@@ -287,13 +293,12 @@ def _dialect(text: str, suffix: str, form: Format) -> _Dialect:
         delimiters = DELIMITERS if earlier in (None, *DELIMITERS) else (*DELIMITERS, earlier)
     single = ("'",) if '"' not in sample and re.search(r"(?m)(?:^|\W)'[^'\n]*'(?:$|\W)", sample) else ()
     usual = form.earlier("quote")
-    quotes = (usual,) if form.quote is not None else dict.fromkeys((*single, '"' if usual is None else usual, '"'))
+    quotes = [usual] if form.quote is not None else list(dict.fromkeys((*single, '"' if usual is None else usual, '"')))
     escapes = (None, "\\") if '\\"' in text or "\\'" in text else (None,)
-    best, most = _Dialect(delimiters[0]), (False, False, 0)
+    best, most = _Dialect(delimiters[0], quotes[0]), (False, False, 0)
     for dialect in (_Dialect(d, q, e) for q in quotes for e in escapes for d in delimiters):
-        width = dialect.width(sample)
-        first = width or len(sample.split("\n", 1)[0].split(dialect.delimiter))
-        score = (width > 1, width > 1 and dialect.delimiter == earlier, first)
+        even, width = dialect.fits(sample)
+        score = even, even and dialect.delimiter == earlier, width
         if score > most:
             best, most = dialect, score
     return best
@@ -435,6 +440,3 @@ def source_of(what: Any) -> str:
     ('rows.csv', 'list')
     """
     return str(what) if isinstance(what, str | Path) else type(what).__name__
-
-
-OPTIONS = tuple(field.name for field in fields(Format) if field.name != "before")

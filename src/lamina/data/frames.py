@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def as_frame(what: Any) -> "pl.DataFrame | None":
     """
     library = type(what).__module__.partition(".")[0]
     if library == "polars" and hasattr(what, "lazy"):
-        return what.lazy().collect()  # type: ignore[no-any-return]
+        return what.lazy().collect()
     if library == "pandas" and hasattr(what, "columns"):
         names = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in what.columns]
         return _frame([_of_pandas(name, what.iloc[:, i]) for i, name in enumerate(names)])
@@ -88,8 +89,8 @@ def _of_pandas(name: str, column: Any) -> "pl.Series":
         levels = _of_values(name, column.cat.categories.tolist()).cast(pl.String)
         codes = pl.Series(column.cat.codes.to_numpy().astype(np.int64)).replace(-1, None)
         return levels.gather(codes).cast(pl.Categorical).alias(name)
-    if kind.startswith("datetime64"):  # moments of any zone as those of Greenwich
-        return pl.Series(name, column.to_numpy("datetime64[us]"))
+    if kind.startswith("datetime64"):  # a moment with a zone keeps the time of its clock
+        return pl.Series(name, column.dt.tz_localize(None).to_numpy("datetime64[us]"))
     if kind.startswith("timedelta64"):
         return pl.Series(name, column.to_numpy("timedelta64[us]"))
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
@@ -124,10 +125,11 @@ def _of_values(name: str, values: list[Any]) -> "pl.Series":
     plain = [None if isinstance(value, float) and math.isnan(value) else value for value in plain]
     kinds = {type(value) for value in plain} - {type(None)}
     if kinds <= {int, float}:
-        return pl.Series(name, plain, pl.Float64 if float in kinds else pl.Int64)
-    if len(kinds) > 1:
-        return pl.Series(name, [None if value is None else str(value) for value in plain], pl.String)
-    try:
-        return pl.Series(name, plain)
-    except (TypeError, pl.exceptions.PolarsError):
-        return pl.Series(name, [None if value is None else str(value) for value in plain], pl.String)
+        whole = float not in kinds and all(value is None or abs(value) < 2**63 for value in plain)
+        return pl.Series(name, plain, pl.Int64 if whole else pl.Float64, strict=False)
+    if len(kinds) == 1:
+        with suppress(TypeError, pl.exceptions.PolarsError):
+            column = pl.Series(name, plain)
+            if column.dtype != pl.Object:
+                return column
+    return pl.Series(name, [None if value is None else str(value) for value in plain], pl.String)

@@ -6,6 +6,7 @@ an option of one of them decides (`text=`, `window=`), and `kind=` settles it.
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from torch.utils import data as torch_data
 from lamina._errors import DataError, choice
 from lamina.data import sequences, synthetic
 from lamina.data.arrays import WrappedDataset, from_arrays
-from lamina.data.cells import OPTIONS, SUFFIXES
+from lamina.data.cells import SUFFIXES, Format
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, _fingerprints
 from lamina.data.frames import as_frame
 from lamina.data.series import load_series
@@ -180,7 +181,7 @@ def _called(loader: Callable[..., Dataset], name: str, options: dict[str, Any], 
     parameters = inspect.signature(loader).parameters.values()
     accepted = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD][len(arguments) :]
     if any(p.kind is p.VAR_KEYWORD for p in parameters):  # how to read a table of text
-        accepted += OPTIONS
+        accepted += [field.name for field in fields(Format)]
     unknown = [option for option in options if option not in accepted]
     if unknown:
         has = f"it has {', '.join(accepted)}" if accepted else "it has none"

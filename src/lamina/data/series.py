@@ -140,8 +140,8 @@ def load_series(
         window: how many moments are read.
         horizon: how many are predicted, or with `each_step` how far ahead every step looks.
         target: the column, or columns, to predict; all columns of numbers when not given.
-        time: the column that names the moments, which is not a measurement; by default one named date, time or the
-            like. Its values must not go back.
+        time: the column that names the moments, which is not a measurement; by default one of dates, or one named date,
+            time or the like. Its values must not go back.
         each_step: whether an answer is asked for at every step of the window.
         form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
 
@@ -158,7 +158,8 @@ def load_series(
     frame, file = cells.frame, cells.name
     if time is not None:
         check_column(time, frame.columns, file, "time")
-    time = time or next((name for name in frame.columns if name.lower() in _TIMES), None)
+    moments = (name for name in frame.columns if name.lower() in _TIMES or frame[name].dtype.is_temporal())
+    time = time or next(moments, None)
     if time is not None:
         _check_time(frame[time].to_list(), time, file)
     names = [name for name in frame.columns if name != time]
