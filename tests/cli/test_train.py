@@ -287,3 +287,27 @@ def test_a_full_disk_ends_with_a_sentence_and_the_last_checkpoint_intact(typed, 
     assert checkpoint.load(tmp_path / "r/checkpoints").plain["step"] > 0
     monkeypatch.setattr(files.os, "fsync", real)
     assert typed("resume", "r", "--json")[0] == 0
+
+
+def test_a_german_bank_export_needs_a_target_only(typed):
+    kinds = {"Miete": "-950,00", "Lebensmittel": "-61,35", "Gehälter": "3.200,10", "Übertrag": "1.500,00"}
+    rows = [
+        f'{kind};"Müller, {i % 3}";{i % 9 + 1}.{i:03},50 €;{i} %;{kinds[kind]}' for i in range(60) for kind in kinds
+    ]
+    names = "Kategorie;Empfänger;Kontostand;Anteil;Betrag"
+    Path("bank.csv").write_bytes("\r\n".join([names, *rows, ""]).encode("cp1252"))
+    Path("neu.csv").write_bytes("\r\n".join([names, *rows[120:124], ""]).encode("cp1252"))
+    code, out, err = typed("train", "fnn", "--data", "bank.csv", "--target", "Betrag", "--epochs", "60")
+    assert code == 0 and not err, err
+    code, out, _ = typed("predict", "runs/fnn-bank", "neu.csv")
+    found = [float(line.split(": ")[1]) for line in out.splitlines()]
+    assert code == 0 and found == pytest.approx([-950, -61.35, 3200.1, 1500], abs=300)
+    spec = lamina.Run.load("runs/fnn-bank").task.spec
+    assert spec.features == ("Kategorie", "Empfänger", "Kontostand", "Anteil")
+    assert spec.levels[0] == ("Gehälter", "Lebensmittel", "Miete", "Übertrag")
+    assert spec.reading == (("delimiter", ";"), ("encoding", "cp1252"), ("decimal", ","))
+    assert spec.notes[:3] == (
+        "The file is not UTF-8; it is read as cp1252 (give `encoding` if letters look wrong).",
+        "The comma is the decimal mark in the columns 'Kontostand', 'Betrag'.",
+        "The percent sign is dropped in the column 'Anteil': 62 % is read as 62.",
+    )

@@ -140,9 +140,11 @@ def test_home_is_expanded(tmp_path, monkeypatch):
 def test_a_dataset_passes_and_anything_else_is_refused():
     data = load("iris")
     assert load(data) is data
-    with pytest.raises(DataError, match=r"`what` must be a name, a path, a pair of arrays .*, got int"):
+    with pytest.raises(
+        DataError, match=r"`what` must be a name, a path, a DataFrame or another table, a pair of arrays .*, got int"
+    ):
         load(7)
-    with pytest.raises(DataError, match=r"`what` must be a name, a path, a pair of arrays .*, got ndarray"):
+    with pytest.raises(DataError, match=r"`what` must be a name, a path, a DataFrame .*, got ndarray"):
         load(np.zeros(3))
 
 

@@ -128,8 +128,9 @@ def test_other_forms(write):
     assert same(data.inputs, [[1.5], [2.25], [-3.5], [NAN]]) and data.spec.features == ("größe",)
     latin = write("größe,art\n1,süß\n2,sauer\n".encode("cp1252"), "latin.csv")
     assert load_table(latin, encoding="cp1252").spec.classes == ("sauer", "süß")
+    assert load_table(latin).spec.classes == ("sauer", "süß")
     wide = write(PETS.encode("utf-16"), "wide.csv")
-    assert same(load_table(wide, encoding="utf-16").inputs, PET_ROWS)
+    assert same(load_table(wide, encoding="utf-16").inputs, PET_ROWS) and same(load_table(wide).inputs, PET_ROWS)
     spaces = write("x y\n1 a\n2 b\n", "spaces.txt")
     assert load_table(spaces, delimiter=" ").inputs.tolist() == [[1], [2]]
     bare = write("1.5,2\n2.5,3\n3.5,2\n2,3\n", "bare.csv")
@@ -176,8 +177,7 @@ def test_other_forms(write):
         ("x,y\n1,a\n2,\n", {}, "the target 'y' is missing in 1 row, first in row 2"),
         ("x,y\n1,a\n2,a\n", {}, "the target 'y' is 'a' in every row: it needs at least 2 different values"),
         ("x,y\n1,2.5\n2,2.5\n", {}, "the target 'y' is '2.5' in every row"),
-        ("größe,y\n1,2\n".encode("latin-1"), {}, r"is not UTF-8 \(byte 0xf6 in line 1\): .* encoding='cp1252'"),
-        (PETS.encode("utf-16"), {}, "is not UTF-8 but UTF-16: give encoding='utf-16'"),
+        ("größe,y\nä,2\n".encode() + b"\xf6,3\n", {}, r"is not UTF-8 \(byte 0xf6 in line 3\): .* encoding='cp1252'"),
         (
             PETS.encode("utf-16-le"),
             {},
@@ -196,8 +196,7 @@ def test_other_forms(write):
         ("x,x,y\n1,2,3\n4,5,6\n", {}, "has more than one column named 'x': give every column its own name"),
         ("1,2,3\n4,5,6\n7,8,9\n", {}, r"begins with numbers \(1, 2, 3\) where names of columns are expected"),
         ("1,2,3,4,5\n4,5,6,7,8\n", {}, r"begins with numbers \(1, 2, 3, 4, \.\.\.\)"),
-        ("x;y\n1,5;a\n2,5;b\n", {}, "column 'x' holds numbers with a comma, such as '1,5': give decimal=','"),
-        ('x,y\n"1,234",a\n"2,5",b\n7,a\n', {}, "column 'x' holds numbers with a comma, such as '1,234'"),
+        ("x;y\n1,2,5;a\n2,5,6;b\n", {}, "column 'x' holds numbers with a comma, such as '1,2,5': give decimal=','"),
         (
             "x,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40)) + "oops,1\n",
             {},
@@ -234,7 +233,7 @@ def test_paths_that_are_no_files(tmp_path, write):
     with pytest.raises(DataError, match=r"nothing.csv` does not exist: check the path"):
         load_table(tmp_path / "nothing.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(DataError, match=r"folder.csv` is a folder: give a CSV, TSV or Parquet file"):
+    with pytest.raises(DataError, match=r"folder.csv` is a folder: give a table \(.csv, .tsv"):
         load_table(tmp_path / "folder.csv")
     loop = tmp_path / "loop.csv"
     loop.symlink_to(loop)

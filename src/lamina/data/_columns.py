@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from lamina._errors import DataError
 from lamina._types import Tensor
-from lamina.data.cells import Format, read_cells, shown
+from lamina.data.cells import Cells, Format, read_cells
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,17 +22,16 @@ _WHOLE, _COMMA = r"^[+-]?\d+$", r"^[+-]?\d+(,\d+)+$"
 _ROW_NUMBERS = ("", "id", "index", "unnamed: 0", "row")
 
 
-def open_table(
-    path: str | Path, form: dict[str, Any], named: Sequence[tuple[str | None, str]]
-) -> tuple["pl.DataFrame", str]:
-    """Read a file of at least two rows that has all named columns, each given with its argument; and give its name."""
-    frame, file = read_cells(path, Format(**form)), shown(path)
+def open_table(what: Any, form: dict[str, Any], named: Sequence[tuple[str | None, str]]) -> Cells:
+    """Read a table of at least two rows that has all named columns, each given with its argument."""
+    cells = read_cells(what, Format(**form))
+    frame, file = cells.frame, cells.name
     if frame.height < 2:
         raise DataError(f"{file} has too few rows ({frame.height}): at least 2 are needed to load and 6 to split.")
     for name, argument in named:
         if name is not None:
             check_column(name, frame.columns, file, argument)
-    return frame, file
+    return cells
 
 
 @dataclass(frozen=True)

@@ -1,69 +1,163 @@
-"""The cells of a table file: text from CSV and TSV, typed columns from Parquet.
+"""The cells of a table: text from CSV and TSV, typed columns from Parquet, Excel, JSON and what a program holds.
 
-Delimiter and line of names are found out. What cannot be read gets one sentence that names the file, the place and the
-way out.
+Encoding, delimiter, quotes, line of names, sheet and decimal mark are found out. What cannot be read gets one sentence
+that names the file, the place and the way out.
 """
 
 import csv
+import gzip
 import io
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import warnings
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lamina._errors import DataError, choice
+from lamina._errors import DataError, DataWarning, choice
+from lamina.data._numbers import Marks, is_number, plain_numbers
 
 if TYPE_CHECKING:
     import polars as pl
 
-SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+TEXTS = (".csv", ".tsv", ".txt")
+PARQUET, EXCEL, JSON = (".parquet", ".pq"), (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), (".jsonl", ".ndjson", ".json")
+SUFFIXES = (*TEXTS, ".gz", *PARQUET, *EXCEL, *JSON)
 DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE = 2**16  # letters that show what separates the cells
 _EMPTY = "{} is empty: a table needs a line of column names and rows."
 MISSING = ("", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "?", "#N/A", "<NA>")
+_MAGIC = ((b"PK\x03\x04", "an Excel or zip"), (b"\x1f\x8b", "a gzip"), (b"PAR1", "a Parquet"))
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
 @dataclass(frozen=True)
 class Format:
-    """How to read a text file; what is None is found out.
+    """How to read a table; what is None is found out.
 
     Args:
         delimiter: the character between cells.
         encoding: how bytes mean letters.
         decimal: the decimal mark, "." or ",".
+        quote: the character around a cell that holds a delimiter, or "" for none.
         header: whether the first line names the columns.
+        sheet: the name of a sheet of an Excel file, or its number, beginning at 1.
+        before: how an earlier file was read, as `Cells.reading` says; it decides what this file leaves open.
     """
 
     delimiter: str | None = None
-    encoding: str = "utf-8"
-    decimal: str = "."
+    encoding: str | None = None
+    decimal: str | None = None
+    quote: str | None = None
     header: bool | None = None
+    sheet: str | int | None = None
+    before: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        choice("decimal", self.decimal, (".", ","))
+        if self.decimal is not None:
+            choice("decimal", self.decimal, (".", ","))
+        for name in ("delimiter", "quote"):
+            value = getattr(self, name)
+            if value is not None and len(value) != 1 and (name, value) != ("quote", ""):
+                raise DataError(f"`{name}` must be one character, got {value!r}.")
+
+    def earlier(self, name: str) -> Any:
+        """Give what was said about this file, or how the earlier one was read."""
+        said = getattr(self, name)
+        return dict(self.before).get(name) if said is None else said
 
 
-def read_cells(path: str | Path, form: Format) -> "pl.DataFrame":
-    r"""Give the cells of a file: text, or null where missing, from a text file; typed columns from Parquet.
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a table, and how they were read.
+
+    Args:
+        frame: columns of text, in which numbers are written as Python writes them, or typed ones; null where missing.
+        name: what messages call the table.
+        reading: how it was read, for `Format.before` of the next file.
+        notes: what was decided, as sentences.
+    """
+
+    frame: "pl.DataFrame"
+    name: str
+    reading: tuple[tuple[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_cells(what: Any, form: Format, numbers: Collection[str] | None = None) -> Cells:
+    r"""Read a table from a file, or take the one that a program holds.
+
+    Args:
+        what: a path, or a table as in `lamina.data.frames.as_frame`.
+        form: how to read it.
+        numbers: the columns that hold numbers, where that is known.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "rows.csv").write_text("a;b\n1; x\nNA;y\n")
-    ...     read_cells(Path(folder, "rows.csv"), Format()).rows()
-    [('1', 'x'), (None, 'y')]
+    ...     _ = Path(folder, "rows.csv").write_text("a;b\n1,5; x\nNA;y\n")
+    ...     cells = read_cells(Path(folder, "rows.csv"), Format())
+    >>> cells.frame.rows(), cells.reading
+    ([('1.5', 'x'), (None, 'y')], (('delimiter', ';'), ('encoding', 'utf-8'), ('decimal', ',')))
     """
-    path, name = Path(path), shown(path)
-    data = read_bytes(path)
+    name = shown(what)
+    frame, found, notes = _read(what, form, name)
+    before = dict(form.before)
+    frame, marks = plain_numbers(
+        _without_gaps(frame),
+        said=form.decimal,
+        before=Marks(before.get("decimal"), before.get("decimals", ())),
+        semicolons=found.get("delimiter") == ";",
+        known=None if numbers is None else [column for column in numbers if column in frame.columns],
+    )
+    for doubt in marks.doubts:
+        warnings.warn(f"{name}: {doubt}", DataWarning, stacklevel=3)
+    found |= {"decimal": marks.decimal, "decimals": marks.decimals}
+    reading = tuple((key, value) for key, value in found.items() if value not in (None, ()))
+    return Cells(frame, name, reading, (*notes, *marks.notes, *marks.doubts))
+
+
+def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str, Any], list[str]]:
+    """Give the cells as they are written, how they were read, and notes."""
+    from lamina.data import _typed
+    from lamina.data.frames import as_frame
+
+    if not isinstance(what, str | Path):
+        frame = as_frame(what)
+        if frame is None:
+            raise DataError(f"a table must be a path, a DataFrame or a list of rows, got {type(what).__name__}.")
+        return frame, {}, []
+    path, data = Path(what), read_bytes(what)
     if not data.strip():
         raise DataError(_EMPTY.format(name))
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return _parquet(data, name)
-    text = decoded(data, form.encoding, name)
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        data, suffix = _unpacked(data, name), path.with_suffix("").suffix.lower() or ".csv"
+    if suffix in PARQUET:
+        return _typed.parquet(data, name), {}, []
+    if suffix in EXCEL:
+        frame, sheet, notes = _typed.excel(data, form.sheet, form.earlier("sheet"), name)
+        return frame, {"sheet": sheet}, notes
+    encoding = form.encoding or encoding_of(data, form.earlier("encoding"))
+    text = decoded(data, encoding, name)
     if not text.strip():
         raise DataError(_EMPTY.format(name))
-    return _text(re.sub(r"(?m)^ +$", "", text), path, form, name)
+    notes = [] if form.encoding or encoding.startswith("utf") else [_guessed(encoding)]
+    if suffix in JSON:
+        return _typed.json_rows(text, name), {"encoding": encoding}, notes
+    frame, found = _text(text, suffix, form, name)
+    return frame, {"delimiter": found["delimiter"], "encoding": encoding, **found}, notes
+
+
+def _without_gaps(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """Make cells that stand for a missing value null."""
+    import polars as pl
+
+    texts = pl.col(pl.String)
+    stripped = frame.with_columns(texts.str.strip_chars())
+    return stripped.with_columns(pl.when(texts.is_in(MISSING)).then(None).otherwise(texts).name.keep())
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -79,36 +173,63 @@ def read_bytes(path: str | Path) -> bytes:
     except FileNotFoundError:
         raise DataError(f"{name} does not exist: check the path.") from None
     except IsADirectoryError:
-        raise DataError(f"{name} is a folder: give a CSV, TSV or Parquet file.") from None
+        raise DataError(f"{name} is a folder: give a table ({', '.join(SUFFIXES)}).") from None
     except OSError as error:
         raise DataError(f"{name} cannot be read ({error.strerror}).") from error
 
 
-def _parquet(data: bytes, name: str) -> "pl.DataFrame":
-    import polars as pl
-
+def _unpacked(data: bytes, name: str) -> bytes:
     try:
-        return pl.read_parquet(io.BytesIO(data))
-    except Exception as error:  # polars raises several kinds on damaged files
-        raise DataError(f"{name} is not a readable Parquet file: write it again.") from error
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{name} is not a readable gzip file: write it again.") from error
 
 
-def decoded(data: bytes, encoding: str, name: str) -> str:
+def encoding_of(data: bytes, otherwise: str | None = None) -> str:
+    r"""Find out how bytes mean letters: by their first two or three, else UTF-8 if they can be, else cp1252.
+
+    Args:
+        data: the content of a file, or its beginning up to a line's end.
+        otherwise: what to take instead of cp1252, as an earlier file had it.
+
+    >>> encoding_of("größe".encode()), encoding_of("größe".encode("cp1252")), encoding_of("a".encode("utf-16"))
+    ('utf-8', 'cp1252', 'utf-16')
+    """
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            return encoding
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        lenient = data.decode(errors="replace")
+        wrong = lenient.count("\ufffd")
+        if sum(letter > "\x7f" for letter in lenient) > 2 * wrong:
+            return "utf-8"  # most of it is, so the file is damaged, and the message names the place
+        if otherwise is not None and not otherwise.startswith("utf"):
+            return otherwise
+        return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", data) else "cp1252"
+    return otherwise if otherwise and "\0" in text else "utf-8"
+
+
+def _guessed(encoding: str) -> str:
+    return f"The file is not UTF-8; it is read as {encoding} (give `encoding` if letters look wrong)."
+
+
+def decoded(data: bytes, encoding: str | None, name: str) -> str:
     r"""Give the text of bytes, with newlines as line ends.
 
     Args:
         data: the content of a file.
-        encoding: how bytes mean letters.
+        encoding: how bytes mean letters; found out when it is None.
         name: what messages call the file.
 
     >>> decoded(b"one\r\ntwo", "utf-8", "`a`")
     'one\ntwo'
     """
-    for magic, what in ((b"PK\x03\x04", "an Excel or zip"), (b"\x1f\x8b", "a gzip"), (b"PAR1", "a Parquet")):
+    for magic, what in _MAGIC:
         if data.startswith(magic):
             raise DataError(f"{name} is {what} file, not text: save it as CSV, or give it the right suffix.")
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) and encoding == "utf-8":
-        raise DataError(f"{name} is not UTF-8 but UTF-16: give encoding='utf-16' or save it as UTF-8.")
+    encoding = encoding or encoding_of(data)
     try:
         text = data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except LookupError:
@@ -128,67 +249,118 @@ def decoded(data: bytes, encoding: str, name: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _text(text: str, path: Path, form: Format, name: str) -> "pl.DataFrame":
-    """Split text into cells; what is missing becomes null."""
+@dataclass(frozen=True)
+class _Dialect:
+    """How lines are cut into cells; `escape` is the character before a quote that belongs to its cell, or None."""
+
+    delimiter: str
+    quote: str = '"'
+    escape: str | None = None
+
+    def rows(self, text: str, name: str) -> Iterator[tuple[int, list[str]]]:
+        """Split lines that are not blank, with their numbers, by the strict rules of CSV."""
+        quoted = {"quotechar": self.quote} if self.quote else {"quoting": csv.QUOTE_NONE}
+        reader = csv.reader(io.StringIO(text), delimiter=self.delimiter, escapechar=self.escape, strict=True, **quoted)
+        try:
+            yield from ((reader.line_num, row) for row in reader if row)
+        except csv.Error as error:
+            raise DataError(
+                f"{name} has a cell that begins with a quote and does not end with one, in line {reader.line_num}: "
+                "close the quote, or double a quote that belongs to the cell."
+            ) from error
+
+    def fits(self, sample: str) -> tuple[bool, int]:
+        """Say whether the first lines have the same number of cells, more than one, and count those of the first."""
+        lengths = []
+        try:
+            for _, row in self.rows(sample, ""):
+                lengths.append(len(row))
+        except DataError as error:
+            if not lengths or "unexpected end" not in str(error.__cause__):  # the sample may end within a cell
+                lengths.append(0)
+        return len(set(lengths)) == 1 and lengths[0] > 1, lengths[0]
+
+
+def _dialect(text: str, suffix: str, form: Format) -> _Dialect:
+    """Find out delimiter and quotes: those that give the first lines the same number of cells, the more the better."""
+    lines = text[:_SAMPLE].split("\n")[:31]
+    whole = lines[:-1] if len(lines) == 31 or len(text) > _SAMPLE else lines  # the last line may be cut
+    sample = "\n".join(line for line in whole or lines if line)
+    earlier = form.earlier("delimiter")
+    if form.delimiter or suffix == ".tsv":
+        delimiters: tuple[str, ...] = (form.delimiter or "\t",)
+    else:
+        delimiters = DELIMITERS if earlier in (None, *DELIMITERS) else (*DELIMITERS, earlier)
+    single = ("'",) if '"' not in sample and re.search(r"(?m)(?:^|\W)'[^'\n]*'(?:$|\W)", sample) else ()
+    usual = form.earlier("quote")
+    quotes = [usual] if form.quote is not None else list(dict.fromkeys((*single, '"' if usual is None else usual, '"')))
+    escapes = (None, "\\") if '\\"' in text or "\\'" in text else (None,)
+    best, most = _Dialect(delimiters[0], quotes[0]), (False, False, 0)
+    for dialect in (_Dialect(d, q, e) for q in quotes for e in escapes for d in delimiters):
+        even, width = dialect.fits(sample)
+        score = even, even and dialect.delimiter == earlier, width
+        if score > most:
+            best, most = dialect, score
+    return best
+
+
+def _text(text: str, suffix: str, form: Format, name: str) -> tuple["pl.DataFrame", dict[str, Any]]:
+    """Split text into cells; quotes are first taken to be doubled within a cell, then to follow a backslash."""
+    text = re.sub(r"(?m)^ +$", "", text) if "\n " in text or text.startswith(" ") else text
+    dialect = _dialect(text, suffix, form)
+    try:
+        return _split(text, dialect, form, name)
+    except DataError:
+        if dialect.escape or not dialect.quote or f"\\{dialect.quote}" not in text:
+            raise
+    return _split(text, replace(dialect, escape="\\"), form, name)
+
+
+def _split(text: str, dialect: _Dialect, form: Format, name: str) -> tuple["pl.DataFrame", dict[str, Any]]:
     import polars as pl
 
-    delimiter = form.delimiter or ("\t" if path.suffix.lower() == ".tsv" else _sniffed(text))
-    if len(delimiter) != 1:
-        raise DataError(f"`delimiter` must be one character, got {delimiter!r}.")
-    first = next(_cells(text, delimiter, name))[1]
+    first = next(dialect.rows(text, name))[1]
     if len(first) == 1:
-        tried = f"{delimiter!r}" if form.delimiter else "comma, semicolon, tab or bar"
+        tried = f"{dialect.delimiter!r}" if form.delimiter else "comma, semicolon, tab or bar"
         raise DataError(
             f"{name} has one column only when its cells are separated by {tried}: name the right character, "
             "for example delimiter=' '."
         )
-    names, header = _names(first, form.header, name)
-    scanned = _scan(text.encode(), delimiter)
+    names, header = _names(first, form.earlier("header"), name)
+    data = text.encode()
+    scanned = None if dialect.escape else _scan(data, dialect)
     if scanned is None:  # blank lines, or quotes within cells, which polars takes for something else
-        table = [(line, row) for line, row in _cells(text, delimiter, name)]
-        _check_lengths([line for line, _ in table], [len(row) for _, row in table], name)
-        frame = pl.DataFrame([row for _, row in table][header:], dict.fromkeys(names, pl.String), orient="row")
+        table = list(dialect.rows(text, name))
+        names = _check_lengths([line for line, _ in table], [len(row) for _, row in table], names, name)
+        rows = [row if len(row) == len(names) else [*row, ""] for _, row in table][header:]
+        frame = pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row")
     else:
-        _check_lengths(*scanned, name)
+        names = _check_lengths(*scanned, names, name)
+        if len(first) < len(names):  # the first line gets the delimiter at its end that all others have
+            parts = data.split(b"\n", scanned[0][0])
+            data = b"\n".join(parts[:-1]) + dialect.delimiter.encode() + b"\n" + parts[-1]
         frame = pl.read_csv(
-            text.encode(), separator=delimiter, has_header=header, new_columns=names, infer_schema=False
+            data,
+            separator=dialect.delimiter,
+            quote_char=dialect.quote or None,
+            has_header=header,
+            new_columns=names,
+            infer_schema=False,
         )
-    frame = frame.with_columns(pl.all().str.strip_chars())
-    if form.decimal == ",":
-        number = pl.all().str.contains(r"^[+-]?\d*,\d+([eE][+-]?\d+)?$")
-        frame = frame.with_columns(
-            pl.when(number).then(pl.all().str.replace(",", ".", literal=True)).otherwise(pl.all())
-        )
-    return frame.with_columns(pl.when(pl.all().is_in(MISSING)).then(None).otherwise(pl.all()).name.keep())
-
-
-def _cells(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Split lines that are not blank, with their numbers, by the strict rules of CSV."""
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
-    try:
-        yield from ((reader.line_num, row) for row in reader if row)
-    except csv.Error as error:
-        raise DataError(
-            f"{name} has a cell that begins with a quote and does not end with one, in line {reader.line_num}: "
-            "close the quote, or double a quote that belongs to the cell."
-        ) from error
-
-
-def _sniffed(text: str) -> str:
-    """Choose the delimiter that gives all of the first lines the same number of cells, the larger the better."""
-    sample = "\n".join(line for line in text[:65536].split("\n")[:30] if line)
-
-    def score(delimiter: str) -> tuple[bool, int]:
-        lengths = [len(row) for row in csv.reader(io.StringIO(sample), delimiter=delimiter) if row]
-        return len(set(lengths)) == 1 and lengths[0] > 1, lengths[0]
-
-    return max(DELIMITERS, key=score)
+    last = frame.columns[-1]
+    if (header and len(first) < len(names)) or not first[-1].strip():  # every line ends with a delimiter
+        if frame[last].is_in(["", None], nulls_equal=True).all():
+            frame = frame.drop(last)
+        elif len(first) < len(names):
+            raise _uneven(name, len(names), 2, len(first))
+    said = {"header": form.earlier("header"), "quote": dialect.quote if dialect.quote != '"' else None}
+    return frame, {"delimiter": dialect.delimiter} | said
 
 
 def _names(first: list[str], header: bool | None, name: str) -> tuple[list[str], bool]:
     """Give the names of the columns and whether they stand in the first line."""
     cells = [cell.strip() for cell in first]
-    if header is None and all(_is_number(cell) for cell in cells):
+    if header is None and all(is_number(cell) for cell in cells):
         raise DataError(
             f"{name} begins with numbers ({', '.join(cells[:4])}{', ...' if len(cells) > 4 else ''}) where names of "
             "columns are expected: add a line of names, or give header=False (or True if these are names)."
@@ -196,21 +368,27 @@ def _names(first: list[str], header: bool | None, name: str) -> tuple[list[str],
     if header is False:
         return [f"column {i + 1}" for i in range(len(cells))], False
     names = [cell or f"column {i + 1}" for i, cell in enumerate(cells)]
-    twice = [cell for i, cell in enumerate(names) if cell in names[:i]]
-    if twice:
-        raise DataError(f"{name} has more than one column named {twice[0]!r}: give every column its own name.")
+    check_names(names, name)
     return names, True
 
 
-def _scan(data: bytes, delimiter: str) -> tuple[list[int], list[int]] | None:
+def check_names(names: list[str], name: str) -> None:
+    """Refuse two columns of one name."""
+    twice = [cell for i, cell in enumerate(names) if cell in names[:i]]
+    if twice:
+        raise DataError(f"{name} has more than one column named {twice[0]!r}: give every column its own name.")
+
+
+def _scan(data: bytes, dialect: _Dialect) -> tuple[list[int], list[int]] | None:
     """Give the last line and the number of cells of every row; None if quotes or blank lines need more care.
 
     In a plain file every other quote opens a cell or follows a quote, every other one closes a cell or precedes a
     quote, and what lies behind an odd number of quotes belongs to a cell.
     """
-    if ord(delimiter) > 127:
+    if ord(dialect.delimiter) > 127 or ord(dialect.quote or '"') > 127:
         return None
-    values, mark, line, quote = np.frombuffer(data, dtype=np.uint8), ord(delimiter), ord("\n"), ord('"')
+    values, mark, line = np.frombuffer(data, dtype=np.uint8), ord(dialect.delimiter), ord("\n")
+    quote = ord(dialect.quote or "\0")  # there are no zero bytes
     quotes = np.flatnonzero(values == quote)
     beside = np.concatenate([quotes[::2][quotes[::2] > 0] - 1, quotes[1::2][quotes[1::2] < len(values) - 1] + 1])
     if len(quotes) % 2 or not np.isin(values[beside], [mark, line, quote]).all():
@@ -228,28 +406,37 @@ def _scan(data: bytes, delimiter: str) -> tuple[list[int], list[int]] | None:
     return (np.searchsorted(lines, ends) + 1).tolist(), lengths.tolist()
 
 
-def _check_lengths(lines: list[int], lengths: list[int], name: str) -> None:
-    """Refuse a row with another number of cells than the first."""
+def _check_lengths(lines: list[int], lengths: list[int], names: list[str], name: str) -> list[str]:
+    """Refuse a row with another number of cells than the first; name the empty cells behind a delimiter at the end."""
+    width = len(names)
+    if len(lengths) > 1 and set(lengths[1:]) == {width + 1}:
+        return [*names, ""]
     for line, length in zip(lines, lengths, strict=True):
-        if length != lengths[0]:
-            raise DataError(
-                f"{name} has {length} cells in line {line} but {lengths[0]} in the first: correct that line, "
-                "or put a cell that contains the delimiter into quotes."
-            )
+        if length != width:
+            raise _uneven(name, length, line, width)
+    return names
 
 
-def shown(path: str | Path) -> str:
-    """Write a path as messages name it.
+def _uneven(name: str, length: int, line: int, width: int) -> DataError:
+    return DataError(
+        f"{name} has {length} cells in line {line} but {width} in the first: correct that line, "
+        "or put a cell that contains the delimiter into quotes."
+    )
 
-    >>> shown("rows.csv")
-    '`rows.csv`'
+
+def shown(what: Any) -> str:
+    """Write a path as messages name it; what is no path is a table that a program holds.
+
+    >>> shown("rows.csv"), shown([{"a": 1}])
+    ('`rows.csv`', 'the table')
     """
-    return f"`{Path(path).as_posix()}`"
+    return f"`{Path(what).as_posix()}`" if isinstance(what, str | Path) else "the table"
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+def source_of(what: Any) -> str:
+    """Name where a table comes from: its path, or the type of what a program holds.
+
+    >>> source_of("rows.csv"), source_of([{"a": 1}])
+    ('rows.csv', 'list')
+    """
+    return str(what) if isinstance(what, str | Path) else type(what).__name__

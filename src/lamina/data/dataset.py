@@ -49,6 +49,7 @@ class Spec:
         resize: how pictures of other proportions were brought to one shape when read ("crop", "fit", "stretch"), or "".
         complete: whether these are all possible inputs, as in a truth table: then nothing is held back in a split.
         symbols: what the numbers of tokens stand for.
+        reading: how the file of a table was read (delimiter, encoding, decimal mark, ...), for the next file.
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
     ('0', '1')
@@ -68,6 +69,7 @@ class Spec:
     resize: str = ""
     complete: bool = False
     symbols: tuple[str, ...] = ()
+    reading: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         choice("kind", self.kind, KINDS)

@@ -22,6 +22,7 @@ from lamina.data import sequences, synthetic
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.cells import SUFFIXES, Format
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, _fingerprints
+from lamina.data.frames import as_frame
 from lamina.data.series import load_series
 from lamina.data.tables import load_table
 from lamina.data.text.descriptions import digit_words, load_descriptions
@@ -103,9 +104,10 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
 
     Args:
         what: a name of `SETS` or `NAMED`; a path to a table, texts with labels, pairs of texts, a running text or a
-            time series (.csv, .tsv, .txt, .parquet) or to a folder of pictures; arrays or tensors, alone with
-            `targets` or as a pair; any torch `Dataset`; a dataset of Lamina. A name goes before a path: write
-            "./digits" for a folder of that name.
+            time series (CSV, Excel, JSON, Parquet; see `lamina.data.cells.SUFFIXES`) or to a folder of pictures; a
+            pandas or polars DataFrame, a structured array, a list of dicts or a dict of columns; arrays or tensors,
+            alone with `targets` or as a pair; any torch `Dataset`; a dataset of Lamina. A name goes before a path:
+            write "./digits" for a folder of that name.
         targets: the targets of arrays.
         options: what the loader in question takes, for example `target` for a table or `count` and `seed` for a
             synthetic set; `kind` says what a file is: "table", "text", "pairs", "language", "series" or
@@ -129,11 +131,15 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
         what = what.tensors
     if isinstance(what, torch_data.Dataset):
         return _called(WrappedDataset, "a torch Dataset", options, what)
+    if targets is None and (table := as_frame(what)) is not None:
+        rest = {option: value for option, value in options.items() if option != "kind"}
+        title, loader = _READERS[form_of(Path(), list(rest), options.get("kind"))]
+        return _called(loader, title, rest, table)
     if targets is None:
         if not (isinstance(what, tuple) and len(what) == 2):
             raise DataError(
-                f"`what` must be a name, a path, a pair of arrays (inputs, targets) or a dataset, got "
-                f"{type(what).__name__}."
+                f"`what` must be a name, a path, a DataFrame or another table, a pair of arrays (inputs, targets) or a "
+                f"dataset, got {type(what).__name__}."
             )
         what, targets = what
     return _called(from_arrays, "arrays", options, what, targets)

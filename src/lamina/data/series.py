@@ -8,7 +8,6 @@ stretches of time, and an example belongs to the part that holds all its targets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ import torch
 from lamina._errors import DataError, at_least
 from lamina._types import Float, Int, Seed, Tensor
 from lamina.data._columns import check_column, read_column
-from lamina.data.cells import Format, read_cells, shown
+from lamina.data.cells import Format, read_cells, source_of
 from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset
 
 _TIMES = ("date", "time", "datetime", "timestamp", "month", "day", "year", "week", "hour")
@@ -95,6 +94,7 @@ def _as_series(
     features: Sequence[str] = (),
     source: str = "",
     notes: tuple[str, ...] = (),
+    reading: tuple[tuple[str, Any], ...] = (),
 ) -> SeriesDataset:
     """Make windows of measurements."""
     at_least("window", window, 1)
@@ -118,12 +118,13 @@ def _as_series(
         source=source,
         target_shape=shape,
         notes=notes,
+        reading=reading,
     )
     return SeriesDataset(values, wanted, window, horizon, each_step, spec)
 
 
 def load_series(
-    path: str | Path,
+    path: Any,
     window: int = 24,
     horizon: int = 1,
     *,
@@ -135,15 +136,16 @@ def load_series(
     r"""Read a table whose rows are moments, the earliest first.
 
     Args:
-        path: a .csv, .tsv, .txt or .parquet file.
+        path: a file of a table (see `lamina.data.cells.SUFFIXES`) or a table that a program holds, such as a DataFrame.
         window: how many moments are read.
         horizon: how many are predicted, or with `each_step` how far ahead every step looks.
         target: the column, or columns, to predict; all columns of numbers when not given.
-        time: the column that names the moments, which is not a measurement; by default one named date, time or the
-            like. Its values must not go back.
+        time: the column that names the moments, which is not a measurement; by default one of dates, or one named date,
+            time or the like. Its values must not go back.
         each_step: whether an answer is asked for at every step of the window.
-        form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
+        form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
 
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     rows = "date,sales\n2024-01,1\n2024-02,2\n2024-03,4\n2024-04,8\n"
@@ -152,10 +154,12 @@ def load_series(
     >>> [part.flatten().tolist() for part in data.take(torch.tensor([1]))]
     [[2.0, 4.0], [8.0]]
     """
-    frame, file = read_cells(path, Format(**form)), shown(path)
+    cells = read_cells(path, Format(**form))
+    frame, file = cells.frame, cells.name
     if time is not None:
         check_column(time, frame.columns, file, "time")
-    time = time or next((name for name in frame.columns if name.lower() in _TIMES), None)
+    moments = (name for name in frame.columns if name.lower() in _TIMES or frame[name].dtype.is_temporal())
+    time = time or next(moments, None)
     if time is not None:
         _check_time(frame[time].to_list(), time, file)
     names = [name for name in frame.columns if name != time]
@@ -175,11 +179,19 @@ def load_series(
                 f"{file}: column {column.name!r} has no value in row {int(gaps[0]) + 1}: a series must have no gaps; "
                 "fill it in."
             )
-    notes = () if time is None else (f"The column {time!r} names the moments and is not read.",)
+    notes = [*cells.notes, *([f"The column {time!r} names the moments and is not read."] if time else [])]
     values = torch.stack([column.values for column in columns], 1)
     places = [names.index(name) for name in wanted]
     return _as_series(
-        values, window, horizon, wanted=places, each_step=each_step, features=names, source=str(path), notes=notes
+        values,
+        window,
+        horizon,
+        wanted=places,
+        each_step=each_step,
+        features=names,
+        source=source_of(path),
+        notes=tuple(notes),
+        reading=cells.reading,
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables from CSV, TSV and Parquet files: numbers, categories and missing values, with the target found by its name.
+"""Tables from files and DataFrames: numbers, categories and missing values, with the target found by its name.
 
 Cells are read as text and decided column by column: a column whose values are all numbers is one of numbers, any other
 one of categories, whose values become level numbers in sorted order. Empty cells, NA, N/A, nan, null and ? are
@@ -7,7 +7,6 @@ missing. What cannot be used as it is gets one sentence that names the file, the
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,7 +25,7 @@ from lamina.data._columns import (
     read_groups,
     read_target,
 )
-from lamina.data.cells import Format, read_cells, shown
+from lamina.data.cells import Format, read_cells, source_of
 from lamina.data.dataset import ArrayDataset, Spec
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def load_table(
-    path: str | Path,
+    path: Any,
     target: str | None = None,
     *,
     task: str | None = None,
@@ -45,17 +44,18 @@ def load_table(
     r"""Read a table as a dataset.
 
     Args:
-        path: a .csv, .tsv, .txt or .parquet file.
+        path: a file of a table (see `lamina.data.cells.SUFFIXES`) or a table that a program holds, such as a DataFrame.
         target: the column to predict; by default one named target, label or class, else the last one.
         task: "classification" or "regression"; by default text and up to 20 whole numbers are classes.
         group: a column whose rows of one value stay together in a split; it is no feature.
         drop: columns to leave out.
-        form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
+        form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
 
     Returns:
         float64 rows with NaN for a missing value and level numbers for categories. Classes are named by their values,
         in numeric order for numbers, else in alphabetic order. `spec.notes` says what was decided.
 
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "pets.csv").write_text("weight,color,kind\n4.1,red,cat\n30,,dog\n")
@@ -64,7 +64,8 @@ def load_table(
     (('weight', 'color'), ('cat', 'dog'), [[4.1, 0.0], [30.0, nan]])
     """
     choice("task", task, (None, "classification", "regression"))
-    frame, file = open_table(path, form, [*((name, "drop") for name in drop), (group, "group")])
+    cells = open_table(path, form, [*((name, "drop") for name in drop), (group, "group")])
+    frame, file = cells.frame, cells.name
     names = [name for name in frame.columns if name not in drop and name != group]
     if not names:
         raise DataError(
@@ -85,22 +86,24 @@ def load_table(
         classes,
         tuple(column.name for column in kept),
         target,
-        str(path),
+        source_of(path),
         levels=tuple(column.levels for column in kept),
-        notes=(*notes, *more, *left_out),
+        notes=(*cells.notes, *notes, *more, *left_out),
+        reading=cells.reading,
     )
     groups = None if group is None else read_groups(frame[group], file)
     return ArrayDataset(torch.stack([column.values for column in kept], 1), labels, spec, groups)
 
 
-def read_rows(path: str | Path, spec: Spec, **form: Any) -> Float[Tensor, "batch feature"]:
+def read_rows(path: Any, spec: Spec, **form: Any) -> Float[Tensor, "batch feature"]:
     r"""Read rows to predict, by the names of the columns that the training table had.
 
     Args:
-        path: a file as for `load_table`; the order of its columns is free, others are ignored.
-        spec: what the training data were.
-        form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
+        path: a table as for `load_table`; the order of its columns is free, others are ignored.
+        spec: what the training data were, and how they were read.
+        form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
 
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> spec = Spec("table", "regression", (2,), 1, features=("x", "color"), levels=((), ("blue", "red")))
     >>> with TemporaryDirectory() as folder:
@@ -108,7 +111,9 @@ def read_rows(path: str | Path, spec: Spec, **form: Any) -> Float[Tensor, "batch
     ...     read_rows(Path(folder, "new.csv"), spec).tolist()
     [[1.5, 1.0], [nan, 0.0]]
     """
-    frame, file = read_cells(path, Format(**form)), shown(path)
+    columns = [name for name, levels in zip(spec.features, spec.levels, strict=True) if not levels]
+    cells = read_cells(path, Format(**{"before": spec.reading, **form}), columns)
+    frame, file = cells.frame, cells.name
     if frame.height == 0:
         raise DataError(f"{file} has no rows: there is nothing to predict.")
     lacking = [name for name in spec.features if name not in frame.columns]

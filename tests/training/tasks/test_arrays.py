@@ -3,6 +3,8 @@
 import csv
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import torch
 from PIL import Image
@@ -43,12 +45,57 @@ def test_rows_are_read_from_tables(tmp_path):
     found = run.predict(table)
     torch.testing.assert_close(found.values, run.predict(data.inputs[:5]).values)
     assert found.names == ("1", "2", "3", "4", "5") and set(found.labels) <= set(data.spec.classes)
-    with pytest.raises(DataError, match=r"note.doc is not a table \(.csv, .tsv, .txt, .parquet, .pq\)"):
+    with pytest.raises(
+        DataError, match=r"note.doc is not a table \(.csv, .tsv, .txt, .*\), but the run was trained on a table"
+    ):
         (tmp_path / "note.doc").write_text("x")
         run.predict(tmp_path / "note.doc")
     text = tmp_path / "rows.txt"  # what can be trained on can be predicted
     text.write_text(table.read_text())
     torch.testing.assert_close(run.predict(text).values, found.values)
+
+
+def test_the_next_table_is_read_as_the_first(tmp_path):
+    rows = [f"{i},{i % 7}5;{'süß' if i % 2 else 'herb'};1.{i:03}\n" for i in range(30)]
+    names, path = "größe;art;preis\n", tmp_path / "first.csv"
+    path.write_bytes((names + "".join(rows)).encode("cp1252"))
+    data = lamina.load(path, target="preis", task="regression")
+    assert data.targets.tolist() == [1000 + i for i in range(30)]  # thousands, since the comma is the decimal mark
+    assert data.spec.reading == (("delimiter", ";"), ("encoding", "cp1252"), ("decimal", ","))
+    recipe = Recipe(Adam(0.01), epochs=2)
+    fit(lamina.build("fnn", inputs=3, outputs=1), data, recipe, folder=tmp_path / "run")
+    run = lamina.Run.load(tmp_path / "run")
+    assert run.task.spec.reading == data.spec.reading
+    new = tmp_path / "new.csv"  # which could be English
+    new.write_bytes("art;größe\nsüß;1,250\nherb;2.000\n".encode("cp1252"))
+    expected = run.predict(torch.tensor([[1.25, 1.0], [2000.0, 0.0]], dtype=torch.float64)).values
+    assert torch.equal(run.predict(new).values, expected)
+    other = tmp_path / "new.tsv"
+    other.write_text("größe\tart\n1.25\tsüß\n2000\therb\n", encoding="utf-8")
+    assert torch.equal(run.predict(other).values, expected)
+    table = pd.DataFrame({"art": ["süß", "herb"], "größe": [1.25, 2000]})
+    for what in (table, table.to_dict("records"), table.to_records(), pl.from_dict(table.to_dict("list"))):
+        assert torch.equal(run.predict(what).values, expected)
+    with pytest.raises(DataError, match="the table lacks the column 'größe' of the training data"):
+        run.predict([{"art": "süß"}])
+
+
+def test_a_series_goes_on_in_a_table(tmp_path):
+    values = [i + 0.125 for i in range(40)]
+    path = tmp_path / "first.csv"
+    path.write_text("Tag;Wert\n" + "".join(f"{i};{value}\n".replace(".", ",") for i, value in enumerate(values)))
+    data = lamina.load(path, window=4, time="Tag")
+    assert data.values.flatten().tolist() == values and dict(data.spec.reading)["decimal"] == ","
+    run = fit(lamina.build("fnn", inputs=4, outputs=1), data, Recipe(Adam(0.01), epochs=1), folder=tmp_path / "run")
+    expected = run.predict(data.values[-4:][None]).values
+    table = pd.DataFrame({"Wert": values[-4:]})
+    assert torch.equal(run.predict(table).values, expected) and run.predict(table).names == ("the table",)
+    (tmp_path / "new.csv").write_text(
+        "date;Wert\n" + "".join(f"x;{value}\n".replace(".", ",") for value in values[-4:])
+    )
+    assert torch.equal(run.predict(tmp_path / "new.csv").values, expected)
+    with pytest.raises(DataError, match="the table must have the columns Wert of the training series, got price"):
+        run.predict([{"price": 1}, {"price": 2}])
 
 
 def test_wrong_shapes_are_refused(digits):

@@ -29,6 +29,14 @@ def test_texts_come_from_files_too(tmp_path):
     with pytest.raises(DataError, match=r"empty.txt` holds no text"):
         (tmp_path / "empty.txt").write_text("\n")
         read_texts(tmp_path / "empty.txt")
+    (tmp_path / "c.csv").write_bytes("id;text\nx;süß, und gut\n".encode("cp1252"))
+    (tmp_path / "d.jsonl").write_text('{"id": 1, "text": "one two"}\n')
+    assert read_texts([tmp_path / "c.csv", tmp_path / "d.jsonl"])[0] == ["süß, und gut", "one two"]
+    (tmp_path / "e.txt").write_bytes("zł\n".encode("cp1250"))
+    assert read_texts(tmp_path / "e.txt", (("encoding", "cp1250"),))[0] == ["zł"]
+    assert read_texts([{"n": 1, "text": "one two"}, {"n": 2, "text": None}])[0] == ["one two", None]
+    with pytest.raises(DataError, match="the table has no column of text: the run was trained on texts"):
+        read_texts({"a": [1, 2]})
     with pytest.raises(DataError, match="has no column of text"):
         (tmp_path / "numbers.csv").write_text("a,b\n1,2\n3,4\n")
         read_texts(tmp_path / "numbers.csv")

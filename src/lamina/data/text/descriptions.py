@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ import torch
 from lamina._errors import DataError, DataWarning, choice
 from lamina._types import Int, Num, Tensor
 from lamina.data._columns import open_table, read_features, read_groups
+from lamina.data.cells import source_of
 from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec
 from lamina.data.preprocess import Preprocess
 from lamina.data.ragged import Ragged
@@ -163,17 +163,18 @@ def digit_words(language: str = "english") -> DescriptionDataset:
 
 
 def load_descriptions(
-    path: str | Path, target: str | None = None, *, group: str | None = None, drop: Sequence[str] = (), **form: Any
+    path: Any, target: str | None = None, *, group: str | None = None, drop: Sequence[str] = (), **form: Any
 ) -> DescriptionDataset:
     r"""Read a table with a column of text that is to be written when the others were read.
 
     Args:
-        path: a .csv, .tsv, .txt or .parquet file.
+        path: a file of a table (see `lamina.data.cells.SUFFIXES`) or a table that a program holds, such as a DataFrame.
         target: the column of text; by default the one with most letters.
         group: a column whose rows of one value stay together in a split; it is not read.
         drop: columns to leave out.
-        form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
+        form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
 
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "sounds.csv").write_text("animal,says\ncat,meow\ndog,woof woof\ncat,meow\n")
@@ -183,7 +184,8 @@ def load_descriptions(
     """
     import polars as pl
 
-    frame, file = open_table(path, form, [(target, "target"), (group, "group"), *((name, "drop") for name in drop)])
+    cells = open_table(path, form, [(target, "target"), (group, "group"), *((name, "drop") for name in drop)])
+    frame, file = cells.frame, cells.name
     names = [name for name in frame.columns if name != group and name not in drop]
     if target is None:
         texts = (frame[name] for name in names if frame[name].dtype == pl.String)
@@ -201,8 +203,19 @@ def load_descriptions(
     for note in left_out:
         warnings.warn(f"{file}: {note}", DataWarning, stacklevel=2)
     features, levels = tuple(column.name for column in kept), tuple(column.levels for column in kept)
-    notes = (f"The column {target!r} is to be written.", *left_out)
-    spec = Spec("table", "regression", (len(kept),), 1, (), features, target, str(path), levels=levels, notes=notes)
+    spec = Spec(
+        "table",
+        "regression",
+        (len(kept),),
+        1,
+        (),
+        features,
+        target,
+        source_of(path),
+        levels=levels,
+        notes=(*cells.notes, f"The column {target!r} is to be written.", *left_out),
+        reading=cells.reading,
+    )
     rows = torch.stack([column.values for column in kept], 1)
     groups = None if group is None else read_groups(frame[group], file)
     return DescriptionDataset.of(ArrayDataset(rows, torch.zeros(len(rows)), spec, groups), written.to_list())

@@ -11,7 +11,7 @@ from typing import Any
 
 from lamina._errors import DataError, at_least, choice
 from lamina.data._columns import find_target, open_table, read_groups, read_target
-from lamina.data.cells import DELIMITERS, decoded, read_bytes, shown
+from lamina.data.cells import DELIMITERS, TEXTS, decoded, encoding_of, read_bytes, shown, source_of
 from lamina.data.text.texts import PairDataset, RunningText, TextDataset, _equal_texts
 from lamina.data.text.words import _is_punctuation, split_words
 
@@ -20,7 +20,7 @@ _SAMPLE = 2**16  # bytes that show what a file is
 
 
 def load_text(
-    path: str | Path,
+    path: Any,
     text: str | None = None,
     target: str | None = None,
     *,
@@ -31,12 +31,12 @@ def load_text(
     r"""Read a table with a column of text and a label or number for each.
 
     Args:
-        path: a .csv, .tsv, .txt or .parquet file.
+        path: a file of a table (see `lamina.data.cells.SUFFIXES`) or a table that a program holds, such as a DataFrame.
         text: the column of text; by default the one with most words.
         target: the column to predict; by default one named target, label or class, else the last one.
         task: "classification" or "regression", as in `load_table`.
         group: a column whose rows of one value stay together in a split; by default equal texts do.
-        form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
+        form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -49,7 +49,8 @@ def load_text(
     import polars as pl
 
     choice("task", task, (None, "classification", "regression"))
-    frame, file = open_table(path, form, [(text, "text"), (group, "group")])
+    cells = open_table(path, form, [(text, "text"), (group, "group")])
+    frame, file = cells.frame, cells.name
     names = [name for name in frame.columns if name != group]
     if target is None and text is not None:
         names = [name for name in names if name != text] or names
@@ -72,15 +73,16 @@ def load_text(
         texts,
         labels,
         classes,
-        source=str(path),
+        source=source_of(path),
         groups=groups if len(groups.unique()) < len(texts) else None,
-        notes=tuple(notes),
+        notes=(*cells.notes, *notes),
         target=target,
+        reading=cells.reading,
     )
 
 
 def load_pairs(
-    path: str | Path, *, reverse: bool = False, longest: int | None = None, encoding: str = "utf-8"
+    path: str | Path, *, reverse: bool = False, longest: int | None = None, encoding: str | None = None
 ) -> PairDataset:
     r"""Read pairs of texts: one pair per line, a tab between them; what follows a second tab is not read.
 
@@ -88,7 +90,7 @@ def load_pairs(
         path: a .tsv or .txt file.
         reverse: read the second text and write the first.
         longest: leave out pairs of which a text has more words.
-        encoding: how bytes mean letters.
+        encoding: how bytes mean letters; found out when not given.
 
     Returns:
         The pairs; those whose first texts have the same words stay together in a split.
@@ -151,13 +153,13 @@ def _words_in(text: str) -> list[str]:
     return [word for word in split_words(text) if not _is_punctuation(word)]
 
 
-def load_running_text(path: str | Path, *, block: int = 256, encoding: str = "utf-8") -> RunningText:
+def load_running_text(path: str | Path, *, block: int = 256, encoding: str | None = None) -> RunningText:
     r"""Read a file as one running text, whose next characters are to be predicted.
 
     Args:
         path: any file of text.
         block: the length of an example.
-        encoding: how bytes mean letters.
+        encoding: how bytes mean letters; found out when not given.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -192,13 +194,16 @@ def form_of(path: Path, options: Sequence[str], wanted: str | None = None) -> st
     for option, form in (("window", "series"), ("text", "text"), ("block", "language"), ("reverse", "pairs")):
         if option in options:
             return form
-    if path.suffix.lower() not in (".csv", ".tsv", ".txt") or not path.is_file():
+    suffix = path.suffix.lower()
+    if suffix not in TEXTS or not path.is_file():
         return "table"
     with path.open("rb") as stream:
         sample = stream.read(_SAMPLE)
-    lines = sample.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff").split("\n")
-    whole = lines[:-1] if len(sample) == _SAMPLE else lines  # the last line may be cut
-    return _looks_like([line for line in whole if line.strip()][:400], path.suffix.lower())
+    # the last line may be cut, within a letter too
+    whole = sample[: sample.rfind(b"\n") + 1] if len(sample) == _SAMPLE else sample
+    lines = sample.decode(encoding_of(whole), "replace").removeprefix("\ufeff").splitlines()
+    lines = lines[:-1] if len(sample) == _SAMPLE else lines
+    return _looks_like([line for line in lines if line.strip()][:400], suffix)
 
 
 def _looks_like(lines: list[str], suffix: str) -> str:

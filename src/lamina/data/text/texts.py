@@ -22,7 +22,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -159,6 +159,7 @@ class TextDataset(_Texts):
         groups: Int[Tensor, " _"] | None = None,
         notes: tuple[str, ...] = (),
         target: str = "",
+        reading: tuple[tuple[str, Any], ...] = (),
     ) -> "TextDataset":
         """Make a dataset of strings and their labels, or of real targets when no classes are named."""
         rows = _codes_of(texts)
@@ -171,6 +172,7 @@ class TextDataset(_Texts):
             target=target,
             source=source,
             notes=notes,
+            reading=reading,
         )
         return cls(rows, targets, spec, groups)
 

@@ -126,4 +126,5 @@ class Descriptions(_Texts):
     answers = Arrays.answers
 
     read_file = Arrays.read_file
+    read_table = Arrays.read_table
     shown = Arrays.shown

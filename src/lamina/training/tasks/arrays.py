@@ -17,6 +17,7 @@ from lamina.architectures.recurrent import ManyToMany, ManyToOne, OneToMany
 from lamina.architectures.seq2seq import EncoderDecoder
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.dataset import Dataset, Spec, all_targets
+from lamina.data.frames import as_frame
 from lamina.data.pictures import SUFFIXES as PICTURES
 from lamina.data.pictures import read_image, thumbnail
 from lamina.data.preprocess import Preprocess
@@ -193,7 +194,9 @@ class Arrays(Task):
         return Predictions(names, (), self.preprocess.untargets(outputs).reshape(len(outputs), -1))
 
     def read(self, what: Any) -> tuple[tuple[str, ...], Tensor]:
-        """Give names and stored examples of what is meant: a path, a list of paths, or an array."""
+        """Give names and stored examples of what is meant: a path, a list of paths, a table or an array."""
+        if self.spec.kind in ("table", "series") and (table := as_frame(what)) is not None:
+            return self.read_table(table, "the table")
         if isinstance(what, list | tuple) and what and all(isinstance(p, str | Path) for p in what):
             parts = [self.read(path) for path in what]
             return tuple(name for names, _ in parts for name in names), torch.cat([inputs for _, inputs in parts])
@@ -224,9 +227,13 @@ class Arrays(Task):
         if path.suffix.lower() not in TABLES:
             what = f"{path.name} is not a table ({', '.join(TABLES)})"
             raise DataError(f"{what}, but the run was trained on a {spec.kind}.")
-        if spec.kind == "series":
-            return (path.name,), _last_window(path, spec)[None]
-        rows = read_rows(path, spec)
+        return self.read_table(path, path.name)
+
+    def read_table(self, what: Any, name: str) -> tuple[tuple[str, ...], Tensor]:
+        """Read rows of a table, or the end of a series, as the training table was read."""
+        if self.spec.kind == "series":
+            return (name,), _last_window(what, name, self.spec)[None]
+        rows = read_rows(what, self.spec)
         return tuple(map(str, range(1, len(rows) + 1))), rows
 
     def shown(self, example: Tensor) -> dict[str, Any]:
@@ -247,18 +254,17 @@ def _reads_sequences(model: nn.Module) -> bool:
     return isinstance(model, OneToMany | ManyToOne | ManyToMany | EncoderDecoder)
 
 
-def _last_window(path: Path, spec: Spec) -> Float[Tensor, "time feature"]:
+def _last_window(what: Any, name: str, spec: Spec) -> Float[Tensor, "time feature"]:
     """Read the last moments of a series, as many as a network was trained to look back."""
-    data = load_series(path, window=1)
+    data = load_series(what, window=1, before=spec.reading)
     if data.spec.features != spec.features:
         raise DataError(
-            f"{path.name} must have the columns {', '.join(spec.features)} of the training series, got "
+            f"{name} must have the columns {', '.join(spec.features)} of the training series, got "
             f"{', '.join(data.spec.features)}."
         )
     if len(data.values) < spec.inputs[0]:
         raise DataError(
-            f"{path.name} has {len(data.values)} moments, but the network looks back {spec.inputs[0]}: give more of "
-            "them."
+            f"{name} has {len(data.values)} moments, but the network looks back {spec.inputs[0]}: give more of them."
         )
     return data.values[-spec.inputs[0] :]
 

@@ -11,7 +11,8 @@ from lamina._errors import ArgumentError, DataError
 from lamina._types import Float, Int, Tensor
 from lamina.architectures.decoding import beam_search, sample
 from lamina.data.cells import SUFFIXES as TABLES
-from lamina.data.cells import Format, decoded, read_bytes, read_cells, shown
+from lamina.data.cells import Format, decoded, encoding_of, read_bytes, read_cells, shown
+from lamina.data.frames import as_frame
 from lamina.data.ragged import lengths_of
 from lamina.data.text.batching import sorted_order
 from lamina.data.text.descriptions import DescriptionPreprocess
@@ -22,10 +23,15 @@ from lamina.training.tasks._batches import as_state, no_state
 
 BATCH = 100
 _MARK = SPECIAL[UNKNOWN]
+Reading = tuple[tuple[str, Any], ...]
 
 
-def read_texts(what: Any) -> tuple[list[str | None], Any]:
-    r"""Give the texts that are meant: a text, the texts of a file, its content, or a list of texts and files.
+def read_texts(what: Any, reading: Reading = ()) -> tuple[list[str | None], Any]:
+    r"""Give the texts that are meant: a text, the texts of a file or table, content, or a list of texts and files.
+
+    Args:
+        what: the texts.
+        reading: how the training table was read.
 
     Returns:
         The texts, None for a blank line or an empty cell, and the table that they are a column of, if they are.
@@ -34,17 +40,19 @@ def read_texts(what: Any) -> tuple[list[str | None], Any]:
     ((['The sun is shining today', ''], None), ['one', None, 'two'])
     """
     if isinstance(what, bytes):
-        return _lines(what, "standard input"), None
+        return _lines(what, "standard input", reading), None
     if isinstance(what, list | tuple) and all(isinstance(part, str | Path) for part in what):
-        parts = [read_texts(part) for part in what]
+        parts = [read_texts(part, reading) for part in what]
         return [text for texts, _ in parts for text in texts], parts[0][1] if len(parts) == 1 else None
+    if (table := as_frame(what)) is not None:
+        return _texts_of_table(table, "the table", reading)
     if not isinstance(what, str | Path):
         raise DataError(
             f"the run was trained on texts, got {type(what).__name__}: give a text, a file or a list of them."
         )
     path = Path(what)
     if _is_file(path):
-        return _texts_of_file(path)
+        return _texts_of_file(path, reading)
     if isinstance(what, Path) or (path.suffix.lower() in TABLES and len(str(what).split()) == 1):
         raise DataError(f"{path} does not exist: check the name.")
     return [str(what)], None
@@ -213,24 +221,28 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _texts_of_file(path: Path) -> tuple[list[str | None], Any]:
-    if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
-        return _lines(read_bytes(path), shown(path)), None
-    import polars as pl
-
-    frame = read_cells(path, Format())
-    strings = [name for name in frame.columns if frame[name].dtype == pl.String]
-    columns = [name for name in strings if frame[name].str.contains(r"[^\d\s.,;:+-]").any()]
-    if not columns:
-        raise DataError(f"{path} has no column of text: the run was trained on texts.")
-    name = max(columns, key=lambda name: frame[name].str.count_matches(r"\S+").sum() or 0)
-    return frame[name].to_list(), frame
+def _texts_of_file(path: Path, reading: Reading) -> tuple[list[str | None], Any]:
+    if path.suffix.lower() in TABLES and path.suffix.lower() not in (".tsv", ".txt"):
+        return _texts_of_table(path, str(path), reading)
+    return _lines(read_bytes(path), shown(path), reading), None
 
 
-def _lines(data: bytes, name: str) -> list[str | None]:
+def _lines(data: bytes, name: str, reading: Reading = ()) -> list[str | None]:
     """Give the lines of a file, of each what comes before a tab, None for a blank one."""
-    lines = decoded(data, "utf-8", name).removesuffix("\n").split("\n")
+    lines = decoded(data, encoding_of(data, dict(reading).get("encoding")), name).removesuffix("\n").split("\n")
     texts = [line.split("\t")[0].strip() or None for line in lines]
     if not any(texts):
         raise DataError(f"{name} holds no text.")
     return texts
+
+
+def _texts_of_table(what: Any, name: str, reading: Reading) -> tuple[list[str | None], Any]:
+    import polars as pl
+
+    frame = read_cells(what, Format(before=reading)).frame
+    strings = [column for column in frame.columns if frame[column].dtype == pl.String]
+    columns = [column for column in strings if frame[column].str.contains(r"[^\d\s.,;:+-]").any()]
+    if not columns:
+        raise DataError(f"{name} has no column of text: the run was trained on texts.")
+    longest = max(columns, key=lambda column: frame[column].str.count_matches(r"\S+").sum() or 0)
+    return frame[longest].to_list(), frame

@@ -244,7 +244,7 @@ class _Texts(_Tokens):
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict texts, or the texts of files; a blank line has no answer, but keeps its place."""
-        texts, table = read_texts(what)
+        texts, table = read_texts(what, self.spec.reading)
         there = {i: text for i, text in enumerate(texts) if text is not None}
         found = self.say(run, list(there.values()), **options)
         return replace(found.spread(list(there), [text or "" for text in texts]), read=table, called="text")

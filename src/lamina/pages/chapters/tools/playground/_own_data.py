@@ -136,7 +136,7 @@ def columns(stored: Stored) -> tuple[str, ...]:
     try:
         if path.is_dir() or form_of(path, []) not in ("table", "text", "series"):
             return ()
-        return tuple(read_cells(path, Format()).columns)
+        return tuple(read_cells(path, Format()).frame.columns)
     except LaminaError as error:
         raise DataError(without(str(error), stored.folder)) from None
 
