@@ -255,8 +255,12 @@ def test_an_unseen_category_at_prediction(typed, tmp_path):
     code, out, err = typed("train", "fnn", "--data", path, "--epochs", "1", "--json")
     assert code == 0, err
     new = table(tmp_path, "n,color\n3,violet\n", "new.csv")
+    code, out, err = typed("predict", json.loads(out)["run"], new)
+    assert code == 0 and out.startswith("1: ")
+    assert err == "note: categories that no training row has count as other: 'color' in 1 of 1 rows.\n"
+    code, out, _ = typed("train", "fnn", "--data", path, "--epochs", "1", "--read", "unknown=error", "--json")
     code, _, err = typed("predict", json.loads(out)["run"], new)
-    assert code == 2 and "'violet'" in err and "color" in err
+    assert code == 2 and "column 'color' holds 'violet', which is not in the training data" in err
 
 
 def test_a_folder_that_cannot_be_written(typed, tmp_path):

@@ -85,11 +85,11 @@ def as_text(series: "pl.Series") -> "pl.Series":
 
 
 def level_numbers(text: "pl.Series", levels: tuple[str, ...]) -> Tensor:
-    """Give the place of each value in `levels`, NaN for a missing one."""
+    """Give the place of each value in `levels`, -1 for another one, NaN for a missing one."""
     import polars as pl
 
-    places = text.cast(pl.Enum(levels)).to_physical().cast(pl.Float64)
-    return torch.from_numpy(places.fill_null(float("nan")).to_numpy().copy())
+    places = text.cast(pl.Enum(levels), strict=False).to_physical().cast(pl.Float64).fill_null(-1.0)
+    return torch.from_numpy(places.set(text.is_null(), float("nan")).to_numpy().copy())
 
 
 def _no_damaged_numbers(text: "pl.Series", numbers: "pl.Series", file: str) -> None:

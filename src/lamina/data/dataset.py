@@ -1,8 +1,8 @@
 """What data are: a `Spec` that says what they hold, and anything with `spec`, `len` and `take(indices)`.
 
 A dataset gives *stored* examples: pictures as bytes, table rows with NaN for a missing value and level numbers for
-categories, texts as code points. What a network wants is made of them by `preprocess`, or for texts by `tokens`, which
-are fitted on the training part alone.
+categories (-1 for a category that has no number), texts as code points. What a network wants is made of them by
+`preprocess`, or for texts by `tokens`, which are fitted on the training part alone.
 """
 
 import math
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import lamina.data.splits
 
 KINDS = ("image", "table", "vector", "series", "tokens", "text", "pairs")
+UNKNOWN = ("other", "error")
 TASKS = ("classification", "regression", "structured", "tagging", "translation", "language", "description")
 
 
@@ -47,6 +48,7 @@ class Spec:
         resize: how pictures of other proportions were brought to one shape when read ("crop", "fit", "stretch"), or "".
         complete: whether these are all possible inputs, as in a truth table: then nothing is held back in a split.
         symbols: what the numbers of tokens stand for.
+        unknown: what a category of a table counts as that the training part does not have: "other", or "error".
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
     ('0', '1')
@@ -66,10 +68,12 @@ class Spec:
     resize: str = ""
     complete: bool = False
     symbols: tuple[str, ...] = ()
+    unknown: str = "other"
 
     def __post_init__(self) -> None:
         choice("kind", self.kind, KINDS)
         choice("task", self.task, TASKS)
+        choice("unknown", self.unknown, UNKNOWN)
         at_least("outputs", self.outputs, 1)
         if self.kind == "table" and len(self.inputs) == 1:
             width = self.inputs[0]

@@ -142,7 +142,7 @@ def _cell(spec: Spec, column: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
     levels = spec.levels[column] if spec.kind == "table" else ()
-    return levels[int(value)] if levels else f"{value:.6g}"
+    return (levels[int(value)] if value >= 0 else "other") if levels else f"{value:.6g}"
 
 
 def _target_text(spec: Spec, target: Tensor) -> str:

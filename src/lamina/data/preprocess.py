@@ -2,26 +2,30 @@ r"""From stored examples to what a network takes, with numbers fitted on the tra
 
 Pictures get the network's number of channels and size and are normalized by mean and standard deviation of each
 channel; columns of numbers are standardized, missing values become the training mean and are marked in a column of
-their own, categories become one column a value; real targets are standardized, and predictions given in their units.
+their own, categories become one column a value, rare ones share a column; real targets are standardized, and
+predictions given in their units.
 The columns of a series have one mean and standard deviation at all times; tokens stay the whole numbers they are. Texts
 are prepared by `tokens.TextPreprocess`.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
-from lamina._errors import DataError, DataWarning, choice
+from lamina._errors import DataError, choice
 from lamina._types import Float, Num, Tensor
+from lamina.data._unknown import refuse_unknown, some, unknown_rows
 from lamina.data.augment import Augment
 from lamina.data.dataset import Dataset, Spec, Subset, _as_list, _as_tuple, _check_fields, all_targets
 from lamina.data.source import Source
 
 RESIZE = ("fit", "crop", "stretch")
+RARE = 5  # categories with fewer training rows share an input ...
+SHARE = 0.01  # ... unless they have at least this share of the rows, as in a small table
+MANY = 1000  # at most so many categories of a column have an input of their own
 _PART = 2**22  # numbers looked at together
 _ENOUGH = 20_000  # pictures that fix mean and standard deviation when each of them must be decoded
 
@@ -40,12 +44,15 @@ class Preprocess:
         scale: what a stored picture is multiplied by first: 1/255 for bytes.
         mean: of each channel, column of numbers or component.
         std: of the same.
-        seen: for each column the numbers of the categories that the training part has.
+        seen: for each column the numbers of the categories that have an input of their own.
         missing: for each column whether the training part lacks values there.
         fill: what stands in for a missing number: the mean of its column.
         target_mean: of real targets.
         target_std: of real targets.
         resize: how pictures change their proportions: "fit" pads with 0, "crop" keeps the middle, "stretch" distorts.
+        pooled: for each column the numbers of the categories that are too rare in the training part for an input of
+            their own and share one with each other and with unknown ones; in a column without rare ones an unknown
+            category is none of the known.
 
     >>> from lamina.data.synthetic import linear
     >>> data = linear(50)
@@ -67,6 +74,10 @@ class Preprocess:
     target_mean: tuple[float, ...] = ()
     target_std: tuple[float, ...] = ()
     resize: str = "fit"
+    pooled: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pooled", self.pooled or ((),) * len(self.seen))
 
     @classmethod
     def fit(
@@ -130,29 +141,48 @@ class Preprocess:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the prepared columns of a table, in order."""
+        return tuple(name for _, name in self._layout()) if self.spec.kind == "table" else self.spec.features
+
+    @property
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Which prepared columns each named column became, by their places in `names`."""
+        if self.spec.kind != "table":
+            return {name: (i,) for i, name in enumerate(self.spec.features)}
+        layout = self._layout()
+        return {
+            name: tuple(i for i, (j, _) in enumerate(layout) if j == k) for k, name in enumerate(self.spec.features)
+        }
+
+    def _layout(self) -> list[tuple[int, str]]:
+        """Give, for each prepared column of a table, the place of the column it comes from, and its name."""
         spec = self.spec
-        if spec.kind != "table":
-            return spec.features
-        numbers = [name for name, levels in zip(spec.features, spec.levels, strict=True) if not levels]
+        names = list(enumerate(spec.features))
+        numbers = [(j, name) for j, name in names if not spec.levels[j]]
         values = [
-            f"{name}={levels[i]}"
-            for name, levels, seen in zip(spec.features, spec.levels, self.seen, strict=True)
-            for i in seen
+            (j, text)
+            for j, name in names
+            for text in (
+                *(f"{name}={spec.levels[j][i]}" for i in self.seen[j]),
+                *([f"{name} other"] * bool(self.pooled[j])),
+            )
         ]
-        gaps = [f"{name} missing" for name, missing in zip(spec.features, self.missing, strict=True) if missing]
-        return (*numbers, *values, *gaps)
+        return [*numbers, *values, *((j, f"{name} missing") for j, name in names if self.missing[j])]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what was decided when fitting, for people."""
+        named = zip(self.spec.features, self.pooled, strict=True) if any(self.pooled) else ()
+        shares = [f"{len(pooled)} of {name!r}" for name, pooled in named if pooled]
+        return (
+            (f"Rare categories share an input of their column, as unknown ones do: {some(shares)}.",) if shares else ()
+        )
 
     def apply(self, inputs: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
-        """Prepare stored examples; a category that the training part does not have is refused."""
+        """Prepare stored examples; a category that the training part does not have counts as other."""
         return self.finisher(inputs.device)(self.keep(inputs))
 
-    def keep(self, inputs: Num[Tensor, "batch ..."], *, lenient: bool = False) -> Num[Tensor, "batch ..."]:
-        """Make what is kept of stored examples: pictures of the network's size, still bytes, or finished rows.
-
-        Args:
-            inputs: stored examples.
-            lenient: warn of an unknown category and count it as none of the known, instead of refusing it.
-        """
+    def keep(self, inputs: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
+        """Make what is kept of stored examples: pictures of the network's size, still bytes, or finished rows."""
         if tuple(inputs.shape[1:]) != self.spec.inputs:
             raise DataError(
                 f"examples must have the shape {self.spec.inputs} of the training data, got {tuple(inputs.shape[1:])}."
@@ -162,7 +192,7 @@ class Preprocess:
                 raise DataError(f"pictures must be bytes (0 to 255) as in training, got {inputs.dtype}: convert them.")
             return resized(_with_channels(inputs, self.kept[0]), self.kept[1:], self.resize).to(self.kept_dtype)
         if self.spec.kind == "table":
-            return self._rows(inputs, lenient)
+            return self._rows(inputs)
         if not self.mean:
             return inputs
         mean, std = (_constant(numbers, inputs.device) for numbers in (self.mean, self.std))
@@ -170,32 +200,38 @@ class Preprocess:
             return ((inputs.double() - mean) / std).float()
         return ((inputs.flatten(1).double() - mean) / std).float().reshape(-1, *self.kept)
 
-    def _rows(self, rows: Tensor, lenient: bool) -> Tensor:
-        """Join standardized numbers, one column a known category, one column a mark for missing values."""
+    def _rows(self, rows: Tensor) -> Tensor:
+        """Join standardized numbers, a column for each category or for all rare ones, and marks of missing values."""
         spec = self.spec
         numbers = torch.tensor([not levels for levels in spec.levels], device=rows.device)
         mean, std, fill = (_constant(values, rows.device) for values in (self.mean, self.std, self.fill))
         filled = torch.where(rows[:, numbers].isnan(), fill, rows[:, numbers].double())
         blocks = [((filled - mean) / std).float()]
-        for column, (levels, seen) in enumerate(zip(spec.levels, self.seen, strict=True)):
+        if spec.unknown == "error":
+            refuse_unknown(spec, rows, self._known)
+        for column, (levels, seen, pooled) in enumerate(zip(spec.levels, self.seen, self.pooled, strict=True)):
             if levels:
                 values = rows[:, column]
                 hit = values[:, None] == torch.tensor(seen, dtype=values.dtype, device=rows.device)
-                unknown = values[~hit.any(1) & ~values.isnan()]
-                if len(unknown):
-                    self._unknown(column, int(unknown[0]), lenient)
-                blocks.append(hit.float())
+                other = ~hit.any(1, keepdim=True) & ~values[:, None].isnan()
+                blocks.append((torch.cat([hit, other], 1) if pooled else hit).float())
         gaps = torch.tensor(self.missing, device=rows.device)
         return torch.cat([*blocks, rows[:, gaps].isnan().float()], 1)
 
-    def _unknown(self, column: int, value: int, lenient: bool) -> None:
-        levels, name = self.spec.levels[column], self.spec.features[column]
-        text = repr(levels[value]) if 0 <= value < len(levels) else f"the value number {value}"
-        known = ", ".join(repr(levels[i]) for i in self.seen[column][:10])
-        message = f"column {name!r} holds {text}, which is not in the training rows (known values are {known})"
-        if not lenient:
-            raise DataError(f"{message}: correct the value or leave it empty.")
-        warnings.warn(f"{message}: it counts as none of these.", DataWarning, stacklevel=5)
+    def unknown(self, inputs: Num[Tensor, "batch ..."]) -> dict[str, int]:
+        """Count, for each column of a table, the rows whose category the training part does not have.
+
+        >>> from lamina.data.dataset import ArrayDataset
+        >>> spec = Spec("table", "regression", (1,), 1, features=("color",), levels=(("blue", "red"),))
+        >>> prepare = Preprocess.fit(ArrayDataset(torch.zeros(4, 1), torch.zeros(4), spec))
+        >>> prepare.unknown(torch.tensor([[1.0], [0.0], [-1.0], [torch.nan]]))
+        {'color': 2}
+        """
+        return unknown_rows(self.spec, inputs, self._known) if self.spec.kind == "table" else {}
+
+    @property
+    def _known(self) -> list[tuple[int, ...]]:
+        return [(*seen, *pooled) for seen, pooled in zip(self.seen, self.pooled, strict=True)]
 
     def finisher(self, device: torch.device | str) -> Callable[[Tensor], Tensor]:
         """Give the last step: pictures are normalized, everything gets the network's shape. No host is asked."""
@@ -317,17 +353,34 @@ def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize
     fill = mean
     if not standardize:
         mean, std = torch.zeros_like(mean), torch.ones_like(std)
-    seen = tuple(
-        tuple(int(v) for v in rows[:, j].unique().tolist() if not math.isnan(v)) if levels else ()
-        for j, levels in enumerate(spec.levels)
-    )
+    found = [_categories(rows[:, j]) if levels else ((), ()) for j, levels in enumerate(spec.levels)]
+    seen, pooled = tuple(own for own, _ in found), tuple(rare for _, rare in found)
     missing = tuple(rows.isnan().any(0).tolist())
-    width = len(mean) + sum(map(len, seen)) + sum(missing)
+    width = len(mean) + sum(map(len, seen)) + sum(map(bool, pooled)) + sum(missing)
     kept, prepared = _shapes(spec, (width,), inputs)
     targets = _fit_targets(train)
     return Preprocess(
-        spec, prepared, kept, 1.0, _numbers(mean), _numbers(std), seen, missing, _numbers(fill), *targets, resize
+        spec,
+        prepared,
+        kept,
+        1.0,
+        _numbers(mean),
+        _numbers(std),
+        seen,
+        missing,
+        _numbers(fill),
+        *targets,
+        resize,
+        pooled,
     )
+
+
+def _categories(values: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give the categories of a training column that have an input of their own, and those too rare for one."""
+    found, counts = values[~values.isnan()].unique(return_counts=True)
+    own = counts >= min(RARE, SHARE * len(values))
+    own[counts.argsort(descending=True, stable=True)[MANY:]] = False
+    return tuple(map(int, found[own].tolist())), tuple(map(int, found[~own].tolist()))
 
 
 def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:

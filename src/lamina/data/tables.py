@@ -27,7 +27,7 @@ from lamina.data._columns import (
     read_target,
 )
 from lamina.data.cells import Format, read_cells, shown
-from lamina.data.dataset import ArrayDataset, Spec
+from lamina.data.dataset import UNKNOWN, ArrayDataset, Spec
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +40,7 @@ def load_table(
     task: str | None = None,
     group: str | None = None,
     drop: Sequence[str] = (),
+    unknown: str = "other",
     **form: Any,
 ) -> ArrayDataset:
     r"""Read a table as a dataset.
@@ -50,6 +51,8 @@ def load_table(
         task: "classification" or "regression"; by default text and up to 20 whole numbers are classes.
         group: a column whose rows of one value stay together in a split; it is no feature.
         drop: columns to leave out.
+        unknown: what to do with a category that no training row has: "other" counts it as one of the rare ones, or as
+            none of the known where none is rare; "error" refuses it, in a split and in a prediction.
         form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
 
     Returns:
@@ -64,6 +67,7 @@ def load_table(
     (('weight', 'color'), ('cat', 'dog'), [[4.1, 0.0], [30.0, nan]])
     """
     choice("task", task, (None, "classification", "regression"))
+    choice("unknown", unknown, UNKNOWN)
     frame, file = open_table(path, form, [*((name, "drop") for name in drop), (group, "group")])
     names = [name for name in frame.columns if name not in drop and name != group]
     if not names:
@@ -88,6 +92,7 @@ def load_table(
         str(path),
         levels=tuple(column.levels for column in kept),
         notes=(*notes, *more, *left_out),
+        unknown=unknown,
     )
     groups = None if group is None else read_groups(frame[group], file)
     return ArrayDataset(torch.stack([column.values for column in kept], 1), labels, spec, groups)
@@ -118,11 +123,11 @@ def read_rows(path: str | Path, spec: Spec, **form: Any) -> Float[Tensor, "batch
             f"it has {listed(frame.columns)}."
         )
     wanted = zip(spec.features, spec.levels, strict=True)
-    return torch.stack([_coded(frame[name], levels, file) for name, levels in wanted], 1)
+    return torch.stack([_coded(frame[name], levels, file, spec.unknown) for name, levels in wanted], 1)
 
 
-def _coded(series: "pl.Series", levels: tuple[str, ...], file: str) -> Tensor:
-    """Give new values as the training table would store them."""
+def _coded(series: "pl.Series", levels: tuple[str, ...], file: str, unknown: str) -> Tensor:
+    """Give new values as the training table would store them, -1 for a category that it did not have."""
     import polars as pl
 
     if not levels:
@@ -137,7 +142,7 @@ def _coded(series: "pl.Series", levels: tuple[str, ...], file: str) -> Tensor:
         return column.values
     text = as_text(series)
     new = text.filter(text.is_not_null() & ~text.is_in(list(levels)))
-    if len(new):
+    if len(new) and unknown == "error":
         known = ", ".join(map(repr, levels[:10])) + (", ..." if len(levels) > 10 else "")
         raise DataError(
             f"{file}: column {series.name!r} holds {new[0]!r}, which is not in the training data (known values are "

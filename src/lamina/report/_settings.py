@@ -81,6 +81,8 @@ def columns(record: Record) -> Table | None:
         if levels:
             known = [str(levels[i]) for i in fitted["seen"][j]]
             shown = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+            rare = len((fitted.get("pooled") or {j: ()})[j])
+            shown += f"; {number(rare)} rare ones as other" if rare else ""
             rows.append((str(name), f"category: {shown}", "", "", gap))
         else:
             mean, std = next(moments)
