@@ -255,7 +255,8 @@ def test_rare_categories_share_an_input_with_unknown_ones():
     prepare = Preprocess.fit(data)
     assert prepare.names == ("shop=0", "shop=1", "shop=3", "shop other") and prepare.pooled == ((2, 4),)
     assert prepare.columns == {"shop": (0, 1, 2, 3)} and prepare.inputs == (4,)
-    assert prepare.notes == ("Rare categories share an input of their column, as unknown ones do: 2 of 'shop'.",)
+    few = "Categories with fewer than 5 training rows (in a small table, 1 % of them)"
+    assert prepare.notes == (f"{few} share one input per column with unknown ones: 2 of 'shop'.",)
     rows = torch.tensor([[1.0], [2.0], [4.0], [-1.0], [NAN]], dtype=torch.float64)
     assert prepare.apply(rows).tolist() == [[0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
     assert prepare.unknown(rows) == {"shop": 1}

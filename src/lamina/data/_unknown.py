@@ -18,8 +18,8 @@ def unknown_rows(spec: Spec, rows: Tensor, known: Sequence[Sequence[int]]) -> di
 def refuse_unknown(spec: Spec, rows: Tensor, known: Sequence[Sequence[int]]) -> None:
     """Raise for the first category that is not one of the known ones."""
     for column, (name, levels) in enumerate(zip(spec.features, spec.levels, strict=True)):
-        new = _unknown(rows[:, column], known[column]) if levels else ()
-        if len(new):
+        new = _unknown(rows[:, column], known[column]).tolist() if levels else []
+        if new:
             value = int(new[0])
             text = repr(levels[value]) if 0 <= value < len(levels) else f"the value number {value}"
             values = some([repr(levels[i]) for i in known[column]])

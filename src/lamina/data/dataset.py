@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from lamina._errors import ArgumentError, DataError, at_least, choice
-from lamina._types import Int, Num, Seed, Tensor
+from lamina._types import Float, Int, Num, Seed, Tensor
 
 if TYPE_CHECKING:
     import lamina.data.splits
@@ -48,6 +48,8 @@ class Spec:
         resize: how pictures of other proportions were brought to one shape when read ("crop", "fit", "stretch"), or "".
         complete: whether these are all possible inputs, as in a truth table: then nothing is held back in a split.
         symbols: what the numbers of tokens stand for.
+        dates: for each column of a table how its dates are written, such as "day-month-year", or ""; its values are
+            then seconds since 1970. () is the same as "" for every column.
         unknown: what a category of a table counts as that the training part does not have: "other", or "error".
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
@@ -68,6 +70,7 @@ class Spec:
     resize: str = ""
     complete: bool = False
     symbols: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
     unknown: str = "other"
 
     def __post_init__(self) -> None:
@@ -78,6 +81,7 @@ class Spec:
         if self.kind == "table" and len(self.inputs) == 1:
             width = self.inputs[0]
             object.__setattr__(self, "levels", self.levels or ((),) * width)
+            object.__setattr__(self, "dates", self.dates or ("",) * width)
             object.__setattr__(self, "features", self.features or tuple(f"x{i + 1}" for i in range(width)))
         if self.kind == "image" and len(self.inputs) != 3:
             raise ArgumentError(f"`inputs` of pictures must be (channels, height, width), got {self.inputs}.")
@@ -86,7 +90,7 @@ class Spec:
             object.__setattr__(self, "classes", tuple(map(str, range(self.outputs))))
         if labeled and len(self.classes) != self.outputs:
             raise ArgumentError(f"`classes` must name {self.outputs} classes, as `outputs` says, got {self.classes}.")
-        for name in ("features", "levels"):
+        for name in ("features", "levels", "dates"):
             given = len(getattr(self, name))
             axes = self.inputs[-1:] if self.kind == "series" else self.inputs
             if given and (given,) != axes:
@@ -178,6 +182,7 @@ class ArrayDataset(BaseDataset):
         spec: what they are.
         groups: a number for each row; rows of one number stay in one part of a split.
         official_test: a test set that came with the data and stays the test part.
+        times: a number for each row, by which a split puts the past before the future.
 
     >>> spec = Spec("vector", "classification", inputs=(2,), outputs=2)
     >>> data = ArrayDataset(torch.tensor([[0.0, 1.0], [2.0, 3.0]]), torch.tensor([0, 1]), spec)
@@ -190,6 +195,7 @@ class ArrayDataset(BaseDataset):
     spec: Spec
     groups: Int[Tensor, " _"] | None = None
     official_test: Dataset | None = None
+    times: Float[Tensor, " _"] | None = None
 
     def __post_init__(self) -> None:
         if tuple(self.inputs.shape[1:]) != self.spec.inputs:
@@ -197,7 +203,7 @@ class ArrayDataset(BaseDataset):
                 f"`inputs` must have examples of shape {self.spec.inputs}, as `spec` says, "
                 f"got {tuple(self.inputs.shape[1:])}."
             )
-        for name in ("targets", "groups"):
+        for name in ("targets", "groups", "times"):
             other = getattr(self, name)
             if other is not None and len(other) != len(self.inputs):
                 raise DataError(
@@ -210,6 +216,15 @@ class ArrayDataset(BaseDataset):
     def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
         """Give the stored inputs and targets at `indices`."""
         return self.inputs[indices], self.targets[indices]
+
+    def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> "tuple[Dataset, Dataset, Dataset, str] | None":
+        """Train on the past and test on the latest rows, if they have times."""
+        if self.times is None:
+            return None
+        from lamina.data.splits import in_time
+
+        train, validation, test = (Subset(self, part) for part in in_time(self.times, ratios))
+        return train, validation, test, "in order of time"
 
     def fingerprints(self) -> Int[Tensor, " batch"]:
         """Give a 64-bit number for each example, equal for equal inputs."""

@@ -6,6 +6,7 @@ import torch
 
 from lamina._tables import Table
 from lamina._types import Tensor
+from lamina.data._dates import moment
 from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.text.texts import IGNORE, text_of
 
@@ -142,6 +143,8 @@ def _cell(spec: Spec, column: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
     levels = spec.levels[column] if spec.kind == "table" else ()
+    if spec.dates and spec.dates[column]:
+        return moment(value, spec.dates[column])
     return (levels[int(value)] if value >= 0 else "other") if levels else f"{value:.6g}"
 
 

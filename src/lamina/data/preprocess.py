@@ -2,14 +2,14 @@ r"""From stored examples to what a network takes, with numbers fitted on the tra
 
 Pictures get the network's number of channels and size and are normalized by mean and standard deviation of each
 channel; columns of numbers are standardized, missing values become the training mean and are marked in a column of
-their own, categories become one column a value, rare ones share a column; real targets are standardized, and
-predictions given in their units.
+their own, categories become one column a value, rare ones share a column, dates become parts; real targets are
+standardized, and predictions given in their units.
 The columns of a series have one mean and standard deviation at all times; tokens stay the whole numbers they are. Texts
 are prepared by `tokens.TextPreprocess`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import torch
 
 from lamina._errors import DataError, choice
 from lamina._types import Float, Num, Tensor
+from lamina.data._dates import CYCLES, LINEAR, cyclic_parts, linear_parts, moment, varying
 from lamina.data._unknown import refuse_unknown, some, unknown_rows
 from lamina.data.augment import Augment
 from lamina.data.dataset import Dataset, Spec, Subset, _as_list, _as_tuple, _check_fields, all_targets
@@ -53,6 +54,9 @@ class Preprocess:
         pooled: for each column the numbers of the categories that are too rare in the training part for an input of
             their own and share one with each other and with unknown ones; in a column without rare ones an unknown
             category is none of the known.
+        parts: for each column of dates the parts that differ in the training part: the year and the days since the
+            first are standardized; month, weekday and hour return, and are the sine and cosine of an angle.
+        first: for each column of dates the first moment of the training part, in seconds since 1970.
 
     >>> from lamina.data.synthetic import linear
     >>> data = linear(50)
@@ -75,9 +79,12 @@ class Preprocess:
     target_std: tuple[float, ...] = ()
     resize: str = "fit"
     pooled: tuple[tuple[int, ...], ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+    first: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pooled", self.pooled or ((),) * len(self.seen))
+        for name, nothing in (("pooled", ()), ("parts", ()), ("first", 0.0)):
+            object.__setattr__(self, name, getattr(self, name) or (nothing,) * len(self.seen))
 
     @classmethod
     def fit(
@@ -157,7 +164,15 @@ class Preprocess:
         """Give, for each prepared column of a table, the place of the column it comes from, and its name."""
         spec = self.spec
         names = list(enumerate(spec.features))
-        numbers = [(j, name) for j, name in names if not spec.levels[j]]
+        numbers = [(j, name) for j, name in names if _is_number(spec)[j]]
+        linear = [(j, f"{name} {part}") for j, name in names for part in LINEAR if part in self.parts[j]]
+        cyclic = [
+            (j, f"{name} {part} {way}")
+            for j, name in names
+            for part in CYCLES
+            if part in self.parts[j]
+            for way in ("sin", "cos")
+        ]
         values = [
             (j, text)
             for j, name in names
@@ -166,16 +181,24 @@ class Preprocess:
                 *([f"{name} other"] * bool(self.pooled[j])),
             )
         ]
-        return [*numbers, *values, *((j, f"{name} missing") for j, name in names if self.missing[j])]
+        return [*numbers, *linear, *values, *cyclic, *((j, f"{name} missing") for j, name in names if self.missing[j])]
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about what was decided when fitting, for people."""
-        named = zip(self.spec.features, self.pooled, strict=True) if any(self.pooled) else ()
-        shares = [f"{len(pooled)} of {name!r}" for name, pooled in named if pooled]
-        return (
-            (f"Rare categories share an input of their column, as unknown ones do: {some(shares)}.",) if shares else ()
+        names = self.spec.features
+        shares = [f"{len(pooled)} of {name!r}" for name, pooled in zip(names, self.pooled, strict=False) if pooled]
+        rare = (
+            f"Categories with fewer than {RARE} training rows (in a small table, {100 * SHARE:g} % of them) share one "
+            f"input per column with unknown ones: {some(shares)}."
         )
+        dates = [
+            f"The date {names[j]!r} becomes {', '.join(parts)}; days are counted from "
+            f"{moment(self.first[j], self.spec.dates[j])}."
+            for j, parts in enumerate(self.parts)
+            if parts
+        ]
+        return (*([rare] if shares else []), *dates)
 
     def apply(self, inputs: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
         """Prepare stored examples; a category that the training part does not have counts as other."""
@@ -203,9 +226,9 @@ class Preprocess:
     def _rows(self, rows: Tensor) -> Tensor:
         """Join standardized numbers, a column for each category or for all rare ones, and marks of missing values."""
         spec = self.spec
-        numbers = torch.tensor([not levels for levels in spec.levels], device=rows.device)
         mean, std, fill = (_constant(values, rows.device) for values in (self.mean, self.std, self.fill))
-        filled = torch.where(rows[:, numbers].isnan(), fill, rows[:, numbers].double())
+        values = _linear(spec, rows, self.parts, self.first)
+        filled = torch.where(values.isnan(), fill, values)
         blocks = [((filled - mean) / std).float()]
         if spec.unknown == "error":
             refuse_unknown(spec, rows, self._known)
@@ -215,6 +238,8 @@ class Preprocess:
                 hit = values[:, None] == torch.tensor(seen, dtype=values.dtype, device=rows.device)
                 other = ~hit.any(1, keepdim=True) & ~values[:, None].isnan()
                 blocks.append((torch.cat([hit, other], 1) if pooled else hit).float())
+        for column, parts in enumerate(self.parts):
+            blocks += [part.float()[:, None] for part in cyclic_parts(rows[:, column], parts)]
         gaps = torch.tensor(self.missing, device=rows.device)
         return torch.cat([*blocks, rows[:, gaps].isnan().float()], 1)
 
@@ -347,9 +372,11 @@ def resized(
 
 def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize: bool, resize: str) -> Preprocess:
     spec = train.spec
-    numbers = torch.tensor([not levels for levels in spec.levels])
-    rows = torch.cat(list(_inputs(train, len(numbers)))).double()
-    mean, std = _moments([rows[:, numbers]], gaps=True)
+    rows = torch.cat(list(_inputs(train, len(spec.levels)))).double()
+    dates = [rows[:, j] if date else None for j, date in enumerate(spec.dates)]
+    parts = tuple(() if moments is None else varying(moments) for moments in dates)
+    first = tuple(0.0 if moments is None else _first(moments) for moments in dates)
+    mean, std = _moments([_linear(spec, rows, parts, first)], gaps=True)
     fill = mean
     if not standardize:
         mean, std = torch.zeros_like(mean), torch.ones_like(std)
@@ -357,6 +384,7 @@ def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize
     seen, pooled = tuple(own for own, _ in found), tuple(rare for _, rare in found)
     missing = tuple(rows.isnan().any(0).tolist())
     width = len(mean) + sum(map(len, seen)) + sum(map(bool, pooled)) + sum(missing)
+    width += sum(2 * (part in CYCLES) for own in parts for part in own)
     kept, prepared = _shapes(spec, (width,), inputs)
     targets = _fit_targets(train)
     return Preprocess(
@@ -372,7 +400,26 @@ def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize
         *targets,
         resize,
         pooled,
+        parts,
+        first,
     )
+
+
+def _is_number(spec: Spec) -> list[bool]:
+    """Say for each column of a table whether it holds numbers: neither categories nor dates."""
+    return [not levels and not date for levels, date in zip(spec.levels, spec.dates, strict=True)]
+
+
+def _linear(spec: Spec, rows: Tensor, parts: Sequence[tuple[str, ...]], first: Sequence[float]) -> Tensor:
+    """Give the columns of numbers and the years and days of dates, NaN where a value is missing."""
+    dates = [part for j, own in enumerate(parts) for part in linear_parts(rows[:, j], own, first[j])]
+    numbers = rows[:, torch.tensor(_is_number(spec), device=rows.device)].double()
+    return torch.cat([numbers, *(part[:, None] for part in dates)], 1)
+
+
+def _first(moments: Tensor) -> float:
+    there = moments[~moments.isnan()]
+    return float(there.min()) if len(there) else 0.0
 
 
 def _categories(values: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning, at_least
-from lamina._types import Int, Seed, Tensor
+from lamina._types import Float, Int, Seed, Tensor
 from lamina.data._unknown import categories, refuse_unknown, some, unknown_rows
 from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset, all_targets
 from lamina.functional.random import as_generator
@@ -235,6 +235,24 @@ def _checked(groups: Tensor, dataset: Dataset) -> Tensor:
     if len(groups) != len(dataset):
         raise DataError(f"`groups` must have one number for each of the {len(dataset)} examples, got {len(groups)}.")
     return groups
+
+
+def in_time(times: Float[Tensor, " batch"], ratios: tuple[int, int, int]) -> list[Int[Tensor, " _"]]:
+    """Give the places of the past, of what came later and of the latest; rows of one moment stay together.
+
+    >>> [part.tolist() for part in in_time(torch.tensor([3.0, 1.0, 2.0, 1.0, 4.0, 1.0]), (4, 1, 1))]
+    [[1, 2, 3, 5], [0], [4]]
+    """
+    sizes, order = _sizes(len(times), ratios, sum(ratios)), times.sort().values
+    later, latest = (float(order[place]) if place < len(order) else torch.inf for place in (sizes[0], sum(sizes[:2])))
+    masks = [times < later, (times >= later) & (times < latest), times >= latest]
+    for part, share, mask in zip(PARTS, ratios, masks, strict=True):
+        if share and not bool(mask.any()):
+            raise DataError(
+                f"{len(times.unique())} different moments are too few to split {':'.join(map(str, ratios))} in order "
+                f"of time, the {part} part would be empty: rows of one moment stay together."
+            )
+    return [mask.nonzero().flatten() for mask in masks]
 
 
 def _by_chance(count: int, sizes: Sequence[int], generator: torch.Generator) -> list[Tensor]:

@@ -18,6 +18,7 @@ from lamina._errors import ArgumentError, DataError, DataWarning, ShapeError
 from lamina._types import Float, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToOne, OneToMany
 from lamina.architectures.seq2seq import EncoderDecoder
+from lamina.data._dates import moment
 from lamina.data._unknown import some
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.dataset import Dataset, Spec, all_targets
@@ -290,6 +291,8 @@ def _cell(spec: Spec, column: int, value: float) -> Any:
     levels = spec.levels[column] if spec.levels else ()
     if value != value:
         return None
+    if spec.dates and spec.dates[column]:
+        return moment(value, spec.dates[column])
     return (levels[int(value)] if value >= 0 else "other") if levels else round(value, 6)
 
 
