@@ -210,7 +210,7 @@ TABLES = {
     "one row": ("a,b,label\n1,2,x\n", (), "row|example"),
     "one class": ("a,b,label\n" + "1,2,x\n" * 3 + "3,4,x\n" * 20, (), "every row: it needs at least 2"),
     "unknown target": (GOOD, ("--target", "lable"), "label"),
-    "all missing": ("a,b,label\n" + "".join(f"{i},,{'xy'[i % 2]}\n" for i in range(30)), (), "b"),
+    "all missing": ("a,b,label\n" + "".join(f",,{'xy'[i % 2]}\n" for i in range(30)), (), "no column to learn from"),
     "infinite": (GOOD + "inf,3,x\n", (), "inf"),
     "wrong delimiter": ("".join(f"{i}/{i}/{'xy'[i % 2]}\n" for i in range(30)), (), "column|delimiter"),
     "twice the same name": (GOOD.replace("a,b,label", "a,a,label"), (), "a"),
@@ -255,8 +255,47 @@ def test_an_unseen_category_at_prediction(typed, tmp_path):
     code, out, err = typed("train", "fnn", "--data", path, "--epochs", "1", "--json")
     assert code == 0, err
     new = table(tmp_path, "n,color\n3,violet\n", "new.csv")
+    code, out, err = typed("predict", json.loads(out)["run"], new)
+    assert code == 0 and out.startswith("1: ")
+    assert err == "note: categories that no training row has count as other: 'color' in 1 of 1 rows.\n"
+    code, out, _ = typed("train", "fnn", "--data", path, "--epochs", "1", "--read", "unknown=error", "--json")
     code, _, err = typed("predict", json.loads(out)["run"], new)
-    assert code == 2 and "'violet'" in err and "color" in err
+    assert code == 2 and "column 'color' holds 'violet', which is not in the training data" in err
+
+
+def test_a_passenger_list_trains_and_predicts_without_an_option(typed, tmp_path):
+    head = "PassengerId,Survived,Pclass,Name,Sex,Age,Ticket,Cabin,Embarked\n"
+    cells = (
+        lambda i: f'{i + 1},{int(i % 3 == 0)},{i // 5 % 3 + 1},"N{i}, Mr. A",{"male" if i % 3 else "female"}',
+        lambda i: f"{'' if i % 5 == 0 else 20 + i % 40},{'A/5 ' * (i % 2)}{1000 + i // 3}",
+        lambda i: f"{f'C{i}' if i % 8 == 0 or i < 9 else ''},{'SCQ'[i // 4 % 3]}",
+    )
+    lines = (",".join(cell(i) for cell in cells) + "\n" for i in range(300))
+    path = table(tmp_path, head + "".join(lines))
+    code, out, err = typed("train", "fnn", "--data", path, "--target", "Survived", "--epochs", "60")
+    assert code == 0, err
+    assert "categories that no training example has count as other: 'Ticket' in " in out
+    assert "training rows (in a small table, 1 % of them) share one input per column with unknown ones: " in out
+    assert err.count("note: ") == 1 and "Column 'PassengerId' is left out: it only numbers" not in err
+    assert "Column 'PassengerId' is left out: it is named and numbered like an identifier. Column 'Name' is left" in err
+    assert float(out.split("accuracy ")[-1].split(",")[0]) > 0.95  # the sex says it
+    new = table(tmp_path, head.replace("Survived,", "") + '9,3,"X, Mrs. Y",female,,NEW 7,,\n', "new.csv")
+    code, out, err = typed("predict", "runs/fnn-t", new)
+    assert code == 0 and out.startswith("1: 1 ") and "count as other: 'Ticket' in 1 of 1 rows" in err
+
+
+def test_dates_order_the_split_on_request(typed, tmp_path):
+    days = [f"{1 + i % 28}.{1 + i // 28 % 12}.{2022 + i // 336}" for i in range(600)]
+    rows = "".join(f"{day},{i % 7}.5,{10 + i // 28 % 12}.5\n" for i, day in enumerate(days))
+    path = table(tmp_path, "sold,x,price\n" + rows)
+    code, out, err = typed("train", "fnn", "--data", path, "--epochs", "40", "--read", "time=sold")
+    assert code == 0, err
+    assert "400 training, 100 validation and 100 test examples, in order of time." in out
+    assert "The date 'sold' becomes year, days, month, weekday; days are counted from 2022-01-01." in out
+    new = table(tmp_path, "x,sold\n1.5,5.3.2023\n1.5,2023-09-05\n", "new.csv")
+    code, out, err = typed("predict", "runs/fnn-t", new)
+    spring, autumn = (float(line.split(": ")[1]) for line in out.splitlines())
+    assert code == 0 and autumn - spring > 3  # the price follows the month: 12.5 in March, 18.5 in September
 
 
 def test_a_folder_that_cannot_be_written(typed, tmp_path):

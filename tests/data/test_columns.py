@@ -1,9 +1,14 @@
 import warnings
 
+import polars as pl
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from lamina._errors import DataError, DataWarning
+from lamina._errors import DataWarning
+from lamina.data._columns import read_features
+from lamina.data.preprocess import Preprocess
 from lamina.data.tables import load_table
 
 
@@ -45,9 +50,138 @@ def test_columns_that_only_name_rows_are_left_out(write):
         assert load_table(write("year,name,x,y\n" + rows, "year.csv"), drop=["name"]).spec.features == ("year", "x")
 
 
-def test_a_category_with_too_many_values(write):
-    rows = "".join(f"w{i % 1500},{i % 2}\n" for i in range(3000))
-    with pytest.raises(
-        DataError, match="column 'x' has 1500 different texts, more than the 1000 that a category may have"
-    ):
-        load_table(write("x,y\n" + rows))
+def told(path, **options):
+    """Load a table that gives one warning; return it and the warning without the name of the file."""
+    with pytest.warns(DataWarning) as record:
+        data = load_table(path, **options)
+    (warning,) = record
+    return data, str(warning.message).split("`: ", 1)[1]
+
+
+def rows_of(count, *columns):
+    """Write rows whose cells are functions of the row's number."""
+    return "".join(",".join(str(column(i)) for column in columns) + "\n" for i in range(count))
+
+
+def half(i):
+    return i / 2 + 0.25
+
+
+def test_a_category_with_very_many_values_is_one(write):
+    data = load_table(write("x,y\n" + rows_of(3000, lambda i: f"w{i % 1500:04}", lambda i: i % 2)))
+    assert len(data.spec.levels[0]) == 1500 and data.inputs[1502].item() == 2
+
+
+TEXT = " (kind='text' learns from texts)"
+LEFT_OUT = {
+    "all empty": (lambda i: "", "it is empty"),
+    "one number": (lambda i: 7.5, "it is '7.5' in every row"),
+    "one text": (lambda i: "yes", "it is 'yes' in every row"),
+    "one day": (lambda i: "2024-05-17", "it is '2024-05-17' in every row"),
+    "Name": (lambda i: f"Mr. N{i}", "it has a different text in every row, like a name"),
+    "Name with gaps": (lambda i: f"Mr. N{i}" if i % 3 else "", "it has a different text in every row, like a name"),
+    "Ref": (lambda i: f"K{max(i, 1)}", "nearly all of its texts are different (39 of 40), like names"),
+    "review": (
+        lambda i: f"so this is what I saw {i}",
+        "it holds free texts of 7 words on average" + TEXT,
+    ),
+    "index": (lambda i: 40 - i, "it only numbers the rows"),
+    "PassengerId": (lambda i: 17 * i % 997, "it is named and numbered like an identifier"),
+    "order no": (lambda i: 5000 + 3 * i, "it is named and numbered like an identifier"),
+    "Kundennummer": (lambda i: 5000 + 3 * i, "it is named and numbered like an identifier"),
+    "id_customer": (lambda i: 5000 + 3 * i if i else "", "it is named and numbered like an identifier"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_a_column_from_which_nothing_can_be_learned_is_left_out_unless_it_is_kept(write, name):
+    cell, reason = LEFT_OUT[name]
+    path = write(f"{name},x,y\n" + rows_of(40, cell, half, lambda i: "ab"[i % 2]))
+    data, warning = told(path)
+    sentence = f"Column {name!r} is left out: {reason}."
+    assert data.spec.features == ("x",) and data.spec.notes[-1] == sentence
+    assert warning == f"{sentence} Insist with `keep`."
+    assert load_table(path, keep=name).spec.features == (name, "x") == load_table(path, keep=[name]).spec.features
+    assert load_table(path, drop=name).spec.features == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("inhabitants", lambda i: 1000 + 7 * i),  # whole and all different, but nothing says identifier
+        ("number_of_rooms", lambda i: 3 * i),
+        ("year", lambda i: 1980 + i),
+        ("id", lambda i: i % 30),  # not all different
+        ("customer id", lambda i: i + 0.5),  # not whole
+        ("flag", lambda i: "yes" if i % 3 else ""),  # whether there is a value is worth something
+        ("shop", lambda i: f"s{i % 30}"),
+        ("phrase", lambda i: "is it as good as it gets" if i % 2 else "no it is not as good as it gets"),
+    ],
+)
+def test_what_may_be_a_measurement_stays(write, name, cell):
+    path = write(f"{name},x,y\n" + rows_of(40, cell, half, lambda i: "ab"[i % 2]))
+    assert load_table(path).spec.features == (name, "x")
+
+
+def test_one_warning_for_all_that_was_noticed(write):
+    cells = (
+        lambda i: i + 1,
+        lambda i: f"n{i}",
+        lambda i: "oops" if i == 7 else half(i),
+        lambda i: "" if i < 2 else i % 2,
+    )
+    data, warning = told(write("id,name,x,y\n" + rows_of(42, *cells)), task="classification")
+    said = (
+        "2 rows without the target 'y' are left out.",
+        "1 of 40 values in column 'x' cannot be read as a number, such as 'oops', and counts as missing.",
+        "Column 'id' is left out: it only numbers the rows.",
+        "Column 'name' is left out: it has a different text in every row, like a name.",
+    )
+    assert warning == " ".join(said) + " Insist with `keep`." and data.spec.notes[-4:] == said
+    assert len(data) == 40 and data.inputs[5].isnan().item() and data.inputs[4].item() == half(6)
+
+
+def test_more_than_a_few_words_make_categories(write):
+    words = lambda i: "many" if i % 8 == 0 else i  # noqa: E731
+    data = load_table(write("x,z,y\n" + rows_of(80, words, half, lambda i: "ab"[i % 2])), drop="z", keep="x")
+    assert len(data.spec.levels[0]) == 71
+
+
+def test_words_in_the_target_leave_their_rows_out(write):
+    data, warning = told(write("x,y\n" + rows_of(50, half, lambda i: "soon" if i % 20 == 0 else 3 * i + 0.5)))
+    assert len(data) == 47 and data.targets[0].item() == 3.5 and data.spec.task == "regression"
+    assert warning == (
+        "3 of 50 values in column 'y' cannot be read as a number, such as 'soon', and count as missing. "
+        "3 rows without the target 'y' are left out."
+    )
+
+
+def test_a_third_of_the_values_may_be_missing(write):
+    gaps = lambda i: "" if i % 3 == 0 else half(i)  # noqa: E731
+    colors = lambda i: "" if i % 3 == 1 else "rg"[i % 2]  # noqa: E731
+    data = load_table(write("x,color,y\n" + rows_of(60, gaps, colors, lambda i: i % 2)))
+    assert data.inputs.isnan().sum(0).tolist() == [20, 20]
+    prepare = Preprocess.fit(data)
+    assert prepare.names == ("x", "color=g", "color=r", "x missing", "color missing")
+    rows = prepare.apply(data.inputs)
+    assert rows[0].tolist() == [0, 0, 1, 1, 0] and rows[1, 1:].tolist() == [0, 0, 0, 1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations(range(24)))
+def test_the_order_of_rows_decides_nothing(order):
+    frame = pl.DataFrame(
+        {
+            "id": [str(i + 1) for i in range(24)],
+            "name": [f"n{i}" for i in range(24)],
+            "day": ["soon" if i == 5 else f"{i % 5 + 1}/{i % 12 + 1}/2024" for i in range(24)],
+            "x": ["none" if i == 3 else str(i) for i in range(24)],
+            "color": [None if i == 4 else "rgb"[i % 3] for i in range(24)],
+        }
+    )
+    frames = frame, frame[list(order)]
+    (straight, said), (mixed, said_again) = (read_features(rows, frame.columns, "`t`") for rows in frames)
+    assert said == said_again and [column.name for column in straight] == ["day", "x", "color"]
+    for one, other in zip(straight, mixed, strict=True):
+        assert (one.levels, one.date, one.note, one.whole) == (other.levels, other.date, other.note, other.whole)
+        assert torch.equal(one.values[list(order)].nan_to_num(-7), other.values.nan_to_num(-7))

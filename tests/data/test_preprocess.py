@@ -2,14 +2,17 @@ import json
 import math
 import os
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from lamina._errors import ArgumentError, DataError, DataWarning
+from lamina._errors import ArgumentError, DataError
 from lamina.data.dataset import ArrayDataset, Spec, Subset
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess, _with_channels, resized
@@ -216,19 +219,89 @@ def test_categories_become_columns_of_the_values_in_the_training_part():
     assert prepare.apply(data.inputs).tolist() == [[-1, 1, 0, 0], [1, 0, 1, 0], [-1, 0, 0, 1], [1, 1, 0, 0]]
 
 
-def test_an_unknown_category_is_refused_in_predictions_and_warned_of_in_evaluation():
+def test_an_unknown_category_is_none_of_the_known_and_is_counted():
     data = table([[0.0], [2.0], [0.0], [2.0]], (("red", "green", "blue"),))
     prepare = Preprocess.fit(data)
-    row = torch.tensor([[1.0]], dtype=torch.float64)
+    rows = torch.tensor([[1.0], [2.0], [-1.0], [NAN]], dtype=torch.float64)
+    assert prepare.apply(rows).tolist() == [[0, 0], [0, 1], [0, 0], [0, 0]]
+    assert prepare.unknown(rows) == {"a": 2} and prepare.unknown(data.inputs) == {} and prepare.notes == ()
+    assert prepare.source(ArrayDataset(rows, torch.tensor([0, 1, 0, 1]), data.spec)).inputs[0].tolist() == [0, 0]
+
+
+def test_an_unknown_category_may_be_refused():
+    data = table([[0.0], [2.0], [0.0], [2.0]], (("red", "green", "blue"),))
+    strict = ArrayDataset(data.inputs, data.targets, replace(data.spec, unknown="error"))
+    prepare = Preprocess.from_dict(Preprocess.fit(strict).as_dict())
     message = r"column 'a' holds 'green', which is not in the training rows \(known values are 'red', 'blue'\)"
     with pytest.raises(DataError, match=message + ": correct the value or leave it empty"):
-        prepare.apply(row)
-    other = ArrayDataset(row, torch.tensor([0]), data.spec)
-    with pytest.warns(DataWarning, match=message + ": it counts as none of these"):
-        source = prepare.source(other)
-    assert source.inputs.tolist() == [[0.0, 0.0]]
+        prepare.apply(torch.tensor([[1.0]], dtype=torch.float64))
     with pytest.raises(DataError, match="column 'a' holds the value number 9"):
         prepare.apply(torch.tensor([[9.0]], dtype=torch.float64))
+    with pytest.raises(ArgumentError, match="`unknown` must be one of 'other', 'error', got 'no'"):
+        replace(data.spec, unknown="no")
+
+
+def shops(counts, **spec):
+    """Make a table of one column in which category j has counts[j] rows."""
+    values = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts)).double()[:, None]
+    about = Spec(
+        "table", "regression", (1,), 1, features=("shop",), levels=(tuple(map(str, range(len(counts)))),), **spec
+    )
+    return ArrayDataset(values, values[:, 0].float(), about)
+
+
+def test_rare_categories_share_an_input_with_unknown_ones():
+    data = shops([300, 5, 4, 196, 1])  # 506 rows: fewer than 5 of them are few
+    prepare = Preprocess.fit(data)
+    assert prepare.names == ("shop=0", "shop=1", "shop=3", "shop other") and prepare.pooled == ((2, 4),)
+    assert prepare.columns == {"shop": (0, 1, 2, 3)} and prepare.inputs == (4,)
+    few = "Categories with fewer than 5 training rows (in a small table, 1 % of them)"
+    assert prepare.notes == (f"{few} share one input per column with unknown ones: 2 of 'shop'.",)
+    rows = torch.tensor([[1.0], [2.0], [4.0], [-1.0], [NAN]], dtype=torch.float64)
+    assert prepare.apply(rows).tolist() == [[0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
+    assert prepare.unknown(rows) == {"shop": 1}
+    strict = Preprocess.fit(shops([300, 5, 4, 196, 1], unknown="error"))
+    assert strict.apply(rows[:3]).equal(prepare.apply(rows[:3]))
+    with pytest.raises(DataError, match="column 'shop' holds the value number -1, which is not in the training rows"):
+        strict.apply(rows)
+
+
+@pytest.mark.parametrize(
+    ("counts", "pooled"),
+    [([2, 1, 1], ()), ([99, 1], ()), ([150, 1], (1,)), ([150, 2], ()), ([398, 2, 4], (1, 2)), ([1000, 4, 5], (1,))],
+)
+def test_in_a_small_table_one_percent_of_the_rows_is_enough(counts, pooled):
+    assert Preprocess.fit(shops(counts)).pooled == (pooled,)
+
+
+def test_a_column_has_a_limited_number_of_inputs():
+    counts = [5] * 700 + [6] * 400
+    prepare = Preprocess.fit(shops(counts))
+    assert prepare.inputs == (1001,) and prepare.pooled == (tuple(range(600, 700)),)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=30), st.integers(0, 2**31))
+def test_categories_are_encoded_as_by_scikit_learn(counts, seed):
+    data = shops([600, *counts])
+    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
+    prepare = Preprocess.fit(ArrayDataset(data.inputs[order], data.targets[order], data.spec))
+    encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5, sparse_output=False)
+    encoder.fit(data.inputs.numpy())
+    new = torch.cat([data.inputs, torch.full((2, 1), 99.0, dtype=torch.float64)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn warns of what it is asked to do
+        expected = encoder.transform(new.numpy())
+    assert np.array_equal(prepare.apply(new).numpy(), expected)
+
+
+def test_each_prepared_column_belongs_to_a_column():
+    data = table([[0.0, 5.0, 1.0], [2.0, NAN, 0.0], [NAN, 5.0, 1.0]], (("red", "green", "blue"), (), ("no", "yes")))
+    prepare = Preprocess.fit(data)
+    assert prepare.names == ("b", "a=red", "a=blue", "c=no", "c=yes", "a missing", "b missing")
+    assert prepare.columns == {"a": (1, 2, 5), "b": (0, 6), "c": (3, 4)}
+    iris = load("iris")
+    assert Preprocess.fit(iris).columns == {name: (i,) for i, name in enumerate(iris.spec.features)}
 
 
 def test_a_table_without_numbers_and_one_whose_column_is_all_missing_in_training():

@@ -31,6 +31,20 @@ def test_columns_with_categories(make):
     assert rows[1][1] == "category: l0, l1, l2, l3, l4, l5, l6, l7 and 3 more" and rows[2][2] == "2"
 
 
+def test_columns_with_rare_categories_and_dates(make):
+    spec = {**SPEC, "levels": [["a", "b", "c"], ["d"], [], []], "dates": ["", "", "year-month-day", ""]}
+    fitted = {**PREPROCESS, "spec": spec, "seen": [[1], [], [], []], "pooled": [[0, 2], [0], [], []]}
+    fitted |= {"mean": [7.0, 2020.0, 30.0], "std": [1, 1, 1], "parts": [[], [], ["year", "days", "month"], []]}
+    rows = settings.columns(read(make(preprocess=fitted))).rows
+    assert [row[1] for row in rows] == [
+        "category: b; 2 rare ones as other",
+        "category: 1 rare ones as other",
+        "date: year, days, month",
+        "number",
+    ]
+    assert rows[3][2] == "7"
+
+
 def test_preprocessing_of_pictures_and_real_targets(make):
     spec = {**SPEC, "kind": "image", "inputs": [3, 40, 30], "features": [], "levels": [], "notes": ["from /a/b/photos"]}
     fitted = {**PREPROCESS, "spec": spec, "inputs": [3, 32, 32], "kept": [3, 32, 32], "resize": "crop"}

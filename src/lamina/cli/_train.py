@@ -162,6 +162,7 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Predict with a trained network: label pictures, table rows or texts, translate, or continue a text."""
+    from lamina.cli._progress import Warnings
     from lamina.training.predictions import check_suffix
     from lamina.training.run import Run
 
@@ -184,8 +185,11 @@ def predict(
         )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
-    what: Any = sys.stdin.buffer.read() if piped else list(inputs)
-    found = trained.predict(what, beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+    said = Warnings()
+    with said:
+        what: Any = sys.stdin.buffer.read() if piped else list(inputs)
+        found = trained.predict(what, beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+    said.show()
     if output is not None:
         print(f"{len(found)} predictions written to {found.save(output)}")
     elif as_json:

@@ -1,5 +1,6 @@
 """The columns of a table: numbers or categories, which one is the target, which ones only name the rows."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,6 +10,7 @@ import torch
 
 from lamina._errors import DataError
 from lamina._types import Tensor
+from lamina.data._dates import Dates, find_dates, moment
 from lamina.data.cells import Cells, Format, read_cells
 
 if TYPE_CHECKING:
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
 
 TARGETS = ("target", "label", "class")
 FEW = 20  # at most so many different whole numbers are taken for classes
-MANY = 1000  # more categories than this are not a category
+FEW_WORDS = 0.1  # at most this share of a column of numbers may be words, which count as missing
+ALL_DIFFERENT = 0.9  # texts of which more than this share are different name the rows
+WORDY = 6  # words of a text that is free
 
 _WHOLE, _COMMA = r"^[+-]?\d+$", r"^[+-]?\d+(,\d+)+$"
 _ROW_NUMBERS = ("", "id", "index", "unnamed: 0", "row")
+_IDENTIFIERS = ("id", "ids", "nr", "no", "number", "code", "key", "ticket", "uuid", "guid", "serial")
 
 
 def open_table(what: Any, form: dict[str, Any], named: Sequence[tuple[str | None, str]]) -> Cells:
@@ -36,12 +41,23 @@ def open_table(what: Any, form: dict[str, Any], named: Sequence[tuple[str | None
 
 @dataclass(frozen=True)
 class Column:
-    """One column, decided: numbers, or level numbers with the names of the levels; NaN where a value is missing."""
+    """One column, decided: numbers, level numbers with the names of the levels, or dates; NaN where one is missing.
+
+    Args:
+        name: what the file calls it.
+        values: numbers, places in `levels`, or seconds since 1970.
+        levels: the names of the categories; () for numbers and dates.
+        whole: whether all numbers are written as whole ones.
+        date: how dates are written, as in `Spec.dates`.
+        note: a sentence about values that are not what they seem.
+    """
 
     name: str
     values: Tensor
     levels: tuple[str, ...]
     whole: bool
+    date: str = ""
+    note: str = ""
 
     @property
     def missing(self) -> Tensor:
@@ -64,13 +80,25 @@ def read_column(series: "pl.Series", file: str) -> Column:
     text = as_text(series)
     there = text.drop_nulls()
     numbers = there.cast(pl.Float64, strict=False)
-    if not len(there) or numbers.null_count() == 0:
-        values = torch.from_numpy(text.cast(pl.Float64).fill_null(float("nan")).to_numpy().copy())
-        _finite(values, name, file)
-        return Column(name, values, (), bool(there.str.contains(_WHOLE).all()))
-    _no_damaged_numbers(text, numbers, file)
+    if numbers.null_count() == 0:
+        return as_numbers(text, file)
+    _no_commas(there, numbers, file)
+    if numbers.null_count() <= FEW_WORDS * len(there) and numbers.n_unique() > FEW:
+        return as_numbers(text, file)
     levels = tuple(sorted(there.unique().to_list()))
     return Column(name, level_numbers(text, levels), levels, False)
+
+
+def as_numbers(text: "pl.Series", file: str) -> Column:
+    """Read a column as one of numbers in which words are missing values."""
+    import polars as pl
+
+    numbers = text.cast(pl.Float64, strict=False)
+    words = text.filter(numbers.is_null() & text.is_not_null())
+    values = torch.from_numpy(numbers.fill_null(float("nan")).to_numpy().copy())
+    _finite(values, text.name, file)
+    note = _not_read(len(words), len(text.drop_nulls()), text.name, sorted(words), "a number")
+    return Column(text.name, values, (), bool(text.filter(numbers.is_not_null()).str.contains(_WHOLE).all()), note=note)
 
 
 def as_text(series: "pl.Series") -> "pl.Series":
@@ -83,28 +111,20 @@ def as_text(series: "pl.Series") -> "pl.Series":
 
 
 def level_numbers(text: "pl.Series", levels: tuple[str, ...]) -> Tensor:
-    """Give the place of each value in `levels`, NaN for a missing one."""
+    """Give the place of each value in `levels`, -1 for another one, NaN for a missing one."""
     import polars as pl
 
-    places = text.cast(pl.Enum(levels)).to_physical().cast(pl.Float64)
-    return torch.from_numpy(places.fill_null(float("nan")).to_numpy().copy())
+    places = text.cast(pl.Enum(levels), strict=False).to_physical().cast(pl.Float64).fill_null(-1.0)
+    return torch.from_numpy(places.set(text.is_null(), float("nan")).to_numpy().copy())
 
 
-def _no_damaged_numbers(text: "pl.Series", numbers: "pl.Series", file: str) -> None:
-    """Refuse a column that is meant to be one of numbers: a comma in them, or a few words between many of them."""
-    there = text.drop_nulls()
+def _no_commas(there: "pl.Series", numbers: "pl.Series", file: str) -> None:
+    """Refuse a column of numbers with a comma in them."""
     with_comma = there.filter(there.str.contains(_COMMA))
     if len(with_comma) >= 0.9 * numbers.null_count() and len(with_comma):
         raise DataError(
-            f"{file}: column {text.name!r} holds numbers with a comma, such as {with_comma[0]!r}: give decimal=',' if "
+            f"{file}: column {there.name!r} holds numbers with a comma, such as {with_comma[0]!r}: give decimal=',' if "
             "it is the decimal mark, else remove it."
-        )
-    if numbers.null_count() <= 0.1 * len(there) and numbers.n_unique() > FEW:
-        bad = there.filter(numbers.is_null())[0]
-        row = text.index_of(bad)
-        raise DataError(
-            f"{file}: column {text.name!r} holds numbers, but {bad!r} in row {(row or 0) + 1}: "
-            "correct it or leave it empty."
         )
 
 
@@ -116,32 +136,94 @@ def _finite(values: Tensor, name: str, file: str) -> None:
         )
 
 
-def read_features(frame: "pl.DataFrame", names: list[str], file: str) -> tuple[list[Column], list[str]]:
-    """Decide all columns beside the target; leave out what only names rows, with a sentence each."""
-    kept, left_out = [], []
+def read_features(
+    frame: "pl.DataFrame", names: list[str], file: str, keep: Sequence[str] = (), day_first: bool | None = None
+) -> tuple[list[Column], list[str]]:
+    """Decide all columns beside the target, leave out those from which nothing can be learned, and say what is odd."""
+    kept, left_out, doubts = [], [], []
     for name in names:
-        column = read_column(frame[name], file)
-        if column.missing.all():
-            raise DataError(f"{file}: column {name!r} has no value in any row: leave it out with drop=[{name!r}].")
-        count = len(column.levels)
-        if frame.height >= 10 and count == int((~column.missing).sum()):
-            left_out.append(f"Column {name!r} is left out: it has a different text in every row, like a name.")
-        elif _numbers_rows(column):
-            left_out.append(f"Column {name!r} is left out: it only numbers the rows.")
-        elif count > MANY:
-            raise DataError(
-                f"{file}: column {name!r} has {count} different texts, more than the {MANY} that a category may have: "
-                f"group them, or leave it out with drop=[{name!r}]."
-            )
+        column = read_feature(frame[name], file, day_first)
+        reason = "" if name in keep else _useless(column)
+        if reason:
+            left_out.append(f"Column {name!r} is left out: {reason}.")
         else:
             kept.append(column)
-    return kept, left_out
+            doubts += [column.note] if column.note else []
+    return kept, [*doubts, *left_out]
+
+
+def read_feature(series: "pl.Series", file: str, day_first: bool | None = None) -> Column:
+    """Decide whether a column is one of dates, of numbers or of categories."""
+    dates = find_dates(series, day_first)
+    return read_column(as_days(series), file) if dates is None else as_moments(series, dates)
+
+
+def as_moments(series: "pl.Series", dates: Dates) -> Column:
+    """Give a column of dates, with a sentence about those that cannot be read and about an order that is a guess."""
+    bad = dates.unreadable
+    note = _not_read(len(bad), len(series.drop_nulls()), series.name, bad, "a date")
+    if dates.guessed:
+        note += " " * bool(note) + (
+            f"The dates in column {series.name!r} are read as {dates.spelling}, since no number above 12 shows which "
+            f"is the day (day_first={dates.spelling == 'month-day-year'} for the other order)."
+        )
+    return Column(series.name, dates.seconds, (), False, dates.spelling, note)
+
+
+def as_days(series: "pl.Series") -> "pl.Series":
+    """Give durations as days, and any other column as it is."""
+    import polars as pl
+
+    return series.dt.total_microseconds() / 86400e6 if series.dtype == pl.Duration else series
+
+
+def _not_read(bad: int, count: int, name: str, texts: Sequence[str], what: str) -> str:
+    """Say how many values count as missing since they cannot be read."""
+    if not bad:
+        return ""
+    verb = "count" if bad > 1 else "counts"
+    read = f"{bad} of {count} values in column {name!r} cannot be read as {what}"
+    return f"{read}, such as {texts[0]!r}, and {verb} as missing."
+
+
+def _useless(column: Column) -> str:
+    """Say why nothing can be learned from a column: it is empty, constant, a name of the rows or a free text."""
+    there = column.values[~column.missing]
+    different, rows = len(there.unique()), len(column.values)
+    if not len(there):
+        return "it is empty"
+    if different == 1 and len(there) == rows:
+        value = float(there[0])
+        text = column.levels[0] if column.levels else moment(value, column.date) if column.date else f"{value:g}"
+        return f"it is {text!r} in every row"
+    if _numbers_rows(column):
+        return "it only numbers the rows"
+    if rows < 10 or different < len(there) * (ALL_DIFFERENT if column.levels else 1):
+        return ""
+    if column.levels:
+        words = sum(len(text.split()) for text in column.levels) / different
+        if words >= WORDY:
+            return f"it holds free texts of {words:.0f} words on average (kind='text' learns from texts)"
+        if different == len(there):
+            return "it has a different text in every row, like a name"
+        return f"nearly all of its texts are different ({different} of {len(there)}), like names"
+    return "it is named and numbered like an identifier" if column.whole and _is_identifier(column.name) else ""
 
 
 def _numbers_rows(column: Column) -> bool:
-    """Whether a column is called like a row number and counts the rows."""
+    """Whether a column is called like a row number and counts the rows, in whatever order they are."""
     named = column.name.lower() in _ROW_NUMBERS or column.name == "column 1"
-    return named and column.whole and bool((column.values.diff() == 1).all())
+    return named and column.whole and bool((column.values.sort().values.diff() == 1).all())
+
+
+def _is_identifier(name: str) -> bool:
+    """Whether a name says that a column only tells things apart.
+
+    >>> [_is_identifier(name) for name in ("PassengerId", "order no", "ID", "Kundennummer", "width", "number_of_rooms")]
+    [True, True, True, True, False, False]
+    """
+    words = [word.lower() for word in re.findall(r"[A-ZÄÖÜ]?[a-zäöüß]+|[A-ZÄÖÜ]+(?![a-zäöüß])", name)]
+    return bool(words) and (words[-1] in _IDENTIFIERS or words[0] == "id" or words[-1].endswith("nummer"))
 
 
 def find_target(target: str | None, names: list[str], file: str) -> tuple[str, list[str]]:
@@ -192,6 +274,34 @@ def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tenso
         )
     classes = column.levels or tuple(f"{value:.15g}" for value in different.tolist())
     return torch.searchsorted(different, column.values), len(different), classes, note
+
+
+def with_values(frame: "pl.DataFrame", name: str, what: str, file: str) -> tuple["pl.DataFrame", list[str]]:
+    """Leave out the rows in which a column has no value, such as the target, and say how many they are."""
+    import polars as pl
+
+    series = frame[name]
+    column = None if series.dtype.is_nested() else read_feature(series, file)
+    gone = series.is_null() if column is None else pl.Series(column.missing.numpy())
+    count = int(gone.sum())
+    if frame.height - count < 2:
+        raise DataError(
+            f"{file}: {what} {name!r} is missing in {count} of {_rows(frame.height)}: at least 2 rows must have it."
+        )
+    notes = [column.note] if column is not None and column.note else []
+    left = f"{_rows(count)} without {what} {name!r} {'are' if count > 1 else 'is'} left out."
+    return (frame.filter(~gone), [*notes, left]) if count else (frame, [])
+
+
+def read_times(series: "pl.Series", file: str, day_first: bool | None = None) -> Tensor:
+    """Give the order of rows in time, as numbers."""
+    column = read_feature(series, file, day_first)
+    if column.levels:
+        raise DataError(
+            f"{file}: column {series.name!r} holds neither dates nor numbers, such as {column.levels[0]!r}: choose "
+            "another column for `time`."
+        )
+    return column.values
 
 
 def read_groups(series: "pl.Series", file: str) -> Tensor:

@@ -1,8 +1,8 @@
 """What data are: a `Spec` that says what they hold, and anything with `spec`, `len` and `take(indices)`.
 
 A dataset gives *stored* examples: pictures as bytes, table rows with NaN for a missing value and level numbers for
-categories, texts as code points. What a network wants is made of them by `preprocess`, or for texts by `tokens`, which
-are fitted on the training part alone.
+categories (-1 for a category that has no number), texts as code points. What a network wants is made of them by
+`preprocess`, or for texts by `tokens`, which are fitted on the training part alone.
 """
 
 import math
@@ -16,12 +16,13 @@ import torch
 from lamina._errors import ArgumentError, DataError, at_least, choice
 from lamina._markup import Markup
 from lamina._shown import Shown
-from lamina._types import Int, Num, Seed, Tensor
+from lamina._types import Float, Int, Num, Seed, Tensor
 
 if TYPE_CHECKING:
     import lamina.data.splits
 
 KINDS = ("image", "table", "vector", "series", "tokens", "text", "pairs")
+UNKNOWN = ("other", "error")
 TASKS = ("classification", "regression", "structured", "tagging", "translation", "language", "description")
 
 
@@ -50,6 +51,9 @@ class Spec:
         complete: whether these are all possible inputs, as in a truth table: then nothing is held back in a split.
         symbols: what the numbers of tokens stand for.
         reading: how the file of a table was read (delimiter, encoding, decimal mark, ...), for the next file.
+        dates: for each column of a table how its dates are written, such as "day-month-year", or ""; its values are
+            then seconds since 1970. () is the same as "" for every column.
+        unknown: what a category of a table counts as that the training part does not have: "other", or "error".
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
     ('0', '1')
@@ -70,14 +74,18 @@ class Spec:
     complete: bool = False
     symbols: tuple[str, ...] = ()
     reading: tuple[tuple[str, Any], ...] = ()
+    dates: tuple[str, ...] = ()
+    unknown: str = "other"
 
     def __post_init__(self) -> None:
         choice("kind", self.kind, KINDS)
         choice("task", self.task, TASKS)
+        choice("unknown", self.unknown, UNKNOWN)
         at_least("outputs", self.outputs, 1)
         if self.kind == "table" and len(self.inputs) == 1:
             width = self.inputs[0]
             object.__setattr__(self, "levels", self.levels or ((),) * width)
+            object.__setattr__(self, "dates", self.dates or ("",) * width)
             object.__setattr__(self, "features", self.features or tuple(f"x{i + 1}" for i in range(width)))
         if self.kind == "image" and len(self.inputs) != 3:
             raise ArgumentError(f"`inputs` of pictures must be (channels, height, width), got {self.inputs}.")
@@ -86,7 +94,7 @@ class Spec:
             object.__setattr__(self, "classes", tuple(map(str, range(self.outputs))))
         if labeled and len(self.classes) != self.outputs:
             raise ArgumentError(f"`classes` must name {self.outputs} classes, as `outputs` says, got {self.classes}.")
-        for name in ("features", "levels"):
+        for name in ("features", "levels", "dates"):
             given = len(getattr(self, name))
             axes = self.inputs[-1:] if self.kind == "series" else self.inputs
             if given and (given,) != axes:
@@ -194,6 +202,7 @@ class ArrayDataset(BaseDataset):
         spec: what they are.
         groups: a number for each row; rows of one number stay in one part of a split.
         official_test: a test set that came with the data and stays the test part.
+        times: a number for each row, by which a split puts the past before the future.
 
     >>> spec = Spec("vector", "classification", inputs=(2,), outputs=2)
     >>> data = ArrayDataset(torch.tensor([[0.0, 1.0], [2.0, 3.0]]), torch.tensor([0, 1]), spec)
@@ -206,6 +215,7 @@ class ArrayDataset(BaseDataset):
     spec: Spec
     groups: Int[Tensor, " _"] | None = None
     official_test: Dataset | None = None
+    times: Float[Tensor, " _"] | None = None
 
     def __post_init__(self) -> None:
         if tuple(self.inputs.shape[1:]) != self.spec.inputs:
@@ -213,7 +223,7 @@ class ArrayDataset(BaseDataset):
                 f"`inputs` must have examples of shape {self.spec.inputs}, as `spec` says, "
                 f"got {tuple(self.inputs.shape[1:])}."
             )
-        for name in ("targets", "groups"):
+        for name in ("targets", "groups", "times"):
             other = getattr(self, name)
             if other is not None and len(other) != len(self.inputs):
                 raise DataError(
@@ -226,6 +236,15 @@ class ArrayDataset(BaseDataset):
     def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
         """Give the stored inputs and targets at `indices`."""
         return self.inputs[indices], self.targets[indices]
+
+    def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> "tuple[Dataset, Dataset, Dataset, str] | None":
+        """Train on the past and test on the latest rows, if they have times."""
+        if self.times is None:
+            return None
+        from lamina.data.splits import in_time
+
+        train, validation, test = (Subset(self, part) for part in in_time(self.times, ratios))
+        return train, validation, test, "in order of time"
 
     def fingerprints(self) -> Int[Tensor, " batch"]:
         """Give a 64-bit number for each example, equal for equal inputs."""

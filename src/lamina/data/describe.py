@@ -7,6 +7,7 @@ import torch
 from lamina._markup import Markup, tag
 from lamina._tables import Table
 from lamina._types import Tensor
+from lamina.data._dates import moment
 from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.pictures import thumbnail
 from lamina.data.text.texts import IGNORE, text_of
@@ -179,7 +180,9 @@ def _cell(spec: Spec, column: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
     levels = spec.levels[column] if spec.kind == "table" else ()
-    return levels[int(value)] if levels else f"{value:.6g}"
+    if spec.dates and spec.dates[column]:
+        return moment(value, spec.dates[column])
+    return (levels[int(value)] if value >= 0 else "other") if levels else f"{value:.6g}"
 
 
 def _target_text(spec: Spec, target: Tensor) -> str:

@@ -2,26 +2,31 @@ r"""From stored examples to what a network takes, with numbers fitted on the tra
 
 Pictures get the network's number of channels and size and are normalized by mean and standard deviation of each
 channel; columns of numbers are standardized, missing values become the training mean and are marked in a column of
-their own, categories become one column a value; real targets are standardized, and predictions given in their units.
+their own, categories become one column a value, rare ones share a column, dates become parts; real targets are
+standardized, and predictions given in their units.
 The columns of a series have one mean and standard deviation at all times; tokens stay the whole numbers they are. Texts
 are prepared by `tokens.TextPreprocess`.
 """
 
 import math
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
-from lamina._errors import DataError, DataWarning, choice
+from lamina._errors import DataError, choice
 from lamina._types import Float, Num, Tensor
+from lamina.data._dates import CYCLES, LINEAR, cyclic_parts, linear_parts, moment, varying
+from lamina.data._unknown import refuse_unknown, some, unknown_rows
 from lamina.data.augment import Augment
 from lamina.data.dataset import Dataset, Spec, Subset, _as_list, _as_tuple, _check_fields, all_targets
 from lamina.data.source import Source
 
 RESIZE = ("fit", "crop", "stretch")
+RARE = 5  # categories with fewer training rows share an input ...
+SHARE = 0.01  # ... unless they have at least this share of the rows, as in a small table
+MANY = 1000  # at most so many categories of a column have an input of their own
 _PART = 2**22  # numbers looked at together
 _ENOUGH = 20_000  # pictures that fix mean and standard deviation when each of them must be decoded
 
@@ -40,12 +45,18 @@ class Preprocess:
         scale: what a stored picture is multiplied by first: 1/255 for bytes.
         mean: of each channel, column of numbers or component.
         std: of the same.
-        seen: for each column the numbers of the categories that the training part has.
+        seen: for each column the numbers of the categories that have an input of their own.
         missing: for each column whether the training part lacks values there.
         fill: what stands in for a missing number: the mean of its column.
         target_mean: of real targets.
         target_std: of real targets.
         resize: how pictures change their proportions: "fit" pads with 0, "crop" keeps the middle, "stretch" distorts.
+        pooled: for each column the numbers of the categories that are too rare in the training part for an input of
+            their own and share one with each other and with unknown ones; in a column without rare ones an unknown
+            category is none of the known.
+        parts: for each column of dates the parts that differ in the training part: the year and the days since the
+            first are standardized; month, weekday and hour return, and are the sine and cosine of an angle.
+        first: for each column of dates the first moment of the training part, in seconds since 1970.
 
     >>> from lamina.data.synthetic import linear
     >>> data = linear(50)
@@ -67,6 +78,13 @@ class Preprocess:
     target_mean: tuple[float, ...] = ()
     target_std: tuple[float, ...] = ()
     resize: str = "fit"
+    pooled: tuple[tuple[int, ...], ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+    first: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, nothing in (("pooled", ()), ("parts", ()), ("first", 0.0)):
+            object.__setattr__(self, name, getattr(self, name) or (nothing,) * len(self.seen))
 
     @classmethod
     def fit(
@@ -130,29 +148,64 @@ class Preprocess:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the prepared columns of a table, in order."""
+        return tuple(name for _, name in self._layout()) if self.spec.kind == "table" else self.spec.features
+
+    @property
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Which prepared columns each named column became, by their places in `names`."""
+        if self.spec.kind != "table":
+            return {name: (i,) for i, name in enumerate(self.spec.features)}
+        layout = self._layout()
+        return {
+            name: tuple(i for i, (j, _) in enumerate(layout) if j == k) for k, name in enumerate(self.spec.features)
+        }
+
+    def _layout(self) -> list[tuple[int, str]]:
+        """Give, for each prepared column of a table, the place of the column it comes from, and its name."""
         spec = self.spec
-        if spec.kind != "table":
-            return spec.features
-        numbers = [name for name, levels in zip(spec.features, spec.levels, strict=True) if not levels]
-        values = [
-            f"{name}={levels[i]}"
-            for name, levels, seen in zip(spec.features, spec.levels, self.seen, strict=True)
-            for i in seen
+        names = list(enumerate(spec.features))
+        numbers = [(j, name) for j, name in names if _is_number(spec)[j]]
+        linear = [(j, f"{name} {part}") for j, name in names for part in LINEAR if part in self.parts[j]]
+        cyclic = [
+            (j, f"{name} {part} {way}")
+            for j, name in names
+            for part in CYCLES
+            if part in self.parts[j]
+            for way in ("sin", "cos")
         ]
-        gaps = [f"{name} missing" for name, missing in zip(spec.features, self.missing, strict=True) if missing]
-        return (*numbers, *values, *gaps)
+        values = [
+            (j, text)
+            for j, name in names
+            for text in (
+                *(f"{name}={spec.levels[j][i]}" for i in self.seen[j]),
+                *([f"{name} other"] * bool(self.pooled[j])),
+            )
+        ]
+        return [*numbers, *linear, *values, *cyclic, *((j, f"{name} missing") for j, name in names if self.missing[j])]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what was decided when fitting, for people."""
+        names = self.spec.features
+        shares = [f"{len(pooled)} of {name!r}" for name, pooled in zip(names, self.pooled, strict=False) if pooled]
+        rare = (
+            f"Categories with fewer than {RARE} training rows (in a small table, {100 * SHARE:g} % of them) share one "
+            f"input per column with unknown ones: {some(shares)}."
+        )
+        dates = [
+            f"The date {names[j]!r} becomes {', '.join(parts)}; days are counted from "
+            f"{moment(self.first[j], self.spec.dates[j])}."
+            for j, parts in enumerate(self.parts)
+            if parts
+        ]
+        return (*([rare] if shares else []), *dates)
 
     def apply(self, inputs: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
-        """Prepare stored examples; a category that the training part does not have is refused."""
+        """Prepare stored examples; a category that the training part does not have counts as other."""
         return self.finisher(inputs.device)(self.keep(inputs))
 
-    def keep(self, inputs: Num[Tensor, "batch ..."], *, lenient: bool = False) -> Num[Tensor, "batch ..."]:
-        """Make what is kept of stored examples: pictures of the network's size, still bytes, or finished rows.
-
-        Args:
-            inputs: stored examples.
-            lenient: warn of an unknown category and count it as none of the known, instead of refusing it.
-        """
+    def keep(self, inputs: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
+        """Make what is kept of stored examples: pictures of the network's size, still bytes, or finished rows."""
         if tuple(inputs.shape[1:]) != self.spec.inputs:
             raise DataError(
                 f"examples must have the shape {self.spec.inputs} of the training data, got {tuple(inputs.shape[1:])}."
@@ -162,7 +215,7 @@ class Preprocess:
                 raise DataError(f"pictures must be bytes (0 to 255) as in training, got {inputs.dtype}: convert them.")
             return resized(_with_channels(inputs, self.kept[0]), self.kept[1:], self.resize).to(self.kept_dtype)
         if self.spec.kind == "table":
-            return self._rows(inputs, lenient)
+            return self._rows(inputs)
         if not self.mean:
             return inputs
         mean, std = (_constant(numbers, inputs.device) for numbers in (self.mean, self.std))
@@ -170,32 +223,40 @@ class Preprocess:
             return ((inputs.double() - mean) / std).float()
         return ((inputs.flatten(1).double() - mean) / std).float().reshape(-1, *self.kept)
 
-    def _rows(self, rows: Tensor, lenient: bool) -> Tensor:
-        """Join standardized numbers, one column a known category, one column a mark for missing values."""
+    def _rows(self, rows: Tensor) -> Tensor:
+        """Join standardized numbers, a column for each category or for all rare ones, and marks of missing values."""
         spec = self.spec
-        numbers = torch.tensor([not levels for levels in spec.levels], device=rows.device)
         mean, std, fill = (_constant(values, rows.device) for values in (self.mean, self.std, self.fill))
-        filled = torch.where(rows[:, numbers].isnan(), fill, rows[:, numbers].double())
+        values = _linear(spec, rows, self.parts, self.first)
+        filled = torch.where(values.isnan(), fill, values)
         blocks = [((filled - mean) / std).float()]
-        for column, (levels, seen) in enumerate(zip(spec.levels, self.seen, strict=True)):
+        if spec.unknown == "error":
+            refuse_unknown(spec, rows, self._known)
+        for column, (levels, seen, pooled) in enumerate(zip(spec.levels, self.seen, self.pooled, strict=True)):
             if levels:
                 values = rows[:, column]
                 hit = values[:, None] == torch.tensor(seen, dtype=values.dtype, device=rows.device)
-                unknown = values[~hit.any(1) & ~values.isnan()]
-                if len(unknown):
-                    self._unknown(column, int(unknown[0]), lenient)
-                blocks.append(hit.float())
+                other = ~hit.any(1, keepdim=True) & ~values[:, None].isnan()
+                blocks.append((torch.cat([hit, other], 1) if pooled else hit).float())
+        for column, parts in enumerate(self.parts):
+            blocks += [part.float()[:, None] for part in cyclic_parts(rows[:, column], parts)]
         gaps = torch.tensor(self.missing, device=rows.device)
         return torch.cat([*blocks, rows[:, gaps].isnan().float()], 1)
 
-    def _unknown(self, column: int, value: int, lenient: bool) -> None:
-        levels, name = self.spec.levels[column], self.spec.features[column]
-        text = repr(levels[value]) if 0 <= value < len(levels) else f"the value number {value}"
-        known = ", ".join(repr(levels[i]) for i in self.seen[column][:10])
-        message = f"column {name!r} holds {text}, which is not in the training rows (known values are {known})"
-        if not lenient:
-            raise DataError(f"{message}: correct the value or leave it empty.")
-        warnings.warn(f"{message}: it counts as none of these.", DataWarning, stacklevel=5)
+    def unknown(self, inputs: Num[Tensor, "batch ..."]) -> dict[str, int]:
+        """Count, for each column of a table, the rows whose category the training part does not have.
+
+        >>> from lamina.data.dataset import ArrayDataset
+        >>> spec = Spec("table", "regression", (1,), 1, features=("color",), levels=(("blue", "red"),))
+        >>> prepare = Preprocess.fit(ArrayDataset(torch.zeros(4, 1), torch.zeros(4), spec))
+        >>> prepare.unknown(torch.tensor([[1.0], [0.0], [-1.0], [torch.nan]]))
+        {'color': 2}
+        """
+        return unknown_rows(self.spec, inputs, self._known) if self.spec.kind == "table" else {}
+
+    @property
+    def _known(self) -> list[tuple[int, ...]]:
+        return [(*seen, *pooled) for seen, pooled in zip(self.seen, self.pooled, strict=True)]
 
     def finisher(self, device: torch.device | str) -> Callable[[Tensor], Tensor]:
         """Give the last step: pictures are normalized, everything gets the network's shape. No host is asked."""
@@ -311,23 +372,62 @@ def resized(
 
 def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize: bool, resize: str) -> Preprocess:
     spec = train.spec
-    numbers = torch.tensor([not levels for levels in spec.levels])
-    rows = torch.cat(list(_inputs(train, len(numbers)))).double()
-    mean, std = _moments([rows[:, numbers]], gaps=True)
+    rows = torch.cat(list(_inputs(train, len(spec.levels)))).double()
+    dates = [rows[:, j] if date else None for j, date in enumerate(spec.dates)]
+    parts = tuple(() if moments is None else varying(moments) for moments in dates)
+    first = tuple(0.0 if moments is None else _first(moments) for moments in dates)
+    mean, std = _moments([_linear(spec, rows, parts, first)], gaps=True)
     fill = mean
     if not standardize:
         mean, std = torch.zeros_like(mean), torch.ones_like(std)
-    seen = tuple(
-        tuple(int(v) for v in rows[:, j].unique().tolist() if not math.isnan(v)) if levels else ()
-        for j, levels in enumerate(spec.levels)
-    )
+    found = [_categories(rows[:, j]) if levels else ((), ()) for j, levels in enumerate(spec.levels)]
+    seen, pooled = tuple(own for own, _ in found), tuple(rare for _, rare in found)
     missing = tuple(rows.isnan().any(0).tolist())
-    width = len(mean) + sum(map(len, seen)) + sum(missing)
+    width = len(mean) + sum(map(len, seen)) + sum(map(bool, pooled)) + sum(missing)
+    width += sum(2 * (part in CYCLES) for own in parts for part in own)
     kept, prepared = _shapes(spec, (width,), inputs)
     targets = _fit_targets(train)
     return Preprocess(
-        spec, prepared, kept, 1.0, _numbers(mean), _numbers(std), seen, missing, _numbers(fill), *targets, resize
+        spec,
+        prepared,
+        kept,
+        1.0,
+        _numbers(mean),
+        _numbers(std),
+        seen,
+        missing,
+        _numbers(fill),
+        *targets,
+        resize,
+        pooled,
+        parts,
+        first,
     )
+
+
+def _is_number(spec: Spec) -> list[bool]:
+    """Say for each column of a table whether it holds numbers: neither categories nor dates."""
+    return [not levels and not date for levels, date in zip(spec.levels, spec.dates, strict=True)]
+
+
+def _linear(spec: Spec, rows: Tensor, parts: Sequence[tuple[str, ...]], first: Sequence[float]) -> Tensor:
+    """Give the columns of numbers and the years and days of dates, NaN where a value is missing."""
+    dates = [part for j, own in enumerate(parts) for part in linear_parts(rows[:, j], own, first[j])]
+    numbers = rows[:, torch.tensor(_is_number(spec), device=rows.device)].double()
+    return torch.cat([numbers, *(part[:, None] for part in dates)], 1)
+
+
+def _first(moments: Tensor) -> float:
+    there = moments[~moments.isnan()]
+    return float(there.min()) if len(there) else 0.0
+
+
+def _categories(values: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give the categories of a training column that have an input of their own, and those too rare for one."""
+    found, counts = values[~values.isnan()].unique(return_counts=True)
+    own = counts >= min(RARE, SHARE * len(values))
+    own[counts.argsort(descending=True, stable=True)[MANY:]] = False
+    return tuple(map(int, found[own].tolist())), tuple(map(int, found[~own].tolist()))
 
 
 def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:

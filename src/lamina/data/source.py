@@ -42,7 +42,7 @@ class _Preparing(Protocol):
         """Its type: bytes for pictures of bytes, else float32."""
         ...
 
-    def keep(self, inputs: Tensor, *, lenient: bool = False) -> Tensor:
+    def keep(self, inputs: Tensor) -> Tensor:
         """Make of stored examples what is kept: resized pictures as bytes, or finished rows."""
         ...
 
@@ -181,7 +181,7 @@ class Source:
         return (kept.pin_memory(), targets.pin_memory()) if self.device.type == "cuda" else (kept, targets)
 
     def _read(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        return self._preparing.keep(inputs, lenient=True), self._preparing.targets(targets)
+        return self._preparing.keep(inputs), self._preparing.targets(targets)
 
     def _changed(self, kept: Tensor, key: Key | None) -> Tensor:
         return kept if key is None or self.augment is None else augment(kept, self.augment, *key)

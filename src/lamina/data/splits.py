@@ -16,7 +16,8 @@ import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning, at_least
 from lamina._shown import Shown
-from lamina._types import Int, Seed, Tensor
+from lamina._types import Float, Int, Seed, Tensor
+from lamina.data._unknown import categories, refuse_unknown, some, unknown_rows
 from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset, all_targets
 from lamina.functional.random import as_generator
 
@@ -121,7 +122,7 @@ def split(
 
     Returns:
         The parts. A `DataWarning` says when examples of one part are copies of training examples, or when a class is
-        too small for three parts.
+        too small for three parts; the note counts the examples with a category that no training example has.
 
     >>> from lamina.data.synthetic import blobs
     >>> split(blobs(60), seed=3).note
@@ -138,8 +139,8 @@ def split(
     own = dataset.divide(seed, ratios) if isinstance(dataset, BaseDataset) and groups is None else None
     if own is not None:
         train, validation, test, how = own
-        note = f"{name}: {len(train)} training, {len(validation)} validation and {len(test)} test examples, {how}."
-        return Split(train, validation, Sealed(test), note, again)
+        note = f"{name}: {len(train)} training, {len(validation)} validation and {len(test)} test examples, {how}"
+        return Split(train, validation, Sealed(test), f"{note}{_unknown(train, validation, test)}.", again)
     official = getattr(dataset, "official_test", None)
     sizes = _sizes(len(dataset), ratios if official is None else (*ratios[:2], 0), sum(ratios))
     groups = getattr(dataset, "groups", None) if groups is None else groups
@@ -161,6 +162,7 @@ def split(
     note += f", seed {seed}" if isinstance(seed, int) else ""
     if official is not None and copies[1]:  # nobody can change an official set, so this is no warning
         note += f"; {copies[1]} official test examples are copies of training examples"
+    note += _unknown(train, validation, test)
     return Split(train, validation, Sealed(test), note + ".", again)
 
 
@@ -237,6 +239,24 @@ def _checked(groups: Tensor, dataset: Dataset) -> Tensor:
     if len(groups) != len(dataset):
         raise DataError(f"`groups` must have one number for each of the {len(dataset)} examples, got {len(groups)}.")
     return groups
+
+
+def in_time(times: Float[Tensor, " batch"], ratios: tuple[int, int, int]) -> list[Int[Tensor, " _"]]:
+    """Give the places of the past, of what came later and of the latest; rows of one moment stay together.
+
+    >>> [part.tolist() for part in in_time(torch.tensor([3.0, 1.0, 2.0, 1.0, 4.0, 1.0]), (4, 1, 1))]
+    [[1, 2, 3, 5], [0], [4]]
+    """
+    sizes, order = _sizes(len(times), ratios, sum(ratios)), times.sort().values
+    later, latest = (float(order[place]) if place < len(order) else torch.inf for place in (sizes[0], sum(sizes[:2])))
+    masks = [times < later, (times >= later) & (times < latest), times >= latest]
+    for part, share, mask in zip(PARTS, ratios, masks, strict=True):
+        if share and not bool(mask.any()):
+            raise DataError(
+                f"{len(times.unique())} different moments are too few to split {':'.join(map(str, ratios))} in order "
+                f"of time, the {part} part would be empty: rows of one moment stay together."
+            )
+    return [mask.nonzero().flatten() for mask in masks]
 
 
 def _by_chance(count: int, sizes: Sequence[int], generator: torch.Generator) -> list[Tensor]:
@@ -335,6 +355,24 @@ def _copies(dataset: Dataset, parts: Sequence[Tensor], official: Dataset | None)
     places = [torch.searchsorted(train, other).clamp(max=len(train) - 1) for other in others]
     validation, test = (int((train[place] == other).sum()) for place, other in zip(places, others, strict=True))
     return validation, test
+
+
+def _unknown(train: Dataset, validation: Dataset, test: Dataset) -> str:
+    """Count the categories of a table that only the held parts have, or refuse them if the reader asked for that."""
+    spec = train.spec
+    if spec.kind != "table" or not any(spec.levels):
+        return ""
+    rows = [part.take(torch.arange(len(part)))[0] for part in (train, validation, test)]
+    known = categories(spec, rows[0])
+    if spec.unknown == "error":
+        refuse_unknown(spec, torch.cat(rows[1:]), known)
+    held = [(unknown_rows(spec, part, known), name) for part, name in zip(rows[1:], PARTS[1:], strict=True)]
+    found = [
+        f"{name!r} in " + " and ".join(f"{counts[name]} {part}" for counts, part in held if name in counts)
+        for name in spec.features
+        if any(name in counts for counts, _ in held)
+    ]
+    return f"; categories that no training example has count as other: {some(found)} examples" if found else ""
 
 
 def _warn_copies(copies: tuple[int, int], sizes: tuple[int, int]) -> None:

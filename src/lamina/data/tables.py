@@ -1,8 +1,10 @@
-"""Tables from files and DataFrames: numbers, categories and missing values, with the target found by its name.
+"""Tables from files and DataFrames: numbers, categories, dates and missing values.
 
-Cells are read as text and decided column by column: a column whose values are all numbers is one of numbers, any other
-one of categories, whose values become level numbers in sorted order. Empty cells, NA, N/A, nan, null and ? are
-missing. What cannot be used as it is gets one sentence that names the file, the place, the value and the way out.
+Cells are read as text and decided column by column: a column whose values are numbers is one of numbers, one whose
+values are dates one of dates, any other one of categories, whose values become level numbers in sorted order. Empty
+cells, NA, N/A, nan, null and ? are missing, and so are a few words among numbers or dates. Columns from which nothing
+can be learned are left out. What cannot be used as it is gets one sentence that names the file, the place, the value
+and the way out.
 """
 
 import warnings
@@ -14,6 +16,11 @@ import torch
 from lamina._errors import DataError, DataWarning, choice
 from lamina._types import Float, Tensor
 from lamina.data._columns import (
+    FEW_WORDS,
+    Column,
+    as_days,
+    as_moments,
+    as_numbers,
     as_text,
     find_target,
     hint,
@@ -24,9 +31,12 @@ from lamina.data._columns import (
     read_features,
     read_groups,
     read_target,
+    read_times,
+    with_values,
 )
+from lamina.data._dates import read_dates
 from lamina.data.cells import Format, read_cells, source_of
-from lamina.data.dataset import ArrayDataset, Spec
+from lamina.data.dataset import UNKNOWN, ArrayDataset, Spec
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +48,11 @@ def load_table(
     *,
     task: str | None = None,
     group: str | None = None,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    keep: str | Sequence[str] = (),
+    time: str | None = None,
+    day_first: bool | None = None,
+    unknown: str = "other",
     **form: Any,
 ) -> ArrayDataset:
     r"""Read a table as a dataset.
@@ -49,6 +63,13 @@ def load_table(
         task: "classification" or "regression"; by default text and up to 20 whole numbers are classes.
         group: a column whose rows of one value stay together in a split; it is no feature.
         drop: columns to leave out.
+        keep: columns to learn from that would be left out: identifiers (a different text, or an identifier's name and
+            a different whole number, in every row), free texts, and columns that are constant or empty.
+        time: a column of dates or numbers that orders the rows: a split then trains on the past, validates on what
+            came later and tests on the latest rows. It is a feature too, unless `drop` names it.
+        day_first: whether 1/2/2024 is in February; by default a number above 12 in the column shows it.
+        unknown: what to do with a category that no training row has: "other" counts it as one of the rare ones, or as
+            none of the known where none is rare; "error" refuses it, in a split and in a prediction.
         form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
 
     Returns:
@@ -64,7 +85,12 @@ def load_table(
     (('weight', 'color'), ('cat', 'dog'), [[4.1, 0.0], [30.0, nan]])
     """
     choice("task", task, (None, "classification", "regression"))
-    cells = open_table(path, form, [*((name, "drop") for name in drop), (group, "group")])
+    choice("unknown", unknown, UNKNOWN)
+    drop, keep = ([names] if isinstance(names, str) else list(names) for names in (drop, keep))
+    if time is not None and group is not None:
+        raise DataError("`time` and `group` cannot both decide how to split: give one of them.")
+    asked = [*((name, "drop") for name in drop), *((name, "keep") for name in keep)]
+    cells = open_table(path, form, [*asked, (group, "group"), (time, "time")])
     frame, file = cells.frame, cells.name
     names = [name for name in frame.columns if name not in drop and name != group]
     if not names:
@@ -72,12 +98,19 @@ def load_table(
             f"{file} has no column left after `drop` and `group`: keep a target and at least one column to learn from."
         )
     target, notes = find_target(target, names, file)
+    frame, gone = with_values(frame, target, "the target", file)
+    if time is not None:
+        frame, timeless = with_values(frame, time, "the time", file)
+        gone += timeless
     labels, outputs, classes, more = read_target(frame[target], task, file)
-    kept, left_out = read_features(frame, [name for name in names if name != target], file)
+    kept, odd = read_features(frame, [name for name in names if name != target], file, keep, day_first)
     if not kept:
-        raise DataError(f"{file} has no column to learn from besides the target {target!r}: check the delimiter.")
-    for note in left_out:
-        warnings.warn(f"{file}: {note}", DataWarning, stacklevel=2)
+        why = f"{' '.join(odd)} Insist with `keep`." if odd else "Check the delimiter."
+        raise DataError(f"{file} has no column to learn from besides the target {target!r}. {why}")
+    said = [*gone, *odd]
+    if said:
+        insist = " Insist with `keep`." if len(kept) + 1 < len(names) else ""
+        warnings.warn(f"{file}: {' '.join(said)}{insist}", DataWarning, stacklevel=2)
     spec = Spec(
         "table",
         "classification" if classes else "regression",
@@ -88,11 +121,14 @@ def load_table(
         target,
         source_of(path),
         levels=tuple(column.levels for column in kept),
-        notes=(*cells.notes, *notes, *more, *left_out),
+        notes=(*cells.notes, *notes, *more, *said),
+        dates=tuple(column.date for column in kept),
+        unknown=unknown,
         reading=cells.reading,
     )
     groups = None if group is None else read_groups(frame[group], file)
-    return ArrayDataset(torch.stack([column.values for column in kept], 1), labels, spec, groups)
+    times = None if time is None else read_times(frame[time], file, day_first)
+    return ArrayDataset(torch.stack([column.values for column in kept], 1), labels, spec, groups, times=times)
 
 
 def read_rows(path: Any, spec: Spec, **form: Any) -> Float[Tensor, "batch feature"]:
@@ -111,7 +147,8 @@ def read_rows(path: Any, spec: Spec, **form: Any) -> Float[Tensor, "batch featur
     ...     read_rows(Path(folder, "new.csv"), spec).tolist()
     [[1.5, 1.0], [nan, 0.0]]
     """
-    columns = [name for name, levels in zip(spec.features, spec.levels, strict=True) if not levels]
+    wanted = list(zip(spec.features, spec.levels, spec.dates, strict=True))
+    columns = [name for name, levels, date in wanted if not levels and not date]
     cells = read_cells(path, Format(**{"before": spec.reading, **form}), columns)
     frame, file = cells.frame, cells.name
     if frame.height == 0:
@@ -122,30 +159,33 @@ def read_rows(path: Any, spec: Spec, **form: Any) -> Float[Tensor, "batch featur
             f"{file} lacks {listed(lacking)} of the training data{hint(lacking[0], frame.columns)}: "
             f"it has {listed(frame.columns)}."
         )
-    wanted = zip(spec.features, spec.levels, strict=True)
-    return torch.stack([_coded(frame[name], levels, file) for name, levels in wanted], 1)
+    found = [_coded(frame[name], levels, date, file, spec.unknown) for name, levels, date in wanted]
+    if notes := [column.note for column in found if column.note]:
+        warnings.warn(f"{file}: {' '.join(notes)}", DataWarning, stacklevel=2)
+    return torch.stack([column.values for column in found], 1)
 
 
-def _coded(series: "pl.Series", levels: tuple[str, ...], file: str) -> Tensor:
-    """Give new values as the training table would store them."""
+def _coded(series: "pl.Series", levels: tuple[str, ...], date: str, file: str, unknown: str) -> Column:
+    """Give new values as the training table would store them, -1 for a category that it did not have."""
     import polars as pl
 
     if not levels:
-        column = read_column(series, file)
-        if column.levels:
-            bad = series.is_not_null() & series.cast(pl.String).cast(pl.Float64, strict=False).is_null()
-            row = bad.arg_true()[0]
+        column = as_moments(series, read_dates(series, date)) if date else read_column(as_days(series), file)
+        column = as_numbers(as_text(series), file) if column.levels else column
+        bad = series.is_not_null() & pl.Series(column.missing.numpy())
+        if column.note and bad.sum() > FEW_WORDS * len(series.drop_nulls()):
+            row, what = bad.arg_true()[0], f"dates ({date})" if date else "numbers"
             raise DataError(
-                f"{file}: column {series.name!r} must hold numbers as in training, got {series[row]!r} in row "
+                f"{file}: column {series.name!r} must hold {what} as in training, got {series[row]!r} in row "
                 f"{row + 1}: correct it or leave it empty."
             )
-        return column.values
+        return column
     text = as_text(series)
     new = text.filter(text.is_not_null() & ~text.is_in(list(levels)))
-    if len(new):
+    if len(new) and unknown == "error":
         known = ", ".join(map(repr, levels[:10])) + (", ..." if len(levels) > 10 else "")
         raise DataError(
             f"{file}: column {series.name!r} holds {new[0]!r}, which is not in the training data (known values are "
             f"{known}): correct the value or leave it empty."
         )
-    return level_numbers(text.cast(pl.String), levels)
+    return Column(series.name, level_numbers(text.cast(pl.String), levels), levels, False)

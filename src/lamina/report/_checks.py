@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import LaminaError, RunError
+from lamina.data._dates import LINEAR
 from lamina.report._formatting import finite
 from lamina.training.tasks.kinds import read_task
 
@@ -43,10 +44,20 @@ def check_preprocess(values: dict[str, Any]) -> dict[str, Any]:
         expect(all(isinstance(size, int) for size in sizes), "a shape is not made of whole numbers")
     if whole["spec"]["kind"] == "table":
         width, levels = len(whole["spec"]["features"]), whole["spec"]["levels"]
-        expect(all(len(whole[name]) in (0, width) for name in ("seen", "missing")), "its columns do not fit")
-        expect(len(whole["mean"]) == len(whole["std"]) == sum(not each for each in levels), "its columns do not fit")
         expect(
-            all(0 <= i < len(ls) for ls, seen in zip(levels, whole["seen"], strict=False) for i in seen),
+            all(len(whole[name]) in (0, width) for name in ("seen", "missing", "pooled", "parts")),
+            "its columns do not fit",
+        )
+        numbers = sum(not each and not date for each, date in zip(levels, whole["spec"]["dates"], strict=True))
+        numbers += sum(part in LINEAR for parts in whole["parts"] for part in parts)
+        expect(len(whole["mean"]) == len(whole["std"]) == numbers, "its columns do not fit")
+        expect(
+            all(
+                0 <= i < len(ls)
+                for name in ("seen", "pooled")
+                for ls, own in zip(levels, whole[name], strict=False)
+                for i in own
+            ),
             "its categories do not fit",
         )
     return whole

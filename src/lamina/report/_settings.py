@@ -77,11 +77,16 @@ def columns(record: Record) -> Table | None:
     moments = iter(zip(fitted["mean"], fitted["std"], strict=True))
     rows = []
     for j, (name, levels) in enumerate(zip(spec["features"], spec["levels"], strict=True)):
+        parts = fitted["parts"][j]
         gap = "filled in and marked" if fitted["missing"] and fitted["missing"][j] else "none"
         if levels:
             known = [str(levels[i]) for i in fitted["seen"][j]]
             shown = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+            rare = len(fitted["pooled"][j])
+            shown = "; ".join([*([shown] if known else []), *([f"{number(rare)} rare ones as other"] if rare else [])])
             rows.append((str(name), f"category: {shown}", "", "", gap))
+        elif parts:
+            rows.append((str(name), f"date: {', '.join(parts)}", "", "", gap))
         else:
             mean, std = next(moments)
             rows.append((str(name), "number", number(mean), number(std), gap))

@@ -197,23 +197,24 @@ def load_descriptions(
     if written.null_count():
         row = int(written.is_null().arg_true()[0]) + 1
         raise DataError(f"{file}: the text {target!r} is missing in row {row}: fill it in or remove the row.")
-    kept, left_out = read_features(frame, [name for name in names if name != target], file)
+    kept, odd = read_features(frame, [name for name in names if name != target], file)
     if not kept:
         raise DataError(f"{file} has no column to read besides the text {target!r}: check the delimiter.")
-    for note in left_out:
-        warnings.warn(f"{file}: {note}", DataWarning, stacklevel=2)
-    features, levels = tuple(column.name for column in kept), tuple(column.levels for column in kept)
+    if odd:
+        warnings.warn(f"{file}: {' '.join(odd)}", DataWarning, stacklevel=2)
+    features, levels, dates = zip(*((column.name, column.levels, column.date) for column in kept), strict=True)
+    notes = (*cells.notes, f"The column {target!r} is to be written.", *odd)
     spec = Spec(
         "table",
         "regression",
         (len(kept),),
         1,
-        (),
-        features,
-        target,
-        source_of(path),
+        features=features,
+        target=target,
+        source=source_of(path),
         levels=levels,
-        notes=(*cells.notes, f"The column {target!r} is to be written.", *left_out),
+        notes=notes,
+        dates=dates,
         reading=cells.reading,
     )
     rows = torch.stack([column.values for column in kept], 1)

@@ -1,6 +1,7 @@
 """Arrays: pictures, rows of a table, vectors and series, with a class, numbers or a structure to learn."""
 
 import math
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from lamina._errors import ArgumentError, DataError, ShapeError
+from lamina._errors import ArgumentError, DataError, DataWarning, ShapeError
 from lamina._types import Float, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToOne, OneToMany
 from lamina.architectures.seq2seq import EncoderDecoder
+from lamina.data._dates import moment
+from lamina.data._unknown import some
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.frames import as_frame
@@ -90,7 +93,10 @@ class Arrays(Task):
         return _recommend_series(examples) if name in SEQUENCES else recommend(name, self.spec, examples, dict(sizes))
 
     def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
-        """Say whether pictures are scaled."""
+        """Say whether pictures are scaled, and what was fitted to the columns of a table."""
+        if self.spec.kind == "table":
+            notes: tuple[str, ...] = self.preprocess.notes
+            return notes
         wanted = sizes["inputs"]
         if self.spec.kind != "image" or not isinstance(wanted, tuple) or wanted == self.spec.inputs:
             return ()
@@ -175,6 +181,13 @@ class Arrays(Task):
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict pictures, rows of a table, what comes after a series, or arrays."""
         names, inputs = self.read(what)
+        unknown = [f"{name!r} in {count}" for name, count in self.preprocess.unknown(inputs).items()]
+        if unknown:
+            warnings.warn(
+                f"categories that no training row has count as other: {some(unknown)} of {len(inputs)} rows.",
+                DataWarning,
+                stacklevel=3,
+            )
         return self.told(names, self.outputs(run.model, inputs))
 
     def answers(self, run: "Run", inputs: Tensor) -> Predictions:
@@ -282,4 +295,6 @@ def _cell(spec: Spec, column: int, value: float) -> Any:
     levels = spec.levels[column] if spec.levels else ()
     if value != value:
         return None
-    return levels[int(value)] if levels else round(value, 6)
+    if spec.dates and spec.dates[column]:
+        return moment(value, spec.dates[column])
+    return (levels[int(value)] if value >= 0 else "other") if levels else round(value, 6)
