@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._processor import cache_folder, keep, processor
+from lamina._system import WINDOWS
 from lamina._types import Tensor
 from lamina.kernels.loading import source
 
@@ -30,7 +31,9 @@ _OPTIONS = (
 
 
 def compiler() -> str | None:
-    """Name the C++ compiler of this system, if it has one."""
+    """Name the C++ compiler of this system, if it has one that knows GCC's options; on Windows none is tried."""
+    if WINDOWS:
+        return None
     wanted = os.environ.get("CXX", "")
     return next((path for name in (wanted, "g++", "c++", "clang++") if name and (path := shutil.which(name))), None)
 
@@ -66,7 +69,8 @@ def _run(text: str, options: Sequence[str]) -> None:
     for threads in (["-fopenmp", even], ["-fopenmp"], [even], []):
         if path is None:
             break
-        done = subprocess.run([path, *_OPTIONS, *threads, "-", *options], input=text, capture_output=True, text=True)
+        words = [path, *_OPTIONS, *threads, "-", *options]
+        done = subprocess.run(words, input=text, capture_output=True, encoding="utf-8", errors="replace")
         if done.returncode == 0:
             return
         said = done.stderr.strip()
