@@ -28,6 +28,19 @@ _OPTIONS = (
     "-shared",
     "-fPIC",
 )
+_PROBE = """
+typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int Whole __attribute__((vector_size(16)));
+extern "C" int four() {
+  int sum = 0;
+#pragma omp parallel for reduction(+ : sum) num_threads(2)
+  for (int i = 0; i < 4; ++i) {
+    Four x = {1, 1, 1, 1};
+    sum += __builtin_convertvector(x, Whole)[i];
+  }
+  return sum;
+}
+"""
 
 
 def compiler() -> str | None:
@@ -79,11 +92,11 @@ def _run(text: str, options: Sequence[str]) -> None:
 
 @functools.cache
 def works() -> bool:
-    """Say whether this system can compile at all."""
+    """Say whether this system can compile and load what our kernels are made of."""
     if compiler() is None:
         return False
     try:
-        return int(_compile_native('extern "C" int one() { return 1; }', {}).one()) == 1
+        return int(_compile_native(_PROBE, {}).four()) == 4
     except (OSError, RuntimeError):
         return False
 
