@@ -200,14 +200,14 @@ def test_no_compiler_is_asked_on_windows(monkeypatch):
     assert native.compiler() is None
 
 
-def test_the_libraries_of_cuda_have_other_names_on_windows(monkeypatch):
+def test_the_libraries_of_cuda_have_other_names_on_windows(as_user, monkeypatch):
     monkeypatch.setattr(_nvrtc, "WINDOWS", True)
     monkeypatch.setattr(_nvrtc.torch.version, "cuda", "12.8")
     monkeypatch.setattr(_nvrtc.ctypes, "CDLL", lambda name: name)
     assert (_nvrtc._compiler.__wrapped__(), _nvrtc._driver.__wrapped__()) == ("nvrtc64_120_0.dll", "nvcuda.dll")
 
 
-def test_the_signals_that_stop(monkeypatch):
+def test_the_signals_that_stop():
     assert set(_system.STOPS) >= {signal.SIGINT, signal.SIGTERM}
 
 
