@@ -44,6 +44,7 @@ check: $(READY)  ## formatting, lint, types, layering
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(PY) -m mypy --platform win32 --cache-dir .mypy_cache/win32
 	.venv/bin/lint-imports
 
 format: $(READY)  ## rewrite formatting and import order

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 
 import jaxtyping
@@ -39,12 +40,15 @@ def nothing_left_changed():
 
 
 def pytest_collection_modifyitems(items):
-    if torch.cuda.is_available():
-        return
-    skip = pytest.mark.skip(reason="needs a GPU")
+    needs = {
+        "cuda": (torch.cuda.is_available(), "needs a GPU"),
+        "posix": (os.name == "posix", "needs Linux or macOS"),
+        "linux": (sys.platform == "linux", "needs Linux"),
+    }
+    missing = {name: pytest.mark.skip(reason=reason) for name, (there, reason) in needs.items() if not there}
     for item in items:
-        if "cuda" in item.keywords:
-            item.add_marker(skip)
+        for name in missing.keys() & item.keywords:
+            item.add_marker(missing[name])
 
 
 @pytest.hookimpl(wrapper=True)

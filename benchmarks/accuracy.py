@@ -29,7 +29,7 @@ def run(command: str, seed: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         words = [sys.executable, "-m", "lamina", *command.split(), "--seed", str(seed), "--json"]
-        done = subprocess.run(words, capture_output=True, text=True, cwd=folder, check=True)
+        done = subprocess.run(words, capture_output=True, encoding="utf-8", cwd=folder, check=True)
         return json.loads(done.stdout)["test"]["accuracy"], time.perf_counter() - start
 
 

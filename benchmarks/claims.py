@@ -41,7 +41,11 @@ def main() -> None:
     for key, function in registry().items():
         found.setdefault(function, []).append(key)
     stored, wanted = record.FOLDER / "claims.json", sys.argv[1:]
-    old = {each["experiment"]: each for each in json.loads(stored.read_text())["rows"]} if stored.exists() else {}
+    old = (
+        {each["experiment"]: each for each in json.loads(stored.read_text(encoding="utf-8"))["rows"]}
+        if stored.exists()
+        else {}
+    )
     rows = {}
     for function, ids in found.items():
         name = function.__name__

@@ -93,7 +93,7 @@ def main() -> None:
     where = {"gpu": torch.cuda.get_device_name()} if device == "cuda" else {"threads": torch.get_num_threads()}
     write(name, rows, device=device, examples=len(split.train), batch=BATCH, wanted=WANTED, **where)
     if options.show:
-        print((FOLDER / f"{name}.json").read_text())
+        print((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def train(question: Question, seed: int, reset: str, device: str, epochs: int | 
         if question.name == "multi30k":
             metrics |= bleus(run, job.split)
         best = min(run.rows, key=lambda row: row["validation_loss"])
-        environment = json.loads((run.folder / "environment.json").read_text())
+        environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     return {
         "seed": seed,
         "reset": reset,
@@ -99,7 +99,7 @@ def together(words: list[list[str]], parallel: int) -> list[dict[str, Any]]:
     while waiting or going:
         while waiting and len(going) < parallel:
             number, command = waiting.pop(0)
-            going[number] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            going[number] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
         for number, process in list(going.items()):
             if process.poll() is not None:
                 out, err = going.pop(number).communicate()
@@ -137,7 +137,7 @@ def main(question: Question) -> None:
         runs.append(run)
     name = f"{question.name}-cuda"
     if (FOLDER / f"{name}.json").is_file():
-        before = json.loads((FOLDER / f"{name}.json").read_text())["runs"]
+        before = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["runs"]
         runs = [*(run for run in before if run["reset"] not in options.resets), *runs]
     by_reset = {reset: [run for run in runs if run["reset"] == reset] for reset in RESETS}
     rows = [summary(question, reset, found) for reset, found in by_reset.items() if found]

@@ -40,7 +40,8 @@ ORDER = (5, 2, 4, 0, 1, 3)
 def wave() -> Split:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "wave.csv"
-        path.write_text("t,y\n" + "".join(f"{i},{math.sin(i / 3) + 0.1 * math.sin(i)}\n" for i in range(220)))
+        rows = "".join(f"{i},{math.sin(i / 3) + 0.1 * math.sin(i)}\n" for i in range(220))
+        path.write_text("t,y\n" + rows, encoding="utf-8")
         return lamina.load(path, kind="series", window=7).split()
 
 

@@ -174,7 +174,11 @@ def memory(port: str) -> float:
         if folder.name.isdigit():
             words = (folder / "cmdline").read_bytes().split(b"\0")
             if b"notes" in words and port.encode() in words:
-                line = next(row for row in (folder / "status").read_text().splitlines() if row.startswith("VmRSS"))
+                line = next(
+                    row
+                    for row in (folder / "status").read_text(encoding="utf-8").splitlines()
+                    if row.startswith("VmRSS")
+                )
                 return int(line.split()[1]) / 1024
     return float("nan")
 

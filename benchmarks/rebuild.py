@@ -61,13 +61,13 @@ def run(tree: Path, name: str, options: list[str], device: str, place: Path) -> 
     paths = [str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, str(place / "benchmarks" / f"{name}.py"), *options]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8")
     if done.returncode:
         print(done.stderr[-800:], file=sys.stderr)
         return {}
     records = place / "benchmarks" / "records"
     own = records / f"{name}-{device}.json"
-    return times(json.loads((own if own.exists() else records / f"{name}.json").read_text())["rows"])
+    return times(json.loads((own if own.exists() else records / f"{name}.json").read_text(encoding="utf-8"))["rows"])
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def main() -> None:
     trees = {"before": options.before.resolve(), "after": HERE}
     wanted = {n: o for n, o in BENCHMARKS[options.device].items() if not options.only or n in options.only}
     record = HERE / "benchmarks" / "records" / f"rebuild{'-cuda' if options.device == 'cuda' else ''}.json"
-    rows = json.loads(record.read_text())["rows"] if record.exists() else []
+    rows = json.loads(record.read_text(encoding="utf-8"))["rows"] if record.exists() else []
     rows = [row for row in rows if row["benchmark"] not in wanted]
     for name, arguments in wanted.items():
         taken: dict[str, list[Rows]] = {"before": [], "after": []}

@@ -331,7 +331,7 @@ def main() -> None:
         where = {"gpu": torch.cuda.get_device_name()} if device == "cuda" else {"threads": torch.get_num_threads()}
         write(name, rows, device=device, examples=len(data[0]), batch=BATCH, absent=absent, **where)
     if options.show:
-        print((FOLDER / f"{name}.json").read_text())
+        print((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def photos(folder: Path, count: int) -> None:
 
 
 def anonymous() -> float:
-    text = Path("/proc/self/status").read_text()
+    text = Path("/proc/self/status").read_text(encoding="utf-8")
     return float(next(line.split()[1] for line in text.splitlines() if line.startswith("RssAnon"))) / 1024
 
 

@@ -75,7 +75,7 @@ def script(seed: int, device: str, out: str) -> list[str]:
 
 def clocked(words: list[str]) -> tuple[float, dict]:
     start = time.perf_counter()
-    found = subprocess.run(words, capture_output=True, text=True)
+    found = subprocess.run(words, capture_output=True, encoding="utf-8")
     if found.returncode:
         raise RuntimeError(found.stderr)
     return time.perf_counter() - start, json.loads(found.stdout.splitlines()[-1])
@@ -113,7 +113,7 @@ def main() -> None:
     gpu = {"gpu": _gpu()} if options.device == "cuda" else {}
     write(name, rows, device=options.device, precision="float32", command=described, parts=found["parts"], **gpu)
     if options.show:
-        print((FOLDER / f"{name}.json").read_text())
+        print((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def _gpu() -> str:

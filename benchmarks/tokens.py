@@ -147,7 +147,7 @@ def by_fit(name: str, split: Split, prepare: TextPreprocess, recipe: Recipe, run
             lamina.build(name, **sizes), task_of(split, preprocess=prepare), recipe, folder=f"{folder}/run",
             observers=[watch], runtime=runtime,
         )  # fmt: skip
-        kind = json.loads((run.folder / "environment.json").read_text())["step"]
+        kind = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))["step"]
     return [b - a for a, b in pairwise(stamps)], kind
 
 

@@ -20,8 +20,13 @@ REASONS = (
     "needs ps",
     "needs unshare",
     "needs an ordinary user",
+    "needs Linux or macOS",
+    "needs Linux",
 )
-"""Why a test may be skipped: a GPU, official data files or a system program are absent, or root cannot step back."""
+"""Why a test may be skipped: a GPU, official data files, a system or its programs are absent, or root cannot step back.
+"""
+AFTER_KILL = -signal.SIGKILL if hasattr(signal, "SIGKILL") else 1
+"""The exit code of a process after `kill`."""
 
 
 NOT_OURS = (

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import mutants  # noqa: E402
@@ -24,6 +26,7 @@ print(json.dumps([mutants.judge("toy.py", text, tests, {}, root, patience(text))
 """
 
 
+@pytest.mark.posix
 def test_verdicts_on_a_toy(tmp_path):
     """3 * 2 tells a product from a sum, but not `u > 0` from `u >= 0`; what does not end or import is noticed."""
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")

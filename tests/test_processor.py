@@ -128,6 +128,7 @@ def crippled(tmp_path, *command):
     return subprocess.run([sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.posix
 def test_the_machine_without_amx_dies_of_a_product(tmp_path):
     for program in ("a = torch.ones(2, 2).bfloat16(); a @ a", "torch.set_float32_matmul_precision('medium'); a @ a"):
         done = crippled(tmp_path, "-c", f"import torch; a = torch.ones(2, 2); {program}")

@@ -18,7 +18,7 @@ LEAKS = {
     "grad mode": "torch.set_grad_enabled(False)",
     "deterministic": "torch.use_deterministic_algorithms(True)",
     "precision": "torch.set_float32_matmul_precision('medium')",
-    "signal handlers": "signal.signal(signal.SIGUSR1, signal.SIG_IGN)",
+    "signal handlers": "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
     "environment": "os.environ['LEFT'] = '1'",
     "working directory": "os.chdir('/')",
     "threads": "threading.Thread(target=time.sleep, args=(3,)).start()",

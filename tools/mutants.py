@@ -362,7 +362,7 @@ def measure(names: list[str]) -> tuple[dict[str, dict[int, set[str]]], dict[str,
     seconds: dict[str, float] = {}
     for test in test_files(names):
         kept = CACHE / f"{test.replace('/', '.')}.json"
-        old = json.loads(kept.read_text()) if kept.exists() else {"stamp": "", "sent": []}
+        old = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"stamp": "", "sent": []}
         if old["stamp"] != _stamp(test, helpers, old["sent"]):
             print(f"measuring {test}", flush=True)
             sent = run([test], 300, measure=names)
@@ -370,7 +370,7 @@ def measure(names: list[str]) -> tuple[dict[str, dict[int, set[str]]], dict[str,
             if failed or not sent or sent[-1][0] != "end":
                 sys.exit(f"tests must pass before anything is changed, but {failed or test} fails: {CACHE}/last.log")
             old = {"stamp": _stamp(test, helpers, sent), "sent": sent}
-            kept.write_text(json.dumps(old))
+            kept.write_text(json.dumps(old), encoding="utf-8")
         for kind, name, value in old["sent"]:
             if kind == "lines":
                 for line, found in value.items():
@@ -455,7 +455,11 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def with_verdicts(chosen: list[tuple[str, Mutant, str]]) -> dict[str, dict[str, Any]]:
     """Return the rows of the record for the sampled mutants, with the verdicts that are known."""
-    old = {row["key"]: row for row in json.loads(RECORD.read_text())["mutants"]} if RECORD.exists() else {}
+    old = (
+        {row["key"]: row for row in json.loads(RECORD.read_text(encoding="utf-8"))["mutants"]}
+        if RECORD.exists()
+        else {}
+    )
     reasons = {(e["file"], e["before"], e["after"]): e["reason"] for e in equivalents()}
     rows = {}
     for group, mutant, _ in chosen:

@@ -22,7 +22,7 @@ from lamina.architectures.table import TABLE  # noqa: E402
 def recorded(name: str) -> dict[str, Any] | None:
     """Read what a benchmark wrote, if it was run."""
     path = ROOT / f"benchmarks/records/{name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def times(ratio: float, spread: float | None = None) -> str:

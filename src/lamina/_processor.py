@@ -42,15 +42,18 @@ def keep(path: Path, content: bytes) -> None:
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_bytes(content)
-        os.replace(draft, path)
+        try:
+            draft.write_bytes(content)
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 @functools.cache
 def processor() -> str:
     """Describe the processor as far as compiled code depends on it."""
     with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
         return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
     return f"{platform.machine()} {platform.processor()}"
 
@@ -94,7 +97,7 @@ def _limit(now: str) -> str | None:
     key = hashlib.sha256("\n".join([_TRIAL, torch.__version__, processor(), now]).encode()).hexdigest()[:16]
     memory = cache_folder() / f"bfloat16-{key}"
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        found = memory.read_text()
+        found = memory.read_text(encoding="utf-8")
         if found in (now, "none", *_LIMITS):
             return None if found == "none" else found
     limit = next((value for value in dict.fromkeys((now, *_LIMITS)) if _runs(value)), None)

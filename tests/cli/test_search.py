@@ -142,6 +142,7 @@ def test_a_search_in_which_everything_diverges_exits_with_1(typed):
     assert code == 1 and "every configuration of studies/fnn-moons diverged: try smaller learning rates." in err
 
 
+@pytest.mark.posix
 def test_ctrl_c_leaves_a_study_that_goes_on(typed, tmp_path):
     words = ["search", "fnn", "learning_rate=1e-3,1e-2,3e-2,1e-1", "width=4,8", *QUICK, "--folder", "s"]
     # The second stack never ends by itself.

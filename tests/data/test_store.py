@@ -1,7 +1,6 @@
 """Named sets on disk and over HTTP, against a server on this machine: nothing here touches the network."""
 
 import errno
-import fcntl
 import hashlib
 import io
 import os
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lamina._errors import ArgumentError, DataError
+from lamina._system import lock
 from lamina.data import _download, store
 from lamina.data._download import File
 from lamina.data.store import NamedSet, _require, find, get, places
@@ -178,7 +178,7 @@ def test_without_a_network_the_sentence_says_what_to_put_where(small, monkeypatc
 def test_two_downloads_at_once(server, small):
     small.mkdir(parents=True)
     with open(small / "images.gz.part", "ab") as part:
-        fcntl.flock(part, fcntl.LOCK_EX)
+        lock(part.fileno())
         with pytest.raises(DataError, match=r"another process is downloading `.*images\.gz\.part`: wait for it"):
             get("small")
     assert server.asked == []

@@ -134,6 +134,7 @@ def test_ctrl_c_ends_the_threads():
     assert not decoding_threads()
 
 
+@pytest.mark.posix
 def test_a_real_ctrl_c_ends_the_process():
     code = """
 import os, signal, threading, time, torch

@@ -1,7 +1,6 @@
 """Claims die with their worker, and those of another machine cannot be judged."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -9,8 +8,8 @@ import time
 import pytest
 
 from lamina._errors import RunError
-from lamina.studies import _claims as claims
-from lamina.studies._claims import Worker, birth, this_machine, working
+from lamina._system import birth
+from lamina.studies._claims import Worker, this_machine, working
 from lamina.studies.study import Study
 
 
@@ -29,7 +28,7 @@ def test_a_killed_process_is_dead_even_before_it_is_fetched():
     born = birth(process.pid)
     worker = Worker(process.pid, born, *this_machine(), "x")
     assert born is not None and worker.alive
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     deadline = time.monotonic() + 10
     while worker.alive and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -48,21 +47,6 @@ def test_other_machines_cannot_be_judged_and_other_starts_are_dead():
     with working() as worker:
         assert Worker(worker.pid, worker.born, "elsewhere", worker.boot, worker.token).alive is None
         assert Worker(worker.pid, worker.born, worker.node, "earlier", worker.token).alive is False
-
-
-def test_without_proc_the_system_is_asked(monkeypatch):
-    real = claims.Path
-
-    def nowhere(name):
-        return real("/nowhere" + str(name))
-
-    monkeypatch.setattr(claims, "Path", nowhere)
-    try:
-        subprocess.run(["ps", "--version"], capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("needs ps")
-    assert birth(os.getpid()) == birth(os.getpid()) is not None
-    assert birth(2**22 + 1) is None
 
 
 def claim(study, numbers, worker):

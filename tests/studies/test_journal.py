@@ -92,10 +92,10 @@ def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
 
 
 def test_a_file_system_without_locks_is_for_one_writer(path, monkeypatch):
-    def refuse(handle, kind):
+    def refuse(handle):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(journals.fcntl, "flock", refuse)
+    monkeypatch.setattr(journals, "lock", refuse)
     with (
         pytest.raises(RunError, match=r"cannot be locked \(No locks available\).*use one process, or parts"),
         Journal(path).locked(),

@@ -1,7 +1,6 @@
 """Studies: every configuration once, whoever is killed when."""
 
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -159,7 +158,7 @@ def killed(folder, trials, kills, wait, workers=3, seed=0):
         time.sleep(chance.uniform(0.05, 0.6))
         if study.refresh().state.results:  # let the first ones begin
             victim = chance.randrange(workers)
-            at_work[victim].send_signal(signal.SIGKILL)
+            at_work[victim].kill()
             at_work[victim].wait()
             done += 1
             at_work[victim] = start()

@@ -21,6 +21,7 @@ def test_processes_share_a_search(tmp_path, found):
     assert study.test is not None
 
 
+@pytest.mark.posix
 def test_processes_that_all_die_leave_a_sentence(tmp_path, monkeypatch):
     _, study = plan("fnn", load("moons", count=60), RATES, options={"epochs": 1}, folder=tmp_path / "s")
     monkeypatch.setattr(sys, "executable", "/bin/false")

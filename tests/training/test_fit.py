@@ -20,6 +20,7 @@ from lamina.training.recipe import GD, Adam, Recipe, Stopping
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.feed import Feed
+from safety import AFTER_KILL
 
 ONE = Runtime(threads=1)
 
@@ -163,7 +164,7 @@ def killed(folder: Path, seed: int) -> int:
         out, _ = process.communicate()
         if "done" in out:
             return deaths
-        assert process.returncode == -signal.SIGKILL
+        assert process.returncode == AFTER_KILL
         verb, deaths = "resume", deaths + 1
 
 

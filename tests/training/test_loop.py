@@ -1,7 +1,6 @@
 """The loop with a step that only counts: order of events, checks, stopping, interruption."""
 
 import math
-import os
 import signal
 
 import pytest
@@ -119,7 +118,7 @@ def test_signals_ask_to_stop_and_handlers_come_back():
     before = signal.getsignal(signal.SIGINT)
     with _stop_on_signal() as stop:
         assert not stop()
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
         assert stop()
         assert signal.getsignal(signal.SIGINT) == before  # a second Ctrl-C ends at once
     assert signal.getsignal(signal.SIGINT) == before

@@ -1,7 +1,6 @@
 """Runs on every kind of data that are killed at random moments and resumed end with the bytes of one left alone."""
 
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from safety import AFTER_KILL
 from verbs import files
 from verbs.table import ROWS
 
@@ -96,7 +96,7 @@ def killed(home: Path, words: list[object], folder: Path, delay: float) -> bool:
     except subprocess.TimeoutExpired:
         process.kill()
     _, err = process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL), err
+    assert process.returncode in (0, AFTER_KILL), err
     return process.returncode != 0
 
 

@@ -10,6 +10,7 @@ from typer import Option
 from lamina import __version__
 from lamina._errors import InstructionError, LaminaError
 from lamina._processor import LIMIT
+from lamina._system import restart, use_any_console
 from lamina.cli import _train as train_verbs
 from lamina.cli._data import data_app
 from lamina.cli._draw import draw
@@ -78,14 +79,14 @@ app.command()(experiment)
 
 def main() -> None:
     """Run the command; bad input ends with one sentence and exit code 2."""
+    use_any_console()
     try:
         app()
     except InstructionError as error:
         if error.limit is None or LIMIT in os.environ:
             _refuse(error)
         print(f"note: this CPU runs bfloat16 with {LIMIT}={error.limit}; restarting with this setting", file=sys.stderr)
-        sys.stdout.flush()
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {LIMIT: error.limit})
+        restart({LIMIT: error.limit})
     except LaminaError as error:
         _refuse(error)
 

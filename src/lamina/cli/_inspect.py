@@ -67,7 +67,7 @@ def _shape(text: str | None) -> Any:
 
 def _open(what: str, shape: Any, outputs: int | None, options: dict[str, Any], seed: int) -> tuple[Any, Any, Any]:
     """Return the network, its run if it has one, and the shape of an example if that is not the network's own."""
-    if Path(what).is_dir() or "/" in what:
+    if Path(what).is_dir() or Path(what).name != what:
         from lamina.training.run import Run
 
         if outputs is not None or options:

@@ -112,11 +112,22 @@ def search(
                 runtime=runtime,
             )
     if not as_json:
-        print(*problem.notes, sep="\n")
+        print(*problem.notes, *_no_kernels(problem), sep="\n")
         print(f"{_size(study)} by {study.metric.replace('_', ' ')}, in {study.folder}", flush=True)
     said.show()
     _run(study, problem, share, as_json, processes=processes, batch=batch, release=release, again=again,
          runtime=runtime)  # fmt: skip
+
+
+def _no_kernels(problem: Any) -> list[str]:
+    """Say that networks are stacked without kernels of our own, if they are."""
+    import torch
+
+    from lamina.kernels import native
+
+    if not problem.stacks or torch.cuda.is_available() or native.works():
+        return []
+    return ["note: no C++ compiler was found, so torch computes the stacked networks: equal up to rounding, but slower"]
 
 
 def _sampler(grid: bool, random: int | None, one_at_a_time: bool, tpe: int | None, seed: int) -> "Sampler":

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from lamina import __version__
 from lamina._errors import DataError
+from lamina._system import lock, replace
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a file, how many of its bytes have arrived, and how many there are."""
@@ -63,7 +64,7 @@ class Resuming:
                     raise UnreachableError(f"the connection broke after {most:,} of {self.size:,} bytes")
             out.flush()
             os.fsync(out.fileno())
-        os.replace(self.part, output_file)
+        replace(self.part, output_file)
 
     def _more(self, url: str, out: IO[bytes], have: int) -> int:
         """Ask for the bytes from `have` on, or for all if that is not to be had; give how many are there then."""
@@ -155,11 +156,7 @@ def _locked(part: Path) -> Iterator[IO[bytes]]:
     """Open the kept part for this process alone; the lock ends with the process, however it ends."""
     with open(part, "ab") as out:
         try:
-            import fcntl
-
-            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # not a POSIX system: two downloads at once would fail the checksum
-            pass
+            lock(out.fileno(), wait=False)
         except OSError as error:
             raise DataError(f"another process is downloading `{part}`: wait for it.") from error
         yield out

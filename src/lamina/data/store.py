@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from lamina._errors import DataError, choice
+from lamina._system import replace
 from lamina.data._download import File, Progress, UnreachableError, fetch
 
 ENVIRONMENT = "LAMINA_DATA"
@@ -239,7 +240,7 @@ def _unpacked(archive: Path, named: NamedSet) -> Found:
         for name, data in _members(archive, named):
             part = folder / f"{name}.part"
             part.write_bytes(data)
-            os.replace(part, folder / name)
+            replace(part, folder / name)
         archive.unlink()
     except OSError as error:
         raise DataError(

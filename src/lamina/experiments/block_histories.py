@@ -126,4 +126,6 @@ def deep_blocks(runs: Sequence[str | Path] = ()) -> Scene:
 if __name__ == "__main__":
     histories = [compute(block)._asdict() for block in ("original", "preactivation")]
     settings = {"data": "digits", "depth": DEPTH, "width": WIDTH, "epochs": EPOCHS, "batch_size": BATCH, "seed": 0}
-    STORED.write_text(json.dumps({"settings": settings, "histories": histories}, indent=1) + "\n", encoding="utf-8")
+    STORED.write_text(
+        json.dumps({"settings": settings, "histories": histories}, indent=1) + "\n", encoding="utf-8", newline="\n"
+    )

@@ -52,7 +52,7 @@ def write_figures(
             written += files
             shown.append((figure, scene, files))
         page = root / "index.html"
-        page.write_text(_contact_sheet(shown), encoding="utf-8")
+        page.write_text(_contact_sheet(shown), encoding="utf-8", newline="\n")
     except OSError as error:
         raise ArgumentError(
             f"figures must be written to a folder, got {root} ({error.strerror}): choose another with -o."

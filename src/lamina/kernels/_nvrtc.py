@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from lamina._processor import cache_folder, keep
+from lamina._system import WINDOWS
 from lamina._types import Tensor
 from lamina.kernels.loading import source
 
@@ -189,12 +190,12 @@ def compile_source(text: str, options: Sequence[str]) -> bytes:
 @functools.cache
 def _compiler() -> ctypes.CDLL:
     major = str(torch.version.cuda).split(".")[0]
-    return ctypes.CDLL(f"libnvrtc.so.{major}")
+    return ctypes.CDLL(f"nvrtc64_{major}0_0.dll" if WINDOWS else f"libnvrtc.so.{major}")
 
 
 @functools.cache
 def _driver() -> ctypes.CDLL:
-    return ctypes.CDLL("libcuda.so.1")
+    return ctypes.CDLL("nvcuda.dll" if WINDOWS else "libcuda.so.1")
 
 
 def _check(status: int, call: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._processor import cache_folder, keep, processor
+from lamina._system import WINDOWS
 from lamina._types import Tensor
 from lamina.kernels.loading import source
 
@@ -27,10 +28,25 @@ _OPTIONS = (
     "-shared",
     "-fPIC",
 )
+_PROBE = """
+typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int Whole __attribute__((vector_size(16)));
+extern "C" int four() {
+  int sum = 0;
+#pragma omp parallel for reduction(+ : sum) num_threads(2)
+  for (int i = 0; i < 4; ++i) {
+    Four x = {1, 1, 1, 1};
+    sum += __builtin_convertvector(x, Whole)[i];
+  }
+  return sum;
+}
+"""
 
 
 def compiler() -> str | None:
-    """Name the C++ compiler of this system, if it has one."""
+    """Name the C++ compiler of this system, if it has one that knows GCC's options; on Windows none is tried."""
+    if WINDOWS:
+        return None
     wanted = os.environ.get("CXX", "")
     return next((path for name in (wanted, "g++", "c++", "clang++") if name and (path := shutil.which(name))), None)
 
@@ -66,7 +82,8 @@ def _run(text: str, options: Sequence[str]) -> None:
     for threads in (["-fopenmp", even], ["-fopenmp"], [even], []):
         if path is None:
             break
-        done = subprocess.run([path, *_OPTIONS, *threads, "-", *options], input=text, capture_output=True, text=True)
+        words = [path, *_OPTIONS, *threads, "-", *options]
+        done = subprocess.run(words, input=text, capture_output=True, encoding="utf-8", errors="replace")
         if done.returncode == 0:
             return
         said = done.stderr.strip()
@@ -75,11 +92,11 @@ def _run(text: str, options: Sequence[str]) -> None:
 
 @functools.cache
 def works() -> bool:
-    """Say whether this system can compile at all."""
+    """Say whether this system can compile and load what our kernels are made of."""
     if compiler() is None:
         return False
     try:
-        return int(_compile_native('extern "C" int one() { return 1; }', {}).one()) == 1
+        return int(_compile_native(_PROBE, {}).four()) == 4
     except (OSError, RuntimeError):
         return False
 

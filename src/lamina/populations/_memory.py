@@ -66,7 +66,7 @@ def _free_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0]) + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
     except (OSError, StopIteration, ValueError):
         return _UNKNOWN

@@ -6,15 +6,14 @@ that looks finds no such process any more. Nothing has to be released and no ser
 
 import os
 import platform
-import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from lamina._system import birth, boot
 from lamina.training.files import digest
 
 _AT_WORK: set[str] = set()
@@ -62,23 +61,4 @@ def working() -> Iterator[Worker]:
 @cache
 def this_machine() -> tuple[str, str]:
     """Give a digest of the machine's name, and one of its last start."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    started = boot.read_text().strip() if boot.is_file() else ""
-    return digest(platform.node().encode())[:8], digest(started.encode())[:8]
-
-
-def birth(pid: int) -> str | None:
-    """Say when a process began; None if there is none, or only one that has ended and was not fetched yet.
-
-    >>> birth(os.getpid()) == birth(os.getpid()), birth(2**22 + 1)
-    (True, None)
-    """
-    if Path("/proc/self/stat").exists():
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return None
-        return None if fields[0] in "ZX" else fields[19]
-    done = subprocess.run(["ps", "-o", "lstart=,stat=", "-p", str(pid)], capture_output=True, text=True)
-    text = done.stdout.strip()
-    return None if done.returncode or not text or text.split()[-1].startswith("Z") else text.rpartition(" ")[0].strip()
+    return digest(platform.node().encode())[:8], digest(boot().encode())[:8]

@@ -8,7 +8,6 @@ A crash may cut the last line short. A reader passes over what has no line end; 
 """
 
 import errno
-import fcntl
 import json
 import os
 import time
@@ -18,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import RunError
+from lamina._system import lock, unlock
 from lamina.training.files import cannot_write, finite
 
 Event = dict[str, Any]
 SYNC_SECONDS = 0.02
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows: no carriage returns
 
 
 class Journal:
@@ -74,7 +75,7 @@ class Journal:
         finally:
             self._held = False
             with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)
+                unlock(handle)
 
     def append(self, *events: Event, sync: bool = True) -> None:
         """Append events as one piece; needs the lock."""
@@ -106,14 +107,14 @@ class Journal:
     def _open(self) -> int:
         if self._handle is None:
             try:
-                self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+                self._handle = os.open(self.path, _FLAGS, 0o644)
             except OSError as error:
                 raise RunError(cannot_write(self.path, error)) from error
         return self._handle
 
     def _lock(self, handle: int) -> None:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle)
         except OSError as error:
             if self.alone:
                 return
@@ -124,14 +125,19 @@ class Journal:
 
     def _repair(self, handle: int) -> None:
         size = os.fstat(handle).st_size
-        if size == 0 or os.pread(handle, 1, size - 1) == b"\n":
+        if size == 0 or _read(handle, size - 1, size) == b"\n":
             return
         end = size
         while end > 0:
             start = max(0, end - 65536)
-            found = os.pread(handle, end - start, start).rfind(b"\n")
+            found = _read(handle, start, end).rfind(b"\n")
             if found >= 0:
                 os.ftruncate(handle, start + found + 1)
                 return
             end = start
         os.ftruncate(handle, 0)
+
+
+def _read(handle: int, start: int, end: int) -> bytes:
+    os.lseek(handle, start, os.SEEK_SET)
+    return os.read(handle, end - start)

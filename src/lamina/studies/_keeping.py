@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lamina._system import remove
 from lamina._types import Tensor
 from lamina.populations.members import MemberResult
 from lamina.studies.records import Outcome, Result, Trial
@@ -63,7 +64,7 @@ class _Keeper:
             Kept(result.weights, rows, result.best_row, *how).write(self._path(trial.number))
             if old is not None:
                 for path in self._path(old[1]).parent.glob(f"{self._path(old[1]).name}-*"):
-                    path.unlink(missing_ok=True)
+                    remove(path)
 
     def _path(self, trial: int) -> Path:
         return self._folder / FOLDER / f"trial-{trial:06d}"

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from typing import IO
 
 from lamina._errors import LaminaError, RunError
+from lamina._system import birth
 from lamina.studies.study import Study, Watch
 from lamina.training.runtime import Runtime
 
@@ -33,7 +34,7 @@ def run_workers(
     if not study.description["problem"]["data"].get("reload", False):
         raise RunError("the data of this study were given in memory, which other processes cannot see: use 1 process.")
     threads = runtime.threads or max(1, (os.cpu_count() or 1) // processes)
-    how = {"processes": processes, "batch": batch, "release": release, "parent": os.getpid()}
+    how = {"processes": processes, "batch": batch, "release": release, "parent": [os.getpid(), birth(os.getpid())]}
     settings = json.dumps({"runtime": asdict(replace(runtime, threads=threads)), **how})
     command = [sys.executable, "-m", "lamina.studies._workers", str(study.folder), settings]
     with ExitStack() as stack:
@@ -70,9 +71,9 @@ def main(folder: str, settings: str) -> None:
     from lamina.studies.search import open_problem, work
 
     how = json.loads(settings)
-    runtime, parent = Runtime(**how.pop("runtime")), how.pop("parent")
+    runtime, (parent, born) = Runtime(**how.pop("runtime")), how.pop("parent")
     study = Study.open(folder)
-    work(study, open_problem(study), runtime=runtime, go_on=lambda: os.getppid() == parent, **how)
+    work(study, open_problem(study), runtime=runtime, go_on=lambda: birth(parent) == born, **how)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from lamina import _system
 from lamina._errors import DataWarning, RunError
 from lamina.data.splits import Split
 from lamina.populations.members import Member, training_data
@@ -66,7 +67,7 @@ def _adopted(kept: Kept, member: Member, problem: Problem, split: Split, folder:
     making = folder.with_name(f".{folder.name}")
     shutil.rmtree(making, ignore_errors=True)
     run = adopt(member.build(), data, member.recipe, progress, reason, folder=making, runtime=used, why=how)
-    making.rename(folder)
+    _system.replace(making, folder)
     run.model.to(used.device)
     return replace(run, folder=folder)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import ArgumentError, RunError
+from lamina._system import refused
 from lamina.training.files import as_toml, read_toml, write
 
 VERSION = 1
@@ -28,6 +29,8 @@ class _StudyFolder:
     def create(cls, path: str | Path, description: dict[str, Any], *, join: bool = False) -> "_StudyFolder":
         """Make the folder of a study; another study of the same name gets the next number."""
         base = Path(path)
+        if why := refused(base):
+            raise RunError(f"cannot make the study folder {base}: {why}. Choose another with --folder.")
         content = (as_toml({"version": VERSION, **description}) + "\n").encode()
         for number in range(1, 100_000):
             home = cls(base if number == 1 else base.with_name(f"{base.name}-{number}"))

@@ -45,7 +45,8 @@ def _flush(wanted: bool, threads: int) -> None:
 def _sharing() -> Callable[[int], None] | None:
     """Find the call that gives the caller's floating-point environment to OpenMP's threads; None without GNU's."""
     try:
-        loaded = {line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape")
+        loaded = {line.split(maxsplit=5)[-1] for line in maps.splitlines()}
         ours = [name for name in sorted(loaded) if Path(name).name.startswith("libgomp")]
         home = str(Path(torch.__file__).parent)  # scikit-learn, say, brings an OpenMP with threads of its own
         openmp = ctypes.CDLL(min(ours, key=lambda name: not name.startswith(home)))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import RunError
+from lamina._system import remove
 from lamina._types import Tensor
 from lamina.training.files import digest, write
 
@@ -32,7 +33,7 @@ def save(folder: Path, step: int, tensors: dict[str, Tensor], plain: dict[str, A
     """Write a checkpoint, then remove all but the newest two."""
     path = pack(folder / f"step-{step:08d}", tensors, plain)
     for old in found(folder)[KEPT:]:
-        old.unlink(missing_ok=True)
+        remove(old)
     return path
 
 
@@ -54,14 +55,13 @@ def unpack(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         ValueError: the content does not match its digest.
     """
-    from safetensors import safe_open
     from safetensors.torch import load as decode
 
     content = path.read_bytes()
     if digest(content) != path.stem.rpartition("-")[2]:
         raise ValueError("its content does not match its digest")
-    with safe_open(path, "pt") as file:
-        return decode(content), json.loads(file.metadata()["lamina"])
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return decode(content), json.loads(header["__metadata__"]["lamina"])
 
 
 def found(folder: Path) -> list[Path]:

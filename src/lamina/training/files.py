@@ -8,7 +8,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from lamina import _system
 from lamina._errors import RunError
+
+_IN_USE = "close the program that has it open, or "
 
 
 def write(path: Path, content: bytes) -> None:
@@ -23,8 +26,8 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, path)
-        _sync_folder(path.parent)
+        _system.replace(draft, path)
+        _system.sync_folder(path.parent)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise RunError(cannot_write(path, error)) from error
@@ -41,21 +44,13 @@ def _append_line(path: Path, line: str) -> None:
         raise RunError(cannot_write(path, error)) from error
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def cannot_write(path: Path, error: OSError) -> str:
     """Say why a file could not be written, and what to do."""
     reasons = {
         errno.ENOSPC: "the disk is full: free some space",
         errno.EDQUOT: "the disk quota is used up: free some space",
         errno.EROFS: "the file system is read-only: choose another folder with --out",
-        errno.EACCES: "permission denied: choose another folder with --out",
+        errno.EACCES: f"permission denied: {_IN_USE if _system.WINDOWS else ''}choose another folder with --out",
         errno.ENOENT: "its folder is gone: was it moved or deleted during the run?",
     }
     why = reasons.get(error.errno or 0, error.strerror or str(error))

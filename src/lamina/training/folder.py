@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import RunError
+from lamina._system import refused
 from lamina._types import Tensor
 from lamina.training import checkpoint
 from lamina.training.files import _append_line, _read_json, _write_json, as_toml, digest, finite, read_toml, write
@@ -46,6 +47,8 @@ class RunFolder:
         Making a folder either succeeds or fails as a whole, so two runs that start together never share one.
         """
         base = Path(path)
+        if why := refused(base):
+            raise RunError(f"cannot make the run folder {base}: {why}. Choose another with --out.")
         try:
             base.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
+from lamina._system import STOPS
 from lamina._types import Tensor
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, Rule, StopReason, _epochs_done, _interrupted
@@ -256,7 +257,7 @@ def _keep_best(step: _Step, at: Progress) -> None:
 
 @contextmanager
 def _stop_on_signal() -> Iterator[Callable[[], bool]]:
-    """Turn the first SIGINT or SIGTERM into a request to stop after the present step; a second one ends at once."""
+    """Turn the first Ctrl-C or the like into a request to stop after the present step; a second one ends at once."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
@@ -267,7 +268,7 @@ def _stop_on_signal() -> Iterator[Callable[[], bool]]:
         for name, old in before.items():
             signal.signal(name, old)
 
-    before = {name: signal.signal(name, handle) for name in (signal.SIGINT, signal.SIGTERM)}
+    before = {name: signal.signal(name, handle) for name in STOPS}
     try:
         yield asked.is_set
     finally:

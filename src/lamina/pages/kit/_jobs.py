@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import choice
+from lamina._system import step_back
 
 if TYPE_CHECKING:
     from marimo import Html
@@ -234,8 +235,7 @@ def _run(sender: Connection, work: Callable[..., Iterator[Any]], arguments: dict
     import torch
 
     torch.set_num_threads(1)
-    if hasattr(os, "nice"):
-        os.nice(5)
+    step_back(5)
     batch: list[Any] = []
     sent = 0.0
     try:

@@ -6,13 +6,13 @@ complete. Widgets are left out of the first view, only their places are kept.
 """
 
 import importlib.util
-import os
 import re
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from lamina._system import step_back
 from lamina.pages.kit._jobs import Job
 
 _WIDGET = re.compile(r"<marimo-ui-element\b.*?</marimo-ui-element>", re.DOTALL)
@@ -35,7 +35,7 @@ def still(file: str) -> str:
 
 def stills(files: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Run all pages in this process of their own, one after another; a page that fails has no first view."""
-    os.nice(15)  # readers who are already here go first
+    step_back(15)  # readers who are already here go first
     for path, file in files.items():
         try:
             yield path, still(file)

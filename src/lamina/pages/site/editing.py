@@ -21,7 +21,7 @@ def copy_page(path: str, folder: Path) -> Path:
     while target.exists():
         target = folder / f"{name}-{number}.py"
         number += 1
-    target.write_text(page.file.read_text(encoding="utf-8"), encoding="utf-8")
+    target.write_text(page.file.read_text(encoding="utf-8"), encoding="utf-8", newline="\n")
     return target
 
 

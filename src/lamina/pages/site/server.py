@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import ArgumentError, MissingExtraError, RunError
+from lamina._system import WINDOWS
 from lamina.pages.kit._keeping import SHELF, ZIP
 from lamina.pages.site import _plain as plain
 from lamina.pages.site import _shell as shell
@@ -206,7 +207,8 @@ def free_port(host: str, wanted: int) -> int:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in (*range(wanted, wanted + 20), 0):
         with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if not WINDOWS:  # there it would take a port that somebody listens on
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
             except OSError:

@@ -69,7 +69,7 @@ def main() -> None:
 
     path = Path(str(STORED))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(next(stages(**CHOICES)), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(next(stages(**CHOICES)), indent=1) + "\n", encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

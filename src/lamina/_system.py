@@ -1,0 +1,184 @@
+"""What systems do differently, each difference once: locks, folders on disk, open files, processes, names, consoles.
+
+Linux and macOS have `fcntl`, sync folders and replace files that somebody has open. Windows has `msvcrt`, refuses both,
+and reserves names. Nothing else in Lamina asks which system it runs on.
+"""
+
+import contextlib
+import ctypes
+import errno
+import importlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+WINDOWS = sys.platform == "win32"
+PATIENCE = 2.0
+"""Seconds for which a file that somebody has open on Windows, perhaps a virus scanner, is tried again."""
+STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name))
+"""The signals that ask a process to stop; Windows has Ctrl-Break too."""
+_LOCKED_BYTE = 2**31 - 2
+"""Windows lets nobody else read what is locked, so a byte is locked that no file of ours reaches."""
+_QUERY, _STILL_ACTIVE = 0x1000, 259
+
+
+def lock(handle: int, *, wait: bool = True) -> None:
+    """Lock an open file for this process; the system unlocks it when the process ends, however it ends.
+
+    Args:
+        handle: of the file, open for writing.
+        wait: whether to wait until nobody else has it.
+
+    Raises:
+        OSError: somebody else has it, or the file system has no locks.
+    """
+    if not WINDOWS:
+        fcntl: Any = importlib.import_module("fcntl")
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        return
+    while True:
+        try:
+            _lock_byte(handle, "LK_NBLCK")
+            return
+        except OSError as error:
+            if not wait or error.errno not in (errno.EACCES, errno.EDEADLK):
+                raise
+        time.sleep(0.005)
+
+
+def unlock(handle: int) -> None:
+    """Let others lock the file; closing it does so, too."""
+    if WINDOWS:
+        _lock_byte(handle, "LK_UNLCK")
+    else:
+        fcntl: Any = importlib.import_module("fcntl")
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _lock_byte(handle: int, how: str) -> None:
+    msvcrt: Any = importlib.import_module("msvcrt")
+    before = os.lseek(handle, 0, os.SEEK_CUR)
+    os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+    try:
+        msvcrt.locking(handle, getattr(msvcrt, how), 1)
+    finally:
+        os.lseek(handle, before, os.SEEK_SET)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk; Windows cannot be asked and does so by itself."""
+    if WINDOWS:
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace(draft: Path, path: Path) -> None:
+    """Move a file or folder to its place at once; on Windows wait a little for those who have the old one open."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            os.replace(draft, path)
+            return
+        except PermissionError:
+            if not WINDOWS or time.monotonic() > until:
+                raise
+        time.sleep(0.02)
+
+
+def remove(path: Path) -> None:
+    """Remove a file that is no longer needed; one that somebody has open on Windows stays."""
+    with contextlib.suppress(*([PermissionError] if WINDOWS else [])):
+        path.unlink(missing_ok=True)
+
+
+def birth(pid: int) -> str | None:
+    """Say when a process began; None if there is none, or only one that has ended and was not fetched yet.
+
+    >>> birth(os.getpid()) == birth(os.getpid()), birth(2**22 + 1)
+    (True, None)
+    """
+    if WINDOWS:
+        return _birth_on_windows(pid)
+    if Path("/proc/self/stat").exists():
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            return None
+        return None if fields[0] in "ZX" else fields[19]
+    words = ["ps", "-o", "lstart=,stat=", "-p", str(pid)]
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace")
+    text = done.stdout.strip()
+    return None if done.returncode or not text or text.split()[-1].startswith("Z") else text.rpartition(" ")[0].strip()
+
+
+def _birth_on_windows(pid: int) -> str | None:
+    """Ask the kernel for the start of a process, in units of 100 ns."""
+    kernel: Any = getattr(ctypes, "WinDLL")("kernel32")  # noqa: B009  (absent elsewhere, so the type checker objects)
+    kernel.OpenProcess.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(kernel.OpenProcess(_QUERY, False, pid))
+    if not handle:
+        return None
+    try:
+        start, code = ctypes.c_uint64(), ctypes.c_uint32()
+        rest = [ctypes.byref(ctypes.c_uint64()) for _ in range(3)]
+        known = kernel.GetProcessTimes(handle, ctypes.byref(start), *rest)
+        lives = kernel.GetExitCodeProcess(handle, ctypes.byref(code)) and code.value == _STILL_ACTIVE
+        return str(start.value) if known and lives else None
+    finally:
+        kernel.CloseHandle(handle)
+
+
+def boot() -> str:
+    """Name the last start of this machine, "" where the system does not."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
+def step_back(by: int) -> None:
+    """Let other processes go first, where a process can say so."""
+    if hasattr(os, "nice"):
+        os.nice(by)
+
+
+def restart(variables: Mapping[str, str]) -> NoReturn:
+    """Run this command again with more environment variables, and end as it does."""
+    command, environment = [sys.executable, *sys.orig_argv[1:]], {**os.environ, **variables}
+    sys.stdout.flush()
+    if not WINDOWS:
+        os.execve(sys.executable, command, environment)
+    for stop in STOPS:  # there a process is not replaced: the shell would not wait. Ctrl-C is for the new one.
+        signal.signal(stop, lambda number, frame: None)
+    sys.exit(subprocess.run(command, env=environment).returncode)
+
+
+def refused(path: Path) -> str:
+    """Say why this system cannot have a file or folder of this name; "" when it can."""
+    if not WINDOWS:
+        return ""
+    parts = path.parts[1:] if path.anchor else path.parts
+    for part in parts:
+        if found := re.search(r'[<>:"|?*\x00-\x1f]', part):
+            return f"Windows allows no {found[0]!r} in a name"
+        if re.fullmatch(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])", part.partition(".")[0].rstrip(), re.IGNORECASE):
+            return f"Windows reserves the name {part!r}"
+        if part not in (".", "..") and part.endswith((".", " ")):
+            return f"a name cannot end with {part[-1]!r} on Windows"
+    return ""
+
+
+def use_any_console() -> None:
+    """Let what this process prints reach every console: a character that it lacks is written as its number."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
