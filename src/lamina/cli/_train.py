@@ -175,6 +175,10 @@ def predict(
         print(f"{len(found)} predictions written to {output}")
     elif as_json:
         print(json.dumps(_plain(found, top)))
+    elif found.texts and found.classes:
+        for name, text, row in zip(found.names, found.texts, found.values.tolist(), strict=True):
+            chances = ", ".join(f"{label} {p:.1%}" for label, p in zip(found.classes, row, strict=True))
+            print(f"{name}: {text} ({chances})")
     elif found.texts:
         for name, text in zip(found.names, found.texts, strict=True):
             print(text if len(found) == 1 else f"{name}: {text}")
@@ -187,7 +191,10 @@ def predict(
 
 
 def _write(table: Any, found: Any) -> None:
-    if found.texts:
+    if found.texts and found.classes:
+        table.writerow(["name", "labels", *(f"p({label})" for label in found.classes)])
+        table.writerows([n, t, *row] for n, t, row in zip(found.names, found.texts, found.values.tolist(), strict=True))
+    elif found.texts:
         table.writerow(["name", "text", "value"])
         table.writerows([*row] for row in zip(found.names, found.texts, found.values[:, 0].tolist(), strict=True))
     elif found.classes:
@@ -200,6 +207,11 @@ def _write(table: Any, found: Any) -> None:
 
 
 def _plain(found: Any, top: int) -> list[dict[str, Any]]:
+    if found.texts and found.classes:
+        return [
+            {"name": name, "labels": text, "probabilities": dict(zip(found.classes, row, strict=True))}
+            for name, text, row in zip(found.names, found.texts, found.values.tolist(), strict=True)
+        ]
     if found.texts:
         rows = zip(found.names, found.texts, found.values[:, 0].tolist(), strict=True)
         return [{"name": name, "text": text, "value": value} for name, text, value in rows]

@@ -5,6 +5,8 @@ one of categories, whose values become level numbers in sorted order. Empty cell
 missing. What cannot be used as it is gets one sentence that names the file, the place, the value and the way out.
 """
 
+import csv
+import io
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +18,7 @@ from lamina._errors import DataError, DataWarning, choice
 from lamina._types import Float, Tensor
 from lamina.data._columns import (
     as_text,
-    find_target,
+    find_targets,
     hint,
     level_numbers,
     listed,
@@ -24,7 +26,8 @@ from lamina.data._columns import (
     read_column,
     read_features,
     read_groups,
-    read_target,
+    read_targets,
+    read_weights,
 )
 from lamina.data.cells import Format, read_cells, shown
 from lamina.data.dataset import ArrayDataset, Spec
@@ -35,10 +38,11 @@ if TYPE_CHECKING:
 
 def load_table(
     path: str | Path,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     *,
     task: str | None = None,
-    group: str | None = None,
+    group: str | Sequence[str] | None = None,
+    weight: str | None = None,
     drop: Sequence[str] = (),
     **form: Any,
 ) -> ArrayDataset:
@@ -46,9 +50,12 @@ def load_table(
 
     Args:
         path: a .csv, .tsv, .txt or .parquet file.
-        target: the column to predict; by default one named target, label or class, else the last one.
-        task: "classification" or "regression"; by default text and up to 20 whole numbers are classes.
-        group: a column whose rows of one value stay together in a split; it is no feature.
+        target: the column to predict; by default one named target, label or class, else the last one. Several, in a
+            list or with commas between them, are a label each where they hold 0 and 1, else a number each.
+        task: "classification", "multilabel" or "regression"; by default text and up to 20 whole numbers are classes,
+            and cells such as "rain;snow" are lists of labels, if their parts come back in other lists.
+        group: a column, or several, whose rows of one value stay together in a split; it is no feature.
+        weight: a column of numbers that say how much each row counts, in training and in every score; it is no feature.
         drop: columns to leave out.
         form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.
 
@@ -63,34 +70,57 @@ def load_table(
     >>> data.spec.features, data.spec.classes, data.inputs.tolist()
     (('weight', 'color'), ('cat', 'dog'), [[4.1, 0.0], [30.0, nan]])
     """
-    choice("task", task, (None, "classification", "regression"))
-    frame, file = open_table(path, form, [*((name, "drop") for name in drop), (group, "group")])
-    names = [name for name in frame.columns if name not in drop and name != group]
+    choice("task", task, (None, "classification", "multilabel", "regression"))
+    together = (group,) if isinstance(group, str) else tuple(group or ())
+    others = [*((name, "drop") for name in drop), *((name, "group") for name in together), (weight, "weight")]
+    frame, file = open_table(path, form, others)
+    names = [name for name in frame.columns if name not in drop and name not in together and name != weight]
     if not names:
         raise DataError(
-            f"{file} has no column left after `drop` and `group`: keep a target and at least one column to learn from."
+            f"{file} has no column left after `drop`, `group` and `weight`: keep a target and at least one column to "
+            "learn from."
         )
-    target, notes = find_target(target, names, file)
-    labels, outputs, classes, more = read_target(frame[target], task, file)
-    kept, left_out = read_features(frame, [name for name in names if name != target], file)
+    targets, notes = find_targets(target, names, file)
+    wanted = read_targets(frame, targets, task, file)
+    kept, left_out = read_features(frame, [name for name in names if name not in targets], file)
     if not kept:
-        raise DataError(f"{file} has no column to learn from besides the target {target!r}: check the delimiter.")
+        also = "targets" if len(targets) > 1 else "target"
+        named = ", ".join(map(repr, targets))
+        raise DataError(f"{file} has no column to learn from besides the {also} {named}: check the delimiter.")
     for note in left_out:
         warnings.warn(f"{file}: {note}", DataWarning, stacklevel=2)
     spec = Spec(
         "table",
-        "classification" if classes else "regression",
+        wanted.task,
         (len(kept),),
-        outputs,
-        classes,
+        wanted.outputs,
+        wanted.classes,
         tuple(column.name for column in kept),
-        target,
+        ", ".join(targets),
         str(path),
         levels=tuple(column.levels for column in kept),
-        notes=(*notes, *more, *left_out),
+        notes=(*notes, *wanted.notes, *left_out),
+        weight=weight or "",
+        group=", ".join(together),
     )
-    groups = None if group is None else read_groups(frame[group], file)
-    return ArrayDataset(torch.stack([column.values for column in kept], 1), labels, spec, groups)
+    groups = read_groups(frame[list(together)], file) if together else None
+    weights = None if weight is None else read_weights(frame[weight], file)
+    return ArrayDataset(
+        torch.stack([column.values for column in kept], 1), wanted.values, spec, groups, weights=weights
+    )
+
+
+def spell_targets(target: str | Sequence[str]) -> str:
+    """Write target columns as `--target` reads them: commas between them, quotes around a name that holds one.
+
+    >>> spell_targets("rain, heavy"), spell_targets(["wind", "rain, heavy"])
+    ('rain, heavy', 'wind,"rain, heavy"')
+    """
+    if isinstance(target, str):
+        return target
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(target)
+    return line.getvalue()
 
 
 def read_rows(path: str | Path, spec: Spec, **form: Any) -> Float[Tensor, "batch feature"]:

@@ -39,7 +39,7 @@ def _classes(record: Record) -> list[Markup | None]:
 
 def _by_class(scores: Table) -> Markup:
     if len(scores.rows) <= findings.CLASSES:
-        return card("By class", scores.html(), kind="card long")
+        return card(f"By {scores.head[0]}", scores.html(), kind="card long")
     shown, every = (
         scores.first(findings.CLASSES).html(),
         folded(f"All {len(scores.rows)} classes", scores.html()),

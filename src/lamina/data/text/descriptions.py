@@ -204,5 +204,5 @@ def load_descriptions(
     notes = (f"The column {target!r} is to be written.", *left_out)
     spec = Spec("table", "regression", (len(kept),), 1, (), features, target, str(path), levels=levels, notes=notes)
     rows = torch.stack([column.values for column in kept], 1)
-    groups = None if group is None else read_groups(frame[group], file)
+    groups = None if group is None else read_groups(frame[[group]], file)
     return DescriptionDataset.of(ArrayDataset(rows, torch.zeros(len(rows)), spec, groups), written.to_list())

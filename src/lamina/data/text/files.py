@@ -67,7 +67,7 @@ def load_text(
     notes += [*more, *([f"Only the column {text!r} is read; {', '.join(left)} are not."] if left else [])]
     if empty := texts.count(""):
         notes.append(f"{empty} text{'s are' if empty > 1 else ' is'} empty.")
-    groups = _equal_texts(texts) if group is None else read_groups(frame[group], file)
+    groups = _equal_texts(texts) if group is None else read_groups(frame[[group]], file)
     return TextDataset.of(
         texts,
         labels,

@@ -43,10 +43,11 @@ class Predictions:
 
     Args:
         names: what each example is called.
-        classes: the names of the classes, none for real outputs.
-        values: probabilities of the classes, or real outputs in the units of the training targets; of translations
-            the mean logarithm of the probability of a word, of labels at every step their mean probability.
-        texts: what was written, for translations and labels at every step.
+        classes: the names of the classes or labels, none for real outputs.
+        values: probabilities of the classes, or of each label by itself, or real outputs in the units of the training
+            targets; of translations the mean logarithm of the probability of a word, of labels at every step their
+            mean probability.
+        texts: what was written, for translations and labels at every step; of several labels those from one half on.
     """
 
     names: tuple[str, ...]
@@ -64,7 +65,9 @@ class Predictions:
 
     @property
     def labels(self) -> list[str]:
-        """The most likely class of each example."""
+        """The most likely class of each example, or all its labels."""
+        if self.texts:
+            return list(self.texts)
         return [self.classes[i] for i in self.values.argmax(1).tolist()]
 
     def __len__(self) -> int:
