@@ -131,7 +131,7 @@ def _drawn(seed, labels=3, count=40):
 def test_labels_are_scored_as_by_scikit_learn(seed, weighted):
     scores, targets, weights = _drawn(seed)
     w = weights if weighted else None
-    guesses = scores >= 0.5
+    guesses = (scores >= 0.5).long()
     found, same = m.label_scores(guesses, targets, w), pytest.approx
     how = {"zero_division": 0, "sample_weight": w}
     kinds = zip((found.precision, found.recall, found.f1), ("precision", "recall", "f1"), strict=True)

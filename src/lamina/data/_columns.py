@@ -150,7 +150,7 @@ def _numbers_rows(column: Column) -> bool:
     return named and column.whole and bool((column.values.diff() == 1).all())
 
 
-def find_target(target: str | None, names: list[str], file: str) -> tuple[str, list[str]]:
+def find_target(target: str | Sequence[str] | None, names: list[str], file: str) -> tuple[str, list[str]]:
     """Find the column to predict: the one named, else one with a usual name, else the last; and say which."""
     if target is not None:
         if not isinstance(target, str):

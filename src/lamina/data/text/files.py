@@ -22,7 +22,7 @@ _SAMPLE = 2**16  # bytes that show what a file is
 def load_text(
     path: str | Path,
     text: str | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     *,
     task: str | None = None,
     group: str | None = None,
@@ -33,7 +33,7 @@ def load_text(
     Args:
         path: a .csv, .tsv, .txt or .parquet file.
         text: the column of text; by default the one with most words.
-        target: the column to predict; by default one named target, label or class, else the last one.
+        target: the column to predict, only one; by default one named target, label or class, else the last one.
         task: "classification" or "regression", as in `load_table`.
         group: a column whose rows of one value stay together in a split; by default equal texts do.
         form: `delimiter`, `encoding`, `decimal`, `header` of a text file, as in `Format`.

@@ -101,7 +101,7 @@ def judge_labels(
 ) -> dict[str, Any]:
     """Judge outputs where an example may have several labels or none; a label is guessed from one half on."""
     p = outputs.double().reshape(targets.shape).sigmoid()
-    guesses, there = p >= 0.5, targets > 0.5
+    guesses, there = (p >= 0.5).long(), (targets > 0.5).long()
     found = label_scores(guesses, there, weights)
     areas = [average_precision(p[:, k], there[:, k], weights) for k in range(len(names))]
     known = [area for area in areas if area == area]
