@@ -136,8 +136,8 @@ def page() -> str:
     lines += ["", "What `yes` means:", "", *(f"- **{verb}**: {promise}" for verb, promise in VERBS.items())]
     lines += [
         "",
-        "`pictures` is a folder with six handwritten digits per class, `weather.csv` a table with several labels per row,",
-        "weights and groups, `reviews.csv` a table of texts with labels, `sounds.csv` one of things to describe,",
+        "`pictures` is a folder with six handwritten digits per class, `weather.csv` a table with several labels per",
+        "row, weights and groups, `reviews.csv` a table of texts with labels, `sounds.csv` one of things to describe,",
         "`pairs.tsv` pairs of texts and `tale.txt` a running text; the other data come with Lamina.",
     ]
     return "\n".join(lines) + "\n"

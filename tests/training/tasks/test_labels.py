@@ -112,6 +112,10 @@ def test_the_report_lists_the_labels(run):
     shown = [f"{row[key]:.3f}" for key in ("prevalence", "precision", "recall", "f1", "average_precision")]
     assert f"| rain | {row['examples']} | {' | '.join(shown)} |" in text
     assert "grouped by 'house', weighted by 'survey', seed 0." in text
+    said = "Scores weigh the examples by 'survey'; where examples are counted or drawn, each counts once."
+    assert said in text and said.replace("'", "&#39;") in page.replace("&#x27;", "&#39;")
+    assert "Accuracy is the mean over the labels." in page and "the labels → the guess, most confident first" in page
+    assert "### By label" in text and "on 30 examples" in text  # no interval for weighted examples
     assert "--target weather" in text and "--read weight=survey" in text and "--read group=house" in text
 
 
