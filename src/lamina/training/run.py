@@ -24,8 +24,8 @@ class Evaluation:
 
     Args:
         examples: how many there were.
-        metrics: loss, accuracy, macro F1 and AUC; of labels loss, accuracy, the share of exactly right examples,
-            micro F1, macro F1 and mean average precision; or loss, mean squared error, mean absolute error and R^2, for a
+        metrics: loss, accuracy, macro F1 and AUC; of labels loss, accuracy, the share of exactly right examples, micro
+            F1, macro F1 and mean average precision; or loss, mean squared error, mean absolute error and R^2, for a
             series also the errors against the naive forecast; or of words loss, perplexity and accuracy, for
             translations the share of exact ones, BLEU and chrF.
         openings: how often the test split was opened for this run; more than 1 means that it was looked at again.
