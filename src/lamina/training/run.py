@@ -33,7 +33,7 @@ class Evaluation:
         per_class: precision, recall and F1 of each class, of labels also prevalence and average precision.
         calibration: how often predictions of some confidence were right.
         worst: the mistakes made with the most confidence, with thumbnails of pictures; or the largest errors.
-        predictions: label, guess and confidence of every example, the probabilities of its labels, or target and output.
+        predictions: label, guess and confidence of every example, probabilities of its labels, or target and output.
         weights: the digest of the weights that were judged; other weights are another look at the test split.
     """
 
