@@ -259,3 +259,13 @@ def test_exit_codes(photos, tmp_path):
     assert run("show", str(photos)).returncode == 0
     bad = run("show", str(tmp_path / "nowhere"))
     assert bad.returncode == 2 and bad.stderr.startswith("lamina: there is no data set named") and not bad.stdout
+
+
+def test_show_labels(tmp_path):
+    rows = ["rain;snow", "rain", "", "snow", "rain;snow", "snow"]
+    (tmp_path / "w.csv").write_text("x,w\n" + "".join(f"{i * i}.5,{row}\n" for i, row in enumerate(rows)))
+    result = lamina("show", tmp_path / "w.csv")
+    assert "6 rows of 1 columns, any number of 2 labels (column 'w')." in result
+    assert [line.split()[:3] for line in result.splitlines()[1:3]] == [["rain", "3", "50.0%"], ["snow", "4", "66.7%"]]
+    found = json.loads(lamina("show", tmp_path / "w.csv", "--json"))
+    assert found["balance"] == {"rain": 3, "snow": 4} and found["sample"][0] == {"inputs": [0.5], "target": [1.0, 1.0]}

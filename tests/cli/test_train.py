@@ -1,5 +1,6 @@
 """The verbs of a run as they are typed: train, resume, evaluate, predict, report; exit codes; bad input."""
 
+import csv
 import json
 import os
 import shutil
@@ -351,3 +352,47 @@ def test_a_german_bank_export_needs_a_target_only(typed):
         "The comma is the decimal mark in the columns 'Kontostand', 'Betrag'.",
         "The percent sign is dropped in the column 'Anteil': 62 % is read as 62.",
     )
+
+
+_DAYS = [(i % 9, i % 5, 1 + i % 3, i % 5 > 2, i % 9 < 4) for i in range(45)]
+WEATHER = "warm,wet,days,rain,snow,weather\n" + "".join(
+    f"{warm},{wet},{days},{int(rain)},{int(snow)},{';'.join(['rain'] * rain + ['snow'] * snow)}\n"
+    for warm, wet, days, rain, snow in _DAYS
+)
+
+
+def test_several_labels_are_trained_and_predicted(typed, tmp_path):
+    (tmp_path / "w.csv").write_text(WEATHER)
+    train = ("train", "fnn", "--data", "w.csv", "--epochs", "2", "--read", "weight=days")
+    code, out, _ = typed(*train, "--read", "drop=rain,snow", "--out", "lists")
+    assert code == 0 and "stratified by label, weighted by 'days', seed 0." in out
+    assert "The cells of 'weather' are read as lists of 2 labels separated by ';': rain, snow (task='classif" in out
+    code, _, err = typed(*train, "--target", "rain,snow", "--read", "drop=weather,", "--out", "columns")
+    assert code == 0, err
+    weights = [(tmp_path / run / "weights.safetensors").read_bytes() for run in ("lists", "columns")]
+    assert weights[0] == weights[1]
+    (tmp_path / "new.csv").write_text("wet,warm\n4,1\n0,8\n")
+    values = lamina.Run.load(tmp_path / "lists").predict(tmp_path / "new.csv")
+    code, out, _ = typed("predict", "lists", "new.csv")
+    first = ", ".join(f"{name} {p:.1%}" for name, p in zip(("rain", "snow"), values.values[0].tolist(), strict=True))
+    assert out.splitlines()[0] == f"1: {values.texts[0]} ({first})"
+    typed("predict", "lists", "new.csv", "-o", "p.csv")
+    with (tmp_path / "p.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert rows[0][-3:] == ["predicted", "p(rain)", "p(snow)"]
+    assert rows[2][-3:] == [values.texts[1], *map(str, values.values[1].tolist())]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--target", "rain,wet,fog"), "has no column 'fog' for `target`"),
+        (("--read", "weight=weight"), "has no column 'weight' for `weight`"),
+        (("--read", "group=house"), "has no column 'house' for `group`"),
+        (("--set", "loss=nll"), "`loss` 'nll' does not fit a multilabel task: use 'bce' or leave it out"),
+    ],
+)
+def test_targets_and_weights_that_are_not_there(typed, tmp_path, words, sentence):
+    (tmp_path / "w.csv").write_text(WEATHER)
+    code, _, err = typed("train", "fnn", "--data", "w.csv", *words)
+    assert code == 2 and sentence in err and err.count("\n") == 1

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
 import lamina
+from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.data.dataset import Subset
 from lamina.data.preprocess import Preprocess
@@ -48,9 +50,9 @@ def fresh():
     torch._dynamo.reset()
 
 
-def history(kind, network, recipe):
+def history(kind, network, recipe, part=None):
     recipe = replace(recipe, precision="float64", epochs=3, batch_size=10, seed=5)
-    part = Subset(lamina.load("digits"), torch.arange(68))  # the last batch is shorter
+    part = part or Subset(lamina.load("digits"), torch.arange(68))  # the last batch is shorter
     net = network().double()
     preprocess = Preprocess.fit(part, net.config.inputs)
     train, validation = preprocess.source(part, augment=recipe.augment), preprocess.source(part)
@@ -67,8 +69,8 @@ def history(kind, network, recipe):
     return torch.tensor(rows, dtype=torch.float64), step
 
 
-def equal(network, recipe):
-    (expected, eager), (found, step) = (history(kind, network, recipe) for kind in (None, _Compiled))
+def equal(network, recipe, part=None):
+    (expected, eager), (found, step) = (history(kind, network, recipe, part) for kind in (None, _Compiled))
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
     theirs = eager.state()
     for name, value in step.state().items():
@@ -86,6 +88,15 @@ def traced(monkeypatch):
 def test_every_recipe_compiled_equals_eager(traced, name):
     network = {"adam": "lenet5", "sgd": "plain"}.get(name, "fnn")
     equal(NETWORKS[network], RECIPES[name])
+
+
+@pytest.mark.parametrize("labels", (False, True))
+def test_labels_and_weights_compiled_equal_eager(traced, labels):
+    inputs, digits = (values[:68] for values in lamina.load("digits").take(torch.arange(68)))
+    targets = torch.stack([digits % 2 == 0, digits > 4, digits == 8], 1) if labels else digits
+    data = from_arrays(inputs.flatten(1).float(), targets, weights=torch.arange(68) % 3)
+    network = partial(lamina.build, "fnn", inputs=64, outputs=data.spec.outputs, hidden=(12,), seed=1)
+    equal(network, Recipe(Adam(0.01), class_weights="balanced"), data)
 
 
 @pytest.mark.notes("N1.63")

@@ -226,3 +226,38 @@ def test_bad_torch_datasets():
     mixed = load(Pairs([(torch.zeros(2), 0), (torch.zeros(2), 1), (torch.zeros(3), 0), (torch.zeros(2), 1)]))
     with pytest.raises(DataError, match=r"Pairs\[2\] has the shape \(3,\) .*, but index 0 has \(2,\)"):
         mixed.take(torch.tensor([2]))
+
+
+def test_several_labels_and_weights():
+    bits = np.array([[1, 0], [0, 1], [1, 1]])
+    data = from_arrays(np.eye(3), bits, task="multilabel", classes=["rain", "snow"], weights=[1, 2, 0.5])
+    assert (data.spec.task, data.spec.outputs, data.spec.classes) == ("multilabel", 2, ("rain", "snow"))
+    assert data.targets.dtype == torch.float32 and data.targets.tolist() == bits.tolist()
+    assert data.weights.tolist() == [1, 2, 0.5] and data.spec.weight == "weights"
+    assert from_arrays(np.eye(3), bits.astype(bool)).spec.classes == ("0", "1")
+    assert from_arrays(np.eye(3), bits).spec.task == "regression"
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "message"),
+    [
+        ([[0, 2], [1, 0]], {}, r"must be 0 and 1 in an array \[N, labels\], got the shape \(2, 2\) \(int64\)"),
+        ([0, 1], {}, r"must be 0 and 1 in an array \[N, labels\], got the shape \(2,\)"),
+        ([[0, 1], [1, 1]], {}, "`targets` have the same value for label 1 in every example: leave that label out"),
+        ([[0, 1], [1, 0]], {"classes": ["a"]}, "`classes` must name the 2 labels that `targets` have, got 1"),
+        ([[0, 1], [1, 0]], {"weights": [1, -1]}, r"none of them negative or NaN and not all 0, got \[1.0, -1.0\]"),
+        ([[0, 1], [1, 0]], {"weights": [1, np.nan]}, "none of them negative or NaN"),
+        ([[0, 1], [1, 0]], {"weights": [0, 0]}, "not all 0, got"),
+        ([[0, 1], [1, 0]], {"weights": [1]}, "`weights` must have one entry for each of the 2 inputs, got 1"),
+    ],
+)
+def test_labels_and_weights_that_cannot_be(targets, options, message):
+    with pytest.raises(DataError, match=message):
+        from_arrays(np.eye(2), np.array(targets), task="multilabel", **options)
+
+
+def test_structured_targets_have_no_weights():
+    with pytest.raises(
+        DataError, match="`weights` are for classes, labels and numbers, but the targets are structured"
+    ):
+        from_arrays(np.eye(2), np.zeros((2, 2, 2)), weights=[1, 1])

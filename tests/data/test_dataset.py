@@ -46,7 +46,10 @@ def test_spec_fills_in_names_and_survives_json():
             ("sound", "classification", (2,), 2),
             "`kind` must be one of 'image', 'table', 'vector', .*'pairs', got 'sound'",
         ),
-        (("vector", "guessing", (2,), 2), "`task` must be one of 'classification', 'regression', 'structured'"),
+        (
+            ("vector", "guessing", (2,), 2),
+            "`task` must be one of 'classification', 'multilabel', 'regression', 'structured'",
+        ),
         (("vector", "regression", (2,), 0), "`outputs` must be at least 1, got 0"),
         (
             ("image", "classification", (28, 28), 2),

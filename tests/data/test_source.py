@@ -238,3 +238,19 @@ def test_source_is_not_a_dataset_but_has_a_length():
     data = ArrayDataset(torch.arange(4.0)[:, None], torch.arange(4.0), spec)
     source = Source(data, Preprocess.fit(data))
     assert len(source) == 4 and source.targets.shape == (4, 1)
+
+
+@pytest.mark.parametrize("budget", (2**20, 0))
+def test_targets_carry_weights_of_mean_1(budget):
+    spec = Spec("vector", "classification", (1,), 2, weight="w")
+    data = ArrayDataset(
+        torch.arange(4.0)[:, None], torch.tensor([0, 1, 1, 0]), spec, weights=torch.tensor([1.0, 3, 0, 4])
+    )
+    source = Source(data, Preprocess.fit(data), budget=budget)
+    assert source.batch(torch.tensor([1, 3]))[1].tolist() == [[1.0, 1.5], [0.0, 2.0]]
+    part = Subset(data, torch.tensor([0, 1]))  # every part has its own mean
+    assert Source(part, Preprocess.fit(data)).batch(torch.tensor([0, 1]))[1].tolist() == [[0.0, 0.5], [1.0, 1.5]]
+    with pytest.raises(DataError, match="all 1 examples of a part have the weight 0 in 'w': split with another seed"):
+        Source(Subset(data, torch.tensor([2])), Preprocess.fit(data))
+    with pytest.raises(DataError, match="`spec.weight` names 'w', but the dataset has no `weights`"):
+        Source(ArrayDataset(data.inputs, data.targets, spec), Preprocess.fit(data))

@@ -275,3 +275,41 @@ def test_folds_refuse_what_cannot_be():
 def test_sealed_stands_alone():
     part = Sealed(real(4))
     assert len(part) == 4 and part.open().take(torch.tensor([3]))[0].item() == 3 and part.openings == 1
+
+
+def several(targets, **options):
+    targets = torch.as_tensor(targets).float()
+    names = tuple("abcdefgh"[: targets.shape[1]])
+    spec = Spec("vector", "multilabel", (1,), len(names), names, source="s", **options)
+    return ArrayDataset(torch.arange(float(len(targets)))[:, None], targets, spec)
+
+
+def test_combinations_of_labels_are_spread():
+    parts = split(several([[1, 0]] * 60 + [[0, 1]] * 30 + [[1, 1]] * 12 + [[0, 0]] * 18))
+    assert parts.note == "s: 80 training, 20 validation and 20 test examples, stratified by label, seed 0."
+    for part, share in ((parts.train, 4), (parts.validation, 1), (parts.test._dataset, 1)):
+        rows = part.targets.tolist()
+        counts = [rows.count(row) for row in ([1, 0], [0, 1], [1, 1], [0, 0])]
+        assert counts == [10 * share, 5 * share, 2 * share, 3 * share]
+
+
+def test_rare_combinations_are_spread_by_their_rarest_label():
+    bits = [[int(i % k == 0) for k in (2, 3, 5, 7)] for i in range(1, 121)]  # 16 combinations, few rows each
+    parts = split(several(bits))
+    counts = [part.targets.sum(0) for part in (parts.train, parts.validation, parts.test._dataset)]
+    whole = torch.tensor(bits).sum(0)
+    for count, share in zip(counts, (4 / 6, 1 / 6, 1 / 6), strict=True):
+        assert (count - whole * share).abs().max() <= 4
+
+
+def test_rare_labels_are_warned_of():
+    with pytest.warns(DataWarning, match=r"labels with fewer than 3 examples cannot be in every part: 'b' \(2\)"):
+        split(several([[1, 1]] * 2 + [[1, 0]] * 30 + [[0, 0]] * 28))
+
+
+def test_the_note_names_group_and_weight():
+    data = several([[1, 0], [0, 1]] * 12, group="house", weight="w")
+    data = ArrayDataset(data.inputs, data.targets, data.spec, torch.arange(24) // 2, weights=torch.ones(24))
+    assert split(data).note.endswith("grouped by 'house', weighted by 'w', seed 0.")
+    assert split(data, groups=torch.arange(24) // 3).note.endswith("grouped, weighted by 'w', seed 0.")
+    assert [len(fold) for _, fold in k_fold(several([[1, 0], [0, 1]] * 12), 3)] == [8, 8, 8]

@@ -113,7 +113,9 @@ def test_the_task_may_be_given(write):
     assert load_table(path, task="regression").targets.tolist() == [0, 1, 0, 1, 0, 1]
     halves = write("x,y\n" + "".join(f"{i}.5,{i % 2 + 0.5}\n" for i in range(6)), "halves.csv")
     assert load_table(halves, task="classification").spec.classes == ("0.5", "1.5")
-    with pytest.raises(ArgumentError, match="`task` must be one of None, 'classification', 'regression', got 'guess'"):
+    with pytest.raises(
+        ArgumentError, match="`task` must be one of None, 'classification', 'multilabel', 'regression', got 'guess'"
+    ):
         load_table(path, task="guess")
 
 
@@ -209,7 +211,7 @@ def test_other_forms(write):
         ),
         ("y\n1\n2\n", {}, "has one column only"),
         ("x,y\n1,a\n2,b\n", {"drop": ["x"]}, "has no column to learn from besides the target 'y'"),
-        ("x,y\n1,a\n2,b\n", {"drop": ["x"], "group": "y"}, "has no column left after `drop` and `group`"),
+        ("x,y\n1,a\n2,b\n", {"drop": ["x"], "group": "y"}, "has no column left after `drop`, `group` and `weight`"),
         ("x,y\n1,a\n2,b\n3,c\n4,d\n5,e\n", {}, "the target 'y' has 5 different values in 5 rows, too many for classes"),
         (
             "x,y\n1,a\n2,b\n",

@@ -113,3 +113,67 @@ def test_forecast_messages():
         m.naive_forecast(values, 1, season=0)
     with pytest.raises(ArgumentError, match="`horizon` must be at least 1, got 0"):
         m.naive_forecast(values, 0)
+
+
+# Labels and weights, against scikit-learn
+
+
+def _drawn(seed, labels=3, count=40):
+    g = torch.Generator().manual_seed(seed)
+    targets = (torch.rand(count, labels, generator=g) < torch.tensor([0.5, 0.2, 0.8])[:labels]).long()
+    scores = (torch.rand(count, labels, generator=g, dtype=torch.float64) * 20).round() / 20  # with ties
+    weights = torch.rand(count, generator=g, dtype=torch.float64) * 3
+    return scores, targets, weights.where(torch.arange(count) % 7 > 0, torch.zeros(()).double())
+
+
+@pytest.mark.parametrize("weighted", (False, True))
+@pytest.mark.parametrize("seed", range(5))
+def test_labels_are_scored_as_by_scikit_learn(seed, weighted):
+    scores, targets, weights = _drawn(seed)
+    w = weights if weighted else None
+    guesses = (scores >= 0.5).long()
+    found, same = m.label_scores(guesses, targets, w), pytest.approx
+    how = {"zero_division": 0, "sample_weight": w}
+    kinds = zip((found.precision, found.recall, found.f1), ("precision", "recall", "f1"), strict=True)
+    for ours, name in kinds:
+        expected = getattr(sk, f"{name}_score")(targets, guesses, average=None, **how)
+        assert ours.tolist() == same(expected.tolist(), rel=1e-12)
+    assert found.micro_f1 == same(sk.f1_score(targets, guesses, average="micro", **how), rel=1e-12)
+    assert found.macro_f1 == same(sk.f1_score(targets, guesses, average="macro", **how), rel=1e-12)
+    assert found.exact == same(sk.accuracy_score(targets, guesses, sample_weight=w), rel=1e-12)
+    assert found.accuracy == same(1 - sk.hamming_loss(targets, guesses, sample_weight=w), rel=1e-12)
+    for k in range(3):
+        ours = m.average_precision(scores[:, k], targets[:, k], w)
+        expected = sk.average_precision_score(targets[:, k], scores[:, k], sample_weight=w)
+        assert ours == same(expected, rel=1e-12)
+        area = sk.roc_auc_score(targets[:, k], scores[:, k], sample_weight=w)
+        assert m.auc(scores[:, k], targets[:, k], w) == same(area, rel=1e-12)
+
+
+def test_labels_by_hand():
+    targets = torch.tensor([[1, 0], [1, 0], [0, 0], [0, 0]])
+    found = m.label_scores(torch.tensor([[1, 0], [0, 0], [1, 0], [0, 0]]), targets, torch.tensor([3.0, 1.0, 1.0, 1.0]))
+    assert found.prevalence.tolist() == pytest.approx([4 / 6, 0]) and found.precision.tolist() == [3 / 4, 0]
+    assert found.recall.tolist() == [3 / 4, 0] and found.f1.tolist() == [3 / 4, 0]
+    assert found.exact == pytest.approx(4 / 6) and found.accuracy == pytest.approx((4 / 6 + 1) / 2)
+    assert found.micro_f1 == 3 / 4 and found.macro_f1 == 3 / 8
+    assert math.isnan(m.average_precision(torch.tensor([0.1, 0.2]), torch.tensor([0, 0])))
+    # thresholds 0.9: precision 1, recall 1/2; 0.5 (two examples): precision 2/3, recall 1
+    assert m.average_precision(torch.tensor([0.9, 0.5, 0.5]), torch.tensor([1, 1, 0])) == pytest.approx(1 / 2 + 1 / 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_metrics_are_those_of_scikit_learn(seed):
+    scores, targets, w = _drawn(seed, labels=2)
+    guesses, labels, same = (scores[:, 0] > 0.4).long(), targets[:, 0], pytest.approx
+    assert m.accuracy(guesses, labels, w) == same(sk.accuracy_score(labels, guesses, sample_weight=w), rel=1e-12)
+    matrix = m.confusion(guesses, labels, 2, w)
+    assert matrix.flatten().tolist() == same(sk.confusion_matrix(labels, guesses, sample_weight=w).ravel().tolist())
+    # sums of weights below 1 are divided by as well
+    small = m.f1_scores(m.confusion(guesses, labels, 2, w / 300)).tolist()
+    assert small == same(sk.f1_score(labels, guesses, average=None, sample_weight=w).tolist(), rel=1e-12)
+    y, S = scores, scores.flip(0) + targets
+    assert m.r2(y, S, w) == same(sk.r2_score(S, y, sample_weight=w), rel=1e-12)
+    mse, mae = m.mean_errors(y, S, w)
+    assert mse == same(sk.mean_squared_error(S, y, sample_weight=w), rel=1e-12)
+    assert mae == same(sk.mean_absolute_error(S, y, sample_weight=w), rel=1e-12)

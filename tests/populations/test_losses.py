@@ -5,7 +5,9 @@ import math
 import pytest
 import torch
 
+from lamina.data.source import with_weights
 from lamina.populations._losses import Losses
+from lamina.training.objective import choose
 
 LOGITS = torch.tensor([[[0.0, 0.0], [math.log(3.0), 0.0]], [[0.0, math.log(4.0)], [0.0, 0.0]]], dtype=torch.float64)
 """[batch, members, classes]: the shares of class 0 are 1/2 and 3/4, then 1/5 and 1/2."""
@@ -48,3 +50,23 @@ def test_half_the_squares_are_averaged_and_their_sum_reported():
     assert loss.tolist() == [29 / 4, 2 / 4]
     (slope,) = torch.autograd.grad(loss.sum(), outputs)
     assert slope.tolist() == [[[0.0, 1.0], [-0.5, 0.0]], [[1.5, 2.0], [0.0, 0.5]]]
+
+
+@pytest.mark.parametrize("kind", ("nll", "bce", "labels", "mse"))
+@pytest.mark.parametrize("weighted", (False, True))
+@pytest.mark.parametrize("balanced", (False, True))
+def test_every_member_has_the_loss_and_the_score_of_its_objective(kind, weighted, balanced):
+    g = torch.Generator().manual_seed(3)
+    outputs = torch.randn(6, 2, 1 if kind == "bce" else 3, generator=g, dtype=torch.float64)
+    targets = torch.randint(3 if kind == "nll" else 2, (6,) if kind in ("nll", "bce") else (6, 3), generator=g)
+    task = {"labels": "multilabel", "mse": "regression"}.get(kind, "classification")
+    targets = targets if task == "classification" else targets.float()
+    weights = torch.tensor([0.5, 2.0, 0.0, 1.5, 1.0, 1.0]) if weighted else None
+    how = "balanced" if balanced and kind != "mse" else None
+    alone = choose(task, outputs.shape[2], None, how, targets, weights)
+    losses = Losses(alone.kind, None if alone.weights is None else alone.weights[None], alone.weighted)
+    packed = with_weights(targets, weights)
+    for k in range(2):
+        torch.testing.assert_close(losses.loss(outputs, packed[:, None])[k], alone.loss(outputs[:, k], packed))
+        ours, theirs = losses.score(outputs, packed[:, None])[k], alone.score(outputs[:, k], packed)
+        torch.testing.assert_close(ours.double(), theirs.double())

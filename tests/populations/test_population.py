@@ -9,6 +9,7 @@ import lamina
 from lamina._errors import ArgumentError
 from lamina.architectures.build import configure
 from lamina.data import synthetic
+from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.kernels import native
 from lamina.kernels.native import compiler
@@ -27,6 +28,32 @@ from training import lasso
 def test_every_option_gives_the_history_of_separate_runs(name, moons):
     population = members(*OPTIONS[name])
     assert_equal_runs(train_population(population, moons), population, moons)
+
+
+@pytest.mark.parametrize("kind", ("labels", "weighted labels", "weighted classes", "weighted numbers"))
+@pytest.mark.parametrize("shared", (True, False))
+def test_labels_and_weights_give_the_history_of_separate_runs(kind, shared):
+    g = torch.Generator().manual_seed(0)
+    inputs = torch.randn(60, 2, generator=g)
+    targets = torch.cat([inputs, inputs.sum(1, True)], 1) if "classes" not in kind else (inputs[:, 0] > 0).long()
+    targets = targets > 0 if "labels" in kind else targets
+    weights = torch.rand(60, generator=g) if "weighted" in kind else None
+    data = from_arrays(inputs, targets, weights=weights).split()
+    config = configure("fnn", inputs=2, outputs=data.train.spec.outputs, hidden=(8,))
+    how = {} if "numbers" in kind else {"class_weights": "balanced"}
+    recipes = [recipe(Adam(lr), seed=0 if shared else k, **how) for k, lr in enumerate((1e-3, 1e-2))]
+    population = members(*recipes, config=config)
+    results = train_population(population, data, shared_order=shared)
+    assert_equal_runs(results, population, data, shared=shared)
+    assert not any("one by one" in note for result in results for note in result.notes)
+
+
+def test_label_noise_is_for_examples_without_weights():
+    data = from_arrays(torch.rand(30, 2), torch.arange(30) % 2, weights=torch.ones(30)).split()
+    with pytest.raises(
+        ArgumentError, match="`label_noise` exchanges classes, got 0.2 for examples with weights: leave"
+    ):
+        train_population(members(recipe(), label_noise=0.2), data)
 
 
 @pytest.mark.parametrize("name", ("adam", "proximal", "clip by the global norm", "class weights", "norms"))

@@ -9,13 +9,21 @@ import lamina
 
 
 def write(home: Path) -> None:
-    """Write pictures, texts with labels, things to describe, pairs and a running text into a folder."""
+    """Write pictures, rows with labels, texts with labels, things to describe, pairs and a running text."""
     inputs, labels = lamina.load("digits").take(torch.arange(300))
     for digit in range(10):
         folder = home / "pictures" / str(digit)
         folder.mkdir(parents=True)
         for place in (labels == digit).nonzero().flatten()[:6].tolist():
             Image.fromarray(inputs[place, 0].numpy()).save(folder / f"{place}.png")
+    weather = []
+    for i in range(72):
+        warm, wet, low = i % 9 - 4, i % 5 - 2, i % 7 - 3
+        labels = [
+            name for name, there in (("rain", wet > 0 < warm), ("snow", wet > 0 >= warm), ("wind", low < 0)) if there
+        ]
+        weather.append(f"{warm},{wet},{low},{1 + i % 3},{i // 4},{';'.join(labels)}")
+    (home / "weather.csv").write_text("\n".join(["warm,wet,low,days,year,weather", *weather]) + "\n")
     words = [("good", "fine"), ("bad", "dull"), ("good", "great"), ("bad", "poor")]
     reviews = [f"{label},film number {i} was {word}" for i in range(15) for label, word in words]
     (home / "reviews.csv").write_text("\n".join(["label,review", *reviews]) + "\n")

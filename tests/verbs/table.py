@@ -17,7 +17,8 @@ VERBS = {
     "`weights.safetensors` and `history.jsonl` as one that was never interrupted.",
     "evaluate": "The accuracy, the mean squared error or the score of the texts that `lamina evaluate` prints is the "
     "one computed by hand from the predictions for the test examples; for a running text it is the loss.",
-    "predict": "There is one answer per example, probabilities sum to 1, and the command prints what Python returns.",
+    "predict": "There is one answer per example, probabilities of classes sum to 1, and the command prints what Python "
+    "returns.",
     "report": "The report names the network, its number of parameters and its test result, and the command that it "
     "prints trains the same weights again, byte for byte.",
     "search": "Of two learning rates the one with the smaller validation loss wins; the study opens again, and "
@@ -67,6 +68,7 @@ _ROWS = (
     Row("perceptron", "linear", ("affine",), ("count=60",)),
     Row("logic-gate", "xor"),
     Row("fnn", "moons", ("layers.2.affine",), ("count=60",), ("hidden=8,4",), _FAST),
+    Row("fnn", "weather.csv", ("layers.2.affine",), ("weight=days", "group=year"), ("hidden=8,4",), _FAST),
     Row("lenet5", "pictures", ("classifier.7",), (), ("inputs=1,12,12",), ("activation=relu",)),
     Row("lenet5-1998", "pictures"),
     Row("alexnet", "pictures", _ALEX, (), ("inputs=1,67,67", "width=0.05")),
@@ -134,9 +136,9 @@ def page() -> str:
     lines += ["", "What `yes` means:", "", *(f"- **{verb}**: {promise}" for verb, promise in VERBS.items())]
     lines += [
         "",
-        "`pictures` is a folder with six handwritten digits per class, `reviews.csv` a table of texts with labels,",
-        "`sounds.csv` one of things to describe, `pairs.tsv` pairs of texts and `tale.txt` a running text; the other",
-        "data come with Lamina.",
+        "`pictures` is a folder with six handwritten digits per class, `weather.csv` a table with several labels per",
+        "row, weights and groups, `reviews.csv` a table of texts with labels, `sounds.csv` one of things to describe,",
+        "`pairs.tsv` pairs of texts and `tale.txt` a running text; the other data come with Lamina.",
     ]
     return "\n".join(lines) + "\n"
 

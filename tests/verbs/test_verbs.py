@@ -160,6 +160,9 @@ def by_hand(desk: Desk) -> dict[str, float]:
         ]
         judged = [tag == names[label] for tag, label in tags if label >= 0]
         return {"token_accuracy": sum(judged) / len(judged)}
+    if task == "multilabel":
+        right, weights = (found.values >= 0.5) == (targets > 0.5), test.weights / test.weights.sum()
+        return {"accuracy": float(weights @ right.double().mean(1)), "exact": float(weights @ right.all(1).double())}
     if task == "classification":
         return {"accuracy": float((found.values.argmax(1) == targets).double().mean())}
     return {"mse": float((found.values.double() - targets.double().reshape(found.values.shape)).square().mean())}
@@ -183,7 +186,12 @@ def predicts(desk: Desk) -> None:
     inputs = texts_of(test) if texts else test.take(torch.arange(len(test)))[0]
     found = run.predict(inputs)
     assert len(found) == len(test) and found.values.isfinite().all()
-    if found.classes:
+    if spec.task == "multilabel":
+        rows = json.loads(desk.done("predict", desk.folder, desk.row.data, "--json"))
+        again = run.predict(desk.home / desk.row.data)
+        assert [row["labels"] for row in rows] == list(again.texts) == again.labels
+        assert [list(row["probabilities"].values()) for row in rows] == again.values.tolist()
+    elif found.classes:
         torch.testing.assert_close(found.values.sum(1), torch.ones(len(test)))
         assert found.labels == [found.classes[row.argmax()] for row in found.values]
     elif found.texts:

@@ -111,7 +111,7 @@ def show(
         str, Argument(metavar="DATA", help="A name from `lamina data list`, a folder of pictures, or a table.")
     ],
     target: Target = None,
-    task: Annotated[str | None, Option(help="classification or regression; inferred by default.")] = None,
+    task: Annotated[str | None, Option(help="classification, multilabel or regression; inferred by default.")] = None,
     samples: Annotated[int, Option(min=0, help="Number of examples to show.")] = 4,
     as_json: Json = False,
 ) -> None:
@@ -129,7 +129,7 @@ def show(
         show_json(_facts(data, chosen))
         return
     for line in describe(data, samples=0):
-        print("\n".join(_bars(data)) if line.startswith("classes: ") else line)
+        print("\n".join(_bars(data)) if line.startswith(("classes: ", "labels: ")) else line)
     if len(chosen) and data.spec.kind == "image" and sys.stdout.isatty() and _has_blocks():
         _draw(Console(), chosen)
     elif len(chosen):
@@ -171,14 +171,15 @@ def _has_blocks() -> bool:
 def _counts(data: "Dataset") -> dict[str, int]:
     from lamina.data.dataset import all_targets
 
-    counts = all_targets(data).bincount(minlength=data.spec.outputs).tolist()
+    targets = all_targets(data)
+    counts = (targets.bincount(minlength=data.spec.outputs) if targets.ndim == 1 else targets.sum(0).long()).tolist()
     return dict(zip(data.spec.classes, counts, strict=True))
 
 
 def _bars(data: "Dataset") -> list[str]:
     """Draw how many examples each class has."""
     counts = _counts(data)
-    most, total, mark = max(counts.values()), sum(counts.values()), "█" if _has_blocks() else "#"
+    most, total, mark = max(counts.values()), len(data), "█" if _has_blocks() else "#"
     order = list(counts) if len(counts) <= _CLASSES else sorted(counts, key=lambda name: -counts[name])[:_CLASSES]
     wide, bar = max(len(name) for name in order), {name: mark * round(_BAR * counts[name] / most) for name in order}
     lines = [f"  {name:{wide}} {counts[name]:>9,} {counts[name] / total:6.1%}  {bar[name]}".rstrip() for name in order]
@@ -210,7 +211,7 @@ def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
 
     spec, test = data.spec, getattr(data, "official_test", None)
     facts = {"examples": len(data), "official_test": None if test is None else len(test), **spec.as_dict()}
-    if spec.task == "classification":
+    if spec.task in ("classification", "multilabel"):
         facts["balance"] = _counts(data)
     if spec.kind in ("text", "pairs", "tokens"):
         from lamina.data.describe import example_lines

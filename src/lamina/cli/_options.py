@@ -8,7 +8,13 @@ from typer import Argument, Option
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 RunPath = Annotated[Path, Argument(metavar="RUN", help="The folder of a run.")]
 Data = Annotated[str, Option(help="A name from `lamina data list`, a folder of images, a table, or a file of texts.")]
-Target = Annotated[str | None, Option(help="The column of a table to predict.")]
+Target = Annotated[
+    str | None,
+    Option(
+        help="The column of a table to predict, or several with commas between them (double quotes around a name that "
+        "holds a comma)."
+    ),
+]
 Read = Annotated[
     list[str] | None,
     Option(

@@ -194,6 +194,10 @@ def predict(
         print(f"{len(found)} predictions written to {found.save(output)}")
     elif as_json:
         print(json.dumps(_plain(found, top)))
+    elif found.texts and found.classes:
+        for name, text, row in zip(found.names, found.texts, found.values.tolist(), strict=True):
+            chances = ", ".join(f"{label} {p:.1%}" for label, p in zip(found.classes, row, strict=True))
+            print(f"{name}: {text} ({chances})")
     elif found.texts or (piped and trained.task.reads_texts):  # line by line, so that they can be piped on
         named = len(found) > 1 and not piped
         for name, answer in zip(found.names, found.answers, strict=True):
@@ -209,6 +213,11 @@ def predict(
 def _plain(found: Any, top: int) -> list[dict[str, Any]]:
     """Give plain values for JSON, null for an example that has no answer."""
     values = [[None if value != value else value for value in row] for row in found.values.tolist()]
+    if found.texts and found.classes:
+        return [
+            {"name": name, "labels": text, "probabilities": dict(zip(found.classes, row, strict=True))}
+            for name, text, row in zip(found.names, found.texts, values, strict=True)
+        ]
     if found.texts:
         rows = zip(found.names, found.texts, values, strict=True)
         return [{"name": name, "text": text, "value": row[0]} for name, text, row in rows]

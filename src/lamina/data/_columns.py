@@ -1,6 +1,9 @@
 """The columns of a table: numbers or categories, which one is the target, which ones only name the rows."""
 
+import csv
+import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -226,9 +229,11 @@ def _is_identifier(name: str) -> bool:
     return bool(words) and (words[-1] in _IDENTIFIERS or words[0] == "id" or words[-1].endswith("nummer"))
 
 
-def find_target(target: str | None, names: list[str], file: str) -> tuple[str, list[str]]:
+def find_target(target: str | Sequence[str] | None, names: list[str], file: str) -> tuple[str, list[str]]:
     """Find the column to predict: the one named, else one with a usual name, else the last; and say which."""
     if target is not None:
+        if not isinstance(target, str):
+            raise DataError(f"{file}: `target` must be one column here, got {', '.join(map(repr, target))}.")
         check_column(target, names, file, "target")
         return target, []
     lower = {name.lower(): name for name in reversed(names)}
@@ -238,19 +243,216 @@ def find_target(target: str | None, names: list[str], file: str) -> tuple[str, l
     return names[-1], [f"The target is the last column, {names[-1]!r}."]
 
 
-def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tensor, int, tuple[str, ...], list[str]]:
-    """Give labels and classes, or real targets and no classes."""
-    column, name = read_column(series, file), series.name
+def find_targets(target: str | Sequence[str] | None, names: list[str], file: str) -> tuple[tuple[str, ...], list[str]]:
+    """Find the columns to predict: those named, in a list or with commas between them, else one as `find_target`.
+
+    >>> find_targets('wind,"rain, heavy"', ["wind", "rain, heavy", "y"], "a.csv")
+    (('wind', 'rain, heavy'), [])
+    """
+    if target is None or (isinstance(target, str) and (target in names or "," not in target)):
+        name, notes = find_target(target, names, file)
+        return (name,), notes
+    wanted = next(csv.reader([target], skipinitialspace=True)) if isinstance(target, str) else list(target)
+    wanted = [name for name in wanted if name.strip() or name in names]
+    for name in wanted:
+        if name not in names:
+            raise DataError(
+                f"{file} has no column {name!r} for `target`{hint(name, names)}: it has {listed(names)}. In a list, a "
+                "name that holds a comma is put in double quotes, such as --target '\"a, b\",c'."
+            )
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise DataError(f"{file}: `target` must name each column once, got {target!r}.")
+    return tuple(wanted), []
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be predicted: labels with their classes, 0 and 1 for each label, or numbers; and what was decided."""
+
+    values: Tensor
+    task: str
+    outputs: int
+    classes: tuple[str, ...]
+    notes: list[str]
+
+
+def read_targets(frame: "pl.DataFrame", names: tuple[str, ...], task: str | None, file: str) -> Target:
+    """Decide what the target columns hold: classes, numbers, lists of labels, or a label or a number in each."""
+    if len(names) > 1:
+        return _several(frame, names, task, file)
+    series = frame[names[0]]
+    if (lists := _lists(series, task, file)) is not None:
+        return _labels(series.name, *lists, task, file)
+    values, outputs, classes, notes = read_target(series, task, file)
+    return Target(values, "classification" if classes else "regression", outputs, classes, notes)
+
+
+def with_targets(
+    frame: "pl.DataFrame", names: tuple[str, ...], task: str | None, file: str
+) -> tuple["pl.DataFrame", list[str]]:
+    """Leave out the rows that lack a target; an empty list of labels is one, too."""
+    if len(names) == 1 and _lists(frame[names[0]], task, file) is not None:
+        return frame, []
+    notes = []
+    for name in names:
+        frame, left = with_values(frame, name, "the target", file)
+        notes += left
+    return frame, notes
+
+
+_TRUTHS = (("false", "true"), ("no", "yes"))
+_SEPARATORS = ";|,"
+LABELS = 100  # more different parts than this are no labels, unless task='multilabel' says so
+
+
+def _several(frame: "pl.DataFrame", names: tuple[str, ...], task: str | None, file: str) -> Target:
+    """Read a label per column, where all of them hold 0 and 1 (or false and true, no and yes), or a number each."""
+    if task == "classification":
+        raise DataError(
+            f"{file}: `task` 'classification' has one target, got {listed(names)}: choose one of them, or leave `task` "
+            "out."
+        )
+    columns = [read_column(frame[name], file) for name in names]
+    for column in columns:
+        _whole_target(column, file)
+    odd = [column for column in columns if not _is_label(column)]
+    if not odd and task != "regression":
+        rows = torch.stack([column.values for column in columns], 1).float()
+        return Target(rows, "multilabel", len(names), names, [])
+    if task == "multilabel":
+        value = _odd_value(odd[0])
+        raise DataError(f"{file}: the target {odd[0].name!r} holds {value!r}, but labels are 0 or 1: correct it.")
+    for column in columns:
+        if column.levels:
+            raise DataError(
+                f"{file}: the target {column.name!r} holds text, such as {_odd_value(column)!r}: several targets must "
+                "all be labels (0 and 1, no and yes) or all be numbers."
+            )
+    return Target(torch.stack([column.values for column in columns], 1).float(), "regression", len(names), (), [])
+
+
+def _is_label(column: Column) -> bool:
+    if column.levels:
+        return tuple(level.lower() for level in column.levels) in _TRUTHS
+    return bool(torch.isin(column.values, torch.tensor([0.0, 1.0], dtype=column.values.dtype)).all())
+
+
+def _odd_value(column: Column) -> str:
+    if column.levels:
+        known = {word for pair in _TRUTHS for word in pair}
+        return next((level for level in column.levels if level.lower() not in known), column.levels[0])
+    return f"{next(v for v in column.values.tolist() if v not in (0, 1)):g}"
+
+
+def _lists(series: "pl.Series", task: str | None, file: str) -> tuple[list[list[str]], str] | None:
+    """Cut the cells of a column into parts, and say what is between them; None where they are no lists of labels.
+
+    Without `task` that takes one separator throughout, lists of several lengths, and fewer different parts than
+    different cells, each of them a word that comes back in another row: "London, UK" and "Yes, often" are no lists.
+    """
+    import polars as pl
+
+    if series.dtype.is_nested():
+        found = [[str(part) for part in cell or () if part is not None] for cell in series.to_list()]
+        return found, "lists"
+    if task not in (None, "multilabel"):
+        return None
+    if task is None and not series.cast(pl.String).str.contains(rf"[{_SEPARATORS}\[]").any():
+        return None
+    cells = series.cast(pl.String).fill_null("").str.strip_chars().to_list()
+    parsed = [_json_list(cell) if cell else [] for cell in cells]
+    if any(parsed) and all(part is not None for part in parsed):
+        return [part or [] for part in parsed], "JSON lists"
+    between = [mark for mark in _SEPARATORS if any(mark in cell for cell in cells)]
+    if task is not None and len(between) > 1:
+        raise DataError(
+            f"{file}: the target {series.name!r} holds lists with {' and '.join(map(repr, between))} between their "
+            "labels: use one separator throughout."
+        )
+    if task is None and len(between) != 1:
+        return None
+    mark = between[0] if between else _SEPARATORS[0]
+    rows = [[part for part in map(str.strip, cell.split(mark)) if part] for cell in cells]
+    return (rows, repr(mark)) if task is not None or _are_labels(rows) else None
+
+
+def _json_list(cell: str) -> list[str] | None:
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    try:
+        found = json.loads(cell)
+    except ValueError:
+        return None
+    return None if any(isinstance(part, list | dict) for part in found) else [str(part) for part in found]
+
+
+def _are_labels(rows: list[list[str]]) -> bool:
+    """Say whether cells that were cut into parts look like lists of labels."""
+    counts = Counter(part for row in rows for part in row)
+    different = {tuple(row) for row in rows if row}
+    numbers = all(re.fullmatch(r"[+-]?[\d.]+", part) for part in counts)
+    return (
+        len({len(row) for row in rows if row}) > 1
+        and len(counts) < len(different)
+        and len(counts) <= min(LABELS, max(2, len(rows) // 2))
+        and min(counts.values()) > 1
+        and not numbers
+        and all(len(set(row)) == len(row) for row in rows)
+    )
+
+
+def _labels(name: str, rows: list[list[str]], how: str, task: str | None, file: str) -> Target:
+    """Write lists of labels as rows of 0 and 1."""
+    if task not in (None, "multilabel"):
+        raise DataError(f"{file}: the target {name!r} holds lists, which are no target of {task}: leave `task` out.")
+    classes = tuple(sorted({part for row in rows for part in row}))
+    most = max(2, len(rows) // 2)
+    if not 0 < len(classes) <= most:
+        raise DataError(
+            f"{file}: the lists in {name!r} hold {len(classes)} different labels in {_rows(len(rows))}: they need at "
+            f"least 1 and at most {most}."
+        )
+    places = {label: place for place, label in enumerate(classes)}
+    values = torch.zeros(len(rows), len(classes))
+    for i, row in enumerate(rows):
+        values[i, [places[part] for part in row]] = 1
+    full = [label for label, share in zip(classes, values.mean(0).tolist(), strict=True) if share == 1]
+    if full:
+        raise DataError(f"{file}: every list in {name!r} holds {full[0]!r}: there is nothing to learn about it.")
+    shown = ", ".join(classes[:10]) + (f" and {len(classes) - 10} more" if len(classes) > 10 else "")
+    form, between = (how, "") if how.endswith("lists") else ("lists", f" separated by {how}")
+    said = f"The cells of {name!r} are read as {form} of {len(classes)} labels{between}: {shown}"
+    way = " (task='classification' makes each different list a class)" if task is None and between else ""
+    none = sum(not row for row in rows)
+    return Target(
+        values,
+        "multilabel",
+        len(classes),
+        classes,
+        [f"{said}{way}.", *([f"{_rows(none)} {'has' if none == 1 else 'have'} none of them."] if none else [])],
+    )
+
+
+def _whole_target(column: Column, file: str) -> None:
+    """Refuse a target with gaps, or one that never changes."""
     gaps = column.missing.nonzero().flatten() + 1
     if len(gaps):
         raise DataError(
-            f"{file}: the target {name!r} is missing in {_rows(len(gaps))}, first in row {int(gaps[0])}: "
+            f"{file}: the target {column.name!r} is missing in {_rows(len(gaps))}, first in row {int(gaps[0])}: "
             "remove those rows or fill the target in."
         )
+    if len(column.values.unique()) == 1:
+        value = column.levels[0] if column.levels else f"{column.values[0]:g}"
+        raise DataError(
+            f"{file}: the target {column.name!r} is {value!r} in every row: it needs at least 2 different values."
+        )
+
+
+def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tensor, int, tuple[str, ...], list[str]]:
+    """Give labels and classes, or real targets and no classes."""
+    column, name = read_column(series, file), series.name
+    _whole_target(column, file)
     different, most = column.values.unique(), max(2, len(column.values) // 2)
-    if len(different) == 1:
-        value = column.levels[0] if column.levels else f"{different[0]:g}"
-        raise DataError(f"{file}: the target {name!r} is {value!r} in every row: it needs at least 2 different values.")
     note = []
     if task is None:
         few = column.whole and len(different) <= min(FEW, most)
@@ -268,9 +470,11 @@ def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tenso
             )
         return column.values.float(), 1, (), note
     if len(different) > most:
+        lists = any(mark in level for level in column.levels for mark in _SEPARATORS)
+        way = "task='multilabel' for lists of labels" if lists else "task='regression' for numbers"
         raise DataError(
             f"{file}: the target {name!r} has {len(different)} different values in {_rows(len(column.values))}, "
-            "too many for classes: choose another target, or task='regression' for numbers."
+            f"too many for classes: choose another target, or {way}."
         )
     classes = column.levels or tuple(f"{value:.15g}" for value in different.tolist())
     return torch.searchsorted(different, column.values), len(different), classes, note
@@ -304,14 +508,34 @@ def read_times(series: "pl.Series", file: str, day_first: bool | None = None) ->
     return column.values
 
 
-def read_groups(series: "pl.Series", file: str) -> Tensor:
-    """Give each row a number, equal for equal values of a column."""
+def read_groups(frame: "pl.DataFrame", file: str) -> Tensor:
+    """Give each row a number, equal for equal values of a column, or of all columns together."""
     import polars as pl
 
-    text = series.cast(pl.String)
-    if text.null_count():
-        raise DataError(f"{file}: the group {series.name!r} is missing in {_rows(text.null_count())}: fill it in.")
+    for series in frame:
+        if series.null_count():
+            raise DataError(
+                f"{file}: the group {series.name!r} is missing in {_rows(series.null_count())}: fill it in."
+            )
+    text = frame.select(pl.concat_str(pl.all().cast(pl.String), separator="\0")).to_series()
     return level_numbers(text, tuple(sorted(text.unique().to_list()))).long()
+
+
+def read_weights(series: "pl.Series", file: str) -> Tensor:
+    """Give the weight of each row: a number that is not negative, and not 0 in all of them."""
+    column = read_column(series, file)
+    if column.levels:
+        raise DataError(f"{file}: the weight {series.name!r} holds text, such as {column.levels[0]!r}: give numbers.")
+    for wrong, what in ((column.missing, "missing"), (column.values < 0, "negative")):
+        if bool(wrong.any()):
+            row = int(wrong.nonzero()[0]) + 1
+            raise DataError(
+                f"{file}: the weight {series.name!r} is {what} in {_rows(int(wrong.sum()))}, first in row {row}: every "
+                "row needs a number that is at least 0."
+            )
+    if not bool(column.values.any()):
+        raise DataError(f"{file}: the weight {series.name!r} is 0 in every row: some rows must count.")
+    return column.values
 
 
 def check_column(name: str, names: Sequence[str], file: str, argument: str) -> None:

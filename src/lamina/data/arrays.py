@@ -24,6 +24,7 @@ def from_arrays(
     classes: Sequence[str] | None = None,
     features: Sequence[str] = (),
     groups: Any = None,
+    weights: Any = None,
     source: str = "arrays",
 ) -> ArrayDataset:
     """Make a dataset of arrays, tensors or nested lists.
@@ -31,13 +32,16 @@ def from_arrays(
     Args:
         inputs: one example per row. Three axes are gray pictures, four pictures with the channels (1 or 3) second or
             last; bytes stay bytes. Everything else is vectors.
-        targets: whole numbers, truth values or text are classes; floats [N] or [N, outputs] are real targets; floats
-            or bytes with more axes (pictures) are structured targets.
+        targets: whole numbers, truth values or text are classes; truth values [N, labels] are labels, of which an
+            example may have several; floats [N] or [N, outputs] are real targets; floats or bytes with more axes
+            (pictures) are structured targets.
         kind: "image" or "vector", when the rule above is wrong.
-        task: "classification", "regression" or "structured", when the rule above is wrong.
-        classes: names of the classes in the order of the sorted labels.
+        task: "classification", "multilabel" for 0 and 1 in [N, labels], "regression" or "structured", when the rule
+            above is wrong.
+        classes: names of the classes in the order of the sorted labels, or of the labels.
         features: names of the components of a vector.
         groups: a value for each row; rows of one value stay in one part of a split.
+        weights: how much each row counts, in training and in every score.
         source: what to call it.
 
     >>> data = from_arrays([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], ["dog", "cat", "dog"])
@@ -45,14 +49,16 @@ def from_arrays(
     (('cat', 'dog'), [1, 0, 1])
     """
     choice("kind", kind, (None, *KINDS[:3]))  # sequences and texts have loaders of their own
-    choice("task", task, (None, *TASKS[:3]))
+    choice("task", task, (None, *TASKS[:4]))
     examples, kind = _inputs(inputs, kind)
     labels, about = _targets(targets, task, classes)
     if len(examples) != len(labels):
         raise DataError(f"`targets` must have one entry for each of the {len(examples)} inputs, got {len(labels)}.")
     numbers = None if groups is None else torch.from_numpy(np.unique(np.asarray(groups), return_inverse=True)[1].copy())
+    if weights is not None:
+        about["weight"], weights = "weights", _weights(weights, about["task"])
     spec = Spec(kind=kind, inputs=tuple(examples.shape[1:]), features=tuple(features), source=source, **about)
-    return ArrayDataset(examples, labels, spec, numbers)
+    return ArrayDataset(examples, labels, spec, numbers, weights=weights)
 
 
 class WrappedDataset(BaseDataset):
@@ -237,9 +243,13 @@ def _targets(targets: Any, task: str | None, classes: Sequence[str] | None) -> t
     kind = values.dtype.kind
     if task is None:
         named = kind in "biuUO" and values.ndim == 1
-        task = "structured" if values.ndim > 2 else "classification" if named else "regression"
+        several = kind == "b" and values.ndim == 2
+        task = "structured" if values.ndim > 2 else "multilabel" if several else "regression"
+        task = "classification" if named else task
     if task == "classification":
         return _labels(values, classes)
+    if task == "multilabel":
+        return _many_labels(values, classes)
     numbers = _tensor(values, "`targets`")
     if numbers.is_floating_point() and not bool(numbers.isfinite().all()):
         raise DataError("`targets` must be finite, got NaN or infinity: correct or remove those examples.")
@@ -250,6 +260,39 @@ def _targets(targets: Any, task: str | None, classes: Sequence[str] | None) -> t
     if numbers.ndim > 2:
         raise DataError(f"targets of regression must be [N] or [N, outputs], got the shape {tuple(numbers.shape)}.")
     return numbers.float(), {"task": task, "outputs": 1 if numbers.ndim == 1 else numbers.shape[1]}
+
+
+def _many_labels(values: Any, classes: Sequence[str] | None) -> tuple[Tensor, dict[str, Any]]:
+    """Give 0 and 1 for each example and label."""
+    if values.ndim != 2 or values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        raise DataError(
+            "`targets` of several labels must be 0 and 1 in an array [N, labels], got the shape "
+            f"{values.shape} ({values.dtype}): give a column per label."
+        )
+    constant = np.flatnonzero(values.min(0) == values.max(0))
+    if len(constant):
+        raise DataError(
+            f"`targets` have the same value for label {constant[0]} in every example: leave that label out."
+        )
+    names = tuple(map(str, range(values.shape[1]) if classes is None else classes))
+    if len(names) != values.shape[1]:
+        raise DataError(f"`classes` must name the {values.shape[1]} labels that `targets` have, got {len(names)}.")
+    return torch.from_numpy(values.astype(np.float32)), {"task": "multilabel", "outputs": len(names), "classes": names}
+
+
+def _weights(weights: Any, task: str) -> Tensor:
+    """Check the weights of examples."""
+    if task == "structured":
+        raise DataError(
+            "`weights` are for classes, labels and numbers, but the targets are structured: leave them out."
+        )
+    values = _tensor(weights, "`weights`").double()
+    if values.ndim != 1 or not bool((values.isfinite() & (values >= 0)).all()) or not bool(values.any()):
+        raise DataError(
+            "`weights` must be one number for each example, none of them negative or NaN and not all 0, got "
+            f"{str(values.tolist())[:60]}."
+        )
+    return values
 
 
 def _stacked(targets: Any) -> Any:

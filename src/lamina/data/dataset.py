@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 
 KINDS = ("image", "table", "vector", "series", "tokens", "text", "pairs")
 UNKNOWN = ("other", "error")
-TASKS = ("classification", "regression", "structured", "tagging", "translation", "language", "description")
+TASKS = (
+    "classification",
+    "multilabel",
+    "regression",
+    "structured",
+    "tagging",
+    "translation",
+    "language",
+    "description",
+)
 
 
 @dataclass(frozen=True)
@@ -34,15 +43,16 @@ class Spec:
         kind: "image" (channels, height, width), "table" (named columns, some of them categories), "vector", "series"
             (time, feature), "tokens" (whole numbers along time), "text" or "pairs" (code points along time; the
             targets of pairs are texts too).
-        task: "classification", "regression", "structured" for targets that are pictures or other tensors, "tagging" for
-            a label at every step, "translation" for texts as targets, "language" for the next characters of a text,
-            "description" for texts as targets of things that are no texts.
+        task: "classification", "multilabel" for any number of labels per example, "regression", "structured" for
+            targets that are pictures or other tensors, "tagging" for a label at every step, "translation" for texts
+            as targets, "language" for the next characters of a text, "description" for texts as targets of things that
+            are no texts.
         inputs: the shape of one stored example; of texts the longest one.
         outputs: the number of classes, of real outputs, of all entries of a structured target, or of labels at a step;
             1 for texts, whose dictionary comes later.
-        classes: the names of the classes in the order of their labels; "0", "1", ... when not given.
+        classes: the names of the classes or labels in their order; "0", "1", ... when not given.
         features: the names of the columns; "x1", "x2", ... for a table when not given.
-        target: the name of the target column, or "".
+        target: the name of the target column, several joined by ", ", or "".
         source: the name or path as the user gave it.
         target_shape: the shape of one structured target.
         levels: for each column of a table the names of its categories; () for a column of numbers.
@@ -54,6 +64,8 @@ class Spec:
         dates: for each column of a table how its dates are written, such as "day-month-year", or ""; its values are
             then seconds since 1970. () is the same as "" for every column.
         unknown: what a category of a table counts as that the training part does not have: "other", or "error".
+        weight: the name of the column that weighs the examples; "" when all weigh the same.
+        group: the name of the column whose rows of one value stay in one part of a split, or "".
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
     ('0', '1')
@@ -76,6 +88,8 @@ class Spec:
     reading: tuple[tuple[str, Any], ...] = ()
     dates: tuple[str, ...] = ()
     unknown: str = "other"
+    weight: str = ""
+    group: str = ""
 
     def __post_init__(self) -> None:
         choice("kind", self.kind, KINDS)
@@ -89,7 +103,7 @@ class Spec:
             object.__setattr__(self, "features", self.features or tuple(f"x{i + 1}" for i in range(width)))
         if self.kind == "image" and len(self.inputs) != 3:
             raise ArgumentError(f"`inputs` of pictures must be (channels, height, width), got {self.inputs}.")
-        labeled = self.task in ("classification", "tagging")
+        labeled = self.task in ("classification", "multilabel", "tagging")
         if labeled and not self.classes:
             object.__setattr__(self, "classes", tuple(map(str, range(self.outputs))))
         if labeled and len(self.classes) != self.outputs:
@@ -135,7 +149,10 @@ class Dataset(Protocol):
         ...
 
     def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
-        """Give stored inputs and targets: labels as int64, real targets as floats [batch] or [batch, outputs]."""
+        """Give stored inputs and targets: labels as int64, real targets as floats [batch] or [batch, outputs].
+
+        Of a multi-label task they are floats [batch, outputs]: 1 for each label that an example has, else 0.
+        """
         ...
 
 
@@ -143,12 +160,14 @@ class BaseDataset(Shown):
     """What every dataset of this package offers beside the three things of the protocol.
 
     A class that inherits it has `spec`, `__len__`, `take`, and all targets at once in `targets` (they are small, and
-    splitting needs them without touching a picture). `groups` numbers rows that belong together; `official_test` is
-    a test set that came with the data; `origin` says how `load` made it, if it did.
+    splitting needs them without touching a picture). `groups` numbers rows that belong together, `weights` says how
+    much each example counts; `official_test` is a test set that came with the data; `origin` says how `load` made it,
+    if it did.
     """
 
     spec: Spec
     groups: Tensor | None
+    weights: Tensor | None = None
     official_test: Dataset | None
     targets: Tensor
     origin: Mapping[str, Any] | None = None
@@ -203,6 +222,7 @@ class ArrayDataset(BaseDataset):
         groups: a number for each row; rows of one number stay in one part of a split.
         official_test: a test set that came with the data and stays the test part.
         times: a number for each row, by which a split puts the past before the future.
+        weights: how much each example counts, where `spec.weight` names them.
 
     >>> spec = Spec("vector", "classification", inputs=(2,), outputs=2)
     >>> data = ArrayDataset(torch.tensor([[0.0, 1.0], [2.0, 3.0]]), torch.tensor([0, 1]), spec)
@@ -216,6 +236,7 @@ class ArrayDataset(BaseDataset):
     groups: Int[Tensor, " _"] | None = None
     official_test: Dataset | None = None
     times: Float[Tensor, " _"] | None = None
+    weights: Float[Tensor, " _"] | None = None
 
     def __post_init__(self) -> None:
         if tuple(self.inputs.shape[1:]) != self.spec.inputs:
@@ -223,7 +244,7 @@ class ArrayDataset(BaseDataset):
                 f"`inputs` must have examples of shape {self.spec.inputs}, as `spec` says, "
                 f"got {tuple(self.inputs.shape[1:])}."
             )
-        for name in ("targets", "groups", "times"):
+        for name in ("targets", "groups", "times", "weights"):
             other = getattr(self, name)
             if other is not None and len(other) != len(self.inputs):
                 raise DataError(
@@ -283,6 +304,12 @@ class Subset(BaseDataset):
         return None if groups is None else groups[self.indices]
 
     @property
+    def weights(self) -> Tensor | None:  # type: ignore[override]
+        """The weights of these examples."""
+        weights = getattr(self.dataset, "weights", None)
+        return None if weights is None else weights[self.indices]
+
+    @property
     def official_test(self) -> None:  # type: ignore[override]
         """None: the test set belongs to the whole."""
         return None
@@ -316,6 +343,30 @@ def all_targets(dataset: Dataset) -> Tensor:
     if isinstance(known, Tensor):
         return known
     return torch.cat([dataset.take(part)[1] for part in torch.arange(len(dataset)).split(256)])
+
+
+def weights_of(dataset: Dataset) -> Float[Tensor, " batch"] | None:
+    """Give the weights of all examples, scaled to a mean of 1, if `spec.weight` says that they have some.
+
+    A mean over the examples, each times its weight, is then the weighted mean, and the plain mean of as many copies of
+    each example as its weight says.
+
+    >>> spec = Spec("vector", "regression", inputs=(1,), outputs=1, weight="w")
+    >>> weights_of(ArrayDataset(torch.zeros(2, 1), torch.zeros(2), spec, weights=torch.tensor([1.0, 3.0]))).tolist()
+    [0.5, 1.5]
+    """
+    name = dataset.spec.weight
+    if not name:
+        return None
+    weights = getattr(dataset, "weights", None)
+    if weights is None:
+        raise DataError(f"`spec.weight` names {name!r}, but the dataset has no `weights`: give one for each example.")
+    if not bool(weights.any()):
+        raise DataError(
+            f"all {len(dataset)} examples of a part have the weight 0 in {name!r}: split with another seed, or leave "
+            "rows without weight out."
+        )
+    return weights.double() / weights.double().mean()
 
 
 def _fingerprints(inputs: Num[Tensor, "batch ..."]) -> Int[Tensor, " batch"]:

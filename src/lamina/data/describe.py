@@ -60,6 +60,7 @@ def what(dataset: Dataset) -> str:
     }
     tasks = {
         "classification": f"classification into {spec.outputs} classes",
+        "multilabel": f"any number of {spec.outputs} labels",
         "regression": f"regression of {spec.outputs} number" + "s" * (spec.outputs > 1),
         "structured": f"targets of shape {' x '.join(map(str, spec.target_shape))}",
         "tagging": f"one of {spec.outputs} labels at each step",
@@ -70,7 +71,10 @@ def what(dataset: Dataset) -> str:
     if spec.task == "translation":
         return f"{count} {kinds[spec.kind]}, {tasks[spec.task]}"
     target = f" (column {spec.target!r})" if spec.target else ""
-    return f"{count} {kinds[spec.kind]}, {tasks[spec.task]}{target}"
+    if spec.task == "multilabel" and spec.target == ", ".join(spec.classes):
+        target = ""  # the line of the labels names the columns
+    also = f", weighted by {spec.weight!r}" * bool(spec.weight) + f", grouped by {spec.group!r}" * bool(spec.group)
+    return f"{count} {kinds[spec.kind]}, {tasks[spec.task]}{target}{also}"
 
 
 def balance(dataset: Dataset) -> list[str]:
@@ -84,14 +88,19 @@ def balance(dataset: Dataset) -> list[str]:
     if not len(dataset) or spec.task in ("tagging", "translation", "language", "description"):
         return []
     targets = all_targets(dataset)
-    if spec.task == "classification":
-        counts = torch.bincount(targets, minlength=spec.outputs).tolist()
+    if spec.task in ("classification", "multilabel"):
+        single = spec.task == "classification"
+        counts = (torch.bincount(targets, minlength=spec.outputs) if single else targets.sum(0).long()).tolist()
         shares = [
             f"{name} {n} ({n / len(targets):.1%})".replace("%", " %")
             for name, n in zip(spec.classes, counts, strict=True)
         ]
         hidden = len(shares) - 20
-        return ["classes: " + ", ".join(shares[:20]) + (f" and {hidden} more" if hidden > 0 else "")]
+        return [
+            ("classes: " if single else "labels: ")
+            + ", ".join(shares[:20])
+            + (f" and {hidden} more" if hidden > 0 else "")
+        ]
     values = targets.double()
     return [f"targets: from {values.min():.6g} to {values.max():.6g}, mean {values.mean():.6g}"]
 
@@ -190,7 +199,18 @@ def _target_text(spec: Spec, target: Tensor) -> str:
         return _short(text_of(target))
     if spec.task == "classification":
         return spec.classes[int(target)]
+    if spec.task == "multilabel":
+        return labels_text(spec.classes, target)
     return ", ".join(f"{value:.6g}" for value in target.flatten()[:4].tolist()) + ", ..." * (target.numel() > 4)
+
+
+def labels_text(classes: tuple[str, ...], there: Tensor) -> str:
+    """Write the labels that an example has: those whose entry is at least one half.
+
+    >>> labels_text(("rain", "snow", "wind"), torch.tensor([1, 0, 1]))
+    'rain; wind'
+    """
+    return "; ".join(name for name, value in zip(classes, there.tolist(), strict=True) if value >= 0.5) or "none"
 
 
 def _picture(image: Tensor) -> list[str]:

@@ -275,9 +275,14 @@ class Preprocess:
         return factor, (-torch.tensor(self.mean, dtype=torch.float64) / std).to(device, torch.float32)
 
     def targets(self, targets: Num[Tensor, "batch ..."]) -> Num[Tensor, "batch ..."]:
-        """Prepare targets: labels as int64; real ones standardized, float32, [batch, outputs] or their own shape."""
+        """Prepare targets: labels as int64; real ones standardized, float32, [batch, outputs] or their own shape.
+
+        Those of a multi-label task stay 0 and 1, float32, [batch, outputs].
+        """
         if self.spec.task in ("classification", "tagging"):
             return targets.long()
+        if self.spec.task == "multilabel":
+            return targets.float()
         shape = (self.spec.outputs,) if self.spec.task == "regression" else self.spec.target_shape
         mean, std = (_constant(numbers, targets.device) for numbers in (self.target_mean, self.target_std))
         columns = targets.double().reshape(len(targets), *shape)
@@ -285,7 +290,7 @@ class Preprocess:
 
     def untargets(self, outputs: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
         """Give real outputs of a network in the units of the stored targets, those of a classifier as they are."""
-        if self.spec.task in ("classification", "tagging"):
+        if self.spec.task in ("classification", "multilabel", "tagging"):
             return outputs
         mean, std = (_constant(numbers, outputs.device) for numbers in (self.target_mean, self.target_std))
         return (outputs.double() * std + mean).to(outputs.dtype)
@@ -433,7 +438,7 @@ def _categories(values: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Give mean and standard deviation of real targets: for each output, or one for all entries of a structured one."""
     spec = train.spec
-    if spec.task in ("classification", "tagging", "description"):
+    if spec.task in ("classification", "multilabel", "tagging", "description"):
         return (), ()
     if spec.task == "structured" and train.take(torch.arange(1))[1].dtype == torch.uint8:
         return (0.0,), (255.0,)

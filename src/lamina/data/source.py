@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from lamina._errors import DataError, at_least
-from lamina._types import Int, Tensor
+from lamina._types import Float, Int, Num, Tensor
 from lamina.data.augment import Augment, augment
-from lamina.data.dataset import Dataset, Spec, Subset
+from lamina.data.dataset import Dataset, Spec, Subset, weights_of
 
 Key = tuple[int | Tensor, int | Tensor]
 """(seed, step): the random changes of a batch are a function of these."""
@@ -61,7 +61,8 @@ class Source:
     Up to `budget` bytes everything is prepared once and stays on the device (`inputs`, `targets`): pictures as bytes
     of the network's size, normalized batch by batch with the factors and shifts of `affine`; rows and vectors finished.
     Beyond that both are None and batches are read when they are asked for, or ahead of that by a background thread
-    after `prefetch`. Both ways give equal batches.
+    after `prefetch`. Both ways give equal batches. Targets of weighted data carry the weight as their last number, as
+    `with_weights` writes it, so that it goes wherever they go.
 
     Args:
         dataset: what to read.
@@ -89,7 +90,7 @@ class Source:
     ) -> None:
         if augment not in (None, Augment()) and preparing.spec.kind != "image":
             raise DataError(f"`augment` changes pictures, got data of kind {preparing.spec.kind!r}: leave it out.")
-        self._dataset, self._preparing = dataset, preparing
+        self._dataset, self._preparing, self._weights = dataset, preparing, weights_of(dataset)
         self.device = torch.device(device)
         self.augment = augment
         affine = getattr(preparing, "affine", None)
@@ -108,7 +109,7 @@ class Source:
         inputs, targets = torch.empty((len(self), *kept), dtype=dtype, device=self.device), []
         for start in range(0, len(self), size):
             part = torch.arange(start, min(start + size, len(self)))
-            kept_part, target = self._read(*self._dataset.take(part))
+            kept_part, target = self._read(part, *self._dataset.take(part))
             inputs[start : start + size] = kept_part.to(self.device)
             targets.append(target.to(self.device))
         return inputs, torch.cat(targets) if targets else torch.zeros(0, dtype=torch.int64, device=self.device)
@@ -176,15 +177,29 @@ class Source:
 
     def _ready(self, indices: Tensor, key: Key | None, stream: "_Stream | None") -> tuple[Tensor, Tensor]:
         """Read one batch, up to what the device does."""
-        kept, targets = self._read(*(self._dataset.take(indices) if stream is None else next(stream)))
+        kept, targets = self._read(indices, *(self._dataset.take(indices) if stream is None else next(stream)))
         kept = self._changed(kept, key) if self._changes_early else kept
         return (kept.pin_memory(), targets.pin_memory()) if self.device.type == "cuda" else (kept, targets)
 
-    def _read(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        return self._preparing.keep(inputs), self._preparing.targets(targets)
+    def _read(self, indices: Tensor, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        weights = None if self._weights is None else self._weights[indices]
+        return self._preparing.keep(inputs), with_weights(self._preparing.targets(targets), weights)
 
     def _changed(self, kept: Tensor, key: Key | None) -> Tensor:
         return kept if key is None or self.augment is None else augment(kept, self.augment, *key)
+
+
+def with_weights(
+    targets: Num[Tensor, "batch ..."], weights: Float[Tensor, " batch"] | None
+) -> Num[Tensor, "batch ..."]:
+    """Write the weight of each example behind its prepared target, if there are weights.
+
+    >>> with_weights(torch.tensor([2, 0]), torch.tensor([0.5, 1.5])).tolist()
+    [[2.0, 0.5], [0.0, 1.5]]
+    """
+    if weights is None:
+        return targets
+    return torch.cat([targets.reshape(len(targets), -1).float(), weights.float()[:, None]], 1)
 
 
 @runtime_checkable

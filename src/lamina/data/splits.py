@@ -5,6 +5,7 @@ floor(N c / (a+b+c)) of them; the training part gets the rest. The test part is 
 `Split.open_test` only, which counts.
 """
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -143,14 +144,16 @@ def split(
         return Split(train, validation, Sealed(test), f"{note}{_unknown(train, validation, test)}.", again)
     official = getattr(dataset, "official_test", None)
     sizes = _sizes(len(dataset), ratios if official is None else (*ratios[:2], 0), sum(ratios))
-    groups = getattr(dataset, "groups", None) if groups is None else groups
-    labels = all_targets(dataset) if dataset.spec.task == "classification" else None
+    own_groups = getattr(dataset, "groups", None)
+    groups = own_groups if groups is None else groups
+    labels = _strata(dataset)
     generator = as_generator(seed)
     if groups is not None:
         parts, how = _by_groups(_checked(groups, dataset), labels, sizes, generator), "grouped"
+        how += f" by {dataset.spec.group!r}" if dataset.spec.group and groups is own_groups else ""
     elif labels is not None:
-        parts, how = _by_class(labels, sizes, generator), "stratified by class"
-        _warn_rare(labels, dataset.spec, sum(size > 0 for size in sizes) + (official is not None))
+        parts, how = _by_class(labels, sizes, generator), f"stratified by {_LABELED[dataset.spec.task]}"
+        _warn_rare(dataset, sum(size > 0 for size in sizes) + (official is not None))
     else:
         parts, how = _by_chance(len(dataset), sizes, generator), "by chance"
     train, validation = (Subset(dataset, indices) for indices in parts[:2])
@@ -159,6 +162,7 @@ def split(
     _warn_copies(copies if official is None else (copies[0], 0), (len(validation), len(test)))
     kind = "official test" if official is not None else "test"
     note = f"{name}: {len(train)} training, {len(validation)} validation and {len(test)} {kind} examples, {how}"
+    note += f", weighted by {dataset.spec.weight!r}" if dataset.spec.weight else ""
     note += f", seed {seed}" if isinstance(seed, int) else ""
     if official is not None and copies[1]:  # nobody can change an official set, so this is no warning
         note += f"; {copies[1]} official test examples are copies of training examples"
@@ -200,7 +204,7 @@ def k_fold(
         raise DataError(
             f"`k` must be at most the number of {'examples' if groups is None else 'groups'} ({count}), got {k}."
         )
-    labels = all_targets(dataset) if dataset.spec.task == "classification" else None
+    labels = _strata(dataset)
     generator = as_generator(seed)
     if groups is None:
         order = torch.randperm(len(dataset), generator=generator)
@@ -257,6 +261,28 @@ def in_time(times: Float[Tensor, " batch"], ratios: tuple[int, int, int]) -> lis
                 f"of time, the {part} part would be empty: rows of one moment stay together."
             )
     return [mask.nonzero().flatten() for mask in masks]
+
+
+_LABELED = {"classification": "class", "multilabel": "label"}
+_COMMON = 6  # rows that make a combination of labels common enough to be spread by itself
+
+
+def _strata(dataset: Dataset) -> Tensor | None:
+    """Give the number of the class of each example, or None for targets that are no labels.
+
+    Of several labels each common combination is a class, and rows of a rare one count for the rarest of their labels.
+    """
+    if dataset.spec.task not in _LABELED:
+        return None
+    targets = all_targets(dataset)
+    if dataset.spec.task == "classification":
+        return targets
+    _, place, counts = targets.unique(dim=0, return_inverse=True, return_counts=True)
+    often = targets.sum(0)
+    rarest = torch.where(targets > 0, often, math.inf).argmin(1)
+    rare = torch.where(targets.any(1), rarest, targets.shape[1])
+    chosen = torch.where(counts[place] >= _COMMON, place, len(counts) + rare)
+    return chosen.unique(return_inverse=True)[1]
 
 
 def _by_chance(count: int, sizes: Sequence[int], generator: torch.Generator) -> list[Tensor]:
@@ -331,12 +357,15 @@ def _by_groups(
     return parts
 
 
-def _warn_rare(labels: Tensor, spec: Spec, parts: int) -> None:
-    counts = torch.bincount(labels, minlength=spec.outputs).tolist()
-    rare = [f"{name!r} ({n})" for name, n in zip(spec.classes, counts, strict=True) if n < parts]
+def _warn_rare(dataset: Dataset, parts: int) -> None:
+    spec, labels = dataset.spec, all_targets(dataset)
+    single = spec.task == "classification"
+    counts = torch.bincount(labels, minlength=spec.outputs) if single else labels.sum(0)
+    rare = [f"{name!r} ({n:.0f})" for name, n in zip(spec.classes, counts.tolist(), strict=True) if n < parts]
     if rare:
+        what = "classes" if single else "labels"
         warnings.warn(
-            f"classes with fewer than {parts} examples cannot be in every part: {', '.join(rare[:10])}.",
+            f"{what} with fewer than {parts} examples cannot be in every part: {', '.join(rare[:10])}.",
             DataWarning,
             stacklevel=3,
         )

@@ -7,6 +7,8 @@ can be learned are left out. What cannot be used as it is gets one sentence that
 and the way out.
 """
 
+import csv
+import io
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from lamina.data._columns import (
     as_moments,
     as_numbers,
     as_text,
-    find_target,
+    find_targets,
     hint,
     level_numbers,
     listed,
@@ -30,8 +32,10 @@ from lamina.data._columns import (
     read_column,
     read_features,
     read_groups,
-    read_target,
+    read_targets,
     read_times,
+    read_weights,
+    with_targets,
     with_values,
 )
 from lamina.data._dates import read_dates
@@ -44,10 +48,11 @@ if TYPE_CHECKING:
 
 def load_table(
     path: Any,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     *,
     task: str | None = None,
-    group: str | None = None,
+    group: str | Sequence[str] | None = None,
+    weight: str | None = None,
     drop: str | Sequence[str] = (),
     keep: str | Sequence[str] = (),
     time: str | None = None,
@@ -59,9 +64,12 @@ def load_table(
 
     Args:
         path: a file of a table (see `lamina.data.cells.SUFFIXES`) or a table that a program holds, such as a DataFrame.
-        target: the column to predict; by default one named target, label or class, else the last one.
-        task: "classification" or "regression"; by default text and up to 20 whole numbers are classes.
-        group: a column whose rows of one value stay together in a split; it is no feature.
+        target: the column to predict; by default one named target, label or class, else the last one. Several, in a
+            list or with commas between them, are a label each where they hold 0 and 1, else a number each.
+        task: "classification", "multilabel" or "regression"; by default text and up to 20 whole numbers are classes,
+            and cells such as "rain;snow" are lists of labels, if their parts come back in other lists.
+        group: a column, or several, whose rows of one value stay together in a split; it is no feature.
+        weight: a column of numbers that say how much each row counts, in training and in every score; it is no feature.
         drop: columns to leave out.
         keep: columns to learn from that would be left out: identifiers (a different text, or an identifier's name and
             a different whole number, in every row), free texts, and columns that are constant or empty.
@@ -84,51 +92,72 @@ def load_table(
     >>> data.spec.features, data.spec.classes, data.inputs.tolist()
     (('weight', 'color'), ('cat', 'dog'), [[4.1, 0.0], [30.0, nan]])
     """
-    choice("task", task, (None, "classification", "regression"))
+    choice("task", task, (None, "classification", "multilabel", "regression"))
     choice("unknown", unknown, UNKNOWN)
-    drop, keep = ([names] if isinstance(names, str) else list(names) for names in (drop, keep))
-    if time is not None and group is not None:
+    drop, keep, together = (
+        [names] if isinstance(names, str) else list(names) for names in (drop, keep, () if group is None else group)
+    )
+    if time is not None and together:
         raise DataError("`time` and `group` cannot both decide how to split: give one of them.")
-    asked = [*((name, "drop") for name in drop), *((name, "keep") for name in keep)]
-    cells = open_table(path, form, [*asked, (group, "group"), (time, "time")])
+    asked = [(name, word) for word, names in (("drop", drop), ("keep", keep), ("group", together)) for name in names]
+    cells = open_table(path, form, [*asked, (time, "time"), (weight, "weight")])
     frame, file = cells.frame, cells.name
-    names = [name for name in frame.columns if name not in drop and name != group]
+    names = [name for name in frame.columns if name not in (*drop, *together, weight)]
     if not names:
         raise DataError(
-            f"{file} has no column left after `drop` and `group`: keep a target and at least one column to learn from."
+            f"{file} has no column left after `drop`, `group` and `weight`: keep a target and at least one column to "
+            "learn from."
         )
-    target, notes = find_target(target, names, file)
-    frame, gone = with_values(frame, target, "the target", file)
+    targets, notes = find_targets(target, names, file)
+    frame, gone = with_targets(frame, targets, task, file)
     if time is not None:
         frame, timeless = with_values(frame, time, "the time", file)
         gone += timeless
-    labels, outputs, classes, more = read_target(frame[target], task, file)
-    kept, odd = read_features(frame, [name for name in names if name != target], file, keep, day_first)
+    wanted = read_targets(frame, targets, task, file)
+    kept, odd = read_features(frame, [name for name in names if name not in targets], file, keep, day_first)
     if not kept:
         why = f"{' '.join(odd)} Insist with `keep`." if odd else "Check the delimiter."
-        raise DataError(f"{file} has no column to learn from besides the target {target!r}. {why}")
+        also = f"target{'s' * (len(targets) > 1)} {', '.join(map(repr, targets))}"
+        raise DataError(f"{file} has no column to learn from besides the {also}. {why}")
     said = [*gone, *odd]
     if said:
-        insist = " Insist with `keep`." if len(kept) + 1 < len(names) else ""
+        insist = " Insist with `keep`." if len(kept) + len(targets) < len(names) else ""
         warnings.warn(f"{file}: {' '.join(said)}{insist}", DataWarning, stacklevel=2)
     spec = Spec(
         "table",
-        "classification" if classes else "regression",
+        wanted.task,
         (len(kept),),
-        outputs,
-        classes,
+        wanted.outputs,
+        wanted.classes,
         tuple(column.name for column in kept),
-        target,
+        ", ".join(targets),
         source_of(path),
         levels=tuple(column.levels for column in kept),
-        notes=(*cells.notes, *notes, *more, *said),
+        notes=(*cells.notes, *notes, *wanted.notes, *said),
         dates=tuple(column.date for column in kept),
         unknown=unknown,
         reading=cells.reading,
+        weight=weight or "",
+        group=", ".join(together),
     )
-    groups = None if group is None else read_groups(frame[group], file)
+    rows = torch.stack([column.values for column in kept], 1)
+    groups = read_groups(frame[together], file) if together else None
     times = None if time is None else read_times(frame[time], file, day_first)
-    return ArrayDataset(torch.stack([column.values for column in kept], 1), labels, spec, groups, times=times)
+    weights = None if weight is None else read_weights(frame[weight], file)
+    return ArrayDataset(rows, wanted.values, spec, groups, times=times, weights=weights)
+
+
+def spell_targets(target: str | Sequence[str]) -> str:
+    """Write target columns as `--target` reads them: commas between them, quotes around a name that holds one.
+
+    >>> spell_targets("rain, heavy"), spell_targets(["wind", "rain, heavy"])
+    ('rain, heavy', 'wind,"rain, heavy"')
+    """
+    if isinstance(target, str):
+        return target
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(target)
+    return line.getvalue()
 
 
 def read_rows(path: Any, spec: Spec, **form: Any) -> Float[Tensor, "batch feature"]:

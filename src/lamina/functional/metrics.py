@@ -1,4 +1,4 @@
-r"""Numbers that judge predictions: accuracy, confusion, precision, recall, F1, AUC, R^2, calibration.
+r"""Numbers that judge predictions: accuracy, confusion, precision, recall, F1, AUC, AP, R^2, calibration.
 
 For words there are perplexity and the accuracy of tokens and of whole sequences, for forecasts absolute, squared and
 scaled errors. They are reported, never minimized, and are computed in float64.
@@ -12,27 +12,32 @@ from lamina._errors import ArgumentError, ShapeError, at_least
 from lamina._types import Float, Int, Num, Tensor
 
 
-def accuracy(guesses: Int[Tensor, " batch"], labels: Int[Tensor, " batch"]) -> float:
-    """Return the share of right answers.
+def accuracy(
+    guesses: Int[Tensor, " batch"], labels: Int[Tensor, " batch"], weights: Float[Tensor, " batch"] | None = None
+) -> float:
+    """Return the share of right answers, of the weight where examples have one.
 
     >>> accuracy(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 0]))
     0.6666666666666666
     """
-    return (guesses == labels).double().mean().item()
+    return _mean((guesses == labels).double(), weights)
 
 
 def confusion(
-    guesses: Int[Tensor, " batch"], labels: Int[Tensor, " batch"], classes: int
-) -> Int[Tensor, "label label"]:
-    """Count how often each class (row) was taken for each class (column).
+    guesses: Int[Tensor, " batch"],
+    labels: Int[Tensor, " batch"],
+    classes: int,
+    weights: Float[Tensor, " batch"] | None = None,
+) -> Num[Tensor, "label label"]:
+    """Count how often each class (row) was taken for each class (column), or add the weights of those examples.
 
     >>> confusion(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 0]), 2).tolist()
     [[1, 1], [0, 1]]
     """
-    return torch.bincount(labels * classes + guesses, minlength=classes * classes).reshape(classes, classes)
+    return torch.bincount(labels * classes + guesses, weights, classes * classes).reshape(classes, classes)
 
 
-def f1_scores(matrix: Int[Tensor, "label label"]) -> Float[Tensor, " label"]:
+def f1_scores(matrix: Num[Tensor, "label label"]) -> Float[Tensor, " label"]:
     r"""Return each class's F1 from its confusion counts, 0 for a class that was neither present nor guessed.
 
     $$F_1 = \frac{2\,\mathrm{tp}}{2\,\mathrm{tp} + \mathrm{fp} + \mathrm{fn}}$$
@@ -40,11 +45,21 @@ def f1_scores(matrix: Int[Tensor, "label label"]) -> Float[Tensor, " label"]:
     >>> f1_scores(torch.tensor([[1, 1], [0, 1]])).tolist()
     [0.6666666666666666, 0.6666666666666666]
     """
-    right = matrix.diagonal().double()
-    return 2 * right / (matrix.sum(0) + matrix.sum(1)).clamp(min=1)
+    return share(2 * matrix.diagonal(), matrix.sum(0) + matrix.sum(1))
 
 
-def auc(scores: Float[Tensor, " batch"], positive: Num[Tensor, " batch"]) -> float:
+def share(part: Num[Tensor, "..."], whole: Num[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Divide in float64, 0 by 0 being 0, as precision and recall of what never occurs are.
+
+    >>> share(torch.tensor([1, 0]), torch.tensor([4, 0])).tolist()
+    [0.25, 0.0]
+    """
+    return part.double() / torch.where(whole > 0, whole.double(), 1.0)
+
+
+def auc(
+    scores: Float[Tensor, " batch"], positive: Num[Tensor, " batch"], weights: Float[Tensor, " batch"] | None = None
+) -> float:
     r"""Return the area under the ROC curve: how likely a positive example scores higher than a negative one.
 
     Ties count one half. NaN when one of the two kinds is missing.
@@ -52,16 +67,104 @@ def auc(scores: Float[Tensor, " batch"], positive: Num[Tensor, " batch"]) -> flo
     >>> auc(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1]))
     0.75
     """
+    above, others = _by_score(scores, positive, weights)
+    beaten = others.cumsum(0) - others / 2
+    return (above @ beaten / (above.sum() * others.sum())).item()
+
+
+def average_precision(
+    scores: Float[Tensor, " batch"], positive: Num[Tensor, " batch"], weights: Float[Tensor, " batch"] | None = None
+) -> float:
+    r"""Return the mean of the precisions at all thresholds, each weighted by how much recall it adds.
+
+    $$\mathrm{AP} = \sum_n (R_n - R_{n-1}) P_n$$
+    with precision P and recall R of the examples that score at least the n-th largest score. NaN without a positive.
+
+    >>> round(average_precision(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1])), 6)
+    0.833333
+    """
+    above, others = (part.flip(0) for part in _by_score(scores, positive, weights))
+    found = above.cumsum(0)
+    return (above @ share(found, found + others.cumsum(0)) / above.sum()).item()
+
+
+def _by_score(scores: Tensor, positive: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Add the weights of positive and of other examples for each different score, the smallest first."""
     positive = positive.double()
-    _, place, counts = torch.unique(scores.double(), return_inverse=True, return_counts=True)
-    rank = (counts.cumsum(0) - (counts - 1) / 2).double()[place]  # the mean rank among equals, from 1
-    n_positive = positive.sum()
-    pairs = n_positive * (len(positive) - n_positive)
-    return ((rank @ positive - n_positive * (n_positive + 1) / 2) / pairs).item()
+    weights = torch.ones_like(positive) if weights is None else weights.double()
+    _, place = torch.unique(scores.double(), return_inverse=True)
+    return torch.bincount(place, weights * positive), torch.bincount(place, weights * (1 - positive))
 
 
-def r2(outputs: Float[Tensor, "batch ..."], targets: Float[Tensor, "batch ..."]) -> float:
-    r"""Return $R^2 = 1 - \sum (S - y)^2 / \sum (S - \bar S)^2$, averaged over the outputs.
+def _mean(values: Tensor, weights: Tensor | None) -> float:
+    """Return a mean over the first axis, where examples have weights a weighted one, and over all others."""
+    each = values.double().reshape(len(values), -1).mean(1)
+    return (each.mean() if weights is None else weights.double() @ each / weights.double().sum()).item()
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """How well the labels of examples that have any number of them were found.
+
+    Args:
+        prevalence: the share of the examples that have each label.
+        precision: the share of the guesses of each label that are right.
+        recall: the share of the examples with each label that were found.
+        f1: the harmonic mean of the two.
+        accuracy: the share of right answers, the mean over the labels.
+        exact: the share of the examples whose labels are all right.
+        micro_f1: F1 of all labels counted together.
+        macro_f1: the mean of `f1` over the labels.
+    """
+
+    prevalence: Float[Tensor, " label"]
+    precision: Float[Tensor, " label"]
+    recall: Float[Tensor, " label"]
+    f1: Float[Tensor, " label"]
+    accuracy: float
+    exact: float
+    micro_f1: float
+    macro_f1: float
+
+
+def label_scores(
+    guesses: Num[Tensor, "batch label"],
+    targets: Num[Tensor, "batch label"],
+    weights: Float[Tensor, " batch"] | None = None,
+) -> LabelScores:
+    """Judge guesses of labels, of which an example may have several or none.
+
+    Args:
+        guesses: 1 where a label was guessed, else 0.
+        targets: 1 where an example has the label, else 0.
+        weights: of the examples.
+
+    >>> found = label_scores(torch.tensor([[1, 0], [1, 1]]), torch.tensor([[1, 0], [0, 1]]))
+    >>> found.accuracy, found.exact, found.micro_f1, found.precision.tolist()
+    (0.75, 0.5, 0.8, [0.5, 1.0])
+    """
+    w = torch.ones(len(targets), dtype=torch.float64) if weights is None else weights.double()
+    y, S = guesses.double(), targets.double()
+    both, guessed, there = w @ (y * S), w @ y, w @ S
+    f1, equal = share(2 * both, guessed + there), y == S
+    return LabelScores(
+        there / w.sum(),
+        share(both, guessed),
+        share(both, there),
+        f1,
+        _mean(equal, weights),
+        _mean(equal.all(1), weights),
+        share(2 * both.sum(), (guessed + there).sum()).item(),
+        f1.mean().item(),
+    )
+
+
+def r2(
+    outputs: Float[Tensor, "batch ..."],
+    targets: Float[Tensor, "batch ..."],
+    weights: Float[Tensor, " batch"] | None = None,
+) -> float:
+    r"""Return $R^2 = 1 - \sum (S - y)^2 / \sum (S - \bar S)^2$, averaged over the outputs; both sums may be weighted.
 
     >>> round(r2(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 2.0, 4.0])), 6)
     0.785714
@@ -71,7 +174,22 @@ def r2(outputs: Float[Tensor, "batch ..."], targets: Float[Tensor, "batch ..."])
             f"`outputs` must have the shape of `targets`, {tuple(targets.shape)}, got {tuple(outputs.shape)}."
         )
     y, S = (t.double().reshape(len(t), -1) for t in (outputs, targets))
-    return (1 - ((S - y) ** 2).sum(0) / ((S - S.mean(0)) ** 2).sum(0)).mean().item()
+    w = torch.ones(len(S), dtype=torch.float64) if weights is None else weights.double()
+    return (1 - w @ (S - y) ** 2 / (w @ (S - w @ S / w.sum()) ** 2)).mean().item()
+
+
+def mean_errors(
+    outputs: Float[Tensor, "batch ..."],
+    targets: Float[Tensor, "batch ..."],
+    weights: Float[Tensor, " batch"] | None = None,
+) -> tuple[float, float]:
+    """Return the mean squared and the mean absolute error, over examples (which may have weights) and outputs.
+
+    >>> mean_errors(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    (2.0, 1.0)
+    """
+    errors = outputs.double() - targets.double()
+    return _mean(errors.square(), weights), _mean(errors.abs(), weights)
 
 
 @dataclass(frozen=True)

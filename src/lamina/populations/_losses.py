@@ -1,12 +1,13 @@
 """The loss and the score of every member of a population, as `training.objective.Objective` computes them for one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
+from torch.nn.functional import log_softmax
 
 from lamina._types import Float, Num, Tensor
+from lamina.functional.losses import binary_cross_entropy
 from lamina.kernels.ordered import sum_by_halves
 
 
@@ -35,11 +36,12 @@ class Losses:
 
     kind: str
     weights: Tensor | None = None
+    weighted: bool = False
 
     def select(self, keep: Tensor) -> "Losses":
         """Keep some members."""
         own = self.weights is not None and len(self.weights) > 1
-        return Losses(self.kind, self.weights[keep.to(self.weights.device)] if own else self.weights)  # type: ignore[union-attr, index]
+        return replace(self, weights=self.weights[keep.to(self.weights.device)]) if own else self  # type: ignore[union-attr, index]
 
     def loss(
         self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
@@ -48,32 +50,54 @@ class Losses:
         batch, members = outputs.shape[:2]
         if self.kind == "mse":
             return self.score(outputs, targets) / (2 * batch)
-        targets = targets.reshape(batch, -1)
+        targets, weight = self._apart(targets)
         if self.kind == "bce":
-            logits = outputs.reshape(batch, members)
-            labels = targets.to(outputs.dtype).expand(batch, members)
-            each = binary_cross_entropy_with_logits(logits, labels, reduction="none")
+            each = self._of_labels(outputs, targets)
         else:
+            targets = targets.reshape(batch, -1)
             # Members and classes before the batch, as a dense last layer leaves them in memory.
             places = targets.mT[:, None].expand(members, 1, batch)
             each = -log_softmax(outputs.reshape(batch, members, -1).permute(1, 2, 0), 1).gather(1, places)[:, 0].mT
-        if self.weights is not None:
-            table = self.weights.to(outputs).expand(members, -1)
-            each = each * table.gather(1, targets.mT.expand(members, batch)).mT
-        total: Tensor = _Sum.apply(each)
-        return total / batch
+            if self.weights is not None:
+                table = self.weights.to(outputs).expand(members, -1)
+                each = each * table.gather(1, targets.mT.expand(members, batch)).mT
+            each = each[..., None]
+        total: Tensor = _Sum.apply(_flat(each, weight))
+        return total / (batch * each.shape[2])
+
+    def _of_labels(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the binary cross entropy of each label [batch, members, label]."""
+        logits, labels = _answers(outputs), _answers(targets).to(outputs.dtype).expand_as(_answers(outputs))
+        each = binary_cross_entropy(logits, labels, reduction="none")
+        if self.weights is None:
+            return each
+        no, yes = (side.reshape(len(side), -1) for side in self.weights.to(outputs).unbind(-1))
+        return each * torch.where(labels > 0.5, yes, no)
 
     def score(
         self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
     ) -> Num[Tensor, " members"]:
-        """Return each member's number of right answers, or sum of squared errors."""
+        """Return each member's number of right answers (of labels their mean), or sum of squared errors."""
         batch, members = outputs.shape[:2]
+        targets, weight = self._apart(targets)
         if self.kind == "mse":
-            errors: Tensor = _Sum.apply(_errors(outputs, targets).square().mT.flatten(0, 1))
-            return errors
-        flat = outputs.reshape(batch, members, -1).permute(1, 2, 0)
-        guesses = (flat[:, 0] >= 0).long() if self.kind == "bce" else flat.max(1).indices
-        return (guesses == targets.reshape(batch, -1).mT).sum(1)
+            errors = _answers(outputs) - _answers(targets).to(outputs.dtype)
+            total: Tensor = _Sum.apply(_flat(errors.square(), weight))
+            return total
+        if self.kind == "bce":
+            right = (_answers(outputs) >= 0) == (_answers(targets) > 0.5)
+        else:
+            guesses = outputs.reshape(batch, members, -1).permute(1, 2, 0).max(1).indices
+            right = (guesses == targets.reshape(batch, -1).mT).mT[..., None]
+        hits = _flat(right if weight is None else right.double(), weight).sum(0)
+        return hits if right.shape[2] == 1 else hits.double() / right.shape[2]
+
+    def _apart(self, targets: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Give targets, and of weighted data the weights [batch, members or 1, 1]; see `training.objective`."""
+        if not self.weighted:
+            return targets, None
+        wanted, weight = targets[..., :-1], targets[..., -1:]
+        return wanted[..., 0].long() if self.kind == "nll" else wanted, weight
 
     def count(self, targets: Num[Tensor, "batch ..."]) -> int:
         """Return how many examples the loss of a batch is a mean over."""
@@ -85,7 +109,11 @@ class Losses:
         return "mse" if self.kind == "mse" else "accuracy"
 
 
-def _errors(outputs: Tensor, targets: Tensor) -> Tensor:
-    batch, members = outputs.shape[:2]
-    wanted = targets.reshape(batch, targets.shape[1], -1).to(outputs.dtype)
-    return outputs.reshape(batch, members, -1) - wanted
+def _answers(values: Tensor) -> Tensor:
+    """Lay out outputs or targets [batch, members or 1, output]."""
+    return values.reshape(*values.shape[:2], -1)
+
+
+def _flat(each: Tensor, weight: Tensor | None) -> Tensor:
+    """Weigh [batch, members, output] and put the outputs beside the batch: [batch * output, members]."""
+    return (each if weight is None else each * weight.to(each)).mT.flatten(0, 1)

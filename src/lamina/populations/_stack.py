@@ -204,7 +204,7 @@ class Stack:
         self.change: StackMoving = StackMoving(network, numbers, measures)
         self.update = Update(network, feed, losses, self.recipe, self.change, _together, self.members)
         self.update.penalized = False  # the change adds the penalty's gradient
-        if losses.kind == "nll" and self.change.update.kind != "reference":
+        if losses.kind == "nll" and not losses.weighted and self.change.update.kind != "reference":
             self.update.differentiate = partial(_judged, self._judge())
         recorded = recording is not None and feed.gathers
         self.graphs = Graphs(self._changed, lambda: self.change.seen, recording) if recorded else None

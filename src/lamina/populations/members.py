@@ -18,7 +18,7 @@ from lamina.layers import Dropout
 from lamina.training.loop import Event
 from lamina.training.recipe import Recipe
 from lamina.training.stopping import Row
-from lamina.training.tasks.kinds import metric_of
+from lamina.training.tasks.kinds import headline_of
 
 # Numbers of a recipe and of a configuration that members may have to themselves; all else is the population's shape.
 _FREE_RECIPE = ("seed",)
@@ -229,10 +229,10 @@ def training_data(member: Member, train: Dataset) -> Dataset:
     """
     if not member.label_noise:
         return train
-    if metric_of(train.spec) != "accuracy":
-        raise ArgumentError(
-            f"`label_noise` exchanges classes, got {member.label_noise} for a {train.spec.task} task: leave it out."
-        )
+    classes = headline_of(train.spec) == "accuracy"
+    if not classes or train.spec.weight:
+        what = "examples with weights" if classes else f"a {train.spec.task} task"
+        raise ArgumentError(f"`label_noise` exchanges classes, got {member.label_noise} for {what}: leave it out.")
     return _Relabeled(train, _noisy_labels(all_targets(train), train.spec.outputs, member.label_noise, member.seed))
 
 

@@ -10,6 +10,7 @@ from lamina.architectures.build import configure
 from lamina.architectures.table import TABLE, Entry
 from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
+from lamina.data.tables import spell_targets
 from lamina.report._record import Record
 from lamina.training.recipe import OPTIMIZERS, Recipe, as_dict
 from lamina.training.tasks.kinds import read_task
@@ -72,7 +73,7 @@ def train(record: Record) -> tuple[list[str], list[str]]:
     words = ["lamina", "train", found.name, "--data", record.data]
     options = dict(origin.get("options", {}))
     if "target" in options:
-        words += ["--target", str(options.pop("target"))]
+        words += ["--target", spell_targets(options.pop("target"))]
     for key, value in options.items():
         words += ["--read", f"{key}={_word(value)}"]
     recipe = flat_recipe(config["recipe"])

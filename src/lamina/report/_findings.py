@@ -14,6 +14,8 @@ _METRICS = {
     "loss": "loss",
     "accuracy": "accuracy",
     "f1": "macro F1",
+    "micro_f1": "micro F1",
+    "average_precision": "mean average precision",
     "auc": "AUC",
     "mse": "MSE",
     "mae": "mean |error|",
@@ -112,18 +114,23 @@ def confused_pairs(names: Sequence[str], counts: Sequence[Sequence[int]], limit:
 
 
 def per_class(record: Record) -> Table | None:
-    """List precision, recall and F1 of each class; of very many the weakest come first."""
+    """List precision, recall and F1 of each class, of labels also prevalence and AP; the weakest of many first."""
     rows = (record.evaluation or {}).get("per_class")
     if not rows:
         return None
     if len(rows) > CLASSES:
         rows = sorted(rows, key=lambda row: float(row["f1"]))
-    scores = ("precision", "recall", "f1")
+    shown = {"prevalence": "prevalence", "precision": "precision", "recall": "recall", "f1": "F1"}
+    shown = {key: name for key, name in {**shown, "average_precision": "AP"}.items() if key in rows[0]}
+    values = [[finite(row[key]) for key in shown] for row in rows]
     texts = tuple(
-        (str(row["class"]), number(int(row["examples"])), *(f"{float(row[k]):.3f}" for k in scores)) for row in rows
+        (str(row["class"]), number(int(row["examples"])), *("–" if v is None else f"{v:.3f}" for v in found))
+        for row, found in zip(rows, values, strict=True)
     )
-    bars = tuple((j, tuple(float(row[k]) for row in rows)) for j, k in enumerate(scores, 2))
-    return Table(("class", "examples", "precision", "recall", "F1"), texts, (1, 2, 3, 4), (), bars)
+    bars = tuple((j, tuple(v or 0.0 for v in column)) for j, column in enumerate(zip(*values, strict=True), 2))
+    first = "label" if "prevalence" in shown else "class"
+    head = (first, "examples", *shown.values())
+    return Table(head, texts, tuple(range(1, len(head))), (), bars)
 
 
 def worst(record: Record) -> Table | None:

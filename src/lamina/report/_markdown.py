@@ -12,6 +12,7 @@ from lamina.report import _weights as weights
 from lamina.report._checks import blame
 from lamina.report._formatting import percent
 from lamina.report._record import Record
+from lamina.report._results import weighing
 
 
 def markdown(record: Record) -> str:
@@ -52,10 +53,11 @@ def _history(record: Record) -> list[str]:
 def _results(record: Record) -> list[str]:
     if record.evaluation is None:
         return []
-    lines = ["## On the test split", ""]
+    lines = ["## On the test split", "", *([text(words), ""] if (words := weighing(record)) else [])]
+    scores = findings.per_class(record)
     shown = [
         ("Confusion", findings.confusion(record)),
-        ("By class", findings.per_class(record)),
+        (f"By {scores.head[0]}" if scores else "", scores),
         ("Calibration", findings.calibration(record)),
         ("Worst mistakes", findings.worst(record)),
     ]

@@ -100,6 +100,8 @@ def curves(record: Record) -> Markup | None:
         _curve(record, "Learning rate", {"learning_rate": "learning rate"}, None),
     ]
     words = f"Training values are means over an {axis}, during which the weights change; validation follows at its end."
+    if record.headline == "micro_f1":
+        words += " Accuracy is the mean over the labels."
     if record.metric == "mse":
         words += " Errors are those of standardized targets."
     if len(record.rows) == 1:

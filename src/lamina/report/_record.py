@@ -71,6 +71,11 @@ class Record:
         return self.metric == "accuracy"
 
     @property
+    def weight(self) -> str:
+        """The column by which examples are weighted, or nothing."""
+        return str((self.preprocess or {}).get("spec", {}).get("weight", ""))
+
+    @property
     def headline(self) -> str:
         """The metric of the test split to look at first."""
         if self.preprocess is not None:

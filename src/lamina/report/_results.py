@@ -21,7 +21,16 @@ def results(record: Record) -> Markup | None:
     if record.evaluation is None:
         return None
     parts = _classes(record) if record.classifies else _numbers(record)
-    return section("On the test split", *parts, _worst(record))
+    words = weighing(record)
+    said = tag("p", words, class_="small") if words else None
+    return section("On the test split", said, *parts, _worst(record))
+
+
+def weighing(record: Record) -> str:
+    """Say which numbers are weighted, where examples have weights."""
+    if not record.weight:
+        return ""
+    return f"Scores weigh the examples by {record.weight!r}; where examples are counted or drawn, each counts once."
 
 
 def _classes(record: Record) -> list[Markup | None]:
@@ -34,12 +43,13 @@ def _classes(record: Record) -> list[Markup | None]:
     by_class = None if scores is None else _by_class(scores)
     if matrix is not None and BESIDE < len(matrix[0]) <= findings.CLASSES:
         return [guesses, tag("div", by_class, calibrated, class_="grid wide below")]
-    return [tag("div", guesses, calibrated, class_="grid wide"), below(by_class)]
+    pictures = tag("div", guesses, calibrated, class_="grid wide") if guesses or calibrated else None
+    return [pictures, below(by_class)]
 
 
 def _by_class(scores: Table) -> Markup:
     if len(scores.rows) <= findings.CLASSES:
-        return card("By class", scores.html(), kind="card long")
+        return card(f"By {scores.head[0]}", scores.html(), kind="card long")
     shown, every = (
         scores.first(findings.CLASSES).html(),
         folded(f"All {len(scores.rows)} classes", scores.html()),
@@ -90,7 +100,8 @@ def _worst(record: Record) -> Markup | None:
         return tag("p", "There are no mistakes on the test split.", class_="small") if right else None
     sure = "largest errors first"
     if record.classifies:
-        sure = "the class → the guess, most confident first"
+        what = "class" if record.headline == "accuracy" else "labels"
+        sure = f"the {what} → the guess, most confident first"
     elif isinstance(rows[0].get("output"), str):
         sure = "most confident first"
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):

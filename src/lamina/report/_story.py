@@ -120,7 +120,7 @@ def facts(record: Record) -> list[tuple[str, str]]:
 def _interval(record: Record, key: str) -> str:
     evaluation = record.evaluation or {}
     share, examples = finite(evaluation["metrics"].get(key)), int(evaluation["examples"])
-    if key != "accuracy" or share is None or examples < 1:
+    if key != "accuracy" or share is None or examples < 1 or record.weight:
         return f"on {number(examples)} examples"
     low, high = wilson(share, examples)
     return f"95% interval {percent(low)} to {percent(high)}"

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina.architectures.build import find
+from lamina.data.tables import spell_targets
 from lamina.report._commands import flat_recipe
 from lamina.report._formatting import plain, scrub
 from lamina.report._study_record import Axis, StudyRecord, Tried
@@ -105,7 +106,7 @@ def _command(study: Study, problem: dict[str, Any], source: str) -> list[str]:
         return []
     words = ["lamina", "search", problem["architecture"], "--data", _data(source)]
     target = problem["data"].get("options", {}).get("target")
-    words += ["--target", str(target)] if target else []
+    words += ["--target", spell_targets(target)] if target else []
     sampler: Any = study.sampler
     words += {
         "grid": ["--grid"],
@@ -121,6 +122,6 @@ def _command(study: Study, problem: dict[str, Any], source: str) -> list[str]:
     words += ["--seed", str(problem["recipe"]["seed"])] if problem["recipe"]["seed"] else []
     for word in (*problem["options"], *problem["fixed"]):
         words += ["--set", word] if not word.startswith("epochs=") else []
-    natural = "accuracy" if problem["task"] == "classification" else "mse"
+    natural = "accuracy" if problem["task"] in ("classification", "multilabel") else "mse"
     metric = study.metric.removeprefix("validation_")
     return words + (["--metric", metric] if metric != natural else [])

@@ -24,11 +24,11 @@ class Predictions:
 
     Args:
         names: what each example is called.
-        classes: the names of the classes, none for real outputs.
-        values: probabilities of the classes, or real outputs in the units of the training targets; of translations
-            the mean logarithm of the probability of a word, of labels at every step their mean probability. NaN where
-            there was nothing to predict from: a blank line among texts.
-        texts: what was written, for translations and labels at every step.
+        classes: the names of the classes or labels, none for real outputs.
+        values: probabilities of the classes, or of each label by itself, or real outputs in the units of the training
+            targets; of translations the mean logarithm of the probability of a word, of labels at every step their
+            mean probability. NaN where there was nothing to predict from: a blank line among texts.
+        texts: what was written, for translations and labels at every step; of several labels those from one half on.
         read: the columns that the examples were read from, a polars frame; predictions stand beside them in a file.
         called: what the column of names is called where nothing was read.
 
@@ -56,7 +56,9 @@ class Predictions:
 
     @property
     def labels(self) -> list[str]:
-        """The most likely class of each example, "" for a blank one."""
+        """The most likely class of each example, or all its labels; "" for a blank one."""
+        if self.texts:
+            return list(self.texts)
         blank = self.values.isnan().any(1).tolist()
         best = self.values.argmax(1).tolist()
         return ["" if nothing else self.classes[i] for i, nothing in zip(best, blank, strict=True)]
@@ -72,8 +74,9 @@ class Predictions:
     def frame(self) -> "pl.DataFrame":
         """Give a polars table: what was read, or names, and beside it the predictions.
 
-        Predictions are in the columns `predicted`, `probability` and `p(CLASS)`, or `predicted`, `predicted 2`, ... for
-        real outputs, or `predicted` and `value` for texts. Where the examples have such a column, a mark is added.
+        Predictions are in the columns `predicted`, `probability` and `p(CLASS)`; of real outputs in `predicted`,
+        `predicted 2`, ...; of texts in `predicted` and `value`; of several labels in `predicted` and `p(LABEL)`. Where
+        the examples have such a column, a mark is added.
         """
         import polars as pl
 
@@ -88,10 +91,12 @@ class Predictions:
 
     def _columns(self) -> Iterator[tuple[str, list[Any]]]:
         columns = [column.tolist() for column in self.values.unbind(1)]
-        if self.texts:
+        if self.texts and not self.classes:
             yield from (("predicted", list(self.texts)), ("value", columns[0]))
         elif self.classes:
-            yield from (("predicted", self.labels), ("probability", self.values.amax(1).tolist()))
+            yield "predicted", self.labels
+            if not self.texts:
+                yield "probability", self.values.amax(1).tolist()
             yield from ((f"p({label})", column) for label, column in zip(self.classes, columns, strict=True))
         else:
             yield from ((f"predicted {j + 1}" if j else "predicted", column) for j, column in enumerate(columns))

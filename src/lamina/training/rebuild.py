@@ -63,6 +63,7 @@ def reload(origin: dict[str, Any]) -> Split:
 
 
 def fingerprint(split: Split) -> str:
-    """Give a short text that changes when training or validation targets do, so that a resume notices other data."""
-    targets = [all_targets(part).contiguous().numpy().tobytes() for part in (split.train, split.validation)]
-    return digest(b"|".join(targets))
+    """Give a short text that changes with the targets or weights of training and validation: a resume notices it."""
+    parts = (split.train, split.validation)
+    weights = [part.weights for part in parts if part.spec.weight]  # type: ignore[attr-defined]
+    return digest(b"|".join(each.contiguous().numpy().tobytes() for each in [*map(all_targets, parts), *weights]))

@@ -218,5 +218,5 @@ def load_descriptions(
         reading=cells.reading,
     )
     rows = torch.stack([column.values for column in kept], 1)
-    groups = None if group is None else read_groups(frame[group], file)
+    groups = None if group is None else read_groups(frame[[group]], file)
     return DescriptionDataset.of(ArrayDataset(rows, torch.zeros(len(rows)), spec, groups), written.to_list())

@@ -22,7 +22,7 @@ _SAMPLE = 2**16  # bytes that show what a file is
 def load_text(
     path: Any,
     text: str | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     *,
     task: str | None = None,
     group: str | None = None,
@@ -33,7 +33,7 @@ def load_text(
     Args:
         path: a file of a table (see `lamina.data.cells.SUFFIXES`) or a table that a program holds, such as a DataFrame.
         text: the column of text; by default the one with most words.
-        target: the column to predict; by default one named target, label or class, else the last one.
+        target: the column to predict, only one; by default one named target, label or class, else the last one.
         task: "classification" or "regression", as in `load_table`.
         group: a column whose rows of one value stay together in a split; by default equal texts do.
         form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
@@ -68,7 +68,7 @@ def load_text(
     notes += [*more, *([f"Only the column {text!r} is read; {', '.join(left)} are not."] if left else [])]
     if empty := texts.count(""):
         notes.append(f"{empty} text{'s are' if empty > 1 else ' is'} empty.")
-    groups = _equal_texts(texts) if group is None else read_groups(frame[group], file)
+    groups = _equal_texts(texts) if group is None else read_groups(frame[[group]], file)
     return TextDataset.of(
         texts,
         labels,

@@ -160,7 +160,7 @@ class _Captured:
         objective, plain = learner.objective, type(learner.objective) is Objective
         if self.ours is None or not learner.feed.gathers or not plain or objective.kind != "nll":
             return False
-        if objective.weights is not None or learner.update.penalized:
+        if objective.weights is not None or objective.weighted or learner.update.penalized:
             return False
         was_training = learner.model.training
         with torch.no_grad():

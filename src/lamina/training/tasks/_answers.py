@@ -1,13 +1,29 @@
-"""Judge classes and numbers: confusion, calibration, errors, and the worst mistakes."""
+"""Judge classes, labels and numbers: confusion, calibration, errors, and the worst mistakes."""
 
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+import torch
+
 from lamina._types import Tensor
 from lamina.data.dataset import Spec
+from lamina.data.describe import labels_text
+from lamina.data.source import with_weights
 from lamina.functional.activations import probabilities
-from lamina.functional.metrics import accuracy, auc, calibration, confusion, f1_scores, forecast_errors, r2
+from lamina.functional.metrics import (
+    accuracy,
+    auc,
+    average_precision,
+    calibration,
+    confusion,
+    f1_scores,
+    forecast_errors,
+    label_scores,
+    mean_errors,
+    r2,
+    share,
+)
 from lamina.training.objective import Objective
 from lamina.training.tasks.task import WORST
 
@@ -16,22 +32,29 @@ Shown = Callable[[Tensor], dict[str, Any]]
 
 
 def judge_classes(
-    objective: Objective, names: tuple[str, ...], inputs: Tensor, labels: Tensor, outputs: Tensor, shown: Shown
+    objective: Objective,
+    names: tuple[str, ...],
+    inputs: Tensor,
+    labels: Tensor,
+    outputs: Tensor,
+    weights: Tensor | None,
+    shown: Shown,
 ) -> dict[str, Any]:
-    """Judge outputs of a classification."""
+    """Judge outputs of a classification; confusion and calibration count examples, whatever their weights."""
     p = probabilities(outputs)
     guesses, certain = p.argmax(1), p.max(1).values
     counts = confusion(guesses, labels, p.shape[1])
+    shares = counts if weights is None else confusion(guesses, labels, p.shape[1], weights)
     right = guesses == labels
-    present = counts.sum(1) > 0
-    areas = [auc(p[:, k], (labels == k).long()) for k in present.nonzero().flatten().tolist()]
+    present = shares.sum(1) > 0
+    areas = [auc(p[:, k], (labels == k).long(), weights) for k in present.nonzero().flatten().tolist()]
     areas = [area for area in areas if area == area]
-    metrics = {"loss": float(objective.loss(outputs, labels)), "accuracy": accuracy(guesses, labels)}
-    metrics["f1"] = float(f1_scores(counts)[present].mean())
+    loss = float(objective.loss(outputs, with_weights(labels, weights)))
+    metrics = {"loss": loss, "accuracy": accuracy(guesses, labels, weights)}
+    metrics["f1"] = float(f1_scores(shares)[present].mean())
     if areas:
         metrics["auc"] = sum(areas) / len(areas)
-    found = counts.diagonal().double()
-    precision, recall = found / counts.sum(0).clamp(min=1), found / counts.sum(1).clamp(min=1)
+    precision, recall = (share(shares.diagonal(), shares.sum(axis)) for axis in (0, 1))
     per_class = [
         {
             "class": name,
@@ -40,7 +63,7 @@ def judge_classes(
             "recall": float(recall[k]),
             "f1": float(f),
         }
-        for k, (name, f) in enumerate(zip(names, f1_scores(counts).tolist(), strict=True))
+        for k, (name, f) in enumerate(zip(names, f1_scores(shares).tolist(), strict=True))
     ]
     mistakes = (~right).nonzero().flatten()
     order = mistakes[certain[mistakes].argsort(descending=True, stable=True)][:WORST].tolist()
@@ -67,19 +90,81 @@ def judge_classes(
     }
 
 
+def judge_labels(
+    objective: Objective,
+    names: tuple[str, ...],
+    inputs: Tensor,
+    targets: Tensor,
+    outputs: Tensor,
+    weights: Tensor | None,
+    shown: Shown,
+) -> dict[str, Any]:
+    """Judge outputs where an example may have several labels or none; a label is guessed from one half on."""
+    p = outputs.double().reshape(targets.shape).sigmoid()
+    guesses, there = (p >= 0.5).long(), (targets > 0.5).long()
+    found = label_scores(guesses, there, weights)
+    areas = [average_precision(p[:, k], there[:, k], weights) for k in range(len(names))]
+    known = [area for area in areas if area == area]
+    metrics = {
+        "loss": float(objective.loss(outputs, with_weights(targets, weights))),
+        "accuracy": found.accuracy,
+        "exact": found.exact,
+        "micro_f1": found.micro_f1,
+        "f1": found.macro_f1,
+    }
+    if known:
+        metrics["average_precision"] = sum(known) / len(known)
+    scores = (found.prevalence, found.precision, found.recall, found.f1)
+    columns = (
+        names,
+        there.sum(0).tolist(),
+        *(score.tolist() for score in scores),
+        [a if a == a else None for a in areas],
+    )
+    keys = ("class", "examples", "prevalence", "precision", "recall", "f1", "average_precision")
+    per_class = [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+    wrong = torch.where(guesses != there, (p - 0.5).abs() + 0.5, 0.0).max(1).values  # how sure of what is wrong
+    order = wrong.argsort(descending=True, stable=True)[:WORST].tolist()
+    worst = [
+        {
+            "index": i,
+            "label": labels_text(names, there[i]),
+            "guess": labels_text(names, guesses[i]),
+            "confidence": float(wrong[i]),
+            **shown(inputs[i]),
+        }
+        for i in order
+        if wrong[i] > 0
+    ]
+    predictions = [[round(value, 6) for value in row] for row in p.tolist()]
+    return {
+        "examples": len(targets),
+        "metrics": metrics,
+        "per_class": per_class,
+        "worst": worst,
+        "predictions": predictions,
+    }
+
+
 def judge_numbers(
-    objective: Objective, preprocess: Any, inputs: Tensor, targets: Tensor, outputs: Tensor, shown: Shown
+    objective: Objective,
+    preprocess: Any,
+    inputs: Tensor,
+    targets: Tensor,
+    outputs: Tensor,
+    weights: Tensor | None,
+    shown: Shown,
 ) -> dict[str, Any]:
     """Judge real outputs, in the units of the targets; those of a series also against the naive forecast."""
     wanted = targets.double().reshape(len(targets), -1)
     given = preprocess.untargets(outputs).double().reshape(len(outputs), -1)
-    loss = float(objective.loss(outputs, preprocess.targets(targets)))
-    errors = given - wanted
+    loss = float(objective.loss(outputs, with_weights(preprocess.targets(targets), weights)))
+    errors, (mse, mae) = given - wanted, mean_errors(given, wanted, weights)
     metrics = {
         "loss": loss,
-        "mse": float((errors**2).mean()),
-        "mae": float(errors.abs().mean()),
-        "r2": r2(given, wanted),
+        "mse": mse,
+        "mae": mae,
+        "r2": r2(given, wanted, weights),
         **forecast_metrics(preprocess.spec, inputs, targets, given),
     }
     order = errors.square().sum(1).argsort(descending=True, stable=True)[:WORST].tolist()

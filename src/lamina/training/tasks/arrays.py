@@ -19,7 +19,7 @@ from lamina.architectures.seq2seq import EncoderDecoder
 from lamina.data._dates import moment
 from lamina.data._unknown import some
 from lamina.data.cells import SUFFIXES as TABLES
-from lamina.data.dataset import Dataset, Spec, all_targets
+from lamina.data.dataset import Dataset, Spec, all_targets, weights_of
 from lamina.data.frames import as_frame
 from lamina.data.pictures import SUFFIXES as PICTURES
 from lamina.data.pictures import read_image, thumbnail
@@ -128,21 +128,20 @@ class Arrays(Task):
         given = math.prod(outputs.shape[1:])
         wanted = (1, 2) if spec.task == "classification" and spec.outputs == 2 else (spec.outputs,)
         if given not in wanted:
-            what = "classes" if spec.task == "classification" else "outputs"
+            what = {"classification": "classes", "multilabel": "labels"}.get(spec.task, "outputs")
             raise ShapeError(
                 f"the network gives {given} outputs, but the data have {spec.outputs} {what}: "
                 f"build it with outputs={spec.outputs}."
             )
         train = self.split.train
-        return _on_device(
-            choose(spec.task, given, recipe.loss, recipe.class_weights, all_targets(train)), model, recipe
-        )
+        chosen = choose(spec.task, given, recipe.loss, recipe.class_weights, all_targets(train), weights_of(train))
+        return _on_device(chosen, model, recipe)
 
     def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
         """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
-        if loss is not None or self.spec.task != "classification":
-            return Objective(loss or "mse")
-        return Objective("bce" if self.look(model).outputs.numel() == 1 else "nll")
+        kind = loss or {"classification": "", "multilabel": "bce"}.get(self.spec.task, "mse")
+        kind = kind or ("bce" if self.look(model).outputs.numel() == 1 else "nll")
+        return Objective(kind, weighted=bool(self.spec.weight))
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
         """Give the prepared examples of a part of the data."""
@@ -173,10 +172,10 @@ class Arrays(Task):
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         """Judge a trained network on data it has never seen."""
         inputs, targets = test.take(torch.arange(len(test)))
-        outputs = self.outputs(run.model, inputs)
+        judged = inputs, targets, self.outputs(run.model, inputs), weights_of(test), self.shown
         if self.spec.task == "classification":
-            return judge_classes(run.objective, self.spec.classes, inputs, targets, outputs, self.shown)
-        return judge_numbers(run.objective, self.preprocess, inputs, targets, outputs, self.shown)
+            return judge_classes(run.objective, self.spec.classes, *judged)
+        return judge_numbers(run.objective, self.preprocess, *judged)
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict pictures, rows of a table, what comes after a series, or arrays."""

@@ -11,6 +11,7 @@ from lamina.data.splits import Split
 from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.tokens import TextPreprocess
 from lamina.training.tasks._descriptions import Descriptions
+from lamina.training.tasks._labels import Labels
 from lamina.training.tasks._pairs import Pairs
 from lamina.training.tasks._running import RunningText
 from lamina.training.tasks.arrays import Arrays
@@ -23,6 +24,7 @@ KINDS: tuple[tuple[str | None, str | None, type[Task], Any], ...] = (
     ("text", "language", RunningText, TextPreprocess),
     ("text", None, _Texts, TextPreprocess),
     ("tokens", None, _Tokens, Preprocess),
+    (None, "multilabel", Labels, Preprocess),
     (None, None, Arrays, Preprocess),
 )
 """Kind and task of the data, what is learned from them, and how they are prepared; the first that fits counts."""

@@ -33,6 +33,9 @@ FITTING = {
 """Which recurrent architecture fits data of a kind and a task, and what such data are."""
 
 
+_CLASSES = ("classification", "multilabel")
+
+
 def check_fit(name: str, spec: Spec) -> None:
     """Raise unless an architecture fits the data, naming one that does.
 
@@ -77,7 +80,7 @@ def network_options(name: str, spec: Spec, prepared: tuple[int, ...], given: dic
     options: dict[str, Any] = {"outputs": spec.outputs}
     if name == "perceptron" and "activation" not in given:
         options["activation"] = "identity"  # its step cannot be learned through; the loss brings the sigmoid
-        options["outputs"] = 1 if spec.outputs == 2 else spec.outputs
+        options["outputs"] = 1 if spec.task == "classification" and spec.outputs == 2 else spec.outputs
     default = entry.options.get("inputs") or next((f.default for f in fields(config) if f.name == "inputs"), None)
     if isinstance(default, tuple) and len(default) == 3:
         options |= _picture(entry, spec, default)
@@ -137,7 +140,7 @@ def recommend(name: str, spec: Spec, examples: int, options: dict[str, Any]) -> 
         smooth = options.get("activation", "sigmoid") in ("sigmoid", "tanh")
         rate = 0.003 if entry.network == "FNN" else 0.01 if smooth else 0.003
         # Few rows: the best of many checks on a tiny validation part would be an early one, by luck.
-        few = spec.kind != "image" and spec.task == "classification" and not spec.complete and examples < 1000
+        few = spec.kind != "image" and spec.task in _CLASSES and not spec.complete and examples < 1000
         penalty = Penalty(3e-3) if few else Penalty()
         recipe = Recipe(Adam(rate), epochs, batch_size, cycle, penalty, augment=augment)
         how = f"Adam, rate up to {rate:g} in one cycle" + (", penalty 3e-3" if few else "")

@@ -1,0 +1,52 @@
+"""Examples that have any number of labels: several of them, one, or none."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from lamina._types import Tensor
+from lamina.data.dataset import Dataset, Spec, weights_of
+from lamina.data.describe import labels_text
+from lamina.training.predictions import Predictions
+from lamina.training.tasks._answers import judge_labels
+from lamina.training.tasks.arrays import Arrays
+
+if TYPE_CHECKING:
+    from lamina.training.run import Run
+
+
+class Labels(Arrays):
+    """Pictures, tables and vectors with labels of which an example may have several: one logit for each label.
+
+    The loss is the mean binary cross entropy of the labels, and a label is guessed from a probability of one half on.
+    """
+
+    def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say how pictures are scaled, and of a column of lists that it was taken for one."""
+        return (*super().notes(sizes), *(note for note in self.spec.notes if note.startswith("The cells of")))
+
+    @classmethod
+    def score_of(cls, spec: Spec) -> str:
+        """Name the score of a check: the share of right answers, the mean over the labels."""
+        return "accuracy"
+
+    @classmethod
+    def headline_of(cls, spec: Spec) -> str:
+        """Name the metric of the test split to look at first: accuracy is high wherever labels are rare."""
+        return "micro_f1"
+
+    def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
+        """Judge a trained network on data it has never seen."""
+        inputs, targets = test.take(torch.arange(len(test)))
+        outputs = self.outputs(run.model, inputs)
+        return judge_labels(run.objective, self.spec.classes, inputs, targets, outputs, weights_of(test), self.shown)
+
+    def truth(self, target: Tensor) -> str:
+        """Name the labels of an example."""
+        return labels_text(self.spec.classes, target)
+
+    def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
+        """Give the probability of each label, and name those from one half on."""
+        values, classes = outputs.reshape(len(outputs), -1).sigmoid(), self.spec.classes
+        return Predictions(names, classes, values, tuple(labels_text(classes, row) for row in values))
