@@ -226,7 +226,8 @@ class Recipe:
         sampling: "epoch" (a new order every epoch), or Alg. 4's independent draws "without-replacement" or
             "with-replacement" within a batch.
         loss: "nll", "bce" or "mse"; None chooses by the task.
-        class_weights: None, or "balanced": each class weighs as much as the others.
+        class_weights: None, or "balanced": each class weighs as much as the others, and of each label its presence as
+            much as its absence.
         check_every: epochs between two looks at the validation data.
         label_smoothing: how much of a target all classes or words share, for texts and tokens; checks are judged
             without it.

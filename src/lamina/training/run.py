@@ -24,15 +24,16 @@ class Evaluation:
 
     Args:
         examples: how many there were.
-        metrics: loss, accuracy, macro F1 and AUC; or loss, mean squared error, mean absolute error and R^2, for a
+        metrics: loss, accuracy, macro F1 and AUC; of labels loss, accuracy, the share of exactly right examples, micro
+            F1, macro F1 and mean average precision; or loss, mean squared error, mean absolute error and R^2, for a
             series also the errors against the naive forecast; or of words loss, perplexity and accuracy, for
             translations the share of exact ones, BLEU and chrF.
         openings: how often the test split was opened for this run; more than 1 means that it was looked at again.
         confusion: how often each class (row) was taken for each (column).
-        per_class: precision, recall and F1 of each class.
+        per_class: precision, recall and F1 of each class, of labels also prevalence and average precision.
         calibration: how often predictions of some confidence were right.
         worst: the mistakes made with the most confidence, with thumbnails of pictures; or the largest errors.
-        predictions: guess and confidence of every example, or target and output.
+        predictions: label, guess and confidence of every example, probabilities of its labels, or target and output.
         weights: the digest of the weights that were judged; other weights are another look at the test split.
     """
 
