@@ -10,6 +10,7 @@ from torch import nn
 import lamina
 from conformance.cases import ARCHITECTURES
 from lamina._errors import ArgumentError
+from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.data.preprocess import Preprocess
 from lamina.training.executors.captured import _capture, _why_not, captured
@@ -119,6 +120,32 @@ RECIPES = {
     "bfloat16": Recipe(Adam(0.01), precision="bfloat16"),
     "tf32": Recipe(Adam(0.01), precision="tf32"),
 }
+
+
+@cuda
+@pytest.mark.cuda
+@pytest.mark.parametrize("kind", ("labels", "weighted labels", "weighted classes", "weighted numbers"))
+def test_labels_and_weights_can_be_captured(kind):
+    g = torch.Generator().manual_seed(0)
+    inputs = torch.randn(90, 2, generator=g)
+    targets = (inputs[:, 0] > 0).long() if "classes" in kind else torch.cat([inputs, inputs.sum(1, True)], 1)
+    targets = targets > 0 if "labels" in kind else targets
+    weights = torch.rand(90, generator=g) if "weighted" in kind else None
+    split = from_arrays(inputs, targets, weights=weights).split()
+    recipe, rows = Recipe(Adam(0.01), epochs=3, batch_size=24, precision="float64"), []
+    for how in ("eager", "captured"):
+        with Runtime("cuda", step=how).applied(recipe.precision) as runtime:
+            net = lamina.build("fnn", inputs=2, outputs=split.train.spec.outputs, hidden=(8,), seed=1)
+            step = learner(net, Arrays(Preprocess.fit(split.train, 2), split), recipe, runtime)
+            assert step.kind == how, step.reason
+            for epoch in range(3):
+                step.begin(epoch)
+                for _ in range(step.batches):
+                    step()
+                row = step.totals()
+            rows.append({**row, **step.evaluate()})
+    eager, captured = ({k: v for k, v in row.items() if k != "gradients"} for row in rows)
+    assert captured == pytest.approx(eager, rel=1e-8)
 
 
 @cuda
