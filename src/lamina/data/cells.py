@@ -139,6 +139,9 @@ def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str,
         return _typed.parquet(data, name), {}, []
     if suffix in EXCEL:
         frame, sheet, notes = _typed.excel(data, form.sheet, form.earlier("sheet"), name)
+        if form.earlier("sheet") is None:
+            for note in notes:
+                warnings.warn(f"{name}: {note}", DataWarning, stacklevel=4)
         return frame, {"sheet": sheet}, notes
     encoding = form.encoding or encoding_of(data, form.earlier("encoding"))
     text = decoded(data, encoding, name)
