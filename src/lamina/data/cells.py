@@ -205,8 +205,8 @@ def encoding_of(data: bytes, otherwise: str | None = None) -> str:
         text = data.decode()
     except UnicodeDecodeError:
         lenient = data.decode(errors="replace")
-        wrong = lenient.count("\ufffd")
-        if sum(letter > "\x7f" for letter in lenient) > 2 * wrong:
+        beyond = len(lenient) - len(lenient.encode("ascii", "ignore"))
+        if beyond > 2 * lenient.count("\ufffd"):
             return "utf-8"  # most of it is, so the file is damaged, and the message names the place
         if otherwise is not None and not otherwise.startswith("utf"):
             return otherwise
