@@ -9,7 +9,7 @@ import openpyxl
 import polars as pl
 import pytest
 
-from lamina._errors import DataError
+from lamina._errors import DataError, DataWarning
 from lamina.data.cells import Format, read_cells
 from lamina.data.load import load
 from lamina.data.tables import load_table, read_rows
@@ -58,7 +58,8 @@ def test_which_sheet(workbook):
     first = [["x", "y"], [1, 2.5], [3, 4.5]]
     second = [["x", "y"], [5, 6.5], [7, 8.5]]
     path = workbook(One=first, Two=second, Empty=[])
-    cells = read_cells(path, Format())
+    with pytest.warns(DataWarning, match=r"book.xlsx`: The sheet 'One' is read; 'Two' holds data too \(see `sheet`\)"):
+        cells = read_cells(path, Format())
     assert cells.frame["x"].to_list() == [1, 3]
     assert cells.notes == ("The sheet 'One' is read; 'Two' holds data too (see `sheet`).",)
     for sheet in ("Two", 2, "2"):

@@ -139,6 +139,9 @@ def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str,
         return _typed.parquet(data, name), {}, []
     if suffix in EXCEL:
         frame, sheet, notes = _typed.excel(data, form.sheet, form.earlier("sheet"), name)
+        if form.earlier("sheet") is None:
+            for note in notes:
+                warnings.warn(f"{name}: {note}", DataWarning, stacklevel=4)
         return frame, {"sheet": sheet}, notes
     encoding = form.encoding or encoding_of(data, form.earlier("encoding"))
     text = decoded(data, encoding, name)
@@ -202,8 +205,8 @@ def encoding_of(data: bytes, otherwise: str | None = None) -> str:
         text = data.decode()
     except UnicodeDecodeError:
         lenient = data.decode(errors="replace")
-        wrong = lenient.count("\ufffd")
-        if sum(letter > "\x7f" for letter in lenient) > 2 * wrong:
+        beyond = len(lenient) - len(lenient.encode("ascii", "ignore"))
+        if beyond > 2 * lenient.count("\ufffd"):
             return "utf-8"  # most of it is, so the file is damaged, and the message names the place
         if otherwise is not None and not otherwise.startswith("utf"):
             return otherwise

@@ -102,7 +102,7 @@ def _of_pandas(name: str, column: Any) -> "pl.Series":
     return _of_values(name, [None if gap else value for value, gap in zip(column.tolist(), gaps, strict=True)])
 
 
-def _of_array(name: str, array: "np.ndarray[Any, Any]") -> "pl.Series":
+def _of_array(name: str, array: Any) -> "pl.Series":
     import polars as pl
 
     if array.dtype.kind in "iub":
