@@ -66,3 +66,25 @@ def test_regression_of_many_examples_says_what_is_drawn(make):
     change["preprocess"]["spec"] |= {"outputs": 2}
     text = words(section(render(make(**change)), "On the test split"))
     assert "4,000 examples, at most 1,500 of them drawn." in text and "Predictions against targetsfirst output" in text
+
+
+CONFORMAL = {"asked": 0.9, "examples": 25, "quantile": [0.75], "measured": [0.95], "size": [1.25]}
+
+
+def test_the_coverage_of_sets(make):
+    folder = make(evaluation={**EVALUATION, "conformal": CONFORMAL})
+    said = (
+        "Sets of classes that are to hold the truth for 90.0% of new examples held it for 95.0% of the 20 test "
+        "examples (95% interval 76.4% to 99.1%). They have 1.25 classes on average. They were calibrated on 25 "
+        "validation examples, which also chose the epoch."
+    )
+    assert said in words(section(render(folder), "On the test split"))
+    assert f"### Coverage\n\n{said}" in render(folder, "md")
+    assert "Coverage" not in render(make())
+
+
+def test_the_coverage_of_intervals(make):
+    change = regression()
+    change["evaluation"]["conformal"] = {**CONFORMAL, "quantile": [2.0, 1.0], "measured": [1, 0.5], "size": [4.0, 2.0]}
+    said = words(section(render(make(**change)), "On the test split"))
+    assert "held it for 75.0% of the 4 test examples on average. They reach 1.5 to each side of a prediction." in said

@@ -138,6 +138,10 @@ def predict(
     ] = None,
     output: Annotated[Path | None, Option("-o", "--output", help="Write a CSV file instead of printing.")] = None,
     top: Annotated[int, Option(help="Number of classes to show, the most probable first.")] = 5,
+    coverage: Annotated[
+        float | None,
+        Option(help="Also give intervals, or sets of classes, that hold the truth this often, such as 0.9."),
+    ] = None,
     beams: Annotated[int, Option(help="Translation: number of beams in the search.")] = 1,
     length_penalty: Annotated[float, Option(help="Translation: 0 favors short translations, 1 does not.")] = 1.0,
     copy: Annotated[bool, Option(help="Translation: copy unknown words from the input.")] = True,
@@ -168,7 +172,8 @@ def predict(
         )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
-    found = trained.predict(list(inputs), beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+    options = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy}
+    found = trained.predict(list(inputs), coverage=coverage, **options)
     if output is not None:
         with open(output, "w", newline="", encoding="utf-8") as file:
             _write(csv.writer(file), found)
@@ -179,11 +184,21 @@ def predict(
         for name, text in zip(found.names, found.texts, strict=True):
             print(text if len(found) == 1 else f"{name}: {text}")
     elif found.classes:
-        for name, ranking in zip(found.names, found.top(top), strict=True):
-            print(name + ": " + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
+        sets = [f"{{{', '.join(classes)}}}; " for classes in found.sets] or [""] * len(found)
+        for name, held, ranking in zip(found.names, sets, found.top(top), strict=True):
+            print(f"{name}: {held}" + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
     else:
-        for name, values in zip(found.names, found.values.tolist(), strict=True):
-            print(name + ": " + ", ".join(f"{value:.6g}" for value in values))
+        for name, values, ends in zip(found.names, found.values.tolist(), _ends(found), strict=True):
+            between = [f" [{low:.6g}, {high:.6g}]" for low, high in ends] or [""] * len(values)
+            print(name + ": " + ", ".join(f"{value:.6g}{w}" for value, w in zip(values, between, strict=True)))
+
+
+def _ends(found: Any) -> list[list[tuple[float, float]]]:
+    """Give the ends of the intervals of each example; none where no coverage was asked for."""
+    if found.lower is None:
+        return [[] for _ in found.names]
+    rows = zip(found.lower.tolist(), found.upper.tolist(), strict=True)
+    return [list(zip(low, high, strict=True)) for low, high in rows]
 
 
 def _write(table: Any, found: Any) -> None:
@@ -191,12 +206,17 @@ def _write(table: Any, found: Any) -> None:
         table.writerow(["name", "text", "value"])
         table.writerows([*row] for row in zip(found.names, found.texts, found.values[:, 0].tolist(), strict=True))
     elif found.classes:
-        table.writerow(["name", "label", "probability", *(f"p({label})" for label in found.classes)])
-        for name, label, row in zip(found.names, found.labels, found.values.tolist(), strict=True):
-            table.writerow([name, label, max(row), *row])
+        sets = [["; ".join(classes)] for classes in found.sets]
+        head = ["name", "label", "probability", *(f"p({label})" for label in found.classes), *(["set"] if sets else [])]
+        table.writerow(head)
+        rows = zip(found.names, found.labels, found.values.tolist(), sets or [[]] * len(found), strict=True)
+        table.writerows([name, label, max(row), *row, *held] for name, label, row, held in rows)
     else:
-        table.writerow(["name", *(f"output{j + 1}" for j in range(found.values.shape[1]))])
-        table.writerows([name, *row] for name, row in zip(found.names, found.values.tolist(), strict=True))
+        places = range(1, found.values.shape[1] + 1)
+        ends = [f"{end}{j}" for j in places for end in ("lower", "upper")] if found.lower is not None else []
+        table.writerow(["name", *(f"output{j}" for j in places), *ends])
+        for name, row, pairs in zip(found.names, found.values.tolist(), _ends(found), strict=True):
+            table.writerow([name, *row, *(end for pair in pairs for end in pair)])
 
 
 def _plain(found: Any, top: int) -> list[dict[str, Any]]:
@@ -204,8 +224,12 @@ def _plain(found: Any, top: int) -> list[dict[str, Any]]:
         rows = zip(found.names, found.texts, found.values[:, 0].tolist(), strict=True)
         return [{"name": name, "text": text, "value": value} for name, text, value in rows]
     if found.classes:
+        sets = [{"set": list(classes)} for classes in found.sets] or [{}] * len(found)
         return [
-            {"name": name, "label": ranking[0][0], "top": dict(ranking)}
-            for name, ranking in zip(found.names, found.top(top), strict=True)
+            {"name": name, "label": ranking[0][0], "top": dict(ranking), **held}
+            for name, ranking, held in zip(found.names, found.top(top), sets, strict=True)
         ]
-    return [{"name": name, "outputs": row} for name, row in zip(found.names, found.values.tolist(), strict=True)]
+    return [
+        {"name": name, "outputs": row, **({"intervals": ends} if ends else {})}
+        for name, row, ends in zip(found.names, found.values.tolist(), _ends(found), strict=True)
+    ]

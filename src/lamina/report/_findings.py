@@ -179,6 +179,28 @@ def calibration(record: Record) -> Table | None:
     return Table(("mean confidence", "right", "examples"), rows, (0, 1, 2))
 
 
+def coverage(record: Record) -> str:
+    """Say how often intervals or sets of classes held the truth, and how large they are; "" where there are none."""
+    evaluation = record.evaluation or {}
+    found = evaluation.get("conformal")
+    if not found:
+        return ""
+    share, size = (sum(found[key]) / len(found[key]) for key in ("measured", "size"))
+    examples = int(evaluation["examples"])
+    low, high = wilson(share, examples)
+    sure = f" (95% interval {percent(low)} to {percent(high)})" if len(found["measured"]) == 1 else " on average"
+    if record.classifies:
+        what, large = "Sets of classes", f"They have {number(size, 3)} classes on average."
+    else:
+        what, large = "Intervals", f"They reach {number(size / 2, 3)} to each side of a prediction."
+    return (
+        f"{what} that are to hold the truth for {percent(found['asked'])} of new examples held it for "
+        f"{percent(share)} of the {number(examples)} test examples{sure}. {large} They were calibrated on "
+        f"{number(int(found['examples']))} validation examples, which also chose the epoch. The option --coverage of "
+        "lamina predict gives them for new examples."
+    )
+
+
 def gradients(record: Record) -> Table | None:
     """List the norm of the gradient in each layer at the first, best and last check."""
     rows = record.rows

@@ -64,7 +64,8 @@ def _results(record: Record) -> list[str]:
             lines += [f"### {name}", "", *table.markdown()]
         if name == "Calibration" and table is not None:
             lines += [f"Expected calibration error {percent(record.evaluation['calibration']['error'])}.", ""]
-    return lines
+    said = findings.coverage(record)
+    return [*lines, "### Coverage", "", text(said), ""] if said else lines
 
 
 def _weights(record: Record) -> list[str]:

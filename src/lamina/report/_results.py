@@ -21,7 +21,9 @@ def results(record: Record) -> Markup | None:
     if record.evaluation is None:
         return None
     parts = _classes(record) if record.classifies else _numbers(record)
-    return section("On the test split", *parts, _worst(record))
+    said = findings.coverage(record)
+    sure = below(card("Coverage", tag("p", said, class_="small"))) if said else None
+    return section("On the test split", *parts, sure, _worst(record))
 
 
 def _classes(record: Record) -> list[Markup | None]:

@@ -1,15 +1,17 @@
 """A trained network with everything that belongs to it: predict, evaluate once, come back from disk."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from lamina._errors import RunError
+from lamina._errors import ArgumentError, RunError
 from lamina._types import Float, Num, Tensor
+from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
+from lamina.training.conformal import covered, measure, scores_of, validation_scores
 from lamina.training.folder import RunFolder
 from lamina.training.objective import Objective
 from lamina.training.rebuild import rebuild, reload
@@ -34,6 +36,7 @@ class Evaluation:
         worst: the mistakes made with the most confidence, with thumbnails of pictures; or the largest errors.
         predictions: guess and confidence of every example, or target and output.
         weights: the digest of the weights that were judged; other weights are another look at the test split.
+        conformal: how often intervals or sets of classes calibrated on the validation part hold the truth.
     """
 
     examples: int
@@ -45,6 +48,7 @@ class Evaluation:
     worst: list[dict[str, Any]] | None = None
     predictions: list[list[float]] | None = None
     weights: str = ""
+    conformal: dict[str, Any] | None = None
 
     def __str__(self) -> str:
         values = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in self.metrics.items())
@@ -119,9 +123,11 @@ class Run:
         weights = home.weights_digest()
         if before is not None and not again and before["weights"] == weights:
             return Evaluation(**before)
-        test = (self.split or reload(home.config()["data"])).open_test()
+        split = self.split or reload(home.config()["data"])
+        test, here = split.open_test(), replace(self, split=split)
         openings = 1 + (before or {}).get("openings", 0)
-        result = Evaluation(**self.task.judge(self, test), openings=openings, weights=weights)
+        found = {**self.task.judge(self, test), "conformal": measure(here, test)}
+        result = Evaluation(**found, openings=openings, weights=weights)
         home.write_json("evaluation", vars(result))
         return Evaluation(**home.json("evaluation"))
 
@@ -135,13 +141,24 @@ class Run:
         return self.task.outputs(self.model, inputs)
 
     def predict(
-        self, what: Any, *, beams: int = 1, length_penalty: float = 1.0, copy_unknown: bool = True
+        self,
+        what: Any,
+        *,
+        coverage: float | None = None,
+        calibration: Dataset | None = None,
+        beams: int = 1,
+        length_penalty: float = 1.0,
+        copy_unknown: bool = True,
     ) -> Predictions:
         """Predict pictures, rows of a table, texts, what comes after a series, or arrays.
 
         Args:
             what: a path of a picture, a table or a file of texts, a text, a list of these, or an array or tensor of
                 stored examples. Of the table of a series the last rows are read, and what comes next is predicted.
+            coverage: also give intervals around numbers, or sets of classes, that hold the truth with this probability
+                for new examples like those of the validation part. That part also chose the epoch, so the probability
+                holds approximately; with a `calibration` of its own it holds exactly.
+            calibration: labeled examples to calibrate on, which served neither training nor validation.
             beams: for translations, how many beginnings are kept.
             length_penalty: for translations, 0 compares probabilities of whole ones, 1 means over their words.
             copy_unknown: for translations, put unknown words of the text in the places of unknown words.
@@ -149,8 +166,13 @@ class Run:
         Returns:
             Probabilities of the classes, real outputs in the units of the training targets, or what was written.
         """
+        if calibration is not None and coverage is None:
+            raise ArgumentError("`calibration` says what to calibrate on: give the `coverage` too.")
         options = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy_unknown}
-        return self.task.predict(self, what, **options)
+        if coverage is None:
+            return self.task.predict(self, what, **options)
+        scores = validation_scores(self) if calibration is None else scores_of(self, calibration)
+        return covered(self.task.predict(self, what, **options), scores, coverage)
 
     def write(
         self, prompt: str = "", steps: int = 200, *, temperature: float = 1.0, top_k: int | None = None, seed: int = 0

@@ -62,6 +62,11 @@ class Arrays(Task):
         spec: Spec = self._given.spec if self._given else self.split.train.spec
         return spec
 
+    @property
+    def plain(self) -> bool:  # type: ignore[override]
+        """Whether an answer is one class or some numbers."""
+        return self.spec.task in ("classification", "regression")
+
     @classmethod
     def fit(cls, split: Split, **wording: Any) -> "Arrays":
         """Fit the preparation to the training part."""

@@ -47,12 +47,18 @@ class Predictions:
         values: probabilities of the classes, or real outputs in the units of the training targets; of translations
             the mean logarithm of the probability of a word, of labels at every step their mean probability.
         texts: what was written, for translations and labels at every step.
+        lower: the lower ends of intervals around real outputs, where a coverage was asked for.
+        upper: their upper ends.
+        sets: for each example the classes that hold the truth with the coverage asked for, the most likely first.
     """
 
     names: tuple[str, ...]
     classes: tuple[str, ...]
     values: Float[Tensor, "batch label"]
     texts: tuple[str, ...] = ()
+    lower: Float[Tensor, "batch label"] | None = None
+    upper: Float[Tensor, "batch label"] | None = None
+    sets: tuple[tuple[str, ...], ...] = ()
 
     def top(self, count: int = 5) -> list[list[tuple[str, float]]]:
         """List, for each example, the most likely classes with their probabilities."""
@@ -93,6 +99,9 @@ class Task:
 
     writes: ClassVar[bool] = False
     """Whether a trained network continues a text instead of predicting."""
+
+    plain: bool = False
+    """Whether an answer is one class or some numbers, which has an interval or a set of classes."""
 
     _looked: "tuple[weakref.ref[nn.Module], Look] | None" = None
 
