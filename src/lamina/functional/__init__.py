@@ -61,6 +61,8 @@ from lamina.functional.dense import neuron as neuron
 from lamina.functional.dense import parameter_count as parameter_count
 from lamina.functional.encoding import embedding as embedding
 from lamina.functional.encoding import one_hot as one_hot
+from lamina.functional.importance import permutation as permutation
+from lamina.functional.importance import permutation_importance as permutation_importance
 from lamina.functional.initialization import INITIALIZATIONS as INITIALIZATIONS
 from lamina.functional.initialization import constant as constant
 from lamina.functional.initialization import draw as draw

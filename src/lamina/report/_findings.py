@@ -27,6 +27,8 @@ _METRICS = {
     "mase": "MASE",
     "naive_mae": "mean |error| of the naive forecast",
 }
+COLUMNS = 20
+"""The number of columns whose importance is shown."""
 WORST = 12
 """The number of worst mistakes that are listed as rows; as pictures, all are shown."""
 
@@ -177,6 +179,31 @@ def calibration(record: Record) -> Table | None:
     bins = zip(found["confidence"], found["accuracy"], found["count"], strict=True)
     rows = tuple((percent(p), percent(a), number(int(n))) for p, a, n in bins)
     return Table(("mean confidence", "right", "examples"), rows, (0, 1, 2))
+
+
+def importance(record: Record) -> tuple[list[tuple[str, float, float]], str, str] | None:
+    """Give name, mean and spread of the most important columns, what is measured, and how to read it."""
+    found = (record.evaluation or {}).get("importance")
+    if not found or not found["columns"]:
+        return None
+    rows = [(str(row["column"]), float(row["mean"]), float(row["spread"])) for row in found["columns"]]
+    label = "drop in accuracy" if found["metric"] == "accuracy" else f"rise in {metric_name(found['metric'])}"
+    first = f" The {COLUMNS} most important of {number(len(rows))} columns are shown." if len(rows) > COLUMNS else ""
+    words = (
+        f"The {label} when one column is shuffled among {number(int(found['examples']))} test examples: mean and "
+        f"standard deviation over {number(int(found['repeats']))} shuffles.{first} Columns that carry the same "
+        "information can replace each other, so each of them looks less important than they are together."
+    )
+    return rows[:COLUMNS], label, words
+
+
+def importances(record: Record) -> Table | None:
+    """List the importance of the columns with its spread."""
+    found = importance(record)
+    if found is None:
+        return None
+    rows = tuple((name, number(mean, 3), number(spread, 3)) for name, mean, spread in found[0])
+    return Table(("column", found[1], "spread"), rows, (1, 2))
 
 
 def coverage(record: Record) -> str:

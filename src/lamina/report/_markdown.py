@@ -57,6 +57,7 @@ def _results(record: Record) -> list[str]:
         ("Confusion", findings.confusion(record)),
         ("By class", findings.per_class(record)),
         ("Calibration", findings.calibration(record)),
+        ("Importance of the columns", findings.importances(record)),
         ("Worst mistakes", findings.worst(record)),
     ]
     for name, table in shown:
@@ -64,6 +65,8 @@ def _results(record: Record) -> list[str]:
             lines += [f"### {name}", "", *table.markdown()]
         if name == "Calibration" and table is not None:
             lines += [f"Expected calibration error {percent(record.evaluation['calibration']['error'])}.", ""]
+        if name.startswith("Importance") and (found := findings.importance(record)) is not None:
+            lines += [text(found[2]), ""]
     said = findings.coverage(record)
     return [*lines, "### Coverage", "", text(said), ""] if said else lines
 

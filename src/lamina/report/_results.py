@@ -23,7 +23,16 @@ def results(record: Record) -> Markup | None:
     parts = _classes(record) if record.classifies else _numbers(record)
     said = findings.coverage(record)
     sure = below(card("Coverage", tag("p", said, class_="small"))) if said else None
-    return section("On the test split", *parts, sure, _worst(record))
+    return section("On the test split", *parts, _importance(record), sure, _worst(record))
+
+
+def _importance(record: Record) -> Markup | None:
+    found = findings.importance(record)
+    if found is None:
+        return None
+    rows, label, words = found
+    drawing = figures.bars(rows, "importance of the columns", label)
+    return below(card("Importance of the columns", drawing, tag("figcaption", words), figure=True))
 
 
 def _classes(record: Record) -> list[Markup | None]:

@@ -13,6 +13,7 @@ from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.training.conformal import covered, measure, scores_of, validation_scores
 from lamina.training.folder import RunFolder
+from lamina.training.importance import Importance, affordable, importance
 from lamina.training.objective import Objective
 from lamina.training.rebuild import rebuild, reload
 from lamina.training.stopping import Row, StopReason
@@ -37,6 +38,7 @@ class Evaluation:
         predictions: guess and confidence of every example, or target and output.
         weights: the digest of the weights that were judged; other weights are another look at the test split.
         conformal: how often intervals or sets of classes calibrated on the validation part hold the truth.
+        importance: how much worse the network gets when a column is shuffled, where that takes seconds.
     """
 
     examples: int
@@ -49,6 +51,7 @@ class Evaluation:
     predictions: list[list[float]] | None = None
     weights: str = ""
     conformal: dict[str, Any] | None = None
+    importance: dict[str, Any] | None = None
 
     def __str__(self) -> str:
         values = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in self.metrics.items())
@@ -126,8 +129,8 @@ class Run:
         split = self.split or reload(home.config()["data"])
         test, here = split.open_test(), replace(self, split=split)
         openings = 1 + (before or {}).get("openings", 0)
-        found = {**self.task.judge(self, test), "conformal": measure(here, test)}
-        result = Evaluation(**found, openings=openings, weights=weights)
+        context = {"conformal": measure(here, test), "importance": affordable(here, test)}
+        result = Evaluation(**self.task.judge(self, test), **context, openings=openings, weights=weights)
         home.write_json("evaluation", vars(result))
         return Evaluation(**home.json("evaluation"))
 
@@ -173,6 +176,19 @@ class Run:
             return self.task.predict(self, what, **options)
         scores = validation_scores(self) if calibration is None else scores_of(self, calibration)
         return covered(self.task.predict(self, what, **options), scores, coverage)
+
+    def importance(self, data: Dataset, *, repeats: int = 5, seed: int = 0) -> Importance:
+        """Measure how much worse the network gets when a column is shuffled among the examples.
+
+        Columns that say the same can stand in for each other, so each of them looks unimportant. An evaluation measures
+        this on the test part by itself, where that takes seconds.
+
+        Args:
+            data: labeled examples that were not trained on, such as `run.split.validation`.
+            repeats: how many permutations of each column; the spread over them says how sure the number is.
+            seed: of the permutations.
+        """
+        return importance(self, data, repeats, seed)
 
     def write(
         self, prompt: str = "", steps: int = 200, *, temperature: float = 1.0, top_k: int | None = None, seed: int = 0

@@ -83,6 +83,13 @@ class Arrays(Task):
             return type(self)(replace(done, inputs=wanted), self.split)
         return type(self)(Preprocess.fit(self.split.train, shape), self.split)
 
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Name the columns of a table, a vector or a series, with their places on the last axis."""
+        if self.spec.kind not in ("table", "vector", "series"):
+            return super().columns()
+        names = self.spec.features or tuple(f"x{j + 1}" for j in range(self.spec.inputs[-1]))
+        return {name: (j,) for j, name in enumerate(names)}
+
     def sizes(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Choose the sizes of an architecture, unless they are given."""
         if name in SEQUENCES:

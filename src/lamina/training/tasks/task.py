@@ -159,6 +159,13 @@ class Task:
         """Return how many updates make an epoch."""
         return _steps_per_epoch(recipe, len(self.split.train))
 
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Name the columns of the stored examples, with their places on the last axis; refuse where there are none."""
+        raise ArgumentError(
+            f"importance is for the columns of tables, vectors and series, but data of kind {self.spec.kind!r} have no "
+            "columns that could be shuffled among the examples."
+        )
+
     # training
 
     def example(self, model: nn.Module) -> tuple[Tensor, ...]:
