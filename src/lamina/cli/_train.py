@@ -172,7 +172,7 @@ def predict(
         )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
-    options = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy}
+    options: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy}
     found = trained.predict(list(inputs), coverage=coverage, **options)
     if output is not None:
         with open(output, "w", newline="", encoding="utf-8") as file:

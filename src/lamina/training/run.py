@@ -129,7 +129,7 @@ class Run:
         split = self.split or reload(home.config()["data"])
         test, here = split.open_test(), replace(self, split=split)
         openings = 1 + (before or {}).get("openings", 0)
-        context = {"conformal": measure(here, test), "importance": affordable(here, test)}
+        context: dict[str, Any] = {"conformal": measure(here, test), "importance": affordable(here, test)}
         result = Evaluation(**self.task.judge(self, test), **context, openings=openings, weights=weights)
         home.write_json("evaluation", vars(result))
         return Evaluation(**home.json("evaluation"))
