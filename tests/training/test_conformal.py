@@ -1,10 +1,14 @@
 """Intervals and sets of a run: as computed by hand, kept with the run, refused where they make no sense."""
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
 import lamina
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, RunError
 from lamina.functional.conformal import conformal_quantile
 from lamina.training.conformal import covered, scores_of, validation_scores
 from lamina.training.fit import fit
@@ -112,3 +116,28 @@ def test_a_truth_table_has_no_new_examples(tmp_path):
     run = fit(net, lamina.load("xor"), Recipe(epochs=1), folder=tmp_path / "run")
     with pytest.raises(ArgumentError, match="`coverage` needs examples that were not trained on, but the run was"):
         run.predict(torch.zeros(1, 2), coverage=0.5)
+
+
+def test_data_in_memory_are_needed_once(tmp_path):
+    inputs = torch.arange(120.0).reshape(60, 2)
+    data = lamina.load(inputs, torch.arange(60) % 2)
+    net = lamina.build("fnn", inputs=2, outputs=2, hidden=4)
+    run = fit(net, data, Recipe(epochs=1), folder=tmp_path / "run")
+    with pytest.raises(
+        RunError, match="were given in memory, and no errors on its validation part were kept: give lab"
+    ):
+        Run.load(run.folder).predict(inputs[:1], coverage=0.9)
+    run.evaluate()
+    assert len(Run.load(run.folder).predict(inputs[:1], coverage=0.9).sets) == 1
+
+
+def test_the_docs_say_what_was_measured():
+    root = Path(__file__).parents[2]
+    rows = json.loads((root / "benchmarks/records/coverage.json").read_text())["rows"]
+    text = " ".join((root / "docs/training.md").read_text(encoding="utf-8").split())
+    said = re.search(
+        r"held (0\.\d+) to (0\.\d+) of new examples, against (0\.\d+) to (0\.\d+) with a part", text
+    ).groups()
+    for part, ends in (("validation", said[:2]), ("its own", said[2:])):
+        found = [r["coverage"] for r in rows if r["calibrated on"] == part and r["calibration examples"] == 50]
+        assert list(ends) == [f"{min(found):.3f}", f"{max(found):.3f}"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, RunError
 from lamina._types import Float, Tensor
 from lamina.data.dataset import Dataset
 from lamina.functional.conformal import conformal_quantile, conformal_set, label_scores
@@ -66,7 +66,13 @@ def validation_scores(run: "Run") -> Float[Tensor, "batch label"]:
             if (file.metadata() or {}).get("weights") == weights:
                 kept: Tensor = file.get_tensor("scores")
                 return kept
-    found = scores_of(run, (run.split or reload(home.config()["data"])).validation)
+    origin = home.config()["data"]
+    if run.split is None and not origin.get("reload"):
+        raise RunError(
+            "the data of this run were given in memory, and no errors on its validation part were kept: give labeled "
+            "examples as `calibration`, or evaluate the run before it is loaded again."
+        )
+    found = scores_of(run, (run.split or reload(origin)).validation)
     save_file({"scores": found}, path, {"weights": weights})
     return found
 
