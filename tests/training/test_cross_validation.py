@@ -130,6 +130,15 @@ def test_another_cross_validation_in_the_folder(tmp_path):
         crossing(tmp_path / "cv", data=lamina.load("moons", count=90, seed=1), width=8)
 
 
+def test_another_recipe_or_network_in_python_is_noticed(tmp_path):
+    short = Recipe(epochs=1)
+    first = cross_validate(make, moons(), short, k=2, folder=tmp_path)
+    assert cross_validate(make, moons(), short, k=2, folder=tmp_path) == first  # also in seconds: nothing was trained
+    for other, recipe in ((make, Recipe(epochs=2)), (lambda fold: lamina.build("fnn", inputs=2, outputs=2), short)):
+        with pytest.raises(RunError, match="holds another cross-validation"):
+            cross_validate(other, moons(), recipe, k=2, folder=tmp_path)
+
+
 def test_the_folder_is_the_first_that_is_new_or_fits(tmp_path):
     base = tmp_path / "cv"
     mine, other = {"k": 3, "set": {"hidden": (8, 4)}}, {"k": 3, "set": {"hidden": (8,)}}

@@ -41,7 +41,7 @@ def _header(found: CrossValidation, title: str, k: int, repeats: int) -> Markup:
     )
     if not found.folds:
         return tag("header", what, class_="hero")
-    facts = [("standard deviation over folds", number(found.spread, 3))]
+    facts = [("standard deviation over folds", metric(key, found.spread))]
     for name in found.folds[0].baseline:
         if name != "mse":
             facts.append((f"baseline {metric_name(name)}", metric(name, found.of(name, "baseline")[0])))
@@ -60,6 +60,10 @@ def _header(found: CrossValidation, title: str, k: int, repeats: int) -> Markup:
     return join([tag("header", what, score, class_="hero"), tag("div", tag("p", words, class_="say"), class_="said")])
 
 
+def _name(fold: Fold, found: CrossValidation) -> str:
+    return f"{fold.repeat}.{fold.fold}" if found.folds[-1].repeat > 1 else str(fold.fold)
+
+
 def _folds(found: CrossValidation) -> Markup | None:
     if not found.folds:
         return None
@@ -67,16 +71,16 @@ def _folds(found: CrossValidation) -> Markup | None:
     head = ("fold", "training", "validation", "test", "epoch", *map(metric_name, names))
     rows = [
         (
-            f"{fold.repeat}.{fold.fold}",
+            _name(fold, found),
             *map(number, (*fold.examples, fold.epoch)),
             *(metric(name, fold.metrics[name]) for name in names),
         )
         for fold in found.folds
     ]
     rows.append(("mean", "", "", "", "", *(metric(name, found.of(name)[0]) for name in names)))
-    rows.append(("spread", "", "", "", "", *(number(found.of(name)[1], 3) for name in names)))
+    rows.append(("spread", "", "", "", "", *(metric(name, found.of(name)[1]) for name in names)))
     table = Table(head, tuple(rows), range(1, len(head)))
-    bars = [(f"{fold.repeat}.{fold.fold}", fold.metrics[found.metric], 0.0) for fold in found.folds]
+    bars = [(_name(fold, found), fold.metrics[found.metric], 0.0) for fold in found.folds]
     drawing = figures.bars(bars, "score of each fold", metric_name(found.metric))
     return section(
         "The folds", card("Scores", drawing, figure=True), tag("div", table.html(), class_="card long below")

@@ -23,7 +23,8 @@ from lamina.training.files import _read_json, _write_json, digest
 from lamina.training.fit import fit, resume
 from lamina.training.folder import RunFolder
 from lamina.training.loop import Observer, _stop_on_signal
-from lamina.training.recipe import Recipe
+from lamina.training.rebuild import describe
+from lamina.training.recipe import Recipe, as_dict
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.kinds import headline_of, task_of
@@ -137,8 +138,9 @@ def cross_validate(
     def prepare(split: Split, number: int) -> tuple[nn.Module, Task, Recipe]:
         return make(number), task_of(split), replace(recipe, seed=recipe.seed + number)
 
+    kept = {} if folder is None else {"recipe": as_dict(recipe), "network": describe(make(0))}
     with tempfile.TemporaryDirectory() as place:
-        home = Crossing(prepare, data, k, repeats, recipe.seed, Path(folder or place), {"epochs": recipe.epochs})
+        home = Crossing(prepare, data, k, repeats, recipe.seed, Path(folder or place), kept)
         for _ in home.run(runtime=runtime):
             pass
     if len(home.done) < home.total:
