@@ -1,6 +1,7 @@
 """`lamina inspect` as it is typed: tables, JSON, runs, sentences."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +82,27 @@ def test_a_run_shows_its_own_gradients(typed):
 def test_bad_input_ends_with_one_sentence_and_exit_code_2(typed, words, sentence):
     code, out, err = typed("inspect", *words)
     assert code == 2 and err.startswith(sentence) and err.count("\n") == 1 and out == ""
+
+
+def test_importance_is_that_of_the_evaluation(typed):
+    words = ("--epochs", "2", "--set", "hidden=4", "--threads", "1")
+    assert typed("train", "fnn", "--data", "iris", "--out", "runs/i", *words)[0] == 0
+    wanted = json.loads(Path("runs/i/evaluation.json").read_text())["importance"]
+    code, out, _ = typed("inspect", "runs/i", "--importance", "--json")
+    assert code == 0 and json.loads(out)["importance"] == wanted and len(wanted["columns"]) == 4
+    out = typed("inspect", "runs/i", "--importance")[1]
+    first = wanted["columns"][0]
+    assert f"{first['column']}\t{first['mean']:.4g}\t{first['spread']:.2g}" in out
+    assert "when a column is shuffled among 24 test examples, 5 times; columns that carry the same" in out
+
+
+def test_importance_where_there_is_none(typed):
+    code, _, err = typed("inspect", "fnn", "--importance")
+    assert code == 2 and "`--importance` is about a trained network: name the folder of a run." in err
+    words = ("--epochs", "1", "--set", "hidden=4", "--threads", "1")
+    assert typed("train", "fnn", "--data", "digits", "--out", "runs/d", *words)[0] == 0
+    code, _, err = typed("inspect", "runs/d", "--importance")
+    assert code == 2 and "data of kind 'image' have no columns" in err
+    assert typed("train", "fnn", "--data", "xor", "--out", "runs/x", *words)[0] == 0
+    code, _, err = typed("inspect", "runs/x", "--importance")
+    assert code == 2 and "the evaluation of runs/x did not measure importance: `lamina evaluate runs/x --again`" in err

@@ -396,3 +396,29 @@ def test_targets_and_weights_that_are_not_there(typed, tmp_path, words, sentence
     (tmp_path / "w.csv").write_text(WEATHER)
     code, _, err = typed("train", "fnn", "--data", "w.csv", *words)
     assert code == 2 and sentence in err and err.count("\n") == 1
+
+
+def test_coverage_adds_intervals_or_sets(typed, tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{i},{2 * i + (i % 3)}\n" for i in range(90)))
+    common = ("--epochs", "5", "--set", "hidden=8", "--threads", "1")
+    assert typed("train", "fnn", "--data", "t.csv", "--target", "y", "--out", "runs/n", *common)[0] == 0
+    code, out, err = typed("predict", "runs/n", "t.csv", "--coverage", "0.8", "--json")
+    first = json.loads(out)[0]
+    (low, high), found = first["intervals"][0], lamina.Run.load("runs/n").predict("t.csv", coverage=0.8)
+    assert code == 0 and low == pytest.approx(found.lower[0, 0].item()) and low < first["outputs"][0] < high
+    out = typed("predict", "runs/n", "t.csv", "--coverage", "0.8")[1].splitlines()[0]
+    assert out == f"1: {first['outputs'][0]:.6g} [{low:.6g}, {high:.6g}]"
+    typed("predict", "runs/n", "t.csv", "--coverage", "0.8", "-o", "p.csv")
+    head, row = (line.split(",") for line in Path("p.csv").read_text().splitlines()[:2])
+    assert head[-3:] == ["predicted", "lower", "upper"] and float(row[-1]) == pytest.approx(high)
+    assert typed("train", "fnn", "--data", "iris", "--out", "runs/c", *common)[0] == 0
+    names = ("sepal length (cm)", "sepal width (cm)", "petal length (cm)", "petal width (cm)")
+    Path("m.csv").write_text(f"{','.join(names)}\n6,3,5,1.7\n")
+    names = lamina.Run.load("runs/c").predict("m.csv", coverage=0.95).sets[0]
+    assert json.loads(typed("predict", "runs/c", "m.csv", "--coverage", "0.95", "--json")[1])[0]["set"] == list(names)
+    assert typed("predict", "runs/c", "m.csv", "--coverage", "0.95")[1].startswith(f"1: {{{', '.join(names)}}}; ")
+    typed("predict", "runs/c", "m.csv", "--coverage", "0.95", "-o", "p.csv")
+    head, row = (line.split(",") for line in Path("p.csv").read_text().splitlines()[:2])
+    assert head[-1] == "set" and row[-1] == "; ".join(names)
+    code, out, err = typed("predict", "runs/n", "t.csv", "--coverage", "0.99")
+    assert code == 2 and "`coverage` 0.99 needs at least 99 calibration examples" in err and "got 15" in err

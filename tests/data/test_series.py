@@ -123,3 +123,26 @@ def test_bounds():
     for name in ("window", "horizon"):
         with pytest.raises(ArgumentError, match=f"`{name}` must be at least 1, got 0"):
             _as_series(counting(), **{name: 0})
+
+
+def test_folds_of_a_series_never_train_on_the_future():
+    from lamina.data.splits import folds
+
+    data = _as_series(torch.arange(60.0)[:, None], window=4, horizon=2)
+    tested = []
+    for i, split in enumerate(folds(data, 5)):
+        targets = [part.targets for part in (split.train, split.validation, split.test._dataset)]
+        latest, earliest = [part.max().item() for part in targets], [part.min().item() for part in targets]
+        assert latest[0] < earliest[1] and latest[1] < earliest[2] and latest[2] < 10 * (i + 2)
+        tested += targets[2].flatten().tolist()
+    assert min(tested) == 10 and max(tested) == 59 and set(tested) == set(range(10, 60))
+
+
+def test_a_series_too_short_for_folds():
+    from lamina.data.splits import folds
+
+    data = _as_series(torch.arange(12.0)[:, None], window=4, horizon=1)
+    with pytest.raises(
+        DataError, match="a series of 12 moments is too short for 5 folds with window 4 and horizon 1: use"
+    ):
+        folds(data, 5)

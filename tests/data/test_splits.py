@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, Subset
-from lamina.data.splits import Sealed, _shares, k_fold, split
+from lamina.data.splits import Sealed, _shares, folds, k_fold, split
 from lamina.data.synthetic import blobs, curve, truth_table
 
 
@@ -266,9 +266,9 @@ def test_folds_keep_groups_and_follow_the_seed():
 def test_folds_refuse_what_cannot_be():
     with pytest.raises(ArgumentError, match="`k` must be at least 2, got 1"):
         k_fold(real(5), 1)
-    with pytest.raises(DataError, match=r"`k` must be at most the number of examples \(5\), got 6"):
+    with pytest.raises(DataError, match="6 folds need at least 6 examples, but there are 5: use fewer folds"):
         k_fold(real(5), 6)
-    with pytest.raises(DataError, match=r"`k` must be at most the number of groups \(2\), got 3"):
+    with pytest.raises(DataError, match="3 folds need at least 3 groups, but there are 2: use fewer folds"):
         k_fold(real(6), 3, groups=torch.arange(6) // 3)
 
 
@@ -313,3 +313,61 @@ def test_the_note_names_group_and_weight():
     assert split(data).note.endswith("grouped by 'house', weighted by 'w', seed 0.")
     assert split(data, groups=torch.arange(24) // 3).note.endswith("grouped, weighted by 'w', seed 0.")
     assert [len(fold) for _, fold in k_fold(several([[1, 0], [0, 1]] * 12), 3)] == [8, 8, 8]
+
+
+def test_folds_spread_classes_as_scikit_learn_does():
+    from sklearn.model_selection import StratifiedKFold
+
+    labels = torch.tensor([0] * 23 + [1] * 11 + [2] * 7)[torch.randperm(41, generator=torch.Generator().manual_seed(0))]
+    data = ArrayDataset(torch.arange(41.0)[:, None], labels, Spec("vector", "classification", (1,), 3))
+    found = folds(data, 4, seed=1)
+    tested = [one.test._dataset for one in found]
+    assert sorted(torch.cat([part.indices for part in tested]).tolist()) == list(range(41))
+    theirs = StratifiedKFold(4, shuffle=True, random_state=0).split(data.inputs, labels)
+    wanted = [torch.bincount(labels[torch.from_numpy(test)], minlength=3) for _, test in theirs]
+    mine = [torch.bincount(part.targets, minlength=3) for part in tested]
+    for label in range(3):
+        assert sorted(int(c[label]) for c in mine) == sorted(int(c[label]) for c in wanted)
+    for one in found:
+        parts = [one.train, one.validation, one.test._dataset]
+        inputs = [part.take(torch.arange(len(part)))[0].flatten().tolist() for part in parts]
+        assert sorted(chain(*inputs)) == list(range(41)) and len(parts[1]) == (41 - len(parts[2])) // 5
+        assert set(one.validation.targets.tolist()) == {0, 1, 2}
+
+
+def test_folds_keep_groups_together():
+    groups = torch.arange(60) % 12
+    data = ArrayDataset(
+        torch.arange(60.0)[:, None], torch.zeros(60), Spec("vector", "regression", (1,), 1), groups=groups
+    )
+    found = folds(data, 3, seed=0)
+    homes = [set(one.test._dataset.groups.tolist()) for one in found]
+    assert set.union(*homes) == set(range(12)) and sum(map(len, homes)) == 12  # as GroupKFold: each group once
+    for one in found:
+        sets = [set(part.groups.tolist()) for part in (one.train, one.validation, one.test._dataset)]
+        assert not sets[0] & sets[1] and not sets[0] & sets[2] and not sets[1] & sets[2]
+
+
+def test_folds_warn_of_copies_and_rare_classes():
+    spec = Spec("vector", "classification", (1,), 2, classes=("a", "b"))
+    rows = torch.arange(30.0)[:, None]
+    rows[1] = rows[0]
+    rare = torch.tensor([0] * 28 + [1] * 2)
+    with pytest.warns(DataWarning, match=r"classes with fewer than 3 examples cannot be in every part: 'b' \(2\)"):
+        folds(ArrayDataset(torch.arange(30.0)[:, None], rare, spec), 3)
+    data = ArrayDataset(rows, torch.arange(30) % 2, spec)
+    with pytest.warns(DataWarning, match=r"2 of 30 examples have copies in another fold, which makes results look too"):
+        folds(data, 15)  # of two examples each, of which copies have different classes
+
+
+def test_no_folds_of_a_truth_table_or_of_published_parts():
+    with pytest.raises(DataError, match="there are no other examples than these 4, so no fold could be unseen"):
+        folds(truth_table("or"), 2)
+
+    class Published(ArrayDataset):
+        def divide(self, seed, ratios):
+            return self, self, self, "as published"
+
+    data = Published(torch.zeros(9, 1), torch.zeros(9), Spec("vector", "regression", (1,), 1, source="set"))
+    with pytest.raises(DataError, match="set has training, validation and test parts of its own: train on them with"):
+        folds(data, 2)

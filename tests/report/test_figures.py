@@ -14,6 +14,7 @@ from lamina.report._figures import (
     SQUARE,
     TOP,
     Line,
+    bars,
     bins,
     calibration,
     curves,
@@ -123,3 +124,15 @@ def test_histogram_counts_every_error_once():
     assert [float(height) for *_, height in bars] == pytest.approx([193.3, 96.7, 290, 96.7], abs=0.05)
     assert "3 errors from 0 to 0.5" in drawing
     assert histogram([]) == "" and bins([0.0])[2] == [0, 0, 1, 0]
+
+
+def test_bars_across():
+    drawing = bars([("first", 2.0, 1.0), ("a name of more than twenty-four letters", -1.0, 0.0)], "importance", "drop")
+    across = [float(x) for x in re.findall(r'<rect x="([\d.]+)"', drawing)]
+    widths = [float(w) for w in re.findall(r'<rect [^>]*width="([\d.]+)"', drawing)]
+    unit = widths[1]  # from -1 to 0; the other bar goes from 0 to 2
+    assert widths[0] == pytest.approx(2 * unit, abs=0.05) and across[0] == pytest.approx(across[1] + unit, abs=0.05)
+    (spread,) = re.findall(r'<polyline points="([\d.]+),[\d.]+ ([\d.]+),[\d.]+"[^>]* stroke-width="1.5"', drawing)[:1]
+    assert float(spread[1]) - float(spread[0]) == pytest.approx(2 * unit, abs=0.05)  # one to each side
+    assert {"first", "a name of more than twe…", "drop"} <= set(texts(drawing))
+    assert bars([], "importance", "drop") == ""

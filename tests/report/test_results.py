@@ -66,3 +66,59 @@ def test_regression_of_many_examples_says_what_is_drawn(make):
     change["preprocess"]["spec"] |= {"outputs": 2}
     text = words(section(render(make(**change)), "On the test split"))
     assert "4,000 examples, at most 1,500 of them drawn." in text and "Predictions against targetsfirst output" in text
+
+
+CONFORMAL = {"asked": 0.9, "examples": 25, "quantile": [0.75], "measured": [0.95], "size": [1.25]}
+
+
+def test_the_coverage_of_sets(make):
+    folder = make(evaluation={**EVALUATION, "conformal": CONFORMAL})
+    said = (
+        "Sets of classes that are to hold the truth for 90.0% of new examples held it for 95.0% of the 20 test "
+        "examples (95% interval 76.4% to 99.1%). They have 1.25 classes on average. They were calibrated on 25 "
+        "validation examples, which also chose the epoch."
+    )
+    assert said in words(section(render(folder), "On the test split"))
+    assert f"### Coverage\n\n{said}" in render(folder, "md")
+    assert "Coverage" not in render(make())
+
+
+def test_the_coverage_of_intervals(make):
+    change = regression()
+    change["evaluation"]["conformal"] = {**CONFORMAL, "quantile": [2.0, 1.0], "measured": [1, 0.5], "size": [4.0, 2.0]}
+    said = words(section(render(make(**change)), "On the test split"))
+    assert "held it for 75.0% of the 4 test examples on average. They reach 1.5 to each side of a prediction." in said
+
+
+IMPORTANCE = {
+    "metric": "accuracy",
+    "value": 0.85,
+    "repeats": 5,
+    "examples": 20,
+    "columns": [{"column": "b", "mean": 0.3, "spread": 0.05}, {"column": "a|$x$", "mean": -0.1, "spread": 0.0}],
+}
+
+
+def test_the_importance_of_columns(make):
+    folder = make(evaluation={**EVALUATION, "importance": IMPORTANCE})
+    found = section(render(folder), "On the test split")
+    said = (
+        "The drop in accuracy when one column is shuffled among 20 test examples: mean and standard deviation over 5 "
+        "shuffles. Columns that carry the same information can replace each other, so each of them looks less "
+        "important than they are together."
+    )
+    assert said in words(found)
+    titles = [node.text for node in found.iter("title")]
+    assert "b: 0.3 ± 0.05" in titles and "a|$x$: -0.1 ± 0" in [t.replace("−", "-") for t in titles if t]
+    text = render(folder, "md")
+    assert "| column | drop in accuracy | spread |" in text and "| b | 0.3 | 0.05 |" in text and said in text
+    assert "Importance" not in render(make())
+
+
+def test_the_importance_of_many_columns_in_units(make):
+    change = regression()
+    rows = [{"column": f"c{i}", "mean": 30.0 - i, "spread": 1.0} for i in range(25)]
+    change["evaluation"]["importance"] = {**IMPORTANCE, "metric": "mae", "columns": rows}
+    said = words(section(render(make(**change)), "On the test split"))
+    assert "The rise in mean |error| when" in said and "The 20 most important of 25 columns are shown." in said
+    assert "c19" in said and "c20" not in said

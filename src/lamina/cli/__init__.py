@@ -12,6 +12,7 @@ from lamina._errors import InstructionError, LaminaError
 from lamina._processor import LIMIT
 from lamina._system import restart, use_any_console
 from lamina.cli import _train as train_verbs
+from lamina.cli._cross_validate import cross_validate
 from lamina.cli._data import data_app
 from lamina.cli._draw import draw
 from lamina.cli._experiment import experiment
@@ -65,6 +66,7 @@ app.command()(catalogue)
 app.command("errata")(show_errata)
 app.add_typer(data_app, name="data")
 app.command()(train_verbs.train)
+app.command()(cross_validate)
 app.command()(train_verbs.resume)
 app.command()(train_verbs.evaluate)
 app.command()(train_verbs.predict)

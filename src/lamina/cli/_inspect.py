@@ -33,6 +33,10 @@ def inspect(
     depth: Annotated[int | None, Option(help="Levels of nested layers to show; as many as fit by default.")] = None,
     field: Annotated[bool, Option("--field", help="Show the receptive field of each layer.")] = False,
     gradients: Annotated[bool, Option("--gradients", help="Show the signals and gradients of each layer.")] = False,
+    importance: Annotated[
+        bool,
+        Option("--importance", help="Show how much worse a run gets on the test split when a column is shuffled."),
+    ] = False,
     seed: Annotated[int, Option(help="Random seed for the weights and for random inputs.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -44,8 +48,9 @@ def inspect(
     table = summary(network, shape, batch)
     fields = receptive_field(network, shape) if field else None
     flow, note = _flow(network, run, shape, batch if batch > 1 else BATCH, seed) if gradients else (None, "")
+    columns = _importance(run) if importance else None
     if as_json:
-        show_json(_plain(table, fields, flow), indent=None)
+        show_json(_plain(table, fields, flow) | ({"importance": columns} if columns else {}), indent=None)
         return
     shown = depth if depth is not None else table.depth_for(LINES) if sys.stdout.isatty() else None
     _show_summary(table, shown)
@@ -53,6 +58,8 @@ def inspect(
         _show_fields(fields, {"", *(row.name for row in table.shown(shown))})
     if flow is not None:
         _show_flow(flow, note)
+    if columns is not None:
+        _show_importance(columns)
 
 
 def _shape(text: str | None) -> Any:
@@ -104,6 +111,31 @@ def _flow(network: Any, run: Any, shape: Any, batch: int, seed: int) -> tuple[An
     values, labels = source.batch(torch.arange(min(batch, len(split.train))))
     values = as_read(values, next(network.parameters()).dtype)
     return gradient_flow(network, values, labels, run.objective.loss), f"gradients of {len(values)} training examples"
+
+
+def _importance(run: Any) -> Any:
+    """Give the importance of columns that the evaluation of a run measured."""
+    if run is None:
+        raise ArgumentError("`--importance` is about a trained network: name the folder of a run.")
+    run.task.columns()
+    found = run.evaluate().importance
+    if found is None:
+        raise ArgumentError(
+            f"the evaluation of {run.folder} did not measure importance: `lamina evaluate {run.folder} --again` does, "
+            "where that takes seconds; `run.importance(data)` in Python always does."
+        )
+    return found
+
+
+def _show_importance(found: Any) -> None:
+    accuracy = found["metric"] == "accuracy"
+    rows = [(row["column"], f"{row['mean']:.4g}", f"{row['spread']:.2g}") for row in found["columns"]]
+    print()
+    show(("column", "drop in accuracy" if accuracy else "rise in mean |error|", "spread"), rows, right=(1, 2))
+    print(
+        f"when a column is shuffled among {found['examples']} test examples, {found['repeats']} times; columns that "
+        "carry the same information can replace each other"
+    )
 
 
 def _show_summary(table: Any, shown: int | None) -> None:

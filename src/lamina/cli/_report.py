@@ -20,7 +20,7 @@ class _Format(StrEnum):
 
 
 def report(
-    run: Annotated[Path, Argument(metavar="RUN", help="The folder of a run or a study.")],
+    run: Annotated[Path, Argument(metavar="RUN", help="The folder of a run, a study or a cross-validation.")],
     format: Annotated[_Format, Option(help="A self-contained web page, or Markdown.")] = _Format.html,
     output: Annotated[
         Path | None,
@@ -28,7 +28,7 @@ def report(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the report of a run or a study: what was trained on which data, curves, mistakes, and how to repeat it."""
+    """Write the report of a run, a study or a cross-validation: what was done, curves, mistakes, how to repeat it."""
     from lamina.report.render import render, write_report
 
     if output == Path("-"):

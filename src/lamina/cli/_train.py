@@ -147,6 +147,10 @@ def predict(
         ),
     ] = None,
     top: Annotated[int, Option(help="Number of classes to show, the most probable first.")] = 5,
+    coverage: Annotated[
+        float | None,
+        Option(help="Also give intervals, or sets of classes, that hold the truth this often, such as 0.9."),
+    ] = None,
     beams: Annotated[int, Option(help="Translation: number of beams in the search.")] = 1,
     length_penalty: Annotated[float, Option(help="Translation: 0 favors short translations, 1 does not.")] = 1.0,
     copy: Annotated[bool, Option(help="Translation: copy unknown words from the input.")] = True,
@@ -186,9 +190,10 @@ def predict(
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
     said = Warnings()
+    options: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy}
     with said:
         what: Any = sys.stdin.buffer.read() if piped else list(inputs)
-        found = trained.predict(what, beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+        found = trained.predict(what, coverage=coverage, **options)
     said.show()
     if output is not None:
         print(f"{len(found)} predictions written to {found.save(output)}")
@@ -203,8 +208,9 @@ def predict(
         for name, answer in zip(found.names, found.answers, strict=True):
             print(f"{name}: {answer}" if named else answer)
     elif found.classes:
-        for name, ranking in zip(found.names, found.top(top), strict=True):
-            print(name + ": " + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
+        sets = [f"{{{', '.join(classes)}}}; " for classes in found.sets] or [""] * len(found)
+        for name, held, ranking in zip(found.names, sets, found.top(top), strict=True):
+            print(f"{name}: {held}" + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
     else:
         for name, answer in zip(found.names, found.answers, strict=True):
             print(f"{name}: {answer}")
@@ -222,6 +228,8 @@ def _plain(found: Any, top: int) -> list[dict[str, Any]]:
         rows = zip(found.names, found.texts, values, strict=True)
         return [{"name": name, "text": text, "value": row[0]} for name, text, row in rows]
     if found.classes:
-        ranked = zip(found.names, found.labels, found.top(top), strict=True)
-        return [{"name": name, "label": label or None, "top": dict(ranking)} for name, label, ranking in ranked]
-    return [{"name": name, "outputs": row} for name, row in zip(found.names, values, strict=True)]
+        sets = [{"set": list(classes)} for classes in found.sets] or [{}] * len(found)
+        ranked = zip(found.names, found.labels, found.top(top), sets, strict=True)
+        return [{"name": name, "label": label or None, "top": dict(best), **held} for name, label, best, held in ranked]
+    ends = [{"intervals": row} for row in found.intervals] or [{}] * len(found)
+    return [{"name": name, "outputs": row, **end} for name, row, end in zip(found.names, values, ends, strict=True)]

@@ -180,6 +180,10 @@ class BaseDataset(Shown):
         """Give training, validation and test part and how they were made, if this data has a rule of its own."""
         return None
 
+    def earliest(self, part: int, of: int) -> "Dataset | None":
+        """Give the first `part` of `of` equal stretches of time; None for data that do not run in time."""
+        return None
+
     def split(
         self, seed: Seed = 0, ratios: tuple[int, int, int] = (4, 1, 1), groups: Int[Tensor, " batch"] | None = None
     ) -> "lamina.data.splits.Split":

@@ -6,7 +6,7 @@ stretches of time, and an example belongs to the part that holds all its targets
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +62,16 @@ class SeriesDataset(BaseDataset):
         steps = torch.arange(self.window) + self.horizon if self.each_step else self.window + torch.arange(self.horizon)
         targets = self.values[begin + steps][..., list(self.wanted)]
         return inputs, targets if self.each_step else targets.flatten(1)
+
+    def earliest(self, part: int, of: int) -> "SeriesDataset":
+        """Give the first `part` of `of` equal stretches of time."""
+        time = len(self.values) * part // of
+        if time < self.window + self.horizon:
+            raise DataError(
+                f"a series of {len(self.values)} moments is too short for {of - 1} folds with window {self.window} and "
+                f"horizon {self.horizon}: use fewer folds, a longer series or a smaller window."
+            )
+        return replace(self, values=self.values[:time])
 
     def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> tuple[Dataset, Dataset, Dataset, str]:
         """Cut time into three stretches; windows may look back across a cut, targets lie on one side of it."""

@@ -201,9 +201,8 @@ def k_fold(
     groups = getattr(dataset, "groups", None) if groups is None else groups
     count = len(dataset) if groups is None else len(_checked(groups, dataset).unique())
     if count < k:
-        raise DataError(
-            f"`k` must be at most the number of {'examples' if groups is None else 'groups'} ({count}), got {k}."
-        )
+        what = "examples" if groups is None else "groups"
+        raise DataError(f"{k} folds need at least {k} {what}, but there are {count}: use fewer folds.")
     labels = _strata(dataset)
     generator = as_generator(seed)
     if groups is None:
@@ -216,6 +215,77 @@ def k_fold(
         folds = _by_groups(groups, labels, equal, generator)
     whole = torch.arange(len(dataset))
     return [(Subset(dataset, whole[~torch.isin(whole, fold)]), Subset(dataset, fold)) for fold in folds]
+
+
+def folds(dataset: Dataset, k: int, seed: Seed = 0) -> list[Split]:
+    """Give k splits whose test parts make up the data; a fifth of the rest is the validation part.
+
+    Classes and groups are spread as in `k_fold`. What runs in time is cut into k + 1 stretches: each but the first is
+    tested once, after training on what came before. An official test set is not touched.
+
+    Notes: N1.66 (§1.5).
+
+    Args:
+        dataset: what to divide.
+        k: how many folds, at least 2.
+        seed: which division.
+
+    Returns:
+        The splits. A `DataWarning` says when examples of one fold are copies of others, or when a class is too small.
+
+    >>> from lamina.data.synthetic import blobs
+    >>> [(len(s.train), len(s.validation), len(s.test)) for s in folds(blobs(60), 3)]
+    [(32, 8, 20), (32, 8, 20), (32, 8, 20)]
+    """
+    at_least("k", k, 2)
+    name = dataset.spec.source or "data"
+    if dataset.spec.complete:
+        raise DataError(f"{name}: there are no other examples than these {len(dataset)}, so no fold could be unseen.")
+    if isinstance(dataset, BaseDataset) and dataset.earliest(1, 1) is not None:
+        return [_stretch(dataset, i, k, seed, name) for i in range(k)]
+    if isinstance(dataset, BaseDataset) and dataset.divide(seed, (4, 1, 1)) is not None:
+        raise DataError(f"{name} has training, validation and test parts of its own: train on them with lamina train.")
+    found = []
+    pairs = k_fold(dataset, k, seed)
+    _warn_folds(dataset, [part for _, part in pairs])
+    for i, (rest, part) in enumerate(pairs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # said above, once for all folds
+            inner = split(rest, seed, (4, 1, 0))
+        found.append(Split(inner.train, inner.validation, Sealed(part), f"{name}: fold {i + 1} of {k}."))
+    return found
+
+
+def _stretch(dataset: BaseDataset, i: int, k: int, seed: Seed, name: str) -> Split:
+    """Train on the first i + 1 of k + 1 stretches of time, a fifth of them for validation, and test on the next."""
+    known = dataset.earliest(i + 2, k + 1)
+    parts = known.divide(seed, (4 * (i + 1), i + 1, 5)) if isinstance(known, BaseDataset) else None
+    if parts is None:
+        raise DataError(f"{name}: fold {i + 1} of {k} cannot be made in order of time.")
+    return Split(parts[0], parts[1], Sealed(parts[2]), f"{name}: fold {i + 1} of {k}, in order of time.")
+
+
+def _warn_folds(dataset: Dataset, parts: Sequence[Subset]) -> None:
+    if dataset.spec.task == "classification":
+        _warn_rare(all_targets(dataset), dataset.spec, len(parts))
+    marks = dataset.fingerprints() if isinstance(dataset, BaseDataset) else None
+    if marks is None:
+        return
+    home = torch.empty(len(dataset), dtype=torch.int64)
+    for i, part in enumerate(parts):
+        home[part.indices] = i
+    same = marks.unique(return_inverse=True)[1]
+    lowest, highest = (
+        torch.zeros_like(same).scatter_reduce(0, same, home, how, include_self=False) for how in ("amin", "amax")
+    )
+    copies = int((lowest != highest)[same].sum())
+    if copies:
+        warnings.warn(
+            f"{copies} of {len(dataset)} examples have copies in another fold, which makes results look too good: "
+            "remove them, or keep copies together with `groups`.",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _check_ratios(ratios: tuple[int, int, int]) -> None:

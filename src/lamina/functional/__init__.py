@@ -32,6 +32,9 @@ from lamina.functional.clipping import clip_by_global_norm as clip_by_global_nor
 from lamina.functional.clipping import clip_by_tensor_norm as clip_by_tensor_norm
 from lamina.functional.clipping import clip_by_value as clip_by_value
 from lamina.functional.clipping import global_norm as global_norm
+from lamina.functional.conformal import conformal_quantile as conformal_quantile
+from lamina.functional.conformal import conformal_set as conformal_set
+from lamina.functional.conformal import label_scores as label_scores
 from lamina.functional.convolution import convolution as convolution
 from lamina.functional.convolution import convolve1d as convolve1d
 from lamina.functional.convolution import convolve2d as convolve2d
@@ -58,6 +61,8 @@ from lamina.functional.dense import neuron as neuron
 from lamina.functional.dense import parameter_count as parameter_count
 from lamina.functional.encoding import embedding as embedding
 from lamina.functional.encoding import one_hot as one_hot
+from lamina.functional.importance import permutation as permutation
+from lamina.functional.importance import permutation_importance as permutation_importance
 from lamina.functional.initialization import INITIALIZATIONS as INITIALIZATIONS
 from lamina.functional.initialization import constant as constant
 from lamina.functional.initialization import draw as draw

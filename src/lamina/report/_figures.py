@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lamina._markup import Markup
-from lamina.drawing.axes import Axis, Frame, axes, segments
+from lamina.drawing.axes import TICK, Axis, Frame, axes, segments
 from lamina.drawing.charts import Series, draw
 from lamina.drawing.scales import Scale, demands_log, exact, fit
 from lamina.drawing.scene import Circle, Path, Point, Rectangle, Scene, Shape, Stroke, Text
 from lamina.drawing.svg import svg
+from lamina.drawing.text import width
 from lamina.report._formatting import number, percent
 
 Values = Sequence[float | None]
@@ -27,6 +28,8 @@ DOTS = 1500
 """The largest number of examples in a scatter plot; more are thinned at equal distances."""
 COLORS = {"train": "line1", "valid": "line2", "rate": "line3", "muted": "muted"}
 """The classes of the style sheet, and the roles of drawings to which it gives their colors."""
+ROW, NAME = 20, 24
+"""The height of a bar that lies across, and the most letters of its name."""
 _DASHED = Stroke("muted", 1.0, (4.0, 4.0))
 
 
@@ -126,25 +129,45 @@ def histogram(errors: Sequence[float]) -> Markup:
     """Draw how often errors of each size occur, around 0."""
     if not errors:
         return Markup("")
-    low, width, counts = bins(errors)
-    across = exact(low, low + width * len(counts), LEFT, SQUARE - 8, count=4)
+    low, step, counts = bins(errors)
+    across = exact(low, low + step * len(counts), LEFT, SQUARE - 8, count=4)
     place = plot(across, fit([0, *counts], SQUARE - 40, 10))
     shapes: list[Shape] = []
     for i, n in enumerate(counts):
-        start, end, top = across(low + i * width), across(low + (i + 1) * width), place.up(n)
-        words = f"{n} errors from {number(low + i * width)} to {number(low + (i + 1) * width)}"
+        start, end, top = across(low + i * step), across(low + (i + 1) * step), place.up(n)
+        words = f"{n} errors from {number(low + i * step)} to {number(low + (i + 1) * step)}"
         size = (end - start - 1, place.bottom - top)
         shapes.append(Rectangle((start + 0.5, top), size, "line1", None, opacity=0.8, title=words))
     zero = Path(((across(0), place.bottom), (across(0), place.top)), _DASHED)
     return figure(place, "histogram of errors", [*shapes, zero], "prediction − target", "examples")
 
 
+def bars(rows: Sequence[tuple[str, float, float]], label: str, axis: str) -> Markup:
+    """Draw a bar across for each named number, the first at the top, with its spread as a line; 0 is marked."""
+    if not rows:
+        return Markup("")
+    names = [shown(name if len(name) <= NAME else name[: NAME - 1] + "…") for name, _, _ in rows]
+    left, bottom = 12 + max(width(name, TICK) for name in names), TOP + ROW * len(rows)
+    across = fit([0, *(v + d for _, m, s in rows for v, d in ((m, s), (m, -s)))], left, RIGHT - 8)
+    ticks = tuple((i + 0.5, name) for i, name in enumerate(names))
+    place = plot(across, Scale(len(rows), 0, bottom, TOP, ticks))
+    shapes: list[Shape] = list(axes(place, Axis(shown(axis)), Axis(), Axis(), rows=False))
+    for i, (name, mean, spread) in enumerate(rows):
+        at, ends = place.up(i + 0.5), sorted((across(0), across(mean)))
+        words = f"{name}: {number(mean, 3)} ± {number(spread, 3)}"
+        size = (max(ends[1] - ends[0], 0.5), ROW - 6)
+        shapes.append(Rectangle((ends[0], at - ROW / 2 + 3), size, "line1", None, opacity=0.8, title=words))
+        shapes.append(Path(((across(mean - spread), at), (across(mean + spread), at)), Stroke("ink", 1.5)))
+    shapes.append(Path(((across(0), bottom), (across(0), TOP)), _DASHED))
+    return embedded(Scene(WIDTH, bottom + HEIGHT - BOTTOM, tuple(shapes), label), "figure")
+
+
 def bins(values: Sequence[float]) -> tuple[float, float, list[int]]:
     """Count values in equal bins that lie symmetrically around 0; give the first edge, the width and the counts."""
     half = max(2, min(15, round(math.sqrt(len(values)) / 2 + 1)))
     reach = max(abs(v) for v in values) or 1.0
-    width = reach / half
+    step = reach / half
     counts = [0] * (2 * half)
     for v in values:
-        counts[min(2 * half - 1, max(0, int((v + reach) / width)))] += 1
-    return -reach, width, counts
+        counts[min(2 * half - 1, max(0, int((v + reach) / step)))] += 1
+    return -reach, step, counts

@@ -29,6 +29,8 @@ _METRICS = {
     "mase": "MASE",
     "naive_mae": "mean |error| of the naive forecast",
 }
+COLUMNS = 20
+"""The number of columns whose importance is shown."""
 WORST = 12
 """The number of worst mistakes that are listed as rows; as pictures, all are shown."""
 
@@ -184,6 +186,53 @@ def calibration(record: Record) -> Table | None:
     bins = zip(found["confidence"], found["accuracy"], found["count"], strict=True)
     rows = tuple((percent(p), percent(a), number(int(n))) for p, a, n in bins)
     return Table(("mean confidence", "right", "examples"), rows, (0, 1, 2))
+
+
+def importance(record: Record) -> tuple[list[tuple[str, float, float]], str, str] | None:
+    """Give name, mean and spread of the most important columns, what is measured, and how to read it."""
+    found = (record.evaluation or {}).get("importance")
+    if not found or not found["columns"]:
+        return None
+    rows = [(str(row["column"]), float(row["mean"]), float(row["spread"])) for row in found["columns"]]
+    label = "drop in accuracy" if found["metric"] == "accuracy" else f"rise in {metric_name(found['metric'])}"
+    first = f" The {COLUMNS} most important of {number(len(rows))} columns are shown." if len(rows) > COLUMNS else ""
+    words = (
+        f"The {label} when one column is shuffled among {number(int(found['examples']))} test examples: mean and "
+        f"standard deviation over {number(int(found['repeats']))} shuffles.{first} Columns that carry the same "
+        "information can replace each other, so each of them looks less important than they are together."
+    )
+    return rows[:COLUMNS], label, words
+
+
+def importances(record: Record) -> Table | None:
+    """List the importance of the columns with its spread."""
+    found = importance(record)
+    if found is None:
+        return None
+    rows = tuple((name, number(mean, 3), number(spread, 3)) for name, mean, spread in found[0])
+    return Table(("column", found[1], "spread"), rows, (1, 2))
+
+
+def coverage(record: Record) -> str:
+    """Say how often intervals or sets of classes held the truth, and how large they are; "" where there are none."""
+    evaluation = record.evaluation or {}
+    found = evaluation.get("conformal")
+    if not found:
+        return ""
+    share, size = (sum(found[key]) / len(found[key]) for key in ("measured", "size"))
+    examples = int(evaluation["examples"])
+    low, high = wilson(share, examples)
+    sure = f" (95% interval {percent(low)} to {percent(high)})" if len(found["measured"]) == 1 else " on average"
+    if record.classifies:
+        what, large = "Sets of classes", f"They have {number(size, 3)} classes on average."
+    else:
+        what, large = "Intervals", f"They reach {number(size / 2, 3)} to each side of a prediction."
+    return (
+        f"{what} that are to hold the truth for {percent(found['asked'])} of new examples held it for "
+        f"{percent(share)} of the {number(examples)} test examples{sure}. {large} They were calibrated on "
+        f"{number(int(found['examples']))} validation examples, which also chose the epoch. The option --coverage of "
+        "lamina predict gives them for new examples."
+    )
 
 
 def gradients(record: Record) -> Table | None:

@@ -59,6 +59,7 @@ def _results(record: Record) -> list[str]:
         ("Confusion", findings.confusion(record)),
         (f"By {scores.head[0]}" if scores else "", scores),
         ("Calibration", findings.calibration(record)),
+        ("Importance of the columns", findings.importances(record)),
         ("Worst mistakes", findings.worst(record)),
     ]
     for name, table in shown:
@@ -66,7 +67,10 @@ def _results(record: Record) -> list[str]:
             lines += [f"### {name}", "", *table.markdown()]
         if name == "Calibration" and table is not None:
             lines += [f"Expected calibration error {percent(record.evaluation['calibration']['error'])}.", ""]
-    return lines
+        if name.startswith("Importance") and (found := findings.importance(record)) is not None:
+            lines += [text(found[2]), ""]
+    said = findings.coverage(record)
+    return [*lines, "### Coverage", "", text(said), ""] if said else lines
 
 
 def _weights(record: Record) -> list[str]:

@@ -22,8 +22,10 @@ def results(record: Record) -> Markup | None:
         return None
     parts = _classes(record) if record.classifies else _numbers(record)
     words = weighing(record)
-    said = tag("p", words, class_="small") if words else None
-    return section("On the test split", said, *parts, _worst(record))
+    about = tag("p", words, class_="small") if words else None
+    said = findings.coverage(record)
+    sure = below(card("Coverage", tag("p", said, class_="small"))) if said else None
+    return section("On the test split", about, *parts, _importance(record), sure, _worst(record))
 
 
 def weighing(record: Record) -> str:
@@ -31,6 +33,15 @@ def weighing(record: Record) -> str:
     if not record.weight:
         return ""
     return f"Scores weigh the examples by {record.weight!r}; where examples are counted or drawn, each counts once."
+
+
+def _importance(record: Record) -> Markup | None:
+    found = findings.importance(record)
+    if found is None:
+        return None
+    rows, label, words = found
+    drawing = figures.bars(rows, "importance of the columns", label)
+    return below(card("Importance of the columns", drawing, tag("figcaption", words), figure=True))
 
 
 def _classes(record: Record) -> list[Markup | None]:

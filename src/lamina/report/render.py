@@ -1,20 +1,22 @@
-"""From the folder of a run or a study to its report: the two functions that others call."""
+"""From the folder of a run, a study or a cross-validation to its report: the two functions that others call."""
 
 from pathlib import Path
 
 from lamina._errors import ArgumentError, choice
+from lamina.report._cross_validation import cross_validation_page
 from lamina.report._formatting import printable
 from lamina.report._markdown import markdown
 from lamina.report._page import page
 from lamina.report._record import read
 from lamina.report._study_page import study_page
+from lamina.training.cross_validation import FILE
 from lamina.training.files import write
 
 _FORMATS = {"html": page, "md": markdown}
 
 
 def render(folder: str | Path, format: str = "html") -> str:
-    """Write the report of a run or a study as a text; the same folder gives the same bytes.
+    """Write the report of a run, a study or a cross-validation as a text; the same folder gives the same bytes.
 
     Args:
         folder: the folder; nothing else is read.
@@ -24,6 +26,11 @@ def render(folder: str | Path, format: str = "html") -> str:
         RunError: it is no such folder, or one of its files is damaged.
     """
     choice("format", format, tuple(_FORMATS))
+    crossed = (Path(folder) / FILE).is_file()
+    if crossed and format == "html":
+        return printable(cross_validation_page(Path(folder)))
+    if crossed:
+        raise ArgumentError("the report of a cross-validation is a web page: use --format html.")
     if not (Path(folder) / "study.toml").is_file():
         return printable(_FORMATS[format](read(folder)))
     if format != "html":

@@ -8,6 +8,7 @@ timings.jsonl       how long things took; never compared
 checkpoints/        the newest two
 weights.safetensors the best weights
 evaluation.json     the test split, opened once
+scores.safetensors  how far the network is from the truth on the validation part, for intervals and sets of classes
 status.json         how the run ended, or that it runs
 report.html
 """

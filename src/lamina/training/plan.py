@@ -49,7 +49,7 @@ class Plan:
 
 def plan(
     name: str,
-    data: str,
+    data: str | Split,
     *,
     data_options: dict[str, Any] | None = None,
     options: dict[str, Any] | None = None,
@@ -61,7 +61,7 @@ def plan(
 
     Args:
         name: a name from `lamina list`.
-        data: the name or path of the data.
+        data: the name or path of the data, or a split of them.
         data_options: how to read them, such as the target column.
         options: flat names of the recipe and of the architecture, which win over what is recommended.
         epochs: how many epochs.
@@ -71,9 +71,9 @@ def plan(
     find(name)
     given = dict(options or {})
     recipe_options = {key: given.pop(key) for key in list(given) if key in option_names()}
-    dataset = load_for(name, data, data_options or {})
-    check_fit(name, dataset.spec)
-    task, given, wording = understood(dataset.split(seed=seed), given)
+    split = data if isinstance(data, Split) else load_for(name, data, data_options or {}).split(seed=seed)
+    check_fit(name, split.train.spec)
+    task, given, wording = understood(split, given)
     _known(name, given)
     sizes = task.sizes(name, given)
     choice = task.recommend(name, sizes)
@@ -85,9 +85,14 @@ def plan(
     asked = {"epochs": epochs} if epochs is not None else {}
     changed = [f"{key}={value}" for key, value in {**wording, **given, **recipe_options, **asked}.items()]
     how = f"recipe: {choice.sentence}" + (f"; changed: {', '.join(changed)}" if changed else "")
-    folder = Path(out) if out else Path("runs") / slug(f"{name}-{Path(data).stem or data}")
+    folder = Path(out) if out else Path("runs") / slug(f"{name}-{_short(data)}")
     notes = (task.split.note, *task.notes(sizes), how)
     return Plan(model, task.for_network(model), recipe, folder, notes, task.updates(recipe))
+
+
+def _short(data: str | Split) -> str:
+    source = data.train.spec.source if isinstance(data, Split) else data
+    return Path(source).stem or source
 
 
 def understood(split: Split, given: Mapping[str, Any]) -> tuple[Task, dict[str, Any], dict[str, Any]]:

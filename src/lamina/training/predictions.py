@@ -29,6 +29,9 @@ class Predictions:
             targets; of translations the mean logarithm of the probability of a word, of labels at every step their
             mean probability. NaN where there was nothing to predict from: a blank line among texts.
         texts: what was written, for translations and labels at every step; of several labels those from one half on.
+        lower: the lower ends of intervals around real outputs, where a coverage was asked for.
+        upper: their upper ends.
+        sets: for each example the classes that hold the truth with the coverage asked for, the most likely first.
         read: the columns that the examples were read from, a polars frame; predictions stand beside them in a file.
         called: what the column of names is called where nothing was read.
 
@@ -43,6 +46,9 @@ class Predictions:
     classes: tuple[str, ...]
     values: Float[Tensor, "batch label"]
     texts: tuple[str, ...] = ()
+    lower: Float[Tensor, "batch label"] | None = None
+    upper: Float[Tensor, "batch label"] | None = None
+    sets: tuple[tuple[str, ...], ...] = ()
     read: Any = None
     called: str = "name"
 
@@ -68,15 +74,24 @@ class Predictions:
         """What is predicted for each example, in words: a class, a text, or numbers."""
         if self.texts or self.classes:
             return list(self.texts) or self.labels
-        rows = ([x for x in row if x == x] for row in self.values.tolist())
-        return [", ".join(f"{value:.6g}" for value in row) for row in rows]
+        between = [[f" [{low:.6g}, {high:.6g}]" for low, high in row] for row in self.intervals]
+        rows = zip(self.values.tolist(), between or [[""] * self.values.shape[1]] * len(self), strict=True)
+        return [", ".join(f"{x:.6g}{end}" for x, end in zip(row, ends, strict=True) if x == x) for row, ends in rows]
+
+    @property
+    def intervals(self) -> list[list[tuple[float, float]]]:
+        """The ends of the intervals around the outputs of each example; none where no coverage was asked for."""
+        if self.lower is None or self.upper is None:
+            return []
+        rows = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
+        return [list(zip(low, high, strict=True)) for low, high in rows]
 
     def frame(self) -> "pl.DataFrame":
         """Give a polars table: what was read, or names, and beside it the predictions.
 
         Predictions are in the columns `predicted`, `probability` and `p(CLASS)`; of real outputs in `predicted`,
-        `predicted 2`, ...; of texts in `predicted` and `value`; of several labels in `predicted` and `p(LABEL)`. Where
-        the examples have such a column, a mark is added.
+        `predicted 2`, ...; of texts in `predicted` and `value`; of several labels in `predicted` and `p(LABEL)`;
+        with a coverage also in `lower` and `upper`, or `set`. Where the examples have such a column, a mark is added.
         """
         import polars as pl
 
@@ -98,8 +113,12 @@ class Predictions:
             if not self.texts:
                 yield "probability", self.values.amax(1).tolist()
             yield from ((f"p({label})", column) for label, column in zip(self.classes, columns, strict=True))
+            if self.sets:
+                yield "set", ["; ".join(classes) for classes in self.sets]
         else:
-            yield from ((f"predicted {j + 1}" if j else "predicted", column) for j, column in enumerate(columns))
+            for word, values in (("predicted", self.values), ("lower", self.lower), ("upper", self.upper)):
+                for j, column in enumerate([] if values is None else values.unbind(1)):
+                    yield f"{word} {j + 1}" if j else word, column.tolist()
 
     def save(self, path: str | Path) -> Path:
         """Write the table of `frame` to a .csv, .tsv, .parquet or .jsonl file."""

@@ -1,19 +1,22 @@
 """A trained network with everything that belongs to it: predict, evaluate once, come back from disk."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from lamina._errors import RunError
+from lamina._errors import ArgumentError, RunError
 from lamina._markup import Markup
 from lamina._shown import Shown
 from lamina._types import Float, Num, Tensor
+from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
+from lamina.training.conformal import covered, measure, scores_of, validation_scores
 from lamina.training.folder import RunFolder
+from lamina.training.importance import Importance, affordable, importance
 from lamina.training.objective import Objective
 from lamina.training.predictions import Predictions
 from lamina.training.rebuild import rebuild, reload
@@ -39,6 +42,8 @@ class Evaluation:
         worst: the mistakes made with the most confidence, with thumbnails of pictures; or the largest errors.
         predictions: label, guess and confidence of every example, probabilities of its labels, or target and output.
         weights: the digest of the weights that were judged; other weights are another look at the test split.
+        conformal: how often intervals or sets of classes calibrated on the validation part hold the truth.
+        importance: how much worse the network gets when a column is shuffled, where that takes seconds.
     """
 
     examples: int
@@ -50,6 +55,8 @@ class Evaluation:
     worst: list[dict[str, Any]] | None = None
     predictions: list[list[float]] | None = None
     weights: str = ""
+    conformal: dict[str, Any] | None = None
+    importance: dict[str, Any] | None = None
 
     def __str__(self) -> str:
         values = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in self.metrics.items())
@@ -158,9 +165,11 @@ class Run(Shown):
         weights = home.weights_digest()
         if before is not None and not again and before["weights"] == weights:
             return Evaluation(**before)
-        test = (self.split or reload(home.config()["data"])).open_test()
+        split = self.split or reload(home.config()["data"])
+        test, here = split.open_test(), replace(self, split=split)
         openings = 1 + (before or {}).get("openings", 0)
-        result = Evaluation(**self.task.judge(self, test), openings=openings, weights=weights)
+        context: dict[str, Any] = {"conformal": measure(here, test), "importance": affordable(here, test)}
+        result = Evaluation(**self.task.judge(self, test), **context, openings=openings, weights=weights)
         home.write_json("evaluation", vars(result))
         return Evaluation(**home.json("evaluation"))
 
@@ -174,13 +183,24 @@ class Run(Shown):
         return self.task.outputs(self.model, inputs)
 
     def predict(
-        self, what: Any, *, beams: int = 1, length_penalty: float = 1.0, copy_unknown: bool = True
+        self,
+        what: Any,
+        *,
+        coverage: float | None = None,
+        calibration: Dataset | None = None,
+        beams: int = 1,
+        length_penalty: float = 1.0,
+        copy_unknown: bool = True,
     ) -> Predictions:
         """Predict pictures, rows of a table, texts, what comes after a series, or arrays.
 
         Args:
             what: a path of a picture, a table or a file of texts, a text, a list of these, or an array or tensor of
                 stored examples. Of the table of a series the last rows are read, and what comes next is predicted.
+            coverage: also give intervals around numbers, or sets of classes, that hold the truth with this probability
+                for new examples like those of the validation part. That part also chose the epoch, so the probability
+                holds approximately; with a `calibration` of its own it holds exactly.
+            calibration: labeled examples to calibrate on, which served neither training nor validation.
             beams: for translations, how many beginnings are kept.
             length_penalty: for translations, 0 compares probabilities of whole ones, 1 means over their words.
             copy_unknown: for translations, put unknown words of the text in the places of unknown words.
@@ -188,8 +208,26 @@ class Run(Shown):
         Returns:
             Probabilities of the classes, real outputs in the units of the training targets, or what was written.
         """
+        if calibration is not None and coverage is None:
+            raise ArgumentError("`calibration` says what to calibrate on: give the `coverage` too.")
         options = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy_unknown}
-        return self.task.predict(self, what, **options)
+        if coverage is None:
+            return self.task.predict(self, what, **options)
+        scores = validation_scores(self) if calibration is None else scores_of(self, calibration)
+        return covered(self.task.predict(self, what, **options), scores, coverage)
+
+    def importance(self, data: Dataset, *, repeats: int = 5, seed: int = 0) -> Importance:
+        """Measure how much worse the network gets when a column is shuffled among the examples.
+
+        Columns that say the same can stand in for each other, so each of them looks unimportant. An evaluation measures
+        this on the test part by itself, where that takes seconds.
+
+        Args:
+            data: labeled examples that were not trained on, such as `run.split.validation`.
+            repeats: how many permutations of each column; the spread over them says how sure the number is.
+            seed: of the permutations.
+        """
+        return importance(self, data, repeats, seed)
 
     def write(
         self, prompt: str = "", steps: int = 200, *, temperature: float = 1.0, top_k: int | None = None, seed: int = 0

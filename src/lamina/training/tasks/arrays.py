@@ -64,6 +64,11 @@ class Arrays(Task):
         spec: Spec = self._given.spec if self._given else self.split.train.spec
         return spec
 
+    @property
+    def plain(self) -> bool:  # type: ignore[override]
+        """Whether an answer is one class or some numbers."""
+        return self.spec.task in ("classification", "regression")
+
     @classmethod
     def fit(cls, split: Split, **wording: Any) -> "Arrays":
         """Fit the preparation to the training part."""
@@ -79,6 +84,13 @@ class Arrays(Task):
         if done is not None and self.spec.kind != "image" and math.prod(wanted) == math.prod(done.inputs):
             return type(self)(replace(done, inputs=wanted), self.split)
         return type(self)(Preprocess.fit(self.split.train, shape), self.split)
+
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Name the columns of a table, a vector or a series, with their places on the last axis."""
+        if self.spec.kind not in ("table", "vector", "series"):
+            return super().columns()
+        names = self.spec.features or tuple(f"x{j + 1}" for j in range(self.spec.inputs[-1]))
+        return {name: (j,) for j, name in enumerate(names)}
 
     def sizes(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Choose the sizes of an architecture, unless they are given."""

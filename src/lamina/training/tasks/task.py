@@ -61,6 +61,9 @@ class Task:
     writes: ClassVar[bool] = False
     """Whether a trained network continues a text instead of predicting."""
 
+    plain: bool = False
+    """Whether an answer is one class or some numbers, which has an interval or a set of classes."""
+
     _looked: "tuple[weakref.ref[nn.Module], Look] | None" = None
 
     wording: ClassVar[tuple[str, ...]] = ()
@@ -116,6 +119,13 @@ class Task:
     def updates(self, recipe: Recipe) -> int:
         """Return how many updates make an epoch."""
         return _steps_per_epoch(recipe, len(self.split.train))
+
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Name the columns of the stored examples, with their places on the last axis; refuse where there are none."""
+        raise ArgumentError(
+            f"importance is for the columns of tables, vectors and series, but data of kind {self.spec.kind!r} have no "
+            "columns that could be shuffled among the examples."
+        )
 
     # training
 
