@@ -266,6 +266,13 @@ def test_rare_categories_share_an_input_with_unknown_ones():
         strict.apply(rows)
 
 
+def test_training_rows_with_a_category_without_a_number_count_as_other():
+    data = shops([300, 300])
+    rows = torch.cat([data.inputs, torch.full((2, 1), -1.0, dtype=torch.float64)])
+    prepare = Preprocess.fit(ArrayDataset(rows, rows[:, 0].float(), data.spec))
+    assert prepare.names == ("shop=0", "shop=1") and prepare.apply(rows[-1:]).tolist() == [[0, 0]]
+
+
 @pytest.mark.parametrize(
     ("counts", "pooled"),
     [([2, 1, 1], ()), ([99, 1], ()), ([150, 1], (1,)), ([150, 2], ()), ([398, 2, 4], (1, 2)), ([1000, 4, 5], (1,))],

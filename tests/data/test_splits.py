@@ -1,5 +1,5 @@
 import warnings
-from itertools import chain
+from itertools import chain, pairwise
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, Subset
-from lamina.data.splits import Sealed, _shares, folds, k_fold, split
+from lamina.data.splits import Sealed, _shares, folds, in_time, k_fold, split
 from lamina.data.synthetic import blobs, curve, truth_table
 
 
@@ -371,3 +371,20 @@ def test_no_folds_of_a_truth_table_or_of_published_parts():
     data = Published(torch.zeros(9, 1), torch.zeros(9), Spec("vector", "regression", (1,), 1, source="set"))
     with pytest.raises(DataError, match="set has training, validation and test parts of its own: train on them with"):
         folds(data, 2)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 40), min_size=6, max_size=60), st.sampled_from([(4, 1, 1), (2, 1, 1), (3, 2, 1)]))
+def test_parts_in_order_of_time_are_complete_and_never_look_ahead(moments, ratios):
+    times = torch.tensor(moments, dtype=torch.float64)
+    try:
+        parts = in_time(times, ratios)
+    except DataError as error:
+        assert "different moments are too few to split" in str(error) and len(times.unique()) < len(times)
+        return
+    assert torch.cat(parts).sort().values.equal(torch.arange(len(times)))
+    for past, future in pairwise(parts):
+        assert times[past].max() < times[future].min()
+    if len(times.unique()) == len(times):  # no ties: the sizes of every split
+        held = [len(times) * share // sum(ratios) for share in ratios[1:]]
+        assert [len(part) for part in parts] == [len(times) - sum(held), *held]

@@ -39,7 +39,7 @@ def test_columns_with_rare_categories_and_dates(make):
     assert [row[1] for row in rows] == [
         "category: b; 2 rare ones as other",
         "category: 1 rare ones as other",
-        "date: year, days, month",
+        "date (year-month-day): year, days, month",
         "number",
     ]
     assert rows[3][2] == "7"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TARGETS = ("target", "label", "class")
 FEW = 20  # at most so many different whole numbers are taken for classes
 FEW_WORDS = 0.1  # at most this share of a column of numbers may be words, which count as missing
-ALL_DIFFERENT = 0.9  # texts of which more than this share are different name the rows
+ALL_DIFFERENT = 0.9  # texts of which at least this share are different name the rows
 WORDY = 6  # words of a text that is free
 
 _WHOLE, _COMMA = r"^[+-]?\d+$", r"^[+-]?\d+(,\d+)+$"

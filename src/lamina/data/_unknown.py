@@ -32,7 +32,7 @@ def refuse_unknown(spec: Spec, rows: Tensor, known: Sequence[Sequence[int]]) -> 
 def categories(spec: Spec, rows: Tensor) -> list[tuple[int, ...]]:
     """Give the categories that some rows have, for each column."""
     found = (rows[:, j].unique().tolist() if levels else [] for j, levels in enumerate(spec.levels))
-    return [tuple(int(value) for value in values if value == value) for values in found]
+    return [tuple(int(value) for value in values if value >= 0) for values in found]
 
 
 def some(texts: Sequence[str]) -> str:

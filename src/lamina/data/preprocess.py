@@ -429,7 +429,7 @@ def _first(moments: Tensor) -> float:
 
 def _categories(values: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Give the categories of a training column that have an input of their own, and those too rare for one."""
-    found, counts = values[~values.isnan()].unique(return_counts=True)
+    found, counts = values[values >= 0].unique(return_counts=True)  # neither a gap nor a category without a number
     own = counts >= min(RARE, SHARE * len(values))
     own[counts.argsort(descending=True, stable=True)[MANY:]] = False
     return tuple(map(int, found[own].tolist())), tuple(map(int, found[~own].tolist()))

@@ -86,7 +86,7 @@ def columns(record: Record) -> Table | None:
             shown = "; ".join([*([shown] if known else []), *([f"{number(rare)} rare ones as other"] if rare else [])])
             rows.append((str(name), f"category: {shown}", "", "", gap))
         elif parts:
-            rows.append((str(name), f"date: {', '.join(parts)}", "", "", gap))
+            rows.append((str(name), f"date ({spec['dates'][j]}): {', '.join(parts)}", "", "", gap))
         else:
             mean, std = next(moments)
             rows.append((str(name), "number", number(mean), number(std), gap))
