@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -247,6 +248,17 @@ def test_bad_files_at_prediction(typed, trained, tmp_path):
     for name in ("zero.png", "text.png", "missing.png"):
         code, _, err = typed("predict", "a", name)
         assert code == 2 and name in err and err.count("\n") == 1, err
+
+
+def test_a_folder_with_a_bad_file_at_prediction(typed, trained, tmp_path):
+    home, _ = trained
+    shutil.copytree(home / "runs/a", tmp_path / "a")
+    (tmp_path / "new" / "deep").mkdir(parents=True)
+    Image.new("L", (8, 8), 9).save(tmp_path / "new" / "deep" / "b.png")
+    (tmp_path / "new" / "a.png").write_bytes(b"")
+    code, out, err = typed("predict", "a", "new", "--top", "1")
+    assert code == 0 and re.fullmatch(r"deep/b\.png: \d [\d.]+%\n", out)
+    assert err == "note: 1 of 2 pictures cannot be read and is left out: 1 empty (a.png).\n"
 
 
 def test_an_unseen_category_at_prediction(typed, tmp_path):

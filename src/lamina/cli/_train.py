@@ -153,6 +153,7 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Predict with a trained network: label pictures, table rows or texts, translate, or continue a text."""
+    from lamina.cli._progress import Warnings
     from lamina.training.run import Run
 
     trained = Run.load(run)
@@ -168,7 +169,9 @@ def predict(
         )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
-    found = trained.predict(list(inputs), beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+    with (said := Warnings()):
+        found = trained.predict(list(inputs), beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+    said.show()
     if output is not None:
         with open(output, "w", newline="", encoding="utf-8") as file:
             _write(csv.writer(file), found)

@@ -145,6 +145,10 @@ class BaseDataset:
         """Give a 64-bit number for each example, equal for equal inputs, or None when that would be too costly."""
         return None
 
+    def name(self, index: int) -> str:
+        """Give what people call an example, such as the path of its file; "" when it has no name."""
+        return ""
+
     def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> "tuple[Dataset, Dataset, Dataset, str] | None":
         """Give training, validation and test part and how they were made, if this data has a rule of its own."""
         return None
@@ -259,6 +263,10 @@ class Subset(BaseDataset):
     def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
         """Give the stored inputs and targets at `indices` of this view."""
         return self.dataset.take(self.indices[indices])
+
+    def name(self, index: int) -> str:
+        """Give what the whole calls an example."""
+        return self.dataset.name(int(self.indices[index])) if isinstance(self.dataset, BaseDataset) else ""
 
     def fingerprints(self) -> Int[Tensor, " batch"] | None:
         """Give the numbers of these examples, if the whole has them."""

@@ -112,4 +112,6 @@ def _mistake(record: Record, row: dict[str, Any]) -> Markup:
     else:
         alt = f"target {number(row['target'])}, prediction {number(row['output'])}"
         words = [alt]
+    if row.get("name"):
+        words.append(tag("span", str(row["name"]), class_="name"))
     return tag("figure", tag("img", src=row["picture"], alt=alt), tag("figcaption", words))

@@ -124,5 +124,6 @@ class Descriptions(_Texts):
 
     answers = Arrays.answers
 
+    read_files = Arrays.read_files
     read_file = Arrays.read_file
     shown = Arrays.shown

@@ -18,9 +18,8 @@ from lamina._types import Float, Tensor
 from lamina.architectures.recurrent import ManyToMany, ManyToOne, OneToMany
 from lamina.architectures.seq2seq import EncoderDecoder
 from lamina.data.cells import SUFFIXES as TABLES
-from lamina.data.dataset import Dataset, Spec, all_targets
-from lamina.data.pictures import SUFFIXES as PICTURES
-from lamina.data.pictures import read_image
+from lamina.data.dataset import BaseDataset, Dataset, Spec, all_targets
+from lamina.data.picture_files import read_pictures
 from lamina.data.preprocess import Preprocess
 from lamina.data.series import load_series
 from lamina.data.source import Source
@@ -170,8 +169,13 @@ class Arrays(Task):
         inputs, targets = test.take(torch.arange(len(test)))
         outputs = self.outputs(run.model, inputs)
         if self.spec.task == "classification":
-            return judge_classes(run.objective, self.spec.classes, inputs, targets, outputs, self.shown)
-        return judge_numbers(run.objective, self.preprocess, inputs, targets, outputs, self.shown)
+            found = judge_classes(run.objective, self.spec.classes, inputs, targets, outputs, self.shown)
+        else:
+            found = judge_numbers(run.objective, self.preprocess, inputs, targets, outputs, self.shown)
+        for mistake in found["worst"]:
+            name = test.name(mistake["index"]) if isinstance(test, BaseDataset) else ""
+            mistake |= {"name": name} if name else {}
+        return found
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict pictures, rows of a table, what comes after a series, or arrays."""
@@ -196,14 +200,9 @@ class Arrays(Task):
 
     def read(self, what: Any) -> tuple[tuple[str, ...], Tensor]:
         """Give names and stored examples of what is meant: a path, a list of paths, or an array."""
+        what = [what] if isinstance(what, str | Path) else what
         if isinstance(what, list | tuple) and what and all(isinstance(p, str | Path) for p in what):
-            parts = [self.read(path) for path in what]
-            return tuple(name for names, _ in parts for name in names), torch.cat([inputs for _, inputs in parts])
-        if isinstance(what, str | Path):
-            path = Path(what)
-            if not path.exists():
-                raise DataError(f"{path} does not exist: check the name.")
-            return self.read_file(path)
+            return self.read_files([Path(path) for path in what])
         inputs, shape = torch.as_tensor(what), self.spec.inputs
         if tuple(inputs.shape) == shape:
             inputs = inputs[None]
@@ -213,16 +212,21 @@ class Arrays(Task):
             )
         return tuple(map(str, range(len(inputs)))), inputs
 
-    def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
-        """Read a picture, a folder of pictures, a table, or the end of a series."""
-        spec = self.spec
+    def read_files(self, paths: Sequence[Path]) -> tuple[tuple[str, ...], Tensor]:
+        """Read pictures and folders of pictures all at once, or one table or series after another."""
+        spec, missing = self.spec, next((path for path in paths if not path.exists()), None)
+        if missing is not None:
+            raise DataError(f"{missing} does not exist: check the name.")
         if spec.kind == "image":
-            files = sorted(p for p in path.iterdir() if p.suffix.lower() in PICTURES) if path.is_dir() else [path]
-            if not files:
-                raise DataError(f"{path} holds no pictures ({', '.join(sorted(PICTURES))}).")
             channels, height, width = spec.inputs
-            images = [read_image(file, (channels, height, width), spec.resize or "fit") for file in files]
-            return tuple(file.name for file in files), torch.stack(images)
+            names, inputs = read_pictures(paths, (channels, height, width), spec.resize or "fit")
+            return tuple(names), inputs
+        parts = [self.read_file(path) for path in paths]
+        return tuple(name for names, _ in parts for name in names), torch.cat([inputs for _, inputs in parts])
+
+    def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
+        """Read a table, or the end of a series."""
+        spec = self.spec
         if path.suffix.lower() not in TABLES:
             what = f"{path.name} is not a table ({', '.join(TABLES)})"
             raise DataError(f"{what}, but the run was trained on a {spec.kind}.")
