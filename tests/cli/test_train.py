@@ -1,5 +1,6 @@
 """The verbs of a run as they are typed: train, resume, evaluate, predict, report; exit codes; bad input."""
 
+import csv
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import torch
 from PIL import Image
 
 import lamina
+from lamina.data.pictures import _reads_heif
 
 
 def lamina_(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -159,6 +161,41 @@ def test_these_simply_work(typed, tmp_path):
     run = json.loads(out)["run"]
     code, out, _ = typed("predict", run, str(photos / "rot" / "bild 0.tif"))
     assert code == 0 and "%" in out
+
+
+KINDS = ("jpg", "png", "gif", "bmp", "tif", "webp", "ppm", "avif", "jp2", "ico", "heic")
+
+
+def test_photos_of_eleven_kinds_with_damaged_ones(typed, tmp_path):
+    """Bright and dark photos, of which each kind has three; two are cut off, one is a web page, one is empty."""
+    assert _reads_heif()
+    g = torch.Generator().manual_seed(0)
+    for label, low in (("hell & groß", 170), ("dunkel", 0)):
+        for number in range(33):
+            width, height = torch.randint(24, 60, (2,), generator=g).tolist()
+            pixels = torch.randint(low, low + 80, (height, width, 3), generator=g, dtype=torch.uint8).numpy()
+            path = (
+                tmp_path / "photos" / label / ("deeper" if number % 4 == 0 else "") / f"{number}.{KINDS[number % 11]}"
+            )
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(path)
+    new = tmp_path / "new"
+    shutil.copytree(tmp_path / "photos", new)
+    for place, content in (("7.avif", None), ("11.jpg", None), ("page.png", b"<html>"), ("empty.jpg", b"")):
+        path = tmp_path / "photos" / "dunkel" / place
+        path.write_bytes(path.read_bytes()[:300] if content is None else content)
+    code, out, err = typed("train", "lenet5", "--data", "photos", "--epochs", "12", "--json")
+    assert code == 0 and "4 of 68 pictures cannot be read and are left out: " in err, err
+    assert json.loads(out)["test"]["accuracy"] == 1.0
+    (new / "dunkel" / "13.gif").write_bytes(b"GIF89a")
+    code, out, err = typed("predict", json.loads(out)["run"], "new", "-o", "predictions.csv")
+    assert (code, out) == (0, "65 predictions written to predictions.csv\n")
+    assert re.fullmatch(r"note: 1 of 66 pictures cannot be read and is left out: 1 .* \(dunkel/13\.gif\)\.\n", err), err
+    with open(tmp_path / "predictions.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == sorted(row["name"] for row in rows)
+    assert rows[0]["name"] == "dunkel/1.png" and rows[-1]["name"] == "hell & groß/deeper/8.jp2"
+    assert all(row["label"] == row["name"].split("/")[0] for row in rows)
 
 
 RAGGED = "a,b,label\n1,2,x\n3,4\n5,6,y\n"

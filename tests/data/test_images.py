@@ -92,6 +92,11 @@ def test_hidden_files_are_ignored_and_other_files_noted(photos):
     for name in ("readme.txt", "cats/notes.md", "dogs/a.xml", "dogs/b.xml"):
         (photos / name).write_text("x")
     (photos / "__MACOSX").mkdir()
+    for name in ("readme.txt", "cats/notes.md", "dogs/a.xml"):
+        (photos / name).rename(photos / name.replace("/", ".").join((".", ".away")))
+    assert ImageFolder(photos).spec.notes[1:] == ("Left out: 1 file that is not a picture (dogs/b.xml).",)
+    for name in ("readme.txt", "cats/notes.md", "dogs/a.xml"):
+        (photos / name).write_text("x")
     data = ImageFolder(photos)
     assert len(data) == 6
     assert data.spec.notes[1:] == (
@@ -101,7 +106,7 @@ def test_hidden_files_are_ignored_and_other_files_noted(photos):
 
 def test_pictures_beside_the_class_folders_are_warned_of(photos):
     save(picture(), photos / "overview.png")
-    with pytest.warns(DataWarning, match=r"Left out: 1 pictures beside the class folders \(overview\.png\)"):
+    with pytest.warns(DataWarning, match=r"Left out: 1 picture beside the class folders \(overview\.png\)"):
         assert len(ImageFolder(photos)) == 6
 
 
@@ -383,7 +388,7 @@ def test_a_table_elsewhere_with_numbers_from_1_and_folders(flat, tmp_path):
 def test_unlisted_pictures_are_warned_of(flat):
     save(picture(seed=5, mode="L"), flat / "new.png")
     (flat / "labels.csv").write_text(ROWS)
-    with pytest.warns(DataWarning, match=r"Left out: 1 pictures that labels\.csv does not list \(new\.png\)"):
+    with pytest.warns(DataWarning, match=r"Left out: 1 picture that labels\.csv does not list \(new\.png\)"):
         assert len(ImageFolder(flat)) == 4
 
 

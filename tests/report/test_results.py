@@ -40,7 +40,7 @@ def test_mistakes_carry_the_names_of_their_files(make):
         {"index": 3, "name": "a & b/<1>.png", "label": "five", "guess": "nine", "confidence": 0.71, "picture": PIXEL}
     ]
     found = section(render(make(evaluation={**EVALUATION, "worst": worst})), "On the test split")
-    assert words(found.find(".//div[@class='mistakes']/figure//span[@class='name']")) == "a & b/<1>.png"
+    assert words(found.find(".//div[@class='mistakes named']/figure//span[@class='name']")) == "a & b/<1>.png"
 
 
 @pytest.mark.parametrize(

@@ -191,16 +191,17 @@ def _by_folders(root: Path) -> tuple[list[tuple[Path, str]], list[str]]:
                 f"the class folder `{shown(folder.relative_to(root))}` holds no picture: add some or remove it."
             )
         found += [(path, shown(folder.name)) for path in files]
-    notes = _remarks(pictures, "pictures beside the class folders", root)
-    return found, notes + _remarks(others, "files that are not pictures", root)
+    notes = _remarks(pictures, "picture beside the class folders", "pictures beside the class folders", root)
+    return found, notes + _remarks(others, "file that is not a picture", "files that are not pictures", root)
 
 
-def _remarks(paths: list[Path], what: str, root: Path) -> list[str]:
+def _remarks(paths: list[Path], one: str, many: str, root: Path) -> list[str]:
     """Say what is left out; pictures are warned of, for the user may have meant them."""
     if not paths:
         return []
-    remark = f"Left out: {len(paths)} {what} ({few([shown(path.relative_to(root)) for path in paths])})."
-    if what.startswith("pictures"):
+    named = few([shown(path.relative_to(root)) for path in paths])
+    remark = f"Left out: {len(paths):,} {one if len(paths) == 1 else many} ({named})."
+    if many.startswith("pictures"):
         warnings.warn(remark, DataWarning, stacklevel=5)
     return [remark]
 
@@ -232,7 +233,7 @@ def _by_table(root: Path, labels: Path) -> tuple[list[tuple[Path, str]], list[st
     if len(counts) == len(found) > 1:
         raise DataError(f"no label of `{table}` occurs twice: a class needs several pictures.")
     unlisted = [path for path in entries(root, root) if path.suffix.lower() in SUFFIXES and shown(path) not in found]
-    notes = _remarks(unlisted, f"pictures that {LABELS} does not list", root)
+    notes = _remarks(unlisted, f"picture that {LABELS} does not list", f"pictures that {LABELS} does not list", root)
     return [(path, label) for path, label, _ in found.values()], notes
 
 

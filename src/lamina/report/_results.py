@@ -94,7 +94,8 @@ def _worst(record: Record) -> Markup | None:
     elif isinstance(rows[0].get("output"), str):
         sure = "most confident first"
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
-        shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
+        kind = "mistakes named" if any(row.get("name") for row in rows) else "mistakes"
+        shown = tag("div", [_mistake(record, row) for row in rows], class_=kind)
     else:
         shown = table.html()
     return below(card("Worst mistakes", shown, more=sure))
