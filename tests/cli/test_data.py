@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from PIL import Image
 from rich.console import Console
 from typer.testing import CliRunner
 
-from lamina._errors import ArgumentError, DataError, DataWarning
+from lamina._errors import ArgumentError, DataError
 from lamina.cli import _data as data
 from lamina.data import store
 from lamina.data.dataset import ArrayDataset, Spec
@@ -246,10 +247,12 @@ def test_bad_input(tmp_path, arguments, message):
         lamina(*(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
 
 
-def test_left_out_pictures_are_warned_of(photos):
+def test_left_out_pictures_are_told_once(photos):
     (photos / "beside.png").write_bytes(b"x")
-    with pytest.warns(DataWarning, match=r"Left out: 1 pictures beside the class folders \(beside\.png\)"):
-        lamina("show", photos)
+    (next(path for path in photos.iterdir() if path.is_dir()) / "bad.png").write_bytes(b"")
+    out = lamina("show", photos)
+    assert out.count("Left out: 1 picture beside the class folders (beside.png).\n") == 1
+    assert len(re.findall(r"1 of \d+ pictures cannot be read and is left out: 1 empty \(\w+/bad\.png\)\.\n", out)) == 1
 
 
 def test_exit_codes(photos, tmp_path):

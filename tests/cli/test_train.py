@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import torch
 from PIL import Image
 
 import lamina
+from lamina.data.pictures import _reads_heif
 
 
 def lamina_(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -162,6 +164,41 @@ def test_these_simply_work(typed, tmp_path):
     assert code == 0 and "%" in out
 
 
+KINDS = ("jpg", "png", "gif", "bmp", "tif", "webp", "ppm", "avif", "jp2", "ico", "heic")
+
+
+def test_photos_of_eleven_kinds_with_damaged_ones(typed, tmp_path):
+    """Bright and dark photos, of which each kind has three; two are cut off, one is a web page, one is empty."""
+    assert _reads_heif()
+    g = torch.Generator().manual_seed(0)
+    for label, low in (("hell & groß", 170), ("dunkel", 0)):
+        for number in range(33):
+            width, height = torch.randint(24, 60, (2,), generator=g).tolist()
+            pixels = torch.randint(low, low + 80, (height, width, 3), generator=g, dtype=torch.uint8).numpy()
+            path = (
+                tmp_path / "photos" / label / ("deeper" if number % 4 == 0 else "") / f"{number}.{KINDS[number % 11]}"
+            )
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(path)
+    new = tmp_path / "new"
+    shutil.copytree(tmp_path / "photos", new)
+    for place, content in (("7.avif", None), ("11.jpg", None), ("page.png", b"<html>"), ("empty.jpg", b"")):
+        path = tmp_path / "photos" / "dunkel" / place
+        path.write_bytes(path.read_bytes()[:300] if content is None else content)
+    code, out, err = typed("train", "lenet5", "--data", "photos", "--epochs", "12", "--json")
+    assert code == 0 and "4 of 68 pictures cannot be read and are left out: " in err, err
+    assert json.loads(out)["test"]["accuracy"] == 1.0
+    (new / "dunkel" / "13.gif").write_bytes(b"GIF89a")
+    code, out, err = typed("predict", json.loads(out)["run"], "new", "-o", "predictions.csv")
+    assert (code, out) == (0, "65 predictions written to predictions.csv\n")
+    assert re.fullmatch(r"note: 1 of 66 pictures cannot be read and is left out: 1 .* \(dunkel/13\.gif\)\.\n", err), err
+    with open(tmp_path / "predictions.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == sorted(row["name"] for row in rows)
+    assert rows[0]["name"] == "dunkel/1.png" and rows[-1]["name"] == "hell & groß/deeper/8.jp2"
+    assert all(row["label"] == row["name"].split("/")[0] for row in rows)
+
+
 RAGGED = "a,b,label\n1,2,x\n3,4\n5,6,y\n"
 GOOD = "a,b,label\n" + "".join(f"{i},{i * 7 % 11},{'xy'[i % 2]}\n" for i in range(30))
 BAD = {
@@ -249,6 +286,17 @@ def test_bad_files_at_prediction(typed, trained, tmp_path):
     for name in ("zero.png", "text.png", "missing.png"):
         code, _, err = typed("predict", "a", name)
         assert code == 2 and name in err and err.count("\n") == 1, err
+
+
+def test_a_folder_with_a_bad_file_at_prediction(typed, trained, tmp_path):
+    home, _ = trained
+    shutil.copytree(home / "runs/a", tmp_path / "a")
+    (tmp_path / "new" / "deep").mkdir(parents=True)
+    Image.new("L", (8, 8), 9).save(tmp_path / "new" / "deep" / "b.png")
+    (tmp_path / "new" / "a.png").write_bytes(b"")
+    code, out, err = typed("predict", "a", "new", "--top", "1")
+    assert code == 0 and re.fullmatch(r"deep/b\.png: \d [\d.]+%\n", out)
+    assert err == "note: 1 of 2 pictures cannot be read and is left out: 1 empty (a.png).\n"
 
 
 def test_an_unseen_category_at_prediction(typed, tmp_path):

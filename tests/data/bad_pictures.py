@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from lamina.data.pictures import _reads_heif
+
 
 def picture(size=(6, 4), seed=0, mode="RGB"):
     channels = {"L": (), "RGB": (3,), "RGBA": (4,), "CMYK": (4,), "LA": (2,)}[mode]
@@ -42,8 +44,15 @@ def encoded(image, kind, **options):
     return out.getvalue()
 
 
-def frames(kind):
-    return encoded(picture(), kind, save_all=True, append_images=[picture(seed=1), picture(seed=2)])
+def frames(kind, mode="RGB"):
+    rest = [picture(seed=1, mode=mode), picture(seed=2, mode=mode)]
+    return encoded(picture(mode=mode), kind, save_all=True, append_images=rest)
+
+
+def heic(image, **options):
+    """Encode as a telephone does."""
+    assert _reads_heif()
+    return encoded(image, "HEIF", **options)
 
 
 def text_bomb():
@@ -59,55 +68,53 @@ def zipped():
     return out.getvalue()
 
 
+BOMB = "larger than 89,478,485 pixels, as a decompression bomb is"
+BRIGHTNESS = "which have no fixed range of brightness"
+UNKNOWN, CUT = "of no known picture format", "cut off or damaged"
+
 BAD = {
-    "empty": ("png", lambda: b"", r"is empty \(0 bytes\): remove it or copy it again"),
-    "text": ("jpg", lambda: b"This is no picture.", r"is not a picture that can be read \(PNG, JPEG"),
-    "html": ("png", lambda: b"<!DOCTYPE html><html>404</html>", r"is not a picture that can be read"),
-    "zip": ("png", zipped, r"is not a picture that can be read"),
-    "postscript": ("png", lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", r"is not a picture"),
+    "empty": ("png", lambda: b"", "empty", r" \(0 bytes\): remove it or copy it again\."),
+    "text": ("jpg", lambda: b"This is no picture.", UNKNOWN, r" \(PNG, JPEG, .*HEIC\): remove it\."),
+    "html": ("png", lambda: b"<!DOCTYPE html><html>404</html>", UNKNOWN, ""),
+    "zip": ("png", zipped, UNKNOWN, ""),
+    "postscript": ("png", lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", UNKNOWN, ""),
     "cut jpeg": (
         "jpg",
         lambda: encoded(picture((64, 64)), "JPEG")[:900],
-        r"is cut off or damaged \(image file is trunc",
+        CUT,
+        r" \(image file is trunc.*\): copy",
     ),
-    "cut png": ("png", lambda: encoded(picture((64, 64)), "PNG")[:3000], r"is cut off or damaged"),
-    "cut head": ("png", lambda: encoded(picture(), "PNG")[:20], r"is (cut off or damaged|not a picture)"),
-    "cut gif": ("gif", lambda: encoded(picture((64, 64)), "GIF")[:1500], r"is cut off or damaged"),
-    "cut bmp": ("bmp", lambda: encoded(picture((64, 64)), "BMP")[:3000], r"is cut off or damaged"),
-    "cut webp": ("webp", lambda: encoded(picture((64, 64)), "WEBP")[:200], r"is (cut off or damaged|not a picture)"),
-    "cut tiff": ("tiff", lambda: encoded(picture((64, 64)), "TIFF")[:3000], r"is (cut off or damaged|not a picture)"),
-    "animated gif": ("gif", lambda: frames("GIF"), r"is animated or has pages \(3 of them\): save one as PNG"),
-    "animated png": ("png", lambda: frames("PNG"), r"is animated or has pages \(3 of them\)"),
-    "animated webp": ("webp", lambda: frames("WEBP"), r"is animated or has pages \(3 of them\)"),
-    "paged tiff": ("tif", lambda: frames("TIFF"), r"is animated or has pages \(3 of them\)"),
-    "bomb": (
-        "png",
-        lambda: bomb(60_000, 60_000),
-        r"has more than 89,478,485 pixels, as a decompression bomb has: make it",
-    ),
-    "small bomb": (
-        "png",
-        lambda: bomb(10_000, 10_000),
-        r"has more than 89,478,485 pixels, as a decompression bomb has",
-    ),
-    "text bomb": ("png", text_bomb, r"is cut off or damaged \(Decompressed data too large"),
+    "cut png": ("png", lambda: encoded(picture((64, 64)), "PNG")[:3000], CUT, ""),
+    "cut head": ("png", lambda: encoded(picture(), "PNG")[:20], f"({CUT}|{UNKNOWN})", ""),
+    "cut gif": ("gif", lambda: encoded(picture((64, 64)), "GIF")[:1500], CUT, ""),
+    "cut bmp": ("bmp", lambda: encoded(picture((64, 64)), "BMP")[:3000], CUT, ""),
+    "cut webp": ("webp", lambda: encoded(picture((64, 64)), "WEBP")[:200], f"({CUT}|{UNKNOWN})", ""),
+    "cut tiff": ("tiff", lambda: encoded(picture((64, 64)), "TIFF")[:3000], f"({CUT}|{UNKNOWN})", ""),
+    "cut avif": ("avif", lambda: encoded(picture((64, 64)), "AVIF")[:900], f"({CUT}|{UNKNOWN})", ""),
+    "cut heic": ("heic", lambda: heic(picture((64, 64)))[:900], f"({CUT}|{UNKNOWN})", ""),
+    "bomb": ("png", lambda: bomb(60_000, 60_000), BOMB, ": make it smaller"),
+    "small bomb": ("png", lambda: bomb(10_000, 10_000), BOMB, ""),
+    "text bomb": ("png", text_bomb, CUT, r" \(Decompressed data too large"),
     "float": (
         "tiff",
         lambda: encoded(Image.new("F", (4, 4), 0.5), "TIFF"),
-        r"holds floating point numbers, which have no",
+        f"stored as floating point numbers, {BRIGHTNESS}",
+        ": save it as 8-bit RGB",
     ),
-    "lab": ("tiff", lambda: encoded(Image.new("LAB", (4, 4)), "TIFF"), r"holds Lab colors, which have no fixed range"),
+    "lab": ("tiff", lambda: encoded(Image.new("LAB", (4, 4)), "TIFF"), f"stored as Lab colors, {BRIGHTNESS}", ""),
     "32 bits": (
         "tiff",
         lambda: encoded(Image.new("I", (4, 4), 70000), "TIFF"),
-        r"holds numbers from 70000 to 70000, outside",
+        "stored as numbers outside 0 to 65535",
+        r" \(70000 to 70000\): save it as 8-bit or 16-bit",
     ),
     "negative": (
         "tiff",
         lambda: encoded(Image.new("I", (4, 4), -5), "TIFF"),
-        r"holds numbers from -5 to -5, outside 0 to",
+        "stored as numbers outside 0 to 65535",
+        r" \(-5 to -5\)",
     ),
-    "heic": ("heic", lambda: b"\0\0\0\x18ftypheic", r"is a HEIC file, which cannot be read: convert it to PNG or JPEG"),
-    "raw": ("NEF", lambda: b"MM\0*", r"is a NEF file, which cannot be read"),
-    "svg": ("svg", lambda: b"<svg/>", r"is a SVG file, which cannot be read"),
+    "raw": ("NEF", lambda: b"MM\0*", "in the format NEF, which cannot be read", ": convert it to PNG or JPEG"),
+    "svg": ("svg", lambda: b"<svg/>", "in the format SVG, which cannot be read", ""),
 }
+"""Suffix, content, what is wrong, and what is said beside that of a single picture."""

@@ -80,6 +80,12 @@ def test_worst_mistakes_with_their_values(make):
     assert table.rows == (("2", "2", "1.5", "-0.5", "1"),)
 
 
+def test_worst_mistakes_are_called_by_their_names(make):
+    worst = [{"index": 7, "name": "cats/1.png", "label": "a", "guess": "b", "confidence": 0.5}]
+    table = findings.worst(read(make(evaluation={**EVALUATION, "worst": worst})))
+    assert table.rows == (("cats/1.png", "a", "b", "50.0%"),)
+
+
 def test_worst_mistakes_in_words_stand_at_the_left(make):
     worst = [{"index": 0, "label": "a", "guess": "b", "confidence": 0.5, "values": {"color": "red", "size": 2.0}}]
     table = findings.worst(read(make(evaluation={**EVALUATION, "worst": worst})))

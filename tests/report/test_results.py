@@ -35,6 +35,14 @@ def test_mistakes_as_pictures(make):
     assert "five → nine71.0%" in words(found)
 
 
+def test_mistakes_carry_the_names_of_their_files(make):
+    worst = [
+        {"index": 3, "name": "a & b/<1>.png", "label": "five", "guess": "nine", "confidence": 0.71, "picture": PIXEL}
+    ]
+    found = section(render(make(evaluation={**EVALUATION, "worst": worst})), "On the test split")
+    assert words(found.find(".//div[@class='mistakes named']/figure//span[@class='name']")) == "a & b/<1>.png"
+
+
 @pytest.mark.parametrize(
     "address", ["https://example.org/x.png", "data:text/html;base64,PHNjcmlwdD4=", 'data:image/png;base64,"onerror="x']
 )

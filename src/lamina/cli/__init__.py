@@ -21,9 +21,11 @@ from lamina.cli._inspect import inspect
 from lamina.cli._lookup import catalogue, show_errata
 from lamina.cli._notes import notes
 from lamina.cli._options import Json
+from lamina.cli._progress import Reading
 from lamina.cli._report import report
 from lamina.cli._search import search
 from lamina.cli._tables import show, show_json
+from lamina.data._progress import watched
 
 app = typer.Typer(
     help="Train, search, inspect and draw the networks of the lecture notes 'Neural Network Architectures'.",
@@ -83,7 +85,8 @@ def main() -> None:
     """Run the command; bad input ends with one sentence and exit code 2."""
     use_any_console()
     try:
-        app()
+        with watched(Reading()):
+            app()
     except InstructionError as error:
         if error.limit is None or LIMIT in os.environ:
             _refuse(error)

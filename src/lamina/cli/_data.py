@@ -118,12 +118,15 @@ def show(
     """Describe a data set: its sizes, its class balance, and a few examples as pictures or rows."""
     from rich.console import Console
 
+    from lamina.cli._progress import Warnings
     from lamina.data.dataset import Subset
     from lamina.data.describe import describe
     from lamina.data.load import load
 
     options = {name: value for name, value in (("target", target), ("task", task)) if value is not None}
-    data = load(what, **options)
+    with (said := Warnings()):
+        data = load(what, **options)
+    said.show(told=data.spec.notes)
     chosen = Subset(data, _spread(data, samples))
     if as_json:
         show_json(_facts(data, chosen))

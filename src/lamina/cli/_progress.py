@@ -3,7 +3,7 @@
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import DataWarning
@@ -101,6 +101,24 @@ def progress(epochs: int, batches: int = 0, quiet: bool = False) -> Quiet:
     return watcher(quiet, lambda: _Live(epochs, batches), lambda: _Plain(epochs))
 
 
+class Reading:
+    """Say how far files have been read, if that takes longer than two seconds: on a live line, or every ten seconds."""
+
+    what, began, said = "", 0.0, 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Write to the standard error output, when it is time."""
+        now, live = time.monotonic(), sys.stderr.isatty()
+        if what != self.what or done <= 1:
+            self.what, self.began, self.said = what, now, 0.0
+        text = f"{what}: {done:,} of {total:,}"
+        if self.said and live and done == total:
+            print(f"\r{'':{len(text)}}\r", end="", file=sys.stderr, flush=True)
+        elif now - self.began >= 2 and now - self.said >= (0.2 if live else 10) and done < total:
+            self.said = now
+            print(f"\r{text}" if live else text, end="" if live else "\n", file=sys.stderr, flush=True)
+
+
 class Warnings:
     """Catch warnings about data and show each once, as a sentence."""
 
@@ -115,7 +133,9 @@ class Warnings:
         )
         self._catcher.__exit__(*error)
 
-    def show(self) -> None:
-        """Print what was caught."""
+    def show(self, told: Collection[str] = ()) -> None:
+        """Print what was caught and has not been told yet."""
         for message in self._messages:
+            if message in told:
+                continue
             print(f"note: {message}", file=sys.stderr)

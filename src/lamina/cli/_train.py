@@ -189,9 +189,8 @@ def predict(
         )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
-    said = Warnings()
     options: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy}
-    with said:
+    with (said := Warnings()):
         what: Any = sys.stdin.buffer.read() if piped else list(inputs)
         found = trained.predict(what, coverage=coverage, **options)
     said.show()

@@ -7,7 +7,7 @@ categories (-1 for a category that has no number), texts as code points. What a 
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -176,6 +176,10 @@ class BaseDataset(Shown):
         """Give a 64-bit number for each example, equal for equal inputs, or None when that would be too costly."""
         return None
 
+    def name(self, index: int) -> str:
+        """Give what people call an example, such as the path of its file; "" when it has no name."""
+        return ""
+
     def divide(self, seed: Seed, ratios: tuple[int, int, int]) -> "tuple[Dataset, Dataset, Dataset, str] | None":
         """Give training, validation and test part and how they were made, if this data has a rule of its own."""
         return None
@@ -271,6 +275,16 @@ class ArrayDataset(BaseDataset):
         train, validation, test = (Subset(self, part) for part in in_time(self.times, ratios))
         return train, validation, test, "in order of time"
 
+    def earliest(self, part: int, of: int) -> "ArrayDataset | None":
+        """Give the first `part` of `of` stretches of time with about as many rows each, if they have times."""
+        if self.times is None:
+            return None
+        last = self.times.sort().values[max(0, len(self) * part // of - 1)]
+        rows = (self.times <= last).nonzero().flatten()
+        groups, weights = (None if each is None else each[rows] for each in (self.groups, self.weights))
+        inputs, targets, times = (each[rows] for each in (self.inputs, self.targets, self.times))
+        return replace(self, inputs=inputs, targets=targets, groups=groups, times=times, weights=weights)
+
     def fingerprints(self) -> Int[Tensor, " batch"]:
         """Give a 64-bit number for each example, equal for equal inputs."""
         return _fingerprints(self.inputs)
@@ -329,6 +343,10 @@ class Subset(BaseDataset):
     def take(self, indices: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
         """Give the stored inputs and targets at `indices` of this view."""
         return self.dataset.take(self.indices[indices])
+
+    def name(self, index: int) -> str:
+        """Give what the whole calls an example."""
+        return self.dataset.name(int(self.indices[index])) if isinstance(self.dataset, BaseDataset) else ""
 
     def fingerprints(self) -> Int[Tensor, " batch"] | None:
         """Give the numbers of these examples, if the whole has them."""

@@ -4,7 +4,11 @@ Every picture becomes bytes of one common shape (channels, height, width), see `
 when all are gray, else RGB. Their size is the common one when all have one and no side is longer than 256; else it is
 a square with the median of the shorter sides, at most 224. `size` asks for another one.
 
-A file whose suffix is not a picture's is left out and named in `spec.notes`; a picture that cannot be read is refused.
+A file whose suffix is not a picture's is left out and named in `spec.notes`. Every picture is decoded once when the
+folder is opened, also where it is not kept in memory, so that those that cannot be read are found before anything is
+trained: they are listed together in one warning and in `spec.notes`, and left out, or refused with `damaged="error"`.
+A picture that becomes unreadable after that is an error that names it, since without it the parts of a split would be
+others.
 """
 
 import csv
@@ -15,8 +19,7 @@ import stat
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,28 +29,27 @@ import torch
 from lamina._errors import ArgumentError, DataError, DataWarning, at_least, choice
 from lamina._types import Int, Tensor
 from lamina.data.dataset import BaseDataset, Spec, _fingerprints
-from lamina.data.pictures import (
-    RESIZE,
-    SUFFIXES,
-    UNREAD,
-    Picture,
-    _inspect_picture,
-    _quiet,
-    read_picture,
-    refused,
-    shown,
+from lamina.data.picture_files import (
+    Readable,
+    entries,
+    few,
+    files_below,
+    identity,
+    is_folder,
+    leave_out,
+    listed,
+    read_all,
+    sorted_out,
 )
-from lamina.data.streaming import Stream, _decode_all, worker_count
+from lamina.data.pictures import RESIZE, SUFFIXES, Picture, read_picture, refused, shown
+from lamina.data.streaming import Stream
 
 ARCHIVES = frozenset(".zip .tar .gz .tgz .bz2 .xz .7z .rar".split())
 LABELS = "labels.csv"
+DAMAGED = ("skip", "error")
 
-_IGNORED = frozenset(("thumbs.db", "desktop.ini", "__macosx"))
 _PARTS = frozenset("train training val valid validation test testing".split())
 _KEPT, _SIDE = 256, 224
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 class ImageFolder(BaseDataset):
@@ -60,7 +62,7 @@ class ImageFolder(BaseDataset):
         resize: "crop", "fit" or "stretch".
         channels: 1 for gray, 3 for RGB; None for gray if all are gray.
         budget: the bytes that decoded pictures may take in memory.
-        progress: told while the files are looked at and read.
+        damaged: "skip" leaves out pictures that cannot be read, with one warning; "error" refuses them.
 
     >>> from PIL import Image
     >>> from tempfile import TemporaryDirectory
@@ -82,30 +84,37 @@ class ImageFolder(BaseDataset):
         resize: str = "crop",
         channels: int | None = None,
         budget: int = 2 * 2**30,
-        progress: Progress | None = None,
+        damaged: str = "skip",
     ) -> None:
         choice("resize", resize, RESIZE)
         choice("channels", channels, (None, 1, 3))
-        tell = progress or (lambda what, done, total: None)
-        found, notes = _find(Path(path), None if labels is None else Path(labels))
-        classes = _ordered({label for _, label in found})
+        choice("damaged", damaged, DAMAGED)
+        root = Path(path)
+        found, notes = _find(root, None if labels is None else Path(labels))
+
+        def shape(pictures: list[Picture]) -> tuple[int, int, int]:
+            return channels or _channels(pictures), *_common_size(pictures, size, resize)[:2]
+
+        names = [shown(file.relative_to(root)) for file, _ in found]
+        read = read_all([file for file, _ in found], names, shape, resize, budget)
+        labels_of = [label for _, label in found]
+        _check_classes(labels_of, read, damaged)
+        left_out = leave_out(read.bad, len(found))
+        classes = _ordered(set(labels_of))
         number = {name: label for label, name in enumerate(classes)}
-        self.targets = torch.tensor([number[label] for _, label in found])
+        self.targets = torch.tensor([number[labels_of[place]] for place in read.pictures])
         self.resize, self.groups, self.official_test = resize, None, None
-        self.inputs: Tensor | None = None
-        with _quiet():
-            self.pictures = _inspect([file for file, _ in found], Path(path), tell)
-            height, width, size_note = _common_size(self.pictures, size, resize)
-            self._shape = channels or _channels(self.pictures), height, width
-            needed = len(found) * math.prod(self._shape)
-            if needed <= budget:
-                self.inputs = _decode_all(
-                    self._read, len(found), self._shape, progress=lambda done, total: tell("reading", done, total)
-                )
+        self.pictures, self.inputs = list(read.pictures.values()), read.inputs
+        self._shape = shape(self.pictures)
+        notes = [_common_size(self.pictures, size, resize)[2], *left_out, *notes]
+        several = [picture.name for picture in self.pictures if picture.several]
+        if several:
+            notes.append(f"Animated or with pages, of which the first is used: {len(several)} ({few(several)}).")
         if self.inputs is None:
+            needed = len(self.pictures) * math.prod(self._shape)
             much, most = (f"{count / 2**20:,.1f} MiB" for count in (needed, budget))
             notes.append(f"They would take {much} in memory, more than {most}: they are read as needed.")
-        about = partial(Spec, classes=classes, source=str(path), notes=(size_note, *notes), resize=resize)
+        about = partial(Spec, classes=classes, source=str(path), notes=tuple(notes), resize=resize)
         self.spec = about("image", "classification", self._shape, len(classes))
 
     def _read(self, index: int) -> Tensor:
@@ -124,6 +133,10 @@ class ImageFolder(BaseDataset):
     def prefetch(self, order: Sequence[Int[Tensor, " _"]], *, workers: int | None = None, ahead: int = 2) -> Stream:
         """Begin to decode the batches of a known order in worker threads; the stream gives what `take` would."""
         return Stream(self._read, self.targets, order, shape=self._shape, workers=workers, ahead=ahead)
+
+    def name(self, index: int) -> str:
+        """Give the path of a picture, as it lies in the folder."""
+        return self.pictures[index].name
 
     def fingerprints(self) -> Int[Tensor, " batch"] | None:
         """Give a 64-bit number for each picture, equal for equal pixels; None when they are not resident."""
@@ -153,9 +166,9 @@ def _find(root: Path, labels: Path | None) -> tuple[list[tuple[Path, str]], list
 
 
 def _by_folders(root: Path) -> tuple[list[tuple[Path, str]], list[str]]:
-    name, inside = shown(root), _entries(root, root)
-    folders = [path for path in inside if _is_folder(path, root)]
-    pictures, others = _sorted_out(sorted(set(inside) - set(folders)), root)
+    name, inside = shown(root), entries(root, root)
+    folders = [path for path in inside if is_folder(path, root)]
+    pictures, others = sorted_out(sorted(set(inside) - set(folders)))
     if not folders and pictures:
         raise DataError(
             f"`{name}` holds {len(pictures)} pictures but neither class folders nor {LABELS}: put each picture into a "
@@ -171,72 +184,26 @@ def _by_folders(root: Path) -> tuple[list[tuple[Path, str]], list[str]]:
         raise DataError(f"`{name}` holds no pictures: it needs one folder of PNG, JPEG, ... files per class.")
     found: list[tuple[Path, str]] = []
     for folder in folders:
-        files, more = _sorted_out(_files(folder, root, (_identity(root, root),)), root)
+        files, more = sorted_out(files_below(folder, root, (identity(root, root),)))
         others += more
         if not files:
             raise DataError(
                 f"the class folder `{shown(folder.relative_to(root))}` holds no picture: add some or remove it."
             )
         found += [(path, shown(folder.name)) for path in files]
-    notes = _remarks(pictures, "pictures beside the class folders", root)
-    return found, notes + _remarks(others, "files that are not pictures", root)
+    notes = _remarks(pictures, "picture beside the class folders", "pictures beside the class folders", root)
+    return found, notes + _remarks(others, "file that is not a picture", "files that are not pictures", root)
 
 
-def _remarks(paths: list[Path], what: str, root: Path) -> list[str]:
+def _remarks(paths: list[Path], one: str, many: str, root: Path) -> list[str]:
     """Say what is left out; pictures are warned of, for the user may have meant them."""
     if not paths:
         return []
-    named = ", ".join(shown(path.relative_to(root)) for path in paths[:3])
-    remark = f"Left out: {len(paths)} {what} ({named}{', ...' if len(paths) > 3 else ''})."
-    if what.startswith("pictures"):
+    named = few([shown(path.relative_to(root)) for path in paths])
+    remark = f"Left out: {len(paths):,} {one if len(paths) == 1 else many} ({named})."
+    if many.startswith("pictures"):
         warnings.warn(remark, DataWarning, stacklevel=5)
     return [remark]
-
-
-def _entries(folder: Path, root: Path) -> list[Path]:
-    """List a folder in a fixed order, without hidden files."""
-    with refused(shown(folder.relative_to(root)) if folder != root else shown(root)):
-        names = sorted(os.listdir(folder), key=lambda name: (unicodedata.normalize("NFC", name), name))
-    return [folder / name for name in names if not name.startswith(".") and name.lower() not in _IGNORED]
-
-
-def _identity(path: Path, root: Path) -> tuple[int, int]:
-    with refused(shown(path.relative_to(root))):
-        found = os.stat(path)
-    return found.st_dev, found.st_ino
-
-
-def _is_folder(path: Path, root: Path) -> bool:
-    with refused(shown(path.relative_to(root))):
-        return path.is_dir()
-
-
-def _files(folder: Path, root: Path, above: tuple[tuple[int, int], ...]) -> Iterator[Path]:
-    """Walk through a class folder; links are followed, but not around in a circle."""
-    here = _identity(folder, root)
-    if here in above:
-        raise DataError(f"`{shown(folder.relative_to(root))}` is a link to a folder that contains it: remove the link.")
-    for path in _entries(folder, root):
-        if _is_folder(path, root):
-            yield from _files(path, root, (*above, here))
-        else:
-            yield path
-
-
-def _sorted_out(paths: Iterable[Path], root: Path) -> tuple[list[Path], list[Path]]:
-    """Part pictures from other files by their suffix; refuse pictures of a kind that is not read, and broken links."""
-    pictures: list[Path] = []
-    others: list[Path] = []
-    for path in paths:
-        suffix, name = path.suffix.lower(), shown(path.relative_to(root))
-        if suffix in UNREAD:
-            raise DataError(
-                f"`{name}` is a {suffix[1:].upper()} file, which cannot be read: convert it to PNG or JPEG."
-            )
-        if path.is_symlink():
-            _identity(path, root)
-        (pictures if suffix in SUFFIXES else others).append(path)
-    return pictures, others
 
 
 def _by_table(root: Path, labels: Path) -> tuple[list[tuple[Path, str]], list[str]]:
@@ -265,8 +232,8 @@ def _by_table(root: Path, labels: Path) -> tuple[list[tuple[Path, str]], list[st
     counts = Counter(label for _, label, _ in found.values())
     if len(counts) == len(found) > 1:
         raise DataError(f"no label of `{table}` occurs twice: a class needs several pictures.")
-    unlisted = [path for path in _entries(root, root) if path.suffix.lower() in SUFFIXES and shown(path) not in found]
-    notes = _remarks(unlisted, f"pictures that {LABELS} does not list", root)
+    unlisted = [path for path in entries(root, root) if path.suffix.lower() in SUFFIXES and shown(path) not in found]
+    notes = _remarks(unlisted, f"picture that {LABELS} does not list", f"pictures that {LABELS} does not list", root)
     return [(path, label) for path, label, _ in found.values()], notes
 
 
@@ -306,20 +273,16 @@ def _ordered(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=int) if all(name.isdecimal() for name in names) else names)
 
 
-def _inspect(paths: list[Path], root: Path, tell: Progress) -> list[Picture]:
-    def look(path: Path) -> Picture:
-        return _inspect_picture(path, shown(path.relative_to(root)))
-
-    pictures = []
-    with ThreadPoolExecutor(worker_count(), thread_name_prefix="lamina-look") as pool:
-        try:
-            for picture in pool.map(look, paths):
-                pictures.append(picture)
-                tell("looking", len(pictures), len(paths))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return pictures
+def _check_classes(labels: Sequence[str], read: Readable, damaged: str) -> None:
+    """Refuse pictures that cannot be read if that is asked for, or if they are all there is of a class."""
+    if read.bad and damaged == "error":
+        raise DataError(
+            f"{len(read.bad):,} of {len(labels):,} pictures cannot be read: {listed(read.bad.values())}. Repair or "
+            "remove them, or leave them out with damaged=skip."
+        )
+    for lost in _ordered(set(labels) - {labels[place] for place in read.pictures}):
+        why = listed(error for place, error in read.bad.items() if labels[place] == lost)
+        raise DataError(f"no picture of the class {lost!r} can be read: {why}. Repair them, or remove the class.")
 
 
 def _channels(pictures: list[Picture]) -> int:

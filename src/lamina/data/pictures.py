@@ -6,7 +6,9 @@
 - *Resized*: "crop" scales until the shorter side fits and keeps the middle; "fit" scales until the longer side fits and
   fills up with black; "stretch" ignores the proportions.
 
-What cannot be read, or has no one meaning (animations, pages, floating point numbers), is refused with a sentence.
+Of animations and files with pages the first picture is used. What a file holds decides how it is read, whatever its
+suffix says. HEIC needs the extra `heic`. What cannot be read, or has no fixed range of brightness (floating point
+numbers), is refused with a sentence.
 """
 
 import base64
@@ -19,6 +21,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,12 +34,16 @@ from lamina._types import Num, Tensor
 if TYPE_CHECKING:
     from PIL import Image
 
-SUFFIXES = frozenset(".png .jpg .jpeg .jpe .jfif .bmp .gif .tif .tiff .webp .pgm .ppm .pbm .pnm".split())
-UNREAD = frozenset(".heic .heif .avif .jp2 .j2k .svg .psd .dng .cr2 .cr3 .nef .arw .raw".split())
-FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM")
+SUFFIXES = frozenset(
+    ".png .jpg .jpeg .jpe .jfif .bmp .gif .tif .tiff .webp .pgm .ppm .pbm .pnm .avif .jp2 .j2k .ico .heic .heif "
+    ".hif".split()
+)
+UNREAD = frozenset(".svg .psd .dng .cr2 .cr3 .nef .arw .raw".split())
 RESIZE = ("crop", "fit", "stretch")
 
 _THUMBNAIL = 64  # pixels of the longer side
+_FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "AVIF", "JPEG2000", "ICO")
+_HEIF = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"))
 _GRAY = frozenset(("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N"))
 _TURNS = {
     2: "FLIP_LEFT_RIGHT",
@@ -49,6 +56,14 @@ _TURNS = {
 }
 
 
+class UnreadableError(DataError):
+    """A picture that cannot be used: how messages call it, what is wrong with it (after "is"), and the way out."""
+
+    def __init__(self, name: str, what: str, way: str = "", detail: str = "") -> None:
+        super().__init__(f"`{name}` is {what}{detail}{way and ': '}{way}.")
+        self.name, self.what = name, what
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """One readable picture: where it lies, how messages call it, its size as seen, and what its header says."""
@@ -59,6 +74,7 @@ class Picture:
     width: int
     gray: bool
     orientation: int
+    several: bool = False
 
 
 def _inspect_picture(path: Path, name: str) -> Picture:
@@ -68,26 +84,61 @@ def _inspect_picture(path: Path, name: str) -> Picture:
     with refused(name):
         kind = os.stat(path)
         if not stat.S_ISREG(kind.st_mode):  # opening a pipe would wait for ever
-            raise DataError(f"`{name}` is not a regular file: remove it.")
+            raise UnreadableError(name, "not a regular file", "remove it")
         if kind.st_size == 0:
-            raise DataError(f"`{name}` is empty (0 bytes): remove it or copy it again.")
-        with Image.open(path, formats=FORMATS) as image:
+            raise UnreadableError(name, "empty", "remove it or copy it again", " (0 bytes)")
+        with _opened(path, name) as image:
             width, height = image.size
             if width * height > (Image.MAX_IMAGE_PIXELS or width * height):
                 raise Image.DecompressionBombError(f"{width}x{height}")
-            # An MPO is what phones write: a JPEG that is followed by a preview or a second view.
-            if getattr(image, "is_animated", False) and image.format != "MPO":
-                frames = getattr(image, "n_frames", 2)
-                raise DataError(f"`{name}` is animated or has pages ({frames} of them): save one as PNG.")
             if image.mode in ("F", "LAB"):
                 what = "floating point numbers" if image.mode == "F" else "Lab colors"
-                raise DataError(
-                    f"`{name}` holds {what}, which have no fixed range of brightness: save it as 8-bit RGB."
+                raise UnreadableError(
+                    name, f"stored as {what}, which have no fixed range of brightness", "save it as 8-bit RGB"
                 )
+            # An MPO is what phones write: a JPEG that is followed by a preview or a second view.
+            several = getattr(image, "is_animated", False) and image.format != "MPO"
             # Pillow turns a TIFF itself while reading, and swaps its size already here.
             turned = 1 if image.format == "TIFF" else _orientation(image)
             height, width = (width, height) if turned >= 5 else (height, width)
-            return Picture(path, name, height, width, _is_gray(image), turned)
+            return Picture(path, name, height, width, _is_gray(image), turned, several)
+
+
+def _opened(path: Path, name: str) -> "Image.Image":
+    """Open a picture by what the file holds."""
+    from PIL import Image
+
+    with open(path, "rb") as file:
+        head = file.read(64)
+    # Both HEIC and AVIF are boxes of ISO media; the first one says which.
+    heif = head[4:8] == b"ftyp" and head[8:12] in _HEIF and b"avif" not in head
+    if heif and not _reads_heif():
+        raise UnreadableError(name, "in the format HEIC, which needs  pip install 'lamina[heic]'")
+    if not heif and path.suffix.lower() in UNREAD:
+        raise UnreadableError(
+            name, f"in the format {path.suffix[1:].upper()}, which cannot be read", "convert it to PNG or JPEG"
+        )
+    return Image.open(path, formats=("HEIF",) if heif else _formats())
+
+
+@cache
+def _formats() -> tuple[str, ...]:
+    """Give the formats that this Pillow was built with."""
+    from PIL import Image
+
+    Image.init()
+    return tuple(name for name in _FORMATS if name in Image.OPEN)
+
+
+@cache
+def _reads_heif() -> bool:
+    """Let Pillow read HEIC, if the extra is there."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        return False
+    register_heif_opener()
+    return True
 
 
 def read_picture(
@@ -112,7 +163,7 @@ def read_picture(
 
     channels, height, width = inputs
     sideways = picture.orientation >= 5
-    with refused(picture.name), Image.open(picture.path, formats=FORMATS) as image:
+    with refused(picture.name), _opened(picture.path, picture.name) as image:
         need = (width, height) if sideways else (height, width)
         scaled = _resized(_plain(_drafted(image, need, resize), channels, picture.name), need, resize)
         turn = _TURNS.get(picture.orientation)
@@ -171,10 +222,10 @@ def _quiet() -> Iterator[None]:
 def refused(name: str) -> Iterator[None]:
     """Turn whatever reading a file can raise into one sentence that names the file.
 
-    >>> with refused("cats/1.png"):
-    ...     raise OSError("image file is truncated")
+    >>> with refused("1.png"):
+    ...     raise OSError("cut")
     Traceback (most recent call last):
-    lamina._errors.DataError: `cats/1.png` is cut off or damaged (image file is truncated): copy it again or remove it.
+    lamina.data.pictures.UnreadableError: `1.png` is cut off or damaged (cut): copy it again or remove it.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -183,23 +234,21 @@ def refused(name: str) -> Iterator[None]:
     except (DataError, MemoryError):
         raise
     except FileNotFoundError as error:
-        link = os.path.islink(error.filename or name)
-        raise DataError(f"`{name}` " + ("is a link to nothing: remove it." if link else "does not exist.")) from error
+        if os.path.islink(error.filename or name):
+            raise UnreadableError(name, "a link to nothing", "remove it") from error
+        raise DataError(f"`{name}` does not exist.") from error
     except PermissionError as error:
-        raise DataError(f"`{name}` may not be read (permission denied): change its permissions.") from error
+        raise UnreadableError(name, "protected (permission denied)", "change its permissions") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        limit = f"{Image.MAX_IMAGE_PIXELS:,}"
-        raise DataError(
-            f"`{name}` has more than {limit} pixels, as a decompression bomb has: make it smaller."
-        ) from error
+        size = f"larger than {Image.MAX_IMAGE_PIXELS:,} pixels, as a decompression bomb is"
+        raise UnreadableError(name, size, "make it smaller") from error
     except UnidentifiedImageError as error:
-        raise DataError(
-            f"`{name}` is not a picture that can be read (PNG, JPEG, BMP, GIF, TIFF, WebP, PNM): remove it."
-        ) from error
+        kinds = " (PNG, JPEG, BMP, GIF, TIFF, WebP, PNM, AVIF, JPEG 2000, ICO, HEIC)"
+        raise UnreadableError(name, "of no known picture format", "remove it", kinds) from error
     except Exception as error:  # Pillow's readers raise many kinds
         if isinstance(error, OSError) and error.errno == errno.ELOOP:
-            raise DataError(f"`{name}` is a link that leads back to itself: remove it.") from error
-        raise DataError(f"`{name}` is cut off or damaged ({error}): copy it again or remove it.") from error
+            raise UnreadableError(name, "a link that leads back to itself", "remove it") from error
+        raise UnreadableError(name, "cut off or damaged", "copy it again or remove it", f" ({error})") from error
 
 
 def _orientation(image: "Image.Image") -> int:
@@ -239,10 +288,8 @@ def _plain(image: "Image.Image", channels: int, name: str) -> "Image.Image":
     if image.mode == "I" or image.mode.startswith("I;16"):
         values = np.asarray(image).astype(np.int64)
         if values.min() < 0 or values.max() > 65535:
-            raise DataError(
-                f"`{name}` holds numbers from {values.min()} to {values.max()}, outside 0 to 65535: "
-                "save it as 8-bit or 16-bit."
-            )
+            found = f" ({values.min()} to {values.max()})"
+            raise UnreadableError(name, "stored as numbers outside 0 to 65535", "save it as 8-bit or 16-bit", found)
         image = Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
     elif image.has_transparency_data:
         layer = image.convert("RGBA")

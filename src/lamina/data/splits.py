@@ -1,8 +1,9 @@
 r"""Training, validation and test part of a dataset (§1.5 of the notes): 4:1:1, seeded, stratified, grouped.
 
 With ratios a:b:c of N examples the validation part gets floor(N b / (a+b+c)) and the test part
-floor(N c / (a+b+c)) of them; the training part gets the rest. The test part is sealed: it is read through
-`Split.open_test` only, which counts.
+floor(N c / (a+b+c)) of them; the training part gets the rest. A class that has an example for each part is in each,
+which can make the validation and test parts of data with many small classes larger. The test part is sealed: it is read
+through `Split.open_test` only, which counts.
 """
 
 import math
@@ -107,11 +108,12 @@ def split(
 ) -> Split:
     """Split into training, validation and test part as a pure function of the dataset and the seed.
 
-    Classes are spread so that each part has, of every class, its share rounded up or down. With groups no group is in
-    two parts, and shares are met as well as whole groups allow. An official test set stays the test part; the
-    validation part is then taken from the rest by the same rule. A complete dataset (a truth table) is not divided:
-    it has no unseen examples. What runs in time and what was published in three parts has a rule of its own
-    (`BaseDataset.divide`).
+    Classes are spread so that each part has, of every class, its share rounded up or down, but at least one example if
+    the class has as many as there are parts. Of a smaller class one example is for training and a second one for
+    validation, unless a part would be empty. With groups no group is in two parts, and shares are met as well as whole
+    groups allow. An official test set stays the test part; the validation part is then taken from the rest by the same
+    rule. A complete dataset (a truth table) is not divided: it has no unseen examples. What runs in time and what was
+    published in three parts has a rule of its own (`BaseDataset.divide`).
 
     Notes: N1.66 (§1.5).
 
@@ -266,8 +268,8 @@ def _stretch(dataset: BaseDataset, i: int, k: int, seed: Seed, name: str) -> Spl
 
 
 def _warn_folds(dataset: Dataset, parts: Sequence[Subset]) -> None:
-    if dataset.spec.task == "classification":
-        _warn_rare(all_targets(dataset), dataset.spec, len(parts))
+    if dataset.spec.task in _LABELED:
+        _warn_rare(dataset, len(parts))
     marks = dataset.fingerprints() if isinstance(dataset, BaseDataset) else None
     if marks is None:
         return
@@ -361,12 +363,12 @@ def _by_chance(count: int, sizes: Sequence[int], generator: torch.Generator) -> 
 
 
 def _by_class(labels: Tensor, sizes: Sequence[int], generator: torch.Generator) -> list[Tensor]:
-    """Deal the shuffled examples of each class to the parts as `_shares` says."""
+    """Deal the shuffled examples of each class to the parts as `_shares` and `_in_every_part` say."""
     order = torch.randperm(len(labels), generator=generator)
     order = order[labels[order].argsort(stable=True)]
     counts = torch.bincount(labels).tolist()
     parts: list[list[Tensor]] = [[] for _ in sizes]
-    for members, shares in zip(order.split(counts), _shares(counts, sizes), strict=True):
+    for members, shares in zip(order.split(counts), _in_every_part(_shares(counts, sizes)), strict=True):
         for part, piece in zip(parts, members.split(shares), strict=True):
             part.append(piece)
     return [torch.cat(pieces).sort().values for pieces in parts]
@@ -394,6 +396,24 @@ def _shares(counts: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
             down[i][j] += 1
             lacking[j] -= 1
     return down
+
+
+def _in_every_part(shares: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Bring each class into as many parts as it has examples for, the first parts first; no part becomes empty.
+
+    >>> _in_every_part([[2, 1, 0], [9, 1, 2], [0, 1, 0]])
+    [[1, 1, 1], [9, 1, 2], [1, 0, 0]]
+    """
+    rows, sums = [list(row) for row in shares], [sum(column) for column in zip(*shares, strict=True)]
+    wanted = [part for part, size in enumerate(sums) if size]
+    for row in sorted(rows, key=sum, reverse=True):  # small classes last, when the parts have got all they can
+        required = wanted[: sum(row)]
+        for part in (part for part in required if not row[part]):
+            donor = max(wanted, key=lambda other: row[other] - (other in required))
+            if sums[donor] > 1:
+                row[donor], row[part] = row[donor] - 1, row[part] + 1
+                sums[donor], sums[part] = sums[donor] - 1, sums[part] + 1
+    return rows
 
 
 def _by_groups(
@@ -435,7 +455,8 @@ def _warn_rare(dataset: Dataset, parts: int) -> None:
     if rare:
         what = "classes" if single else "labels"
         warnings.warn(
-            f"{what} with fewer than {parts} examples cannot be in every part: {', '.join(rare[:10])}.",
+            f"{what} with fewer than {parts} examples cannot be in every part: {', '.join(rare[:10])}"
+            f"{', ...' if len(rare) > 10 else ''}. A single example is used for training, a second one for validation.",
             DataWarning,
             stacklevel=3,
         )

@@ -163,7 +163,7 @@ def worst(record: Record) -> Table | None:
         numeric = (4 + j for j, n in enumerate(names) if not any(isinstance(v.get(n), str) for v in known))
         right = (*right, *numeric)
     joined = tuple(
-        (number(row["index"]), *text, *(_cell(values.get(name)) for name in names))
+        (str(row.get("name") or number(row["index"])), *text, *(_cell(values.get(name)) for name in names))
         for row, text, values in zip(rows, texts, known, strict=True)
     )
     return Table(("example", *head, *names), joined, right)

@@ -116,7 +116,8 @@ def _worst(record: Record) -> Markup | None:
     elif isinstance(rows[0].get("output"), str):
         sure = "most confident first"
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
-        shown = tag("div", [_mistake(record, row) for row in rows], class_="mistakes")
+        kind = "mistakes named" if any(row.get("name") for row in rows) else "mistakes"
+        shown = tag("div", [_mistake(record, row) for row in rows], class_=kind)
     else:
         shown = table.html()
     return below(card("Worst mistakes", shown, more=sure))
@@ -134,4 +135,6 @@ def _mistake(record: Record, row: dict[str, Any]) -> Markup:
     else:
         alt = f"target {number(row['target'])}, prediction {number(row['output'])}"
         words = [alt]
+    if row.get("name"):
+        words.append(tag("span", str(row["name"]), class_="name"))
     return tag("figure", tag("img", src=row["picture"], alt=alt), tag("figcaption", words))

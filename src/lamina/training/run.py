@@ -39,7 +39,8 @@ class Evaluation:
         confusion: how often each class (row) was taken for each (column).
         per_class: precision, recall and F1 of each class, of labels also prevalence and average precision.
         calibration: how often predictions of some confidence were right.
-        worst: the mistakes made with the most confidence, with thumbnails of pictures; or the largest errors.
+        worst: the mistakes made with the most confidence, with thumbnails of pictures; or the largest errors. Each has
+            its index in the test split, and its name if the data have names, such as the path of a picture.
         predictions: label, guess and confidence of every example, probabilities of its labels, or target and output.
         weights: the digest of the weights that were judged; other weights are another look at the test split.
         conformal: how often intervals or sets of classes calibrated on the validation part hold the truth.

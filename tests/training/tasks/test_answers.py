@@ -1,10 +1,14 @@
 """Classes and numbers are judged: confusion, calibration, errors and the worst mistakes."""
 
+import json
 import math
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
+import lamina
 from lamina._errors import DataError
 from lamina.data.load import load
 from lamina.data.series import _as_series
@@ -28,6 +32,27 @@ def test_an_evaluation_adds_up(digits):
     assert all(w["label"] != w["guess"] for w in found.worst)
     assert found.worst[0]["picture"].startswith("data:image/png;base64,")
     assert [w["confidence"] for w in found.worst] == sorted((w["confidence"] for w in found.worst), reverse=True)
+
+
+def test_mistakes_carry_the_names_of_their_files(tmp_path):
+    """All pictures of both classes are noise, so that some of the test part are mistaken."""
+    g = torch.Generator().manual_seed(0)
+    for number in range(60):
+        path = tmp_path / "photos" / f"klasse {'äb'[number % 2]}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(torch.randint(256, (6, 6), generator=g, dtype=torch.uint8).numpy()).save(path)
+    split = lamina.load(tmp_path / "photos").split()
+    net = lamina.build("fnn", inputs=36, outputs=2, hidden=(4,))
+    run = lamina.fit(net, split, lamina.Recipe(lamina.Adam(0.01), epochs=2), folder=tmp_path / "run")
+    found, test = run.evaluate(), split.open_test()
+    assert 0 < len(found.worst) < 10
+    for mistake in found.worst:
+        path = tmp_path / "photos" / mistake["name"]
+        assert path.parent.name == mistake["label"] and mistake["name"] == test.name(mistake["index"])
+        with Image.open(path) as image:
+            assert test.take(torch.tensor([mistake["index"]]))[0][0, 0].equal(torch.tensor(np.array(image)))
+    kept = json.loads((tmp_path / "run" / "evaluation.json").read_text())["worst"]
+    assert [mistake["name"] for mistake in kept] == [mistake["name"] for mistake in found.worst]
 
 
 def test_real_targets_come_back_in_their_units(curve):

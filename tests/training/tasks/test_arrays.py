@@ -11,7 +11,7 @@ from PIL import Image
 from torch import nn
 
 import lamina
-from lamina._errors import DataError, ShapeError
+from lamina._errors import DataError, DataWarning, ShapeError
 from lamina.data.preprocess import Preprocess
 from lamina.training.fit import fit
 from lamina.training.recipe import Adam, Recipe
@@ -32,6 +32,43 @@ def test_pictures_are_read_from_files_and_folders(digits, tmp_path):
         digits.predict(tmp_path / "empty")
     with pytest.raises(DataError, match="does not exist: check the name"):
         digits.predict("no.png")
+
+
+def test_folders_are_read_with_all_folders_in_them(digits, tmp_path):
+    inputs, _ = lamina.load("digits").take(torch.arange(4))
+    places = ["b/é deep/0.png", "a-1.png", "a/2.PNG", "a/z.png"]
+    for place, image in zip(places, inputs, strict=True):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image[0].numpy()).save(tmp_path / place)
+    for name in ("Thumbs.db", ".DS_Store", "a/._2.png", "a/2.json", "b/notes.txt", ".hidden.png"):
+        (tmp_path / name).write_bytes(b"x")
+    found = digits.predict(tmp_path)
+    assert found.names == ("a-1.png", "a/2.PNG", "a/z.png", "b/é deep/0.png")
+    torch.testing.assert_close(found.values, digits.predict(inputs[[1, 2, 3, 0]]).values)
+    again = digits.predict([tmp_path / "b", tmp_path / "a" / "2.PNG"])
+    assert again.names == ("é deep/0.png", "2.PNG")
+    (tmp_path / "b" / "2.PNG").write_bytes((tmp_path / "a/2.PNG").read_bytes())
+    twice = digits.predict([tmp_path / "a", tmp_path / "b"])
+    whole = [(tmp_path / name).as_posix() for name in ("a/2.PNG", "a/z.png", "b/2.PNG", "b/é deep/0.png")]
+    assert list(twice.names) == whole
+
+
+def test_pictures_that_cannot_be_read_are_left_out_of_a_prediction(digits, tmp_path):
+    image = lamina.load("digits").take(torch.arange(1))[0][0, 0]
+    for name in ("b.png", "d.png"):
+        Image.fromarray(image.numpy()).save(tmp_path / name)
+    (tmp_path / "a.png").write_bytes(b"")
+    (tmp_path / "c.png").write_text("no picture")
+    left_out = r"2 of 4 pictures .* left out: 1 empty \(a\.png\); 1 of no known picture format \(c\.png\)\.$"
+    with pytest.warns(DataWarning, match=left_out) as said:
+        assert digits.predict(tmp_path).names == ("b.png", "d.png")
+    assert len(said) == 1
+    with pytest.warns(DataWarning, match=r"1 of 2 pictures cannot be read and is left out: 1 empty \(a\.png\)"):
+        assert digits.predict([tmp_path / "a.png", tmp_path / "b.png"]).names == ("b.png",)
+    with pytest.raises(DataError, match=r"^none of 2 pictures can be read: 1 empty \(a\.png\); 1 of no known"):
+        digits.predict([tmp_path / "a.png", tmp_path / "c.png"])
+    with pytest.raises(DataError, match=r"^`a\.png` is empty \(0 bytes\): remove it or copy it again"):
+        digits.predict(tmp_path / "a.png")
 
 
 def test_rows_are_read_from_tables(tmp_path):

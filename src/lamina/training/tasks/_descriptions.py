@@ -125,6 +125,7 @@ class Descriptions(_Texts):
 
     answers = Arrays.answers
 
+    read_files = Arrays.read_files
     read_file = Arrays.read_file
     read_table = Arrays.read_table
     shown = Arrays.shown

@@ -19,10 +19,10 @@ from lamina.architectures.seq2seq import EncoderDecoder
 from lamina.data._dates import moment
 from lamina.data._unknown import some
 from lamina.data.cells import SUFFIXES as TABLES
-from lamina.data.dataset import Dataset, Spec, all_targets, weights_of
+from lamina.data.dataset import BaseDataset, Dataset, Spec, all_targets, weights_of
 from lamina.data.frames import as_frame
-from lamina.data.pictures import SUFFIXES as PICTURES
-from lamina.data.pictures import read_image, thumbnail
+from lamina.data.picture_files import read_pictures
+from lamina.data.pictures import thumbnail
 from lamina.data.preprocess import Preprocess
 from lamina.data.series import load_series
 from lamina.data.source import Source
@@ -186,8 +186,13 @@ class Arrays(Task):
         inputs, targets = test.take(torch.arange(len(test)))
         judged = inputs, targets, self.outputs(run.model, inputs), weights_of(test), self.shown
         if self.spec.task == "classification":
-            return judge_classes(run.objective, self.spec.classes, *judged)
-        return judge_numbers(run.objective, self.preprocess, *judged)
+            found = judge_classes(run.objective, self.spec.classes, *judged)
+        else:
+            found = judge_numbers(run.objective, self.preprocess, *judged)
+        for mistake in found["worst"]:
+            name = test.name(mistake["index"]) if isinstance(test, BaseDataset) else ""
+            mistake |= {"name": name} if name else {}
+        return found
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict pictures, rows of a table, what comes after a series, or arrays."""
@@ -221,14 +226,9 @@ class Arrays(Task):
         """Give names and stored examples of what is meant: a path, a list of paths, a table or an array."""
         if self.spec.kind in ("table", "series") and (table := as_frame(what)) is not None:
             return self.read_table(table, "the table")
+        what = [what] if isinstance(what, str | Path) else what
         if isinstance(what, list | tuple) and what and all(isinstance(p, str | Path) for p in what):
-            parts = [self.read(path) for path in what]
-            return tuple(name for names, _ in parts for name in names), torch.cat([inputs for _, inputs in parts])
-        if isinstance(what, str | Path):
-            path = Path(what)
-            if not path.exists():
-                raise DataError(f"{path} does not exist: check the name.")
-            return self.read_file(path)
+            return self.read_files([Path(path) for path in what])
         inputs, shape = torch.as_tensor(what), self.spec.inputs
         if tuple(inputs.shape) == shape:
             inputs = inputs[None]
@@ -238,16 +238,21 @@ class Arrays(Task):
             )
         return tuple(map(str, range(len(inputs)))), inputs
 
-    def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
-        """Read a picture, a folder of pictures, a table, or the end of a series."""
-        spec = self.spec
+    def read_files(self, paths: Sequence[Path]) -> tuple[tuple[str, ...], Tensor]:
+        """Read pictures and folders of pictures all at once, or one table or series after another."""
+        spec, missing = self.spec, next((path for path in paths if not path.exists()), None)
+        if missing is not None:
+            raise DataError(f"{missing} does not exist: check the name.")
         if spec.kind == "image":
-            files = sorted(p for p in path.iterdir() if p.suffix.lower() in PICTURES) if path.is_dir() else [path]
-            if not files:
-                raise DataError(f"{path} holds no pictures ({', '.join(sorted(PICTURES))}).")
             channels, height, width = spec.inputs
-            images = [read_image(file, (channels, height, width), spec.resize or "fit") for file in files]
-            return tuple(file.name for file in files), torch.stack(images)
+            names, inputs = read_pictures(paths, (channels, height, width), spec.resize or "fit")
+            return tuple(names), inputs
+        parts = [self.read_file(path) for path in paths]
+        return tuple(name for names, _ in parts for name in names), torch.cat([inputs for _, inputs in parts])
+
+    def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
+        """Read a table, or the end of a series."""
+        spec = self.spec
         if path.suffix.lower() not in TABLES:
             what = f"{path.name} is not a table ({', '.join(TABLES)})"
             raise DataError(f"{what}, but the run was trained on a {spec.kind}.")
