@@ -72,7 +72,7 @@ OPERATORS = [
 TESTS = [
     *(f"tests/{name}" for name in ("functional", "layers", "classical", "backprop", "architectures", "conformance")),
     *("tests/data/test_splits.py", "tests/training/test_fit.py", "tests/training/test_update.py"),
-    *(f"tests/training/test_{name}.py" for name in ("change", "diagnosis", "learner", "line_search")),
+    *(f"tests/training/test_{name}.py" for name in ("change", "diagnosis", "learner", "line_search", "schedules")),
     "tests/training/executors/test_eager.py",
     "tests/kernels/test_torch_recurrent.py",  # the readable loop of layers/recurrent.py with every option
 ]

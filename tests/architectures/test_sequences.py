@@ -21,6 +21,7 @@ def test_pooling_leaves_out_what_lies_behind_the_end():
 def test_lengths_are_counted_where_they_are_not_given():
     words = torch.tensor([[5, 7, 0], [4, 0, 0]])
     assert lengths_from(words, 0, None).tolist() == [2, 1]
+    assert lengths_from(words[:, None], 0, None).tolist() == [[2], [1]]  # of a population of one
     assert lengths_from(words, 0, [3, 3]) == [3, 3] and lengths_from(words, None, None) is None
 
 

@@ -37,6 +37,8 @@ def test_one_sweep_is_one_full_step():
     )
     fly = train_on_the_fly(weights, biases, TANH, inputs, targets, hyper=GradientDescent(0.1))
     assert largest_difference(fly.params, full) < 1e-15  # the step is one fused operation
+    usual = train_on_the_fly(weights, biases, TANH, inputs, targets)  # the rate of the notes' experiments
+    assert largest_difference(usual.params, fly.params) == 0
     assert fly.losses[0].equal(g.loss) and fly.losses[1] < fly.losses[0]
 
 

@@ -7,6 +7,7 @@ import lamina
 from conformance import checks
 from conformance.cases import ARCHITECTURES, LAYERS
 from lamina.architectures.table import TABLE
+from lamina.populations.stacked import _has_rule
 
 CASES = pytest.mark.parametrize("case", ARCHITECTURES + LAYERS, ids=str)
 TRAINABLE = pytest.mark.parametrize("case", [c for c in ARCHITECTURES + LAYERS if c.trains], ids=str)
@@ -33,6 +34,12 @@ def test_parameter_count(case):
 @pytest.mark.parametrize("name", TABLE)
 def test_published_parameter_count(name):
     assert checks.count(lamina.build(name)) == TABLE[name].parameters
+
+
+@CASES
+def test_a_population_can_be_made_of_it(case):
+    """A module sets `stackable` for itself, not for its subclasses, or has a rule in `populations`."""
+    assert _has_rule(case.module())
 
 
 @TRAINABLE

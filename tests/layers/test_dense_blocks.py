@@ -3,6 +3,18 @@ import torch
 from torch import nn
 
 from lamina.layers.dense_blocks import DenseOriginalBlock, DensePreActBlock
+from lamina.populations.stacked import _has_rule
+
+
+def test_populations_can_be_made_of_them():
+    assert _has_rule(DenseOriginalBlock(3)) and _has_rule(DensePreActBlock(3))
+
+
+from lamina.populations.stacked import _has_rule
+
+
+def test_populations_can_be_made_of_them():
+    assert _has_rule(DenseOriginalBlock(3)) and _has_rule(DensePreActBlock(3))
 
 
 def norm(part, y):

@@ -7,8 +7,13 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from lamina._errors import ArgumentError
 from lamina.layers.encoding import Embedding, OneHot
+from lamina.populations.stacked import _has_rule
 
 SENTENCE = torch.tensor([[0, 4, 2], [2, 2, 1]])
+
+
+def test_populations_can_be_made_of_encodings():
+    assert _has_rule(OneHot(5)) and _has_rule(Embedding(5, 2))
 
 
 @pytest.mark.notes("N5.44")

@@ -9,7 +9,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lamina._errors import ArgumentError, ShapeError
-from lamina.layers.recurrent import Recurrent, gru, lstm, rnn
+from lamina.layers.recurrent import Recurrent, _as_lengths, gru, lstm, rnn
 from lamina.layers.torch_weights import from_torch
 
 TORCH = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
@@ -243,6 +243,14 @@ def test_same_seed_same_network_and_options_reach_the_cells():
     assert lstm(3, 4, memory_bias=2.0, layers=2).cells[1].bias[:4].tolist() == [2.0] * 4
     assert [type(make(3, 4).cells[0]).__name__ for make in (rnn, gru, lstm)] == ["RNNCell", "GRUCell", "LSTMCell"]
     assert "'gru', 3, 4, layers=2, directions=1" in repr(gru(3, 4, layers=2))
+
+
+def test_members_of_a_population_may_have_lengths_of_their_own():
+    lengths, inputs = torch.tensor([[1, 2, 3], [3, 2, 1]]), torch.zeros(2, 3, 4, 5)
+    assert _as_lengths(lengths, inputs).equal(lengths)
+    assert _as_lengths(torch.tensor([4, 2]), inputs).tolist() == [[4], [2]]
+    with pytest.raises(ShapeError, match=r"one number for each of the 2 sequences, got shape \(3, 2\)"):
+        _as_lengths(lengths.T, inputs)
 
 
 def test_lengths_as_a_tensor_are_trusted(generator):

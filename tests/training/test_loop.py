@@ -65,6 +65,10 @@ def test_max_steps_ends_in_the_middle_of_an_epoch_with_a_check():
         step, 9, [lambda rows: StopReason("max_steps", "done") if rows[-1]["step"] >= 4 else None], at=at, max_steps=4
     )
     assert reason.name == "max_steps" and step.step == 4 and [r["step"] for r in at.rows] == [3, 4]
+    alone = Counting()
+    assert loop(alone, 9, max_steps=4).name == "epochs" and alone.step == 4  # no rule is needed to end
+    loop(alone, 9, at=Progress(epoch=1, batch=1), max_steps=4)
+    assert alone.step == 4
     assert (at.epoch, at.batch) == (1, 1)
 
 

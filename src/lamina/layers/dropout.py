@@ -108,7 +108,6 @@ def run_state(network: nn.Module) -> dict[str, Tensor]:
     return network.state_dict() | mask_state(network)
 
 
-@torch.no_grad()
 def load_run_state_(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Copy what `run_state` gave back into a network.
 

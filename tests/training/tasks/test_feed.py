@@ -27,6 +27,8 @@ def test_seed_and_epoch_decide_and_nothing_else():
     assert first.equal(epoch_order(100, 10, "epoch", 1, 2))
     assert not first.equal(epoch_order(100, 10, "epoch", 1, 3)) and not first.equal(epoch_order(100, 10, "epoch", 2, 2))
     assert before.equal(torch.random.get_rng_state())
+    for epoch in (2**30, 2**31 - 1):  # no epoch of one seed is an epoch of the next
+        assert not epoch_order(100, 10, "epoch", 0, epoch).equal(epoch_order(100, 10, "epoch", 1, epoch - 2**30))
 
 
 @pytest.mark.notes("N1.42", "N1.45")
