@@ -85,5 +85,5 @@ def test_data_can_be_given_by_name_and_wrong_arguments_are_named():
         lamina.fit(net, "iris", 10)
     with pytest.raises(lamina.ArgumentError, match="`runtime` must be a lamina Runtime, got 'cuda': for example Runt"):
         lamina.fit(net, "iris", runtime="cuda")
-    with pytest.raises(lamina.DataError, match="`what` must be a name, a path, a pair of arrays"):
+    with pytest.raises(lamina.DataError, match="`what` must be a name, a path, a DataFrame"):
         lamina.fit(net, 3)

@@ -196,7 +196,7 @@ def test_photos_of_eleven_kinds_with_damaged_ones(typed, tmp_path):
         rows = list(csv.DictReader(file))
     assert [row["name"] for row in rows] == sorted(row["name"] for row in rows)
     assert rows[0]["name"] == "dunkel/1.png" and rows[-1]["name"] == "hell & groß/deeper/8.jp2"
-    assert all(row["label"] == row["name"].split("/")[0] for row in rows)
+    assert all(row["predicted"] == row["name"].split("/")[0] for row in rows)
 
 
 RAGGED = "a,b,label\n1,2,x\n3,4\n5,6,y\n"

@@ -44,10 +44,9 @@ def check_preprocess(values: dict[str, Any]) -> dict[str, Any]:
         expect(all(isinstance(size, int) for size in sizes), "a shape is not made of whole numbers")
     if whole["spec"]["kind"] == "table":
         width, levels = len(whole["spec"]["features"]), whole["spec"]["levels"]
-        expect(
-            all(len(whole[name]) in (0, width) for name in ("seen", "missing", "pooled", "parts")),
-            "its columns do not fit",
-        )
+        whole |= {name: whole[name] or [[]] * width for name in ("seen", "pooled", "parts")}
+        fits = all(len(whole[name]) == width for name in ("seen", "pooled", "parts"))
+        expect(fits and len(whole["missing"]) in (0, width), "its columns do not fit")
         numbers = sum(not each and not date for each, date in zip(levels, whole["spec"]["dates"], strict=True))
         numbers += sum(part in LINEAR for parts in whole["parts"] for part in parts)
         expect(len(whole["mean"]) == len(whole["std"]) == numbers, "its columns do not fit")
