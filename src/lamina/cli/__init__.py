@@ -22,11 +22,11 @@ from lamina.cli._options import Json
 from lamina.cli._report import report
 from lamina.cli._search import search
 from lamina.cli._tables import show, show_json
+from lamina.cli._usage import wrong_use
 
 app = typer.Typer(
     help="Train, search, inspect and draw the networks of the lecture notes 'Neural Network Architectures'.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -79,7 +79,7 @@ app.command()(experiment)
 def main() -> None:
     """Run the command; bad input ends with one sentence and exit code 2."""
     try:
-        app()
+        sys.exit(app(prog_name="lamina", standalone_mode=False) or 0)
     except InstructionError as error:
         if error.limit is None or LIMIT in os.environ:
             _refuse(error)
@@ -88,8 +88,22 @@ def main() -> None:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {LIMIT: error.limit})
     except LaminaError as error:
         _refuse(error)
+    except _WrongUse as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # help was asked for by saying nothing
+            sys.exit(2)
+        _refuse(wrong_use(error))
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not any(word in str(error).lower() for word in _NO_ROOM):
+            raise
+        _refuse("there is not enough memory for this: choose smaller sizes, or a smaller batch_size.")
+    except (KeyboardInterrupt, typer.Abort):
+        _refuse("interrupted.", code=130)
 
 
-def _refuse(error: LaminaError) -> NoReturn:
-    print(f"lamina: {error}", file=sys.stderr)
-    sys.exit(2)
+_WrongUse: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer keeps click
+_NO_ROOM = ("allocate memory", "out of memory", "storage size calculation overflowed", "numel: integer multiplication")
+
+
+def _refuse(why: object, code: int = 2) -> NoReturn:
+    print(f"lamina: {why}", file=sys.stderr)
+    sys.exit(code)

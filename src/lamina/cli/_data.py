@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from lamina.cli._options import Json, Target
+from lamina.cli._options import Json, Read, Target
 from lamina.cli._tables import show as show_table
 from lamina.cli._tables import show_json
+from lamina.cli._usage import number
+from lamina.cli._values import reading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -111,8 +113,9 @@ def show(
         str, Argument(metavar="DATA", help="A name from `lamina data list`, a folder of pictures, or a table.")
     ],
     target: Target = None,
+    read: Read = None,
     task: Annotated[str | None, Option(help="classification or regression; inferred by default.")] = None,
-    samples: Annotated[int, Option(min=0, help="Number of examples to show.")] = 4,
+    samples: Annotated[int, number(help="Number of examples to show.")] = 4,
     as_json: Json = False,
 ) -> None:
     """Describe a data set: its sizes, its class balance, and a few examples as pictures or rows."""
@@ -122,8 +125,7 @@ def show(
     from lamina.data.describe import describe
     from lamina.data.load import load
 
-    options = {name: value for name, value in (("target", target), ("task", task)) if value is not None}
-    data = load(what, **options)
+    data = load(what, **reading(read, what, target, task=task))
     chosen = Subset(data, _spread(data, samples))
     if as_json:
         show_json(_facts(data, chosen))

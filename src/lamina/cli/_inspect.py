@@ -10,7 +10,8 @@ from typer import Argument, Option
 from lamina._errors import ArgumentError
 from lamina.cli._options import Json, Settings
 from lamina.cli._tables import show, show_json
-from lamina.cli._values import parse, settings
+from lamina.cli._usage import number
+from lamina.cli._values import settings, sizes
 
 LINES = 80
 """How long a table may get before nested layers are left out."""
@@ -25,22 +26,27 @@ def inspect(
         str | None,
         Option(metavar="SHAPE", help="Shape of one example, such as 1,28,28, or 20,8 for 20 time steps of 8 features."),
     ] = None,
-    outputs: Annotated[int | None, Option(help="Number of outputs or classes.")] = None,
+    outputs: Annotated[int | None, number(help="Number of outputs or classes.", least=1)] = None,
     set_: Settings = None,
     batch: Annotated[
-        int, Option(help="Number of examples in a batch; gradients are measured on 32 examples by default.")
+        int,
+        number(help="Number of examples in a batch; gradients are measured on 32 examples by default.", least=1),
     ] = 1,
-    depth: Annotated[int | None, Option(help="Levels of nested layers to show; as many as fit by default.")] = None,
+    depth: Annotated[
+        int | None, number(help="Levels of nested layers to show; as many as fit by default.", least=1)
+    ] = None,
     field: Annotated[bool, Option("--field", help="Show the receptive field of each layer.")] = False,
     gradients: Annotated[bool, Option("--gradients", help="Show the signals and gradients of each layer.")] = False,
-    seed: Annotated[int, Option(help="Random seed for the weights and for random inputs.")] = 0,
+    seed: Annotated[int, number(help="Random seed for the weights and for random inputs.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Look inside a network: its layers, shapes, parameters, costs, receptive fields and gradients."""
     from lamina.inspection.receptive_field import receptive_field
     from lamina.inspection.summary import summary
 
-    network, run, shape = _open(what, _shape(inputs), outputs, settings(set_ or []), seed)
+    shape: Any = sizes(inputs, "--inputs", "1,28,28")
+    shape = shape[0] if inputs is not None and "," not in inputs else shape
+    network, run, shape = _open(what, shape, outputs, set_, seed)
     table = summary(network, shape, batch)
     fields = receptive_field(network, shape) if field else None
     flow, note = _flow(network, run, shape, batch if batch > 1 else BATCH, seed) if gradients else (None, "")
@@ -55,27 +61,18 @@ def inspect(
         _show_flow(flow, note)
 
 
-def _shape(text: str | None) -> Any:
-    if text is None:
-        return None
-    shape = parse(text)
-    sizes = shape if isinstance(shape, tuple) else (shape,)
-    if not sizes or not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes):
-        raise ArgumentError(f"`--inputs` must be positive numbers separated by commas, such as 1,28,28, got {text!r}.")
-    return shape
-
-
-def _open(what: str, shape: Any, outputs: int | None, options: dict[str, Any], seed: int) -> tuple[Any, Any, Any]:
+def _open(what: str, shape: Any, outputs: int | None, typed: list[str] | None, seed: int) -> tuple[Any, Any, Any]:
     """Return the network, its run if it has one, and the shape of an example if that is not the network's own."""
     if Path(what).is_dir() or "/" in what:
         from lamina.training.run import Run
 
-        if outputs is not None or options:
+        if outputs is not None or typed:
             raise ArgumentError("`--outputs` and `--set` build a new network: leave them out for the folder of a run.")
         run = Run.load(what)
         return run.model, run, shape
-    from lamina.architectures.build import build, configure
+    from lamina.architectures.build import build, configure, option_types
 
+    options = settings(typed, option_types(what), flags=("inputs", "outputs", "batch", "seed"))
     if hasattr(configure(what), "cell") and isinstance(shape, tuple):  # steps and features of a sequence
         words = options.get("embedding", configure(what).embedding) is not None
         size = None if words and len(shape) == 1 else shape[-1]

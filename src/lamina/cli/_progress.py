@@ -115,7 +115,7 @@ class Warnings:
         )
         self._catcher.__exit__(*error)
 
-    def show(self) -> None:
-        """Print what was caught."""
-        for message in self._messages:
+    def show(self, quiet: bool = False) -> None:
+        """Print what was caught, unless only errors are wanted."""
+        for message in () if quiet else self._messages:
             print(f"note: {message}", file=sys.stderr)

@@ -12,7 +12,9 @@ from lamina._errors import ArgumentError, RunError
 from lamina.cli._leaders import leaders
 from lamina.cli._options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
 from lamina.cli._progress import Warnings
-from lamina.cli._values import settings
+from lamina.cli._train import FLAGS
+from lamina.cli._usage import number
+from lamina.cli._values import reading, settings
 
 if TYPE_CHECKING:
     from lamina.studies.samplers import Sampler
@@ -32,11 +34,11 @@ def search(
     target: Target = None,
     read: Read = None,
     grid: Annotated[bool, Option("--grid", help="Try every combination; this is the default.")] = False,
-    random: Annotated[int | None, Option(metavar="N", help="Try N random configurations.")] = None,
+    random: Annotated[int | None, number(help="Try N random configurations.", least=1)] = None,
     one_at_a_time: Annotated[
         bool, Option("--one-at-a-time", help="Vary one hyperparameter after another, keeping the best values.")
     ] = False,
-    tpe: Annotated[int | None, Option(metavar="N", help="Try N configurations that Optuna's TPE proposes.")] = None,
+    tpe: Annotated[int | None, number(help="Try N configurations that Optuna's TPE proposes.", least=1)] = None,
     halving: Annotated[
         bool, Option("--halving", help="With --grid or --random: drop the worse two thirds early.")
     ] = False,
@@ -46,20 +48,24 @@ def search(
         str | None,
         Option(help="What to compare on the validation data: accuracy, loss or mse; suits the task by default."),
     ] = None,
-    seeds: Annotated[int, Option(help="Number of random seeds per configuration; means are compared.")] = 1,
-    seed: Annotated[int, Option(help="Random seed for the split, the weights, the batch order and the search.")] = 0,
+    seeds: Annotated[
+        int, number(help="Number of random seeds per configuration; means are compared.", least=1, most=10_000)
+    ] = 1,
+    seed: Annotated[int, number(help="Random seed for the split, the weights, the batch order and the search.")] = 0,
     folder: Annotated[Path | None, Option(help="The folder of the study; studies/ARCH-DATA by default.")] = None,
     resume: Annotated[Path | None, Option(metavar="FOLDER", help="Continue the study in this folder.")] = None,
-    processes: Annotated[int, Option(help="Number of processes on this machine that share the work.")] = 1,
+    processes: Annotated[
+        int, number(help="Number of processes on this machine that share the work.", least=1, most=1024)
+    ] = 1,
     part: Annotated[
         str | None, Option(metavar="I/N", help="Run only part I of N, without coordination (for job arrays).")
     ] = None,
     batch: Annotated[
-        int | None, Option(help="Train at most this many networks at once; as many as fit by default.")
+        int | None, number(help="Train at most this many networks at once; as many as fit by default.", least=1)
     ] = None,
     release: Annotated[bool, Option("--release", help="Take over what another machine has claimed.")] = False,
     again: Annotated[bool, Option("--again", help="Open the test split even if it was opened before.")] = False,
-    device: Device = "cpu",
+    device: Device = "auto",
     threads: Threads = 0,
     as_json: Json = False,
 ) -> None:
@@ -90,13 +96,14 @@ def search(
         from lamina.studies.halving import Halving
         from lamina.studies.search import plan
         from lamina.studies.space import Space
-        from lamina.training.plan import load_for
+        from lamina.training.plan import check_options, load_for, option_types
 
         space = Space.read(given)
         sampler = _sampler(grid, random, one_at_a_time, tpe, seed)
-        same = settings(set_ or []) | ({} if epochs is None else {"epochs": epochs})
+        same = settings(set_, option_types(names[0]), flags=FLAGS) | ({} if epochs is None else {"epochs": epochs})
+        check_options(names[0], same, seed=seed)
         with said:
-            how = settings(read or [], "--read") | ({} if target is None else {"target": target})
+            how = reading(read, data, target)
             problem, study = plan(
                 names[0],
                 load_for(names[0], data, how),

@@ -12,6 +12,7 @@ from lamina.classical import polynomial
 from lamina.data.load import load
 from lamina.data.synthetic import blobs, curve, moons, spirals
 from lamina.experiments.result import Claim, Plot, Result, differences, experiment
+from lamina.experiments.trained import CPU
 from lamina.functional.random import as_generator
 from lamina.populations.members import by_shape
 from lamina.populations.population import train_population
@@ -362,7 +363,7 @@ def validation_losses(problem: Problem, grid: Sequence[Values]) -> list[float]:
     members = [problem.members(values)[0] for values in grid]
     losses = [math.inf] * len(grid)
     for places in by_shape(members):
-        found = train_population([members[place] for place in places], problem.split)
+        found = train_population([members[place] for place in places], problem.split, runtime=CPU)
         for place, result in zip(places, found, strict=True):
             if result.state == "finished":
                 losses[place] = min(row["validation_loss"] for row in result.rows)

@@ -139,7 +139,7 @@ def adopt(
     """
     task = task_of(data, seed=recipe.seed).for_network(model)
     home = _begun(model, task, recipe, folder)
-    home.write_json("environment", environment(runtime or Runtime(), why))
+    home.write_json("environment", environment((runtime or Runtime()).ready(recipe.precision), why))
     home.reset_history(progress.rows)
     return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), progress, reason)
 
@@ -169,10 +169,11 @@ def resume(
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
     recorded = home.json("environment")
-    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime) if f.name in recorded})
+    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime) if f.name in recorded}).here()
     model = model or rebuild(config["architecture"])
     split = data or reload(config["data"])
     task = read_task(home.json("preprocess"), split)
+    runtime = task.threads(runtime, model, recipe)
     saved = checkpoint.load(home.checkpoints)
     if saved is None and home.weights.is_file():
         raise RunError(
@@ -247,8 +248,7 @@ def _ready(
     model: nn.Module, data: Dataset | Split | Task, recipe: Recipe, runtime: Runtime | None = None
 ) -> tuple[Task, Runtime]:
     """Divide the data, fit how they are prepared and choose the threads, as far as they are not given."""
-    runtime = runtime or Runtime()
-    runtime.check(recipe.precision)
+    runtime = (runtime or Runtime()).ready(recipe.precision)
     task = task_of(data, seed=recipe.seed).for_network(model)
     return task, task.threads(runtime, model, recipe)
 

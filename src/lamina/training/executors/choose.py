@@ -47,6 +47,6 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
     updates = recipe.epochs * feed.batches
     updates = min(updates, recipe.stopping.max_steps or updates)
     seconds = updates * (OVERHEAD + task.look(model).operations * feed.batch_size / SPEED)
-    if runtime.step == "eager" or not feed.gathers or seconds < SHORT:
+    if runtime.step == "eager" or not feed.gathers or seconds < SHORT or feed.device.type != "cpu":
         return Learner(*parts)
     return tuned(*parts, updates)
