@@ -23,6 +23,7 @@ from lamina.cli._report import report
 from lamina.cli._search import search
 from lamina.cli._tables import show, show_json
 from lamina.cli._usage import wrong_use
+from lamina.cli._voice import say
 
 app = typer.Typer(
     help="Train, search, inspect and draw the networks of the lecture notes 'Neural Network Architectures'.",
@@ -57,7 +58,7 @@ def _list(as_json: Json = False) -> None:
         return
     rows = [(e.name, e.title, e.place, f"{e.parameters:,}") for e in TABLE.values()]
     show(("name", "architecture", "notes", "parameters"), rows, right=(3,))
-    print('Build one in Python with:  lamina.build("lenet5", outputs=10)')
+    say("next: lamina train lenet5 --data digits", 'In Python:  lamina.build("lenet5", outputs=10)')
 
 
 app.command()(catalogue)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError, choice
-from lamina.cli._options import Json, Settings
+from lamina.cli._options import Json, Quiet, Settings
 from lamina.cli._tables import show, show_json
 from lamina.cli._usage import number
 from lamina.cli._values import settings, sizes
@@ -42,6 +42,7 @@ def draw(
     weights: Annotated[bool, Option(help="Color the arrows of a trained network by its weights.")] = True,
     set_: Settings = None,
     list_: Annotated[bool, Option("--list", help="List the drawings and exit.")] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Draw a network, a cell or a trained run; the file name's suffix chooses the format."""
@@ -73,7 +74,7 @@ def draw(
     if as_json:
         show_json({"title": scene.title, "description": scene.description, "files": written}, indent=None)
         return
-    print(*(f"drawing: {path}" for path in written), sep="\n")
+    print(*(written if quiet else (f"drawing: {path}" for path in written)), sep="\n")
 
 
 def _list(as_json: bool) -> None:

@@ -12,6 +12,7 @@ from lamina.cli._options import Json, Settings
 from lamina.cli._tables import show, show_json
 from lamina.cli._usage import number
 from lamina.cli._values import settings, sizes
+from lamina.cli._voice import say
 
 LINES = 80
 """How long a table may get before nested layers are left out."""
@@ -110,18 +111,18 @@ def _show_summary(table: Any, shown: int | None) -> None:
     show(HEAD, rows, right=(2, 3, 4, 5, 6))
     hidden = len(table.cells()) - len(rows)
     if hidden:
-        print(f"{hidden} nested layers are not shown: --depth {(shown or 1) + 1} shows more.")
-    print(f"{table.kind}: {table.total()}")
+        say(f"{hidden} nested layers are not shown: --depth {(shown or 1) + 1} shows more.")
+    say(f"{table.kind}: {table.total()}")
 
 
 def _show_fields(fields: Any, names: set[str]) -> None:
     from lamina.inspection.receptive_field import HEAD
 
-    print()
+    say("")
     show(HEAD, fields.rows(names), right=(2, 3, 4, 5))
-    print("one unit: the first and the last input that the middle unit sees")
+    say("one unit: the first and the last input that the middle unit sees")
     if fields.guessed:
-        print(f"assumed to see the whole input, because no rule is known: {', '.join(fields.guessed)}")
+        say(f"assumed to see the whole input, because no rule is known: {', '.join(fields.guessed)}")
 
 
 def _show_flow(flow: Any, note: str) -> None:
@@ -144,12 +145,12 @@ def _show_flow(flow: Any, note: str) -> None:
     bars = ("decades",) if terminal else ()
     head = ("layer", "kind", "square", "dL/dy", *bars, "dL/dW", "update")
     numbers = [i for i in range(2, len(head) + 2) if not (terminal and i == 4)]
-    print()
+    say("")
     show((*head, "dead", "saturated"), rows, right=numbers)
-    print("square: mean of the squared states y; update: a step of size 0.01 relative to the weights")
-    print(f"{note}; dL/dy of the first state is {flow.state_ratio:.2g} of the last")
+    say("square: mean of the squared states y; update: a step of size 0.01 relative to the weights")
+    say(f"{note}; dL/dy of the first state is {flow.state_ratio:.2g} of the last")
     for sentence in flow.warnings:
-        print(f"warning: {sentence}")
+        say(f"warning: {sentence}")
 
 
 def _number(value: float) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,11 +11,12 @@ from typer import Argument, Option
 
 from lamina._errors import ArgumentError, RunError
 from lamina.cli._leaders import leaders
-from lamina.cli._options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
+from lamina.cli._options import Data, Device, Epochs, Json, Quiet, Read, Settings, Target, Threads, Verbose
 from lamina.cli._progress import Warnings
 from lamina.cli._train import FLAGS
 from lamina.cli._usage import number
 from lamina.cli._values import reading, settings
+from lamina.cli._voice import Voice, say
 
 if TYPE_CHECKING:
     from lamina.studies.samplers import Sampler
@@ -67,6 +69,8 @@ def search(
     again: Annotated[bool, Option("--again", help="Open the test split even if it was opened before.")] = False,
     device: Device = "auto",
     threads: Threads = 0,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Train many configurations of a network, choose one by validation, test it once, and write a report."""
@@ -75,7 +79,7 @@ def search(
     from lamina.studies.folder import Part
     from lamina.training.runtime import Runtime
 
-    runtime = Runtime(device=device, threads=threads)
+    runtime, voice = Runtime(device=device, threads=threads).ready(stacked=True), Voice(quiet, verbose, as_json)
     share = None if part is None else Part.read(part)
     said = Warnings()
     if resume is not None:
@@ -118,11 +122,10 @@ def search(
                 join=share is not None,
                 runtime=runtime,
             )
-    if not as_json:
-        print(*problem.notes, sep="\n")
-        print(f"{_size(study)} by {study.metric.replace('_', ' ')}, in {study.folder}", flush=True)
-    said.show()
-    _run(study, problem, share, as_json, processes=processes, batch=batch, release=release, again=again,
+    voice.say(*problem.notes, str(runtime), f"{_size(study)} by {study.metric.replace('_', ' ')}, in {study.folder}")
+    voice.more(f"space: {study.space}")
+    said.show(quiet)
+    _run(study, problem, share, voice, processes=processes, batch=batch, release=release, again=again,
          runtime=runtime)  # fmt: skip
 
 
@@ -152,13 +155,13 @@ def _size(study: "Study") -> str:
     return f"{how}: {'configurations' if total is None else f'{total:,} configurations'}"
 
 
-def _run(study: "Study", problem: Any, share: Any, as_json: bool, **how: Any) -> None:
+def _run(study: "Study", problem: Any, share: Any, voice: Voice, **how: Any) -> None:
     """Search, and say how it went; what was interrupted ends with exit code 1."""
     from lamina.studies.search import go_on
 
-    said = Warnings()
+    said, begun = Warnings(), time.monotonic()
     try:
-        with said, leaders(quiet=as_json) as watch:
+        with said, leaders(quiet=voice.silent) as watch:
             go_on(study, problem, part=share, watch=watch, **how)
     except KeyboardInterrupt:
         done = len(study.refresh().state.results)
@@ -169,28 +172,37 @@ def _run(study: "Study", problem: Any, share: Any, as_json: bool, **how: Any) ->
     except RunError as error:
         print(f"lamina: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
-    said.show()
-    _finish(study, share, as_json)
+    said.show(voice.quiet)
+    voice.more(f"time: {time.monotonic() - begun:.1f} s")
+    _finish(study, share, voice)
 
 
-def _finish(study: "Study", share: Any, as_json: bool) -> None:
+def _finish(study: "Study", share: Any, voice: Voice) -> None:
     from lamina.report import write_report
     from lamina.studies.space import spell_all
 
     if share is not None:
-        print(
-            json.dumps({"study": str(study.folder), "part": str(share), "configurations": len(study.state.results)})
-            if as_json
-            else f"part {share} is done. When all parts are done, run:  {study.resume_command}"
-        )
+        facts = {"study": str(study.folder), "part": str(share), "configurations": len(study.state.results)}
+        if voice.as_json:
+            print(json.dumps(facts))
+        elif voice.quiet:
+            print(study.folder)
+        else:
+            say(f"part {share} is done. When all parts are done, run:  {study.resume_command}")
         return
     best, report, test = study.best, write_report(study.folder), study.test or {}
     metrics = test.get("metrics", {})
-    if as_json:
+    if voice.as_json:
         facts = {"study": str(study.folder), "configurations": len(study.state.results), "best": best.values}
         print(json.dumps({**facts, study.metric: best.outcome.value, "test": metrics, "report": str(report)}))
         return
-    print(f"best: {spell_all(best.values)}  ({study.metric.replace('_', ' ')} {best.outcome.value:.4f})")
+    if voice.quiet:
+        print(study.folder)
+        return
     words = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in metrics.items())
-    print(f"test: {words} on {test.get('examples', 0)} test examples")
-    print(f"report: {report}")
+    say(
+        f"best: {spell_all(best.values)}  ({study.metric.replace('_', ' ')} {best.outcome.value:.4f})",
+        f"test: {words} on {test.get('examples', 0)} test examples",
+        f"report: {report}",
+    )
+    voice.next(f"lamina predict {study.folder / test.get('folder', 'best')} INPUT")

@@ -187,7 +187,7 @@ class Problem:
         ('validation_accuracy', 'maximize')
         """
         natural = self.task.score_of(self.split.train.spec)
-        name = (metric or natural).removeprefix("validation_")
+        name = (natural if metric is None else metric).removeprefix("validation_")
         choice("metric", name, (natural, "loss"))
         if not len(self.split.validation):
             raise ArgumentError(
