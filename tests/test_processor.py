@@ -100,7 +100,7 @@ def test_fit_and_search_refuse_before_they_make_a_folder(trial, tmp_path, net_of
     with pytest.raises(InstructionError, match="bfloat16"):
         lamina.search("fnn", "moons", {"precision": ["float32", "bfloat16"]}, epochs=1, folder=tmp_path / "study")
     assert not (tmp_path / "run").exists() and not (tmp_path / "study").exists()
-    Runtime().check("float32")
+    Runtime("cpu").ready("float32")
 
 
 def test_kmeans_refuses_when_the_user_lets_products_round(trial):

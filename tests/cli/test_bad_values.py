@@ -45,19 +45,15 @@ FINE = {
     ("search", "folder"): A_PATH,
     ("figures", "output"): A_PATH,
     ("data get", "to"): A_PATH,
-    ("draw", "output"): A_PATH,
     ("report", "output"): A_PATH,
     ("predict", "output"): A_PATH,
-    ("experiment", "output"): A_PATH,
     ("predict", "inputs"): A_TEXT,
-    ("predict", "prompt"): A_TEXT,
     ("notes", "token"): "any secret is one, and an empty one is none",
     ("notes", "host"): "the server says whether it is an address",
     ("catalogue", "words"): "any words may occur in the catalogue",
     ("errata", "words"): "any words may occur in the errata",
     ("predict", "length_penalty"): "real numbers are",
     ("predict", "temperature"): "real numbers are",
-    ("train", "target"): "data without columns have their own",
 }
 
 

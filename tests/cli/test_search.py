@@ -30,12 +30,13 @@ def test_a_grid_as_in_the_manual(typed):
     lines = out.splitlines()
     assert lines[0].startswith("iris: 102 training, 24 validation and 24 test examples")
     assert lines[1].endswith("; changed: dropout=0.0, epochs=2")
-    assert lines[2] == "grid: 8 configurations by validation accuracy, in studies/fnn-iris"
-    assert lines[3].startswith("4/8 configurations  best 0.") and lines[4].startswith("8/8 configurations  best 0.")
-    assert lines[5].startswith("best: learning_rate=0.03 penalty=") and "(validation accuracy 0." in lines[5]
-    assert lines[6].startswith("test: loss ") and lines[6].endswith("on 24 test examples")
+    assert lines[2] == "on the CPU, 1 thread"
+    assert lines[3] == "grid: 8 configurations by validation accuracy, in studies/fnn-iris"
+    assert lines[4].startswith("4/8 configurations  best 0.") and lines[5].startswith("8/8 configurations  best 0.")
+    assert lines[6].startswith("best: learning_rate=0.03 penalty=") and "(validation accuracy 0." in lines[6]
+    assert lines[7].startswith("test: loss ") and lines[7].endswith("on 24 test examples")
     assert (
-        lines[7] == "report: studies/fnn-iris/report.html"
+        lines[8] == "report: studies/fnn-iris/report.html"
         and Path("studies/fnn-iris/report.html").stat().st_size > 20_000
     )
     assert Path("studies/fnn-iris/best/weights.safetensors").is_file()

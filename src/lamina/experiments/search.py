@@ -129,7 +129,7 @@ def select_then_test(seeds: range = range(4), count: int = 180, epochs: int = 8)
         split = moons(count, noise=0.35, seed=seed).split(seed=seed)
         with tempfile.TemporaryDirectory() as place:
             study = search("fnn", split, space, recipe=Recipe(Adam(), epochs, 32), options={"hidden": 16},
-                           metric="loss", folder=f"{place}/s")  # fmt: skip
+                           metric="loss", folder=f"{place}/s", runtime=CPU)  # fmt: skip
         values = [result.outcome.value for result in study.results]
         known = [value for value in values if value is not None]
         lowest &= study.best.outcome.value == min(known)

@@ -31,6 +31,7 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
         recipe: how.
         runtime: where, and how updates are executed.
     """
+    runtime = runtime.ready(recipe.precision)
     model.to(runtime.device, recipe.dtype)
     if runtime.device == "cpu" or not few_channels(model):
         to_channels_last(model)
