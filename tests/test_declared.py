@@ -36,7 +36,7 @@ def test_what_has_no_rule_stays_a_text():
     assert read("x", "anything", np.ndarray) == "anything"
 
 
-def test_python_meets_the_same_sentences():
+def test_python_meets_the_same_sentences(as_user):
     with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0, got 'abc'"):
         lamina.Adam(learning_rate="abc")
     with pytest.raises(ArgumentError, match="`batch_size` must be a whole number of at least 1, got 1.5"):

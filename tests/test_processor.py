@@ -160,7 +160,7 @@ def test_without_amx_the_library_refuses_with_the_way_out(tmp_path):
 def test_a_limit_that_does_not_help_is_refused_by_the_command(tmp_path, monkeypatch, capsys):
     from lamina import cli
 
-    def refuse():
+    def refuse(**_):
         raise InstructionError("no way", None)
 
     monkeypatch.setattr(cli, "app", refuse)

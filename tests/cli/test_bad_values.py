@@ -21,6 +21,8 @@ from lamina.data.load import SETS, load, option_types
 from lamina.training.plan import check_options
 from lamina.training.plan import option_types as training_types
 
+pytestmark = pytest.mark.usefixtures("as_user")
+
 BAD = ("abc", "", "-3", "1.5", "nan", "inf", "9" * 30, "0,01", "Ä√日", "[](")
 BASES = {
     "data get": ["NAMES=digits"],
