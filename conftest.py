@@ -15,6 +15,7 @@ from safety import changes, listed, seeded_generators, state
 torch.set_num_threads(1)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background, where commands would be deaf, too
     signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ.setdefault("LAMINA_DEVICE", "cpu")  # "auto" in tests; those marked `cuda` name their device
 if limit := bfloat16_limit():  # before the first product; workers and commands inherit it
     os.environ[LIMIT] = limit
 

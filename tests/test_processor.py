@@ -100,7 +100,7 @@ def test_fit_and_search_refuse_before_they_make_a_folder(trial, tmp_path, net_of
     with pytest.raises(InstructionError, match="bfloat16"):
         lamina.search("fnn", "moons", {"precision": ["float32", "bfloat16"]}, epochs=1, folder=tmp_path / "study")
     assert not (tmp_path / "run").exists() and not (tmp_path / "study").exists()
-    Runtime().check("float32")
+    Runtime("cpu").ready("float32")
 
 
 def test_kmeans_refuses_when_the_user_lets_products_round(trial):
@@ -161,7 +161,7 @@ def test_without_amx_the_library_refuses_with_the_way_out(tmp_path):
 def test_a_limit_that_does_not_help_is_refused_by_the_command(tmp_path, monkeypatch, capsys):
     from lamina import cli
 
-    def refuse():
+    def refuse(**_):
         raise InstructionError("no way", None)
 
     monkeypatch.setattr(cli, "app", refuse)

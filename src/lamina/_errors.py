@@ -4,7 +4,9 @@ A message names the argument, the bound, the value and the way out, as in
 "`kernel_size` must be at most the padded input (7), got 9: add padding or use a smaller kernel."
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from numbers import Integral
 
 
 class LaminaError(Exception):
@@ -46,15 +48,44 @@ class MissingExtraError(LaminaError, ImportError):
         super().__init__(f"{purpose} needs the package {package!r}: install it with  pip install 'lamina[{extra}]'.")
 
 
+def nearest(name: object, known: Iterable[object], start: str = "; did", end: str = ".") -> str:
+    """End a sentence with the known name that comes nearest to one that is not known, if one is near.
+
+    >>> nearest("hiden", ("hidden", "scale")), nearest("zzz", ("hidden", "scale"))
+    ("; did you mean 'hidden'?", '.')
+    """
+    names = {each.lower(): each for each in known if isinstance(each, str)}
+    near = get_close_matches(name.lower(), names, 1) if isinstance(name, str) else []
+    return f"{start} you mean {names[near[0]]!r}?" if near else end
+
+
 def choice(name: str, value: object, allowed: Collection[object]) -> None:
     """Raise unless `value` is one of the `allowed` ones.
 
     >>> choice("reset", "never", ("before", "after"))
     Traceback (most recent call last):
     lamina._errors.ArgumentError: `reset` must be one of 'before', 'after', got 'never'.
+    >>> choice("reset", "befor", ("before", "after"))
+    Traceback (most recent call last):
+    lamina._errors.ArgumentError: `reset` must be one of 'before', 'after', got 'befor'. Did you mean 'before'?
     """
     if value not in allowed:
-        raise ArgumentError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+        listed = ", ".join(map(repr, allowed))
+        raise ArgumentError(f"`{name}` must be one of {listed}, got {value!r}.{nearest(value, allowed, ' Did', '')}")
+
+
+def whole(name: str, value: float, bound: int, most: int = 2**63 - 1) -> None:
+    """Raise unless `value` is a whole number from `bound` to `most`.
+
+    >>> whole("batch_size", 1.5, 1)
+    Traceback (most recent call last):
+    lamina._errors.ArgumentError: `batch_size` must be a whole number of at least 1, got 1.5.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ArgumentError(f"`{name}` must be a whole number of at least {bound}, got {value!r}.")
+    at_least(name, value, bound)
+    if value > most:
+        raise ArgumentError(f"`{name}` must be at most {most:,}, got {value:,}.")
 
 
 def at_least(name: str, value: float, bound: float) -> None:
@@ -64,7 +95,7 @@ def at_least(name: str, value: float, bound: float) -> None:
     Traceback (most recent call last):
     lamina._errors.ArgumentError: `depth` must be at least 1, got 0.
     """
-    if not value >= bound:
+    if not (_is_number(value) and value >= bound):
         raise ArgumentError(f"`{name}` must be at least {bound}, got {value!r}.")
 
 
@@ -75,7 +106,7 @@ def above(name: str, value: float, bound: float) -> None:
     Traceback (most recent call last):
     lamina._errors.ArgumentError: `eps` must be greater than 0, got 0.0.
     """
-    if not value > bound:
+    if not (_is_number(value) and value > bound):
         raise ArgumentError(f"`{name}` must be greater than {bound}, got {value!r}.")
 
 
@@ -86,5 +117,10 @@ def between(name: str, value: float, low: float, high: float, *, open_high: bool
     Traceback (most recent call last):
     lamina._errors.ArgumentError: `rate` must be in [0, 1), got 1.0.
     """
-    if not (low <= value < high if open_high else low <= value <= high):
+    if not (_is_number(value) and (low <= value < high if open_high else low <= value <= high)):
         raise ArgumentError(f"`{name}` must be in [{low}, {high}{')' if open_high else ']'}, got {value!r}.")
+
+
+def _is_number(value: object) -> bool:
+    """Say whether a value can be compared with a number; a text cannot."""
+    return hasattr(value, "__float__") and not isinstance(value, str)

@@ -70,7 +70,7 @@ def test_list_says_what_is_where(tmp_path, monkeypatch):
     assert lines[0].split("\t") == ["name", "kind", "what", "download", "where"]
     assert lines[1].split("\t") == ["digits", "image", "1,797 handwritten digits, 8x8 gray, 10 classes", "", "built in"]
     assert "mnist\timage\thandwritten digits, 60,000 + 10,000, 28x28 gray, 10 classes\t11.6 MB\tnot downloaded" in lines
-    assert lines[-1] == f"Download with:  lamina data get {' '.join(NAMED)}"
+    assert lines[-1] == f"next: lamina data get {' '.join(NAMED)}"
     for file in store.SETS["mnist"].files:
         (tmp_path / "mnist").mkdir(exist_ok=True)
         (tmp_path / "mnist" / file.name).touch()
@@ -78,7 +78,7 @@ def test_list_says_what_is_where(tmp_path, monkeypatch):
     rows = {row["name"]: row for row in json.loads(lamina("list", "--json"))}
     assert rows["mnist"]["present"] and rows["mnist"]["path"] == str(tmp_path / "mnist")
     assert rows["mnist"]["bytes"] == 11_594_722 and not rows["cifar10"]["present"] and rows["digits"]["present"]
-    assert lamina("list").splitlines()[-1] == f"Download with:  lamina data get {' '.join(NAMED[1:])}"
+    assert lamina("list").splitlines()[-1] == f"next: lamina data get {' '.join(NAMED[1:])}"
 
 
 def test_list_imports_no_torch():
@@ -103,7 +103,8 @@ def test_get(monkeypatch, tmp_path):
         return store.Found(store.SETS[name], tmp_path / name)
 
     monkeypatch.setattr(store, "get", get)
-    assert lamina("get", "mnist", "digits", "mnist") == f"mnist is in {tmp_path / 'mnist'}\ndigits is built in\n"
+    said = lamina("get", "mnist", "digits", "mnist").splitlines()
+    assert said == [f"mnist is in {tmp_path / 'mnist'}", "digits is built in", "next: lamina data show mnist"]
     assert asked == [("mnist", None, None)]  # no progress when this is not a terminal
     assert json.loads(lamina("get", "cifar10", "--to", tmp_path, "--json")) == {"cifar10": str(tmp_path / "cifar10")}
     assert asked[-1][:2] == ("cifar10", tmp_path)
@@ -137,7 +138,7 @@ def test_show_a_folder_of_pictures(photos):
     assert text.splitlines()[0] == f"{photos}: 8 pictures of 1 x 4 x 4, classification into 2 classes."
     assert "  Bäume          6  75.0%  " + "█" * 30 in text and "  Häuser         2  25.0%  " + "█" * 10 in text
     assert "8 pictures of 4x4 (width x height)." in text
-    drawn = [line.rstrip() for line in text[text.index("samples:") :].splitlines()[1:]]
+    drawn = [line.rstrip() for line in text[text.index("samples:") :].splitlines()[1:-1]]
     assert drawn == ["  Bäume     Häuser", "  @@@@@@@@", "", "            @@@@@@@@", ""]
 
 
@@ -177,13 +178,13 @@ def test_samples_are_spread_over_the_classes():
 def test_show_texts_pairs_and_tokens(tmp_path):
     lines = lamina("show", "phrasebook", "--samples", 1).splitlines()
     assert lines[0].startswith("phrasebook: 12000 pairs of texts of up to ") and lines[0].endswith("into German.")
-    assert lines[-1] == "  The sun is shining today  ->  Heute scheint die Sonne"
+    assert lines[-2] == "  The sun is shining today  ->  Heute scheint die Sonne"
     facts = json.loads(lamina("show", "next-input", "--json", "--samples", 1))
     assert facts["symbols"] == ["a", "b", "c", "d"] and facts["sample"][0].endswith(" -")
     path = tmp_path / "films.csv"
     path.write_text("label,review\n" + "".join(f"{i % 2},a long film no. {i}\n" for i in range(8)))
     text = lamina("show", path, "--samples", 2)
-    assert "  0         4  50.0%  " in text and text.splitlines()[-1] == "  a long film no. 1  ->  1"
+    assert "  0         4  50.0%  " in text and text.splitlines()[-2] == "  a long film no. 1  ->  1"
     assert json.loads(lamina("show", "wave", "--json"))["kind"] == "series"
     assert "windows of 50 x 1 numbers" in lamina("show", "wave")
 

@@ -61,7 +61,7 @@ def test_the_list_names_all_drawings(typed):
         ((), "`lamina draw` needs something to draw: a name (see --list), an architecture, or a run."),
         (
             ("gru", "--set", "theme=1"),
-            "`--set theme=...` must be written `--theme ...`: it is an option of the command.",
+            "`--set theme=1` must be written `--theme 1`: it is an option of the command.",
         ),
         (("gruu",), "'gruu' is not a drawing, an architecture or the folder of a run. Did you mean 'gru'?"),
         (("fnn", "--widths", "3"), "`--widths` must be at least two positive numbers"),
@@ -70,7 +70,7 @@ def test_the_list_names_all_drawings(typed):
         (("gru", "--widths", "3,1"), "the drawing 'gru' has no option 'widths'"),
         (("gru", "-o", "gru.jpg"), "`path` must end in one of .svg, .tex, .pdf, .png, got 'gru.jpg'"),
         (("gru", "-o", "."), "`--output` must be a file, but . is a folder"),
-        (("gru", "--theme", "pink"), "`--theme` must be one of light, dark, page, got 'pink'"),
+        (("gru", "--theme", "pink"), "`--theme` must be one of 'light', 'dark', 'page', got 'pink'"),
         (("gru", "--theme", "page", "-o", "gru.pdf"), "`theme` 'page' must be written as .svg, got .pdf"),
         (("lenet5", "--style", "round"), "`style` must be one of 'blocks', 'boxes', got 'round'"),
         (("fnn", "--most", "1"), "`most` must be at least 2, got 1"),

@@ -74,8 +74,8 @@ def test_a_run_shows_its_own_gradients(typed):
             "lamina: `--inputs` must be positive numbers separated by commas, such as 1,28,28, got",
         ),
         (("lenet5", "--set", "colour=1"), "lamina: lenet5 has no option 'colour'"),
-        (("lenet5", "--batch", "0"), "lamina: `batch` must be at least 1, got 0."),
-        (("lenet5", "--depth", "0"), "lamina: `depth` must be at least 1, got 0."),
+        (("lenet5", "--batch", "0"), "lamina: `--batch` must be a whole number of at least 1, got 0."),
+        (("lenet5", "--depth", "0"), "lamina: `--depth` must be a whole number of at least 1, got 0."),
         (("seq2seq", "--gradients"), "lamina: `--gradients` needs a network that reads one sequence, got seq2seq"),
     ],
 )

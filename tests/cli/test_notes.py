@@ -17,7 +17,7 @@ def test_options_reach_the_server(typed, served):
 
 def test_a_chapter_is_1_to_5(typed, served):
     code, _, said = typed("notes", "--chapter", "6")
-    assert code == 2 and "`--chapter` must be 1 to 5, got 6." in said and not served
+    assert code == 2 and "`--chapter` must be a whole number from 1 to 5, got 6." in said and not served
 
 
 def test_beyond_this_machine_a_token_is_needed(typed):

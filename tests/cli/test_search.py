@@ -29,13 +29,14 @@ def test_a_grid_as_in_the_manual(typed):
     assert code == 0 and err == ""
     lines = out.splitlines()
     assert lines[0].startswith("iris: 102 training, 24 validation and 24 test examples")
-    assert lines[1].endswith("; changed: dropout=0, epochs=2")
-    assert lines[2] == "grid: 8 configurations by validation accuracy, in studies/fnn-iris"
-    assert lines[3].startswith("4/8 configurations  best 0.") and lines[4].startswith("8/8 configurations  best 0.")
-    assert lines[5].startswith("best: learning_rate=0.03 penalty=") and "(validation accuracy 0." in lines[5]
-    assert lines[6].startswith("test: loss ") and lines[6].endswith("on 24 test examples")
+    assert lines[1].endswith("; changed: dropout=0.0, epochs=2")
+    assert lines[2] == "on the CPU, 1 thread"
+    assert lines[3] == "grid: 8 configurations by validation accuracy, in studies/fnn-iris"
+    assert lines[4].startswith("4/8 configurations  best 0.") and lines[5].startswith("8/8 configurations  best 0.")
+    assert lines[6].startswith("best: learning_rate=0.03 penalty=") and "(validation accuracy 0." in lines[6]
+    assert lines[7].startswith("test: loss ") and lines[7].endswith("on 24 test examples")
     assert (
-        lines[7] == "report: studies/fnn-iris/report.html"
+        lines[8] == "report: studies/fnn-iris/report.html"
         and Path("studies/fnn-iris/report.html").stat().st_size > 20_000
     )
     assert Path("studies/fnn-iris/best/weights.safetensors").is_file()
@@ -127,7 +128,7 @@ def test_parts_are_typed_with_the_same_words(typed):
         (("--resume", "nowhere", "fnn"), "`--resume` takes the folder of a study and nothing that would change it"),
         (("fnn", "dropout=0", "--metric", "mse"), "`metric` must be one of 'accuracy', 'loss', got 'mse'"),
         (("fnn", "dropout=0", "--tpe", "3", "--halving"), "halving drops configurations of a stack"),
-        (("fnn", "dropout=0", "--processes", "0"), "`processes` must be at least 1, got 0"),
+        (("fnn", "dropout=0", "--processes", "0"), "`--processes` must be a whole number from 1 to 1024, got 0"),
         (("lenet5", "dropout=0", "--data", "iris"), "lenet5 reads pictures"),
     ],
 )

@@ -54,9 +54,11 @@ def test_training_says_what_it_does_and_where_the_report_is(trained):
         "changed: hidden=16, epochs=3"
     )
     assert [line.split()[1] for line in lines if line.startswith("epoch ")] == ["1/3", "2/3", "3/3"]
-    assert lines[-3] == "ended: all 3 epochs were done"
-    assert lines[-2].startswith("test: loss ") and lines[-2].endswith("on 299 test examples")
-    assert lines[-1] == "report: runs/a/report.html" and (home / "runs/a/report.html").stat().st_size > 5000
+    assert lines[2] == "on the CPU, 1 thread"
+    assert lines[-4] == "ended: all 3 epochs were done"
+    assert lines[-3].startswith("test: loss ") and lines[-3].endswith("on 299 test examples")
+    assert lines[-2] == "report: runs/a/report.html" and (home / "runs/a/report.html").stat().st_size > 5000
+    assert lines[-1] == "next: lamina predict runs/a photo.png"
     assert done.stderr == ""
 
 
@@ -213,7 +215,7 @@ BAD = {
         ("train", "fnn", "--set", "learning_rate=-1"),
         "`learning_rate` must be greater than 0, got -1",
     ),
-    "no epochs": (("train", "fnn", "--epochs", "0"), "`epochs` must be at least 1, got 0"),
+    "no epochs": (("train", "fnn", "--epochs", "0"), "`--epochs` must be a whole number of at least 1, got 0"),
     "no batch": (("train", "fnn", "--set", "batch_size=0"), "`batch_size` must be at least 1, got 0"),
     "word for a number": (("train", "fnn", "--set", "activation=swish"), "`activation` must be one of .*got 'swish'"),
     "gate": (("train", "logic-gate"), "logic-gate has fixed weights and cannot be trained"),
@@ -225,6 +227,25 @@ BAD = {
     "wrong loss": (("train", "fnn", "--set", "loss=mse"), "`loss` 'mse' does not fit a classification task"),
     "augmented table": (("train", "fnn", "--data", "iris", "--set", "flip=true"), "`augment` changes pictures"),
     "device": (("train", "fnn", "--device", "cuda:7"), "`device` 'cuda:7' is not available"),
+    "gpu": (("train", "fnn", "--device", "gpu"), "`device` must be one of .*, got 'gpu'. Did you mean 'cuda'?"),
+    "rate with a comma": (("train", "fnn", "--set", "learning_rate=0,01"), "must be a number, got '0,01': write 0.01"),
+    "half an example": (("train", "fnn", "--set", "batch_size=1.5"), "must be a whole number, got '1.5': write 2"),
+    "seed": (("train", "fnn", "--set", "seed=3"), "`--set seed=3` must be written `--seed 3`"),
+    "threads": (("train", "fnn", "--threads", "-3"), "`--threads` must be a whole number from 0 to 1024, got -3"),
+    "truth": (("train", "fnn", "--set", "flip=maybe"), "`--set flip` must be true or false, got 'maybe'"),
+    "too many epochs": (("train", "fnn", "--epochs", "9" * 12), "`epochs` must be at most 1,000,000, got 999,999"),
+    "horizon": (
+        ("train", "many-to-one", "--data", "wave", "--read", "horizon=abc"),
+        "`--read horizon` must be a whole number, got 'abc'",
+    ),
+    "reading option": (
+        ("train", "fnn", "--data", "moons", "--read", "nois=1"),
+        "'moons' has no option 'nois'.*'noise'",
+    ),
+    "verb": (("trian", "fnn"), "`lamina` has no command 'trian'. Did you mean 'train'?"),
+    "verb of data": (("data", "shwo"), "`lamina data` has no command 'shwo'. Did you mean 'show'?"),
+    "flag": (("train", "fnn", "--epcohs", "3"), "`lamina train` has no option '--epcohs'. Did you mean '--epochs'?"),
+    "inputs of inspect": (("inspect", "lenet5", "--inputs", "3"), "`inputs` must be 3 sizes such as 8,8,8, got"),
     "kind of step": (("train", "fnn", "--step", "quick"), "`step` must be one of .*got 'quick'"),
     "step of another device": (
         ("train", "fnn", "--step", "captured"),

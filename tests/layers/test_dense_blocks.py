@@ -10,13 +10,6 @@ def test_populations_can_be_made_of_them():
     assert _has_rule(DenseOriginalBlock(3)) and _has_rule(DensePreActBlock(3))
 
 
-from lamina.populations.stacked import _has_rule
-
-
-def test_populations_can_be_made_of_them():
-    assert _has_rule(DenseOriginalBlock(3)) and _has_rule(DensePreActBlock(3))
-
-
 def norm(part, y):
     return part.weight * (y - y.mean(0)) / (y.var(0, correction=0) + 1e-5).sqrt() + part.bias
 

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
+from lamina._declared import write
 from lamina.architectures.build import configure
 from lamina.architectures.table import TABLE
 from lamina.cli._values import settings
@@ -14,6 +15,7 @@ from lamina.data.augment import Augment
 from lamina.data.dataset import Spec
 from lamina.report import _commands as commands
 from lamina.report._record import Record, read
+from lamina.training.plan import option_types
 from lamina.training.recipe import (
     GD,
     SGD,
@@ -40,7 +42,7 @@ def understood(words: list[str]) -> dict[str, object]:
     while rest:
         key, value, *rest = rest
         (chosen.append(value) if key == "--set" else options.update({key: value}))
-    values = settings(chosen)
+    values = settings(chosen, option_types(words[2]))
     recipe = {key: values.pop(key) for key in list(values) if key in option_names()}
     return {"name": words[2], "options": options, "recipe": recipe, "network": values}
 
@@ -77,9 +79,9 @@ def test_the_command_of_the_sample(make):
     words, remarks = commands.train(read(make()))
     assert remarks == []
     assert commands.spell(words) == (
-        "lamina train fnn --data iris --epochs 3 --seed 0 --threads 2 --set optimizer=adam \\\n"
-        "    --set learning_rate=0.01 --set batch_size=16 --set schedule=constant \\\n"
-        "    --set warmup=0.0 --set penalty=0.0 --set hidden=5,"
+        "lamina train fnn --data iris --epochs 3 --seed 0 --threads 2 --device cpu \\\n"
+        "    --set optimizer=adam --set learning_rate=0.01 --set batch_size=16 \\\n"
+        "    --set schedule=constant --set warmup=0.0 --set penalty=0.0 --set hidden=5,"
     )
 
 
@@ -239,7 +241,7 @@ def test_regression_is_trained_again_too(make):
 
 def test_words_of_the_command_line():
     values = ((300, 100), [64], [], True, None, 1e-8)
-    assert [commands._word(value) for value in values] == ["300,100", "64,", ",", "true", "none", "1e-08"]
+    assert [write(value) for value in values] == ["300,100", "64,", "[]", "true", "none", "1e-08"]
     stored = {"epochs": 3, "optimizer": {"name": "adam", "eps": 1e-8}, "penalty": {"strength": 0.1}}
     flat = commands.flat_recipe(stored)
     assert list(flat.items()) == [("optimizer", "adam"), ("eps", 1e-8), ("epochs", 3), ("penalty", 0.1)]

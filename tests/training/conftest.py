@@ -26,7 +26,7 @@ def net():
 def step_of(moons, net):
     def make(recipe: Recipe, **options):
         model = net(**options)
-        return learner(model, Arrays(Preprocess.fit(moons.train, 2), moons), recipe, Runtime())
+        return learner(model, Arrays(Preprocess.fit(moons.train, 2), moons), recipe, Runtime("cpu"))
 
     return make
 

@@ -1,13 +1,13 @@
 """Build any architecture of the notes by its name."""
 
 from dataclasses import fields
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 from torch import nn
 
-from lamina._errors import ArgumentError
+from lamina._declared import check
+from lamina._errors import ArgumentError, nearest
 from lamina._types import Seed
 from lamina.architectures.table import TABLE, Entry
 
@@ -19,12 +19,21 @@ def find(name: str) -> Entry:
     61706
     """
     if name not in TABLE:
-        near = get_close_matches(name, TABLE, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = nearest(name, TABLE, " Did", "")
         raise ArgumentError(
             f"`name` must be one of {', '.join(TABLE)}, got {name!r}.{hint} `lamina list` shows them all."
         )
     return TABLE[name]
+
+
+def option_types(name: str) -> dict[str, Any]:
+    """Say what each option of an architecture is declared to be.
+
+    >>> option_types("fnn")["last_bias"]
+    <class 'bool'>
+    """
+    entry = find(name)
+    return {field.name: field.type for field in fields(getattr(import_module(entry.module), entry.config))}
 
 
 def configure(name: str, *, inputs: Any = None, outputs: int | None = None, **options: Any) -> Any:
@@ -39,15 +48,15 @@ def configure(name: str, *, inputs: Any = None, outputs: int | None = None, **op
     >>> configure("fnn", inputs=784, outputs=10, hidden=(128,)).widths
     (784, 128, 10)
     """
-    entry = find(name)
+    entry, types = find(name), option_types(name)
     config = getattr(import_module(entry.module), entry.config)
-    known = [field.name for field in fields(config)]
-    for option in options:
-        if option not in known:
-            near = get_close_matches(option, known, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise ArgumentError(f"{name} has no option {option!r}: its options are {', '.join(known)}{hint}")
     sizes = {key: value for key, value in (("inputs", inputs), ("outputs", outputs)) if value is not None}
+    for option, value in {**sizes, **options}.items():
+        if option not in types:
+            raise ArgumentError(
+                f"{name} has no option {option!r}: its options are {', '.join(types)}{nearest(option, types)}"
+            )
+        check(option, value, types[option])
     return config(**{**entry.options, **sizes, **options})
 
 

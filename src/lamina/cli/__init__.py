@@ -25,12 +25,13 @@ from lamina.cli._progress import Reading
 from lamina.cli._report import report
 from lamina.cli._search import search
 from lamina.cli._tables import show, show_json
+from lamina.cli._usage import wrong_use
+from lamina.cli._voice import say
 from lamina.data._progress import watched
 
 app = typer.Typer(
     help="Train, search, inspect and draw the networks of the lecture notes 'Neural Network Architectures'.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -61,7 +62,7 @@ def _list(as_json: Json = False) -> None:
         return
     rows = [(e.name, e.title, e.place, f"{e.parameters:,}") for e in TABLE.values()]
     show(("name", "architecture", "notes", "parameters"), rows, right=(3,))
-    print('Build one in Python with:  lamina.build("lenet5", outputs=10)')
+    say("next: lamina train lenet5 --data digits", 'In Python:  lamina.build("lenet5", outputs=10)')
 
 
 app.command()(catalogue)
@@ -86,7 +87,8 @@ def main() -> None:
     use_any_console()
     try:
         with watched(Reading()):
-            app()
+            code = app(prog_name="lamina", standalone_mode=False)
+        sys.exit(code or 0)
     except InstructionError as error:
         if error.limit is None or LIMIT in os.environ:
             _refuse(error)
@@ -94,8 +96,22 @@ def main() -> None:
         restart({LIMIT: error.limit})
     except LaminaError as error:
         _refuse(error)
+    except _WrongUse as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # help was asked for by saying nothing
+            sys.exit(2)
+        _refuse(wrong_use(error))
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not any(word in str(error).lower() for word in _NO_ROOM):
+            raise
+        _refuse("there is not enough memory for this: choose smaller sizes, or a smaller batch_size.")
+    except (KeyboardInterrupt, typer.Abort):
+        _refuse("interrupted.", code=130)
 
 
-def _refuse(error: LaminaError) -> NoReturn:
-    print(f"lamina: {error}", file=sys.stderr)
-    sys.exit(2)
+_WrongUse: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer keeps click
+_NO_ROOM = ("allocate memory", "out of memory", "storage size calculation overflowed", "numel: integer multiplication")
+
+
+def _refuse(why: object, code: int = 2) -> NoReturn:
+    print(f"lamina: {why}", file=sys.stderr)
+    sys.exit(code)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from lamina._errors import at_least
 from lamina.cli._leaders import _clock
+from lamina.cli._names import architectures
 from lamina.cli._options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
 from lamina.cli._progress import Quiet, Warnings
 from lamina.cli._tables import show, show_json
-from lamina.cli._values import settings
+from lamina.cli._train import FLAGS
+from lamina.cli._usage import number
+from lamina.cli._values import reading, settings
 
 if TYPE_CHECKING:
     from lamina.training.cross_validation import CrossValidation, Fold
@@ -20,37 +22,37 @@ if TYPE_CHECKING:
 
 
 def cross_validate(
-    architecture: Annotated[str, Argument(metavar="ARCH", help="A name from `lamina list`.")],
+    architecture: Annotated[
+        str, Argument(metavar="ARCH", help="A name from `lamina list`.", autocompletion=architectures)
+    ],
     data: Data = "digits",
     target: Target = None,
     read: Read = None,
-    folds: Annotated[int, Option(help="Number of parts; each of them is the test part once.")] = 5,
-    repeats: Annotated[int, Option(help="Number of different divisions into folds.")] = 1,
+    folds: Annotated[int, number(help="Number of parts; each of them is the test part once.", least=2)] = 5,
+    repeats: Annotated[int, number(help="Number of different divisions into folds.", least=1)] = 1,
     epochs: Epochs = None,
     set_: Settings = None,
     seed: Annotated[
-        int, Option(help="Random seed for the folds, the initial weights, the batch order and the dropout masks.")
+        int, number(help="Random seed for the folds, the initial weights, the batch order and the dropout masks.")
     ] = 0,
     out: Annotated[Path | None, Option(help="The folder of the results; runs/ARCH-DATA-folds by default.")] = None,
-    device: Device = "cpu",
+    device: Device = "auto",
     threads: Threads = 0,
     as_json: Json = False,
 ) -> None:
     """Train on all folds but one and test on that one, for each fold; the same command continues after Ctrl-C."""
-    from lamina.architectures.build import find
     from lamina.report.render import write_report
     from lamina.training.cross_validation import Crossing, place_of
     from lamina.training.folder import slug
-    from lamina.training.plan import load_for, plan
+    from lamina.training.plan import check_options, load_for, option_types, plan
     from lamina.training.runtime import Runtime
     from lamina.training.tasks.recommended import check_fit
 
-    at_least("--folds", folds, 2)
-    at_least("--repeats", repeats, 1)
-    options = settings(read or [], "--read") | ({"target": target} if target is not None else {})
-    given, said = settings(set_ or []), Warnings()
+    given, said = settings(set_, option_types(architecture), flags=FLAGS), Warnings()
+    check_options(architecture, given, epochs, seed)
+    runtime = Runtime(device=device, threads=threads).ready(given.get("precision", "float32"))
+    options = reading(read, data, target)
     chosen = {"architecture": architecture, "data": data, "read": options, "set": given, "epochs": epochs}
-    find(architecture)
     with said:
         dataset = load_for(architecture, data, options)
         check_fit(architecture, dataset.spec)
@@ -70,7 +72,7 @@ def cross_validate(
         if crossing.done and not as_json:
             print(f"{len(crossing.done)} of {crossing.total} folds were finished before, in {place}")
         with said:
-            for fold in crossing.run(observers=(watch,), runtime=Runtime(device=device, threads=threads)):
+            for fold in crossing.run(observers=(watch,), runtime=runtime):
                 watch.finished(fold, crossing.result)
     said.show()
     found = crossing.result

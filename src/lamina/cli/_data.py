@@ -1,5 +1,6 @@
 """`lamina data`: list, get and show data sets."""
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,9 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from lamina.cli._options import Json, Target
+from lamina.cli._names import EMBEDDED, datasets
+from lamina.cli._options import Json, Read, Target
 from lamina.cli._tables import show as show_table
 from lamina.cli._tables import show_json
+from lamina.cli._usage import number
+from lamina.cli._values import reading
+from lamina.cli._voice import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,33 +26,6 @@ if TYPE_CHECKING:
 
 data_app = typer.Typer(help="List, download and look at data sets.", no_args_is_help=True)
 
-# What `lamina.data.load.SETS` makes, told without importing torch; a test compares the two.
-EMBEDDED = {
-    "digits": ("image", "1,797 handwritten digits, 8x8 gray, 10 classes"),
-    "iris": ("table", "150 flowers, 4 measurements, 3 classes"),
-    "wine": ("table", "178 wines, 13 measurements, 3 classes"),
-    "breast-cancer": ("table", "569 tumors, 30 measurements, 2 classes"),
-    "or": ("vector", "truth table"),
-    "and": ("vector", "truth table"),
-    "xor": ("vector", "truth table"),
-    "linear": ("vector", "linear function with errors, regression"),
-    "curve": ("vector", "curve with errors, regression"),
-    "blobs": ("vector", "clouds in the plane, 4 classes"),
-    "moons": ("vector", "two half circles, 2 classes"),
-    "spirals": ("vector", "interleaved spirals, 2 classes"),
-    "rings": ("vector", "a disk inside a ring, 2 classes"),
-    "quadrants": ("vector", "XOR of two signs in the square, 2 classes"),
-    "spam": ("vector", "counts of 20 words, 2 classes"),
-    "million": ("table", "a million rows, 12 columns, 2 classes"),
-    "phrasebook": ("pairs", "12,000 sentences of a grammar, English-German"),
-    "agreement": ("tokens", "was or were after cat or cats, 2 classes"),
-    "order": ("tokens", "whether A comes before B, 2 classes"),
-    "adding": ("series", "sum of two marked numbers, regression"),
-    "copy": ("tokens", "symbols to be repeated after a delay"),
-    "next-input": ("tokens", "symbols to be written before they are read"),
-    "wave": ("series", "sine with errors, forecast"),
-    "digit-words": ("image", "1,797 handwritten digits, 8x8 gray, with their English words"),
-}
 _BAR, _CLASSES, _SIDE = 30, 20, 28
 
 
@@ -78,12 +56,14 @@ def _list(as_json: Json = False) -> None:
     show_table(("name", "kind", "what", "download", "where"), lines, right=(3,))
     missing = [row["name"] for row in rows if not row["present"]]
     if missing:
-        print(f"Download with:  lamina data get {' '.join(missing)}")
+        say(f"next: lamina data get {' '.join(missing)}")
 
 
 @data_app.command()
 def get(
-    names: Annotated[list[str], Argument(metavar="NAME...", help="Names from `lamina data list`.")],
+    names: Annotated[
+        list[str], Argument(metavar="NAME...", help="Names from `lamina data list`.", autocompletion=datasets)
+    ],
     to: Annotated[Path | None, Option(help="The folder to download to; the user's cache by default.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -103,16 +83,23 @@ def get(
         return
     for name, place in places.items():
         print(f"{name} is {place}" if name in EMBEDDED else f"{name} is in {place}")
+    say(f"next: lamina data show {next(iter(places))}")
 
 
 @data_app.command()
 def show(
     what: Annotated[
-        str, Argument(metavar="DATA", help="A name from `lamina data list`, a folder of pictures, or a table.")
+        str,
+        Argument(
+            metavar="DATA",
+            help="A name from `lamina data list`, a folder of pictures, or a table.",
+            autocompletion=datasets,
+        ),
     ],
     target: Target = None,
+    read: Read = None,
     task: Annotated[str | None, Option(help="classification, multilabel or regression; inferred by default.")] = None,
-    samples: Annotated[int, Option(min=0, help="Number of examples to show.")] = 4,
+    samples: Annotated[int, number(help="Number of examples to show.")] = 4,
     as_json: Json = False,
 ) -> None:
     """Describe a data set: its sizes, its class balance, and a few examples as pictures or rows."""
@@ -123,21 +110,39 @@ def show(
     from lamina.data.describe import describe
     from lamina.data.load import load
 
-    options = {name: value for name, value in (("target", target), ("task", task)) if value is not None}
     with (said := Warnings()):
-        data = load(what, **options)
+        data = load(what, **reading(read, what, target, task=task))
     said.show(told=data.spec.notes)
     chosen = Subset(data, _spread(data, samples))
     if as_json:
         show_json(_facts(data, chosen))
         return
     for line in describe(data, samples=0):
-        print("\n".join(_bars(data)) if line.startswith(("classes: ", "labels: ")) else line)
+        say(*(_bars(data) if line.startswith(("classes: ", "labels: ")) else (line,)))
     if len(chosen) and data.spec.kind == "image" and sys.stdout.isatty() and _has_blocks():
         _draw(Console(), chosen)
     elif len(chosen):
         lines = describe(chosen, samples=len(chosen))
-        print("\n".join(lines[lines.index("samples:") :]))
+        say(*lines[lines.index("samples:") :])
+    typed = [
+        what,
+        *(["--target", target] if target else ()),
+        *(word for pair in read or () for word in ("--read", pair)),
+    ]
+    say(f"next: lamina train {_network_for(data.spec.kind, data.spec.task)} --data {shlex.join(typed)}")
+
+
+def _network_for(kind: str, task: str) -> str:
+    """Name an architecture that reads such data.
+
+    >>> _network_for("image", "classification"), _network_for("table", "regression"), _network_for("pairs", "x")
+    ('lenet5', 'fnn', 'seq2seq')
+    """
+    if task == "description":
+        return "one-to-many"
+    if kind in ("series", "tokens", "text"):
+        return "many-to-many" if task in ("structured", "language") else "many-to-one"
+    return {"image": "lenet5", "pairs": "seq2seq"}.get(kind, "fnn")
 
 
 @contextmanager

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from lamina._errors import ArgumentError
-from lamina.cli._options import Json, Settings
+from lamina._errors import ArgumentError, choice
+from lamina.cli._options import Json, Quiet, Settings
 from lamina.cli._tables import show, show_json
-from lamina.cli._values import parse, settings
+from lamina.cli._usage import number
+from lamina.cli._values import settings, sizes
 
 if TYPE_CHECKING:
     from lamina.drawing.scene import Scene
@@ -35,10 +36,13 @@ def draw(
     ] = None,
     theme: Annotated[str, Option(help="light, dark, or page (a web page sets the colors).")] = "light",
     style: Annotated[str | None, Option(help="How to draw a stack of layers: blocks or boxes.")] = None,
-    most: Annotated[int | None, Option(help="Largest number of nodes to draw in a layer; 8 by default.")] = None,
+    most: Annotated[
+        int | None, number(help="Largest number of nodes to draw in a layer; 8 by default.", least=1)
+    ] = None,
     weights: Annotated[bool, Option(help="Color the arrows of a trained network by its weights.")] = True,
     set_: Settings = None,
     list_: Annotated[bool, Option("--list", help="List the drawings and exit.")] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Draw a network, a cell or a trained run; the file name's suffix chooses the format."""
@@ -49,10 +53,10 @@ def draw(
         raise ArgumentError("`lamina draw` needs something to draw: a name (see --list), an architecture, or a run.")
     from lamina.drawing.colors import THEMES
     from lamina.drawing.draw import draw as make
+    from lamina.drawing.draw import option_types
     from lamina.drawing.save import save, suffix_of
 
-    if theme not in THEMES:
-        raise ArgumentError(f"`--theme` must be one of {', '.join(THEMES)}, got {theme!r}.")
+    choice("--theme", theme, tuple(THEMES))
     folder = Path(what).is_dir()
     paths = output or [Path(what) / "network.svg" if folder else Path(f"{what}.svg")]
     for path in paths:
@@ -61,16 +65,16 @@ def draw(
                 f"`--output` must be a file, but {path} is a folder: add a name such as {path}/net.svg."
             )
         suffix_of(path)
-    options = settings(set_ or []) | ({"widths": _widths(widths)} if widths is not None else {})
-    for name in sorted(options.keys() & {"theme", "style", "most", "weights"}):
-        raise ArgumentError(f"`--set {name}=...` must be written `--{name} ...`: it is an option of the command.")
+    nodes = sizes(widths, "--widths", "3,5,5,5,1", least=2)
+    options = settings(set_, option_types(what), flags=("theme", "style", "most", "weights"))
+    options |= {} if nodes is None else {"widths": nodes}
     given: dict[str, Any] = {key: value for key, value in (("style", style), ("most", most)) if value is not None}
     scene = _of_run(what, options, weights=weights, **given) if folder else make(what, **options, **given)
     written = [str(save(scene, path, theme)) for path in paths]
     if as_json:
         show_json({"title": scene.title, "description": scene.description, "files": written}, indent=None)
         return
-    print(*(f"drawing: {path}" for path in written), sep="\n")
+    print(*(written if quiet else (f"drawing: {path}" for path in written)), sep="\n")
 
 
 def _list(as_json: bool) -> None:
@@ -82,19 +86,6 @@ def _list(as_json: bool) -> None:
         return
     show(("name", "drawing", "notes"), rows)
     print("Any architecture of `lamina list` and the folder of any run can be drawn, too.")
-
-
-def _widths(text: str) -> tuple[int | None, ...]:
-    """Read 784,none,10: none leaves a width open."""
-    value = parse(text)
-    widths = value if isinstance(value, tuple) else (value,)
-    if len(widths) < 2 or any(
-        w is not None and (isinstance(w, bool) or not isinstance(w, int) or w < 1) for w in widths
-    ):
-        raise ArgumentError(
-            f"`--widths` must be at least two positive numbers separated by commas, such as 3,5,5,5,1, got {text!r}."
-        )
-    return widths
 
 
 def _of_run(what: str, options: dict[str, Any], **given: Any) -> "Scene":

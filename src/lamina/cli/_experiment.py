@@ -9,6 +9,7 @@ from typer import Argument, Option
 from lamina._errors import ArgumentError
 from lamina.cli._options import Json
 from lamina.cli._tables import show, show_json
+from lamina.cli._usage import number
 
 
 def experiment(
@@ -16,8 +17,10 @@ def experiment(
         str | None, Argument(metavar="ID", help="A catalogue id such as N4.12, or the name of an experiment.")
     ] = None,
     list_all: Annotated[bool, Option("--list", help="List all experiments and exit.")] = False,
-    seeds: Annotated[int | None, Option(min=1, help="Number of random seeds; the experiment's own by default.")] = None,
-    first_seed: Annotated[int, Option(min=0, help="First random seed; another one gives fresh random numbers.")] = 0,
+    seeds: Annotated[
+        int | None, number(help="Number of random seeds; the experiment's own by default.", least=1, most=10_000)
+    ] = None,
+    first_seed: Annotated[int, number(help="First random seed; another one gives fresh random numbers.")] = 0,
     output: Annotated[
         Path | None, Option("-o", "--output", help="Draw the table as a .svg, .pdf, .png or .tex file.")
     ] = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from lamina.cli._options import Json
+from lamina.cli._options import Json, Quiet
 
 
 def figures(
@@ -26,17 +26,20 @@ def figures(
         tuple[Path, Path] | None,
         Option(metavar="RUN RUN", help="Draw Fig. 30 from two runs; the one with the original block comes first."),
     ] = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Make all figures of the notes by running code, and a page that shows them."""
     from lamina.experiments.figures import chosen
     from lamina.experiments.figures_sheet import check_formats, write_figures
+    from lamina.training.folder import RunFolder
 
     kinds = tuple(word.strip().lower() for word in formats.split(",") if word.strip())
     check_formats(kinds)
     wanted = chosen(only, history)
-    quiet = as_json or not sys.stdout.isatty()
-    if quiet:
+    for run in history or ():
+        RunFolder.open(run)
+    if as_json or quiet or not sys.stdout.isatty():
         written = write_figures(wanted, output, kinds)
     else:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -50,5 +53,8 @@ def figures(
         print(
             json.dumps({"folder": str(output), "figures": [f.name for f in wanted], "files": list(map(str, written))})
         )
+        return
+    if quiet:
+        print(written[-1])
         return
     print(f"{len(wanted)} figure{'s' * (len(wanted) != 1)} in {output} ({', '.join(kinds)})\npage: {written[-1]}")

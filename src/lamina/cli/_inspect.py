@@ -10,7 +10,9 @@ from typer import Argument, Option
 from lamina._errors import ArgumentError
 from lamina.cli._options import Json, Settings
 from lamina.cli._tables import show, show_json
-from lamina.cli._values import parse, settings
+from lamina.cli._usage import number
+from lamina.cli._values import settings, sizes
+from lamina.cli._voice import say
 
 LINES = 80
 """How long a table may get before nested layers are left out."""
@@ -25,26 +27,31 @@ def inspect(
         str | None,
         Option(metavar="SHAPE", help="Shape of one example, such as 1,28,28, or 20,8 for 20 time steps of 8 features."),
     ] = None,
-    outputs: Annotated[int | None, Option(help="Number of outputs or classes.")] = None,
+    outputs: Annotated[int | None, number(help="Number of outputs or classes.", least=1)] = None,
     set_: Settings = None,
     batch: Annotated[
-        int, Option(help="Number of examples in a batch; gradients are measured on 32 examples by default.")
+        int,
+        number(help="Number of examples in a batch; gradients are measured on 32 examples by default.", least=1),
     ] = 1,
-    depth: Annotated[int | None, Option(help="Levels of nested layers to show; as many as fit by default.")] = None,
+    depth: Annotated[
+        int | None, number(help="Levels of nested layers to show; as many as fit by default.", least=1)
+    ] = None,
     field: Annotated[bool, Option("--field", help="Show the receptive field of each layer.")] = False,
     gradients: Annotated[bool, Option("--gradients", help="Show the signals and gradients of each layer.")] = False,
     importance: Annotated[
         bool,
         Option("--importance", help="Show how much worse a run gets on the test split when a column is shuffled."),
     ] = False,
-    seed: Annotated[int, Option(help="Random seed for the weights and for random inputs.")] = 0,
+    seed: Annotated[int, number(help="Random seed for the weights and for random inputs.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Look inside a network: its layers, shapes, parameters, costs, receptive fields and gradients."""
     from lamina.inspection.receptive_field import receptive_field
     from lamina.inspection.summary import summary
 
-    network, run, shape = _open(what, _shape(inputs), outputs, settings(set_ or []), seed)
+    shape: Any = sizes(inputs, "--inputs", "1,28,28")
+    shape = shape[0] if inputs is not None and "," not in inputs else shape
+    network, run, shape = _open(what, shape, outputs, set_, seed)
     table = summary(network, shape, batch)
     fields = receptive_field(network, shape) if field else None
     flow, note = _flow(network, run, shape, batch if batch > 1 else BATCH, seed) if gradients else (None, "")
@@ -62,27 +69,18 @@ def inspect(
         _show_importance(columns)
 
 
-def _shape(text: str | None) -> Any:
-    if text is None:
-        return None
-    shape = parse(text)
-    sizes = shape if isinstance(shape, tuple) else (shape,)
-    if not sizes or not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes):
-        raise ArgumentError(f"`--inputs` must be positive numbers separated by commas, such as 1,28,28, got {text!r}.")
-    return shape
-
-
-def _open(what: str, shape: Any, outputs: int | None, options: dict[str, Any], seed: int) -> tuple[Any, Any, Any]:
+def _open(what: str, shape: Any, outputs: int | None, typed: list[str] | None, seed: int) -> tuple[Any, Any, Any]:
     """Return the network, its run if it has one, and the shape of an example if that is not the network's own."""
     if Path(what).is_dir() or Path(what).name != what:
         from lamina.training.run import Run
 
-        if outputs is not None or options:
+        if outputs is not None or typed:
             raise ArgumentError("`--outputs` and `--set` build a new network: leave them out for the folder of a run.")
         run = Run.load(what)
         return run.model, run, shape
-    from lamina.architectures.build import build, configure
+    from lamina.architectures.build import build, configure, option_types
 
+    options = settings(typed, option_types(what), flags=("inputs", "outputs", "batch", "seed"))
     if hasattr(configure(what), "cell") and isinstance(shape, tuple):  # steps and features of a sequence
         words = options.get("embedding", configure(what).embedding) is not None
         size = None if words and len(shape) == 1 else shape[-1]
@@ -145,18 +143,18 @@ def _show_summary(table: Any, shown: int | None) -> None:
     show(HEAD, rows, right=(2, 3, 4, 5, 6))
     hidden = len(table.cells()) - len(rows)
     if hidden:
-        print(f"{hidden} nested layers are not shown: --depth {(shown or 1) + 1} shows more.")
-    print(f"{table.kind}: {table.total()}")
+        say(f"{hidden} nested layers are not shown: --depth {(shown or 1) + 1} shows more.")
+    say(f"{table.kind}: {table.total()}")
 
 
 def _show_fields(fields: Any, names: set[str]) -> None:
     from lamina.inspection.receptive_field import HEAD
 
-    print()
+    say("")
     show(HEAD, fields.rows(names), right=(2, 3, 4, 5))
-    print("one unit: the first and the last input that the middle unit sees")
+    say("one unit: the first and the last input that the middle unit sees")
     if fields.guessed:
-        print(f"assumed to see the whole input, because no rule is known: {', '.join(fields.guessed)}")
+        say(f"assumed to see the whole input, because no rule is known: {', '.join(fields.guessed)}")
 
 
 def _show_flow(flow: Any, note: str) -> None:
@@ -179,12 +177,12 @@ def _show_flow(flow: Any, note: str) -> None:
     bars = ("decades",) if terminal else ()
     head = ("layer", "kind", "square", "dL/dy", *bars, "dL/dW", "update")
     numbers = [i for i in range(2, len(head) + 2) if not (terminal and i == 4)]
-    print()
+    say("")
     show((*head, "dead", "saturated"), rows, right=numbers)
-    print("square: mean of the squared states y; update: a step of size 0.01 relative to the weights")
-    print(f"{note}; dL/dy of the first state is {flow.state_ratio:.2g} of the last")
+    say("square: mean of the squared states y; update: a step of size 0.01 relative to the weights")
+    say(f"{note}; dL/dy of the first state is {flow.state_ratio:.2g} of the last")
     for sentence in flow.warnings:
-        print(f"warning: {sentence}")
+        say(f"warning: {sentence}")
 
 
 def _number(value: float) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from lamina._catalogue import Erratum, Item, errata, errata_of, items
 from lamina._errors import ArgumentError
+from lamina.cli._voice import say
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 _WORTH = {"equation": 6, "algorithm": 6, "definition": 3, "example": 3}
@@ -46,12 +47,12 @@ def catalogue(
         show(("id", "kind", "title", "code"), [(r.id, r.kind, r.title, "\n".join(r.code)) for r in chosen])
     else:
         row = chosen[0]
-        print(f"{row.id}  {row.kind}, §{row.section}, {row.place}\n{row.title}")
+        say(f"{row.id}  {row.kind}, §{row.section}, {row.place}\n{row.title}")
         for part in ("code", "test", "page"):
             for name in getattr(row, part) or ((f"pending (issue {7 if part == 'page' else row.owner})",)):
-                print(f"  {part:7} {name}")
+                say(f"  {part:7} {name}")
         for slip in errata_of(row.id):
-            print(f"  erratum {slip.id}  The notes: {slip.says} Right: {slip.right}")
+            say(f"  erratum {slip.id}  The notes: {slip.says} Right: {slip.right}")
 
 
 def show_errata(
@@ -76,12 +77,12 @@ def show_errata(
         show(("id", "notes", "title", "right"), [(s.id, " ".join(s.rows), s.title, s.right) for s in chosen])
     else:
         slip = chosen[0]
-        print(f"{slip.id}  {slip.title} ({slip.kind})\n  notes   {slip.says}\n  right   {slip.right}")
+        say(f"{slip.id}  {slip.title} ({slip.kind})\n  notes   {slip.says}\n  right   {slip.right}")
         for key in slip.rows:
-            print(f"  row     {key}: {items()[key].title}")
+            say(f"  row     {key}: {items()[key].title}")
         for part in ("code", "page"):
             for name in getattr(slip, part):
-                print(f"  {part:7} {name}")
+                say(f"  {part:7} {name}")
 
 
 def _find_rows(words: list[str]) -> list[Item]:

@@ -4,14 +4,18 @@ from typing import Annotated
 
 from typer import Option
 
-from lamina._errors import ArgumentError
+from lamina.cli._usage import number
 
 
 def notes(
-    port: Annotated[int, Option(help="The port to listen on; if it is in use, another one is taken.")] = 2718,
+    port: Annotated[
+        int, number(help="The port to listen on; if it is in use, another one is taken.", least=0, most=65535)
+    ] = 2718,
     host: Annotated[str, Option(help="The address to listen on; a public one needs --token.")] = "127.0.0.1",
     token: Annotated[str | None, Option(help="A secret that visitors must enter once.")] = None,
-    chapter: Annotated[int | None, Option(help="The chapter to open, 1 to 5; the contents by default.")] = None,
+    chapter: Annotated[
+        int | None, number(help="The chapter to open, 1 to 5; the contents by default.", least=1, most=5)
+    ] = None,
     no_browser: Annotated[bool, Option("--no-browser", help="Serve the pages without opening a browser.")] = False,
     edit: Annotated[
         str | None, Option(metavar="PAGE", help="Copy a page such as ch3/lenet into the current folder and edit it.")
@@ -23,8 +27,6 @@ def notes(
 
         edit_page(edit, browser=not no_browser)
         return
-    if chapter is not None and not 1 <= chapter <= 5:
-        raise ArgumentError(f"`--chapter` must be 1 to 5, got {chapter}.")
     from lamina.pages.site.contents import pages
     from lamina.pages.site.server import serve
 

@@ -5,9 +5,20 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from lamina.cli._names import datasets
+from lamina.cli._usage import number
+
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only the path of the result, and errors.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Also print what was decided and why, and how long it took.")]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 RunPath = Annotated[Path, Argument(metavar="RUN", help="The folder of a run.")]
-Data = Annotated[str, Option(help="A name from `lamina data list`, a folder of images, a table, or a file of texts.")]
+Data = Annotated[
+    str,
+    Option(
+        help="A name from `lamina data list`, a folder of images, a table, or a file of texts.",
+        autocompletion=datasets,
+    ),
+]
 Target = Annotated[
     str | None,
     Option(
@@ -26,7 +37,8 @@ Settings = Annotated[
     Option("--set", metavar="KEY=VALUE", help="Set an option by its name, such as hidden=64; may be repeated."),
 ]
 Epochs = Annotated[
-    int | None, Option(help="Number of passes through the training data; chosen to suit the data by default.")
+    int | None,
+    number(help="Number of passes through the training data; chosen to suit the data by default.", least=1),
 ]
-Device = Annotated[str, Option(help="Where to compute: cpu or cuda.")]
-Threads = Annotated[int, Option(help="Number of CPU threads; 0 chooses it to suit the work.")]
+Device = Annotated[str, Option(help="Where to compute: auto (CUDA, else MPS, else the CPU), cpu, cuda, cuda:1 or mps.")]
+Threads = Annotated[int, number(help="Number of CPU threads; 0 chooses it to suit the work.", most=1024)]

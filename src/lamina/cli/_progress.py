@@ -133,9 +133,9 @@ class Warnings:
         )
         self._catcher.__exit__(*error)
 
-    def show(self, told: Collection[str] = ()) -> None:
-        """Print what was caught and has not been told yet."""
-        for message in self._messages:
+    def show(self, quiet: bool = False, told: Collection[str] = ()) -> None:
+        """Print what was caught and has not been told yet, unless only errors are wanted."""
+        for message in () if quiet else self._messages:
             if message in told:
                 continue
             print(f"note: {message}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli._options import Json
+from lamina.cli._options import Json, Quiet
 
 
 class _Format(StrEnum):
@@ -26,6 +26,7 @@ def report(
         Path | None,
         Option("-o", "--output", help="The file to write; RUN/report.html by default; - prints the report."),
     ] = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Write the report of a run, a study or a cross-validation: what was done, curves, mistakes, how to repeat it."""
@@ -40,4 +41,7 @@ def report(
     if output is not None and not output.parent.is_dir():
         raise ArgumentError(f"the folder of `--output`, {output.parent}, does not exist: make it first.")
     written = write_report(run, format, output)
-    print(json.dumps({"run": str(run), "report": str(written)}) if as_json else f"report: {written}")
+    if as_json:
+        print(json.dumps({"run": str(run), "report": str(written)}))
+        return
+    print(written if quiet else f"report: {written}")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +11,12 @@ from typer import Argument, Option
 
 from lamina._errors import ArgumentError, RunError
 from lamina.cli._leaders import leaders
-from lamina.cli._options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
+from lamina.cli._options import Data, Device, Epochs, Json, Quiet, Read, Settings, Target, Threads, Verbose
 from lamina.cli._progress import Warnings
-from lamina.cli._values import settings
+from lamina.cli._train import FLAGS
+from lamina.cli._usage import number
+from lamina.cli._values import reading, settings
+from lamina.cli._voice import Voice, say
 
 if TYPE_CHECKING:
     from lamina.studies.samplers import Sampler
@@ -32,11 +36,11 @@ def search(
     target: Target = None,
     read: Read = None,
     grid: Annotated[bool, Option("--grid", help="Try every combination; this is the default.")] = False,
-    random: Annotated[int | None, Option(metavar="N", help="Try N random configurations.")] = None,
+    random: Annotated[int | None, number(help="Try N random configurations.", least=1)] = None,
     one_at_a_time: Annotated[
         bool, Option("--one-at-a-time", help="Vary one hyperparameter after another, keeping the best values.")
     ] = False,
-    tpe: Annotated[int | None, Option(metavar="N", help="Try N configurations that Optuna's TPE proposes.")] = None,
+    tpe: Annotated[int | None, number(help="Try N configurations that Optuna's TPE proposes.", least=1)] = None,
     halving: Annotated[
         bool, Option("--halving", help="With --grid or --random: drop the worse two thirds early.")
     ] = False,
@@ -46,21 +50,27 @@ def search(
         str | None,
         Option(help="What to compare on the validation data: accuracy, loss or mse; suits the task by default."),
     ] = None,
-    seeds: Annotated[int, Option(help="Number of random seeds per configuration; means are compared.")] = 1,
-    seed: Annotated[int, Option(help="Random seed for the split, the weights, the batch order and the search.")] = 0,
+    seeds: Annotated[
+        int, number(help="Number of random seeds per configuration; means are compared.", least=1, most=10_000)
+    ] = 1,
+    seed: Annotated[int, number(help="Random seed for the split, the weights, the batch order and the search.")] = 0,
     folder: Annotated[Path | None, Option(help="The folder of the study; studies/ARCH-DATA by default.")] = None,
     resume: Annotated[Path | None, Option(metavar="FOLDER", help="Continue the study in this folder.")] = None,
-    processes: Annotated[int, Option(help="Number of processes on this machine that share the work.")] = 1,
+    processes: Annotated[
+        int, number(help="Number of processes on this machine that share the work.", least=1, most=1024)
+    ] = 1,
     part: Annotated[
         str | None, Option(metavar="I/N", help="Run only part I of N, without coordination (for job arrays).")
     ] = None,
     batch: Annotated[
-        int | None, Option(help="Train at most this many networks at once; as many as fit by default.")
+        int | None, number(help="Train at most this many networks at once; as many as fit by default.", least=1)
     ] = None,
     release: Annotated[bool, Option("--release", help="Take over what another machine has claimed.")] = False,
     again: Annotated[bool, Option("--again", help="Open the test split even if it was opened before.")] = False,
-    device: Device = "cpu",
+    device: Device = "auto",
     threads: Threads = 0,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Train many configurations of a network, choose one by validation, test it once, and write a report."""
@@ -69,7 +79,7 @@ def search(
     from lamina.studies.folder import Part
     from lamina.training.runtime import Runtime
 
-    runtime = Runtime(device=device, threads=threads)
+    runtime, voice = Runtime(device=device, threads=threads).ready(stacked=True), Voice(quiet, verbose, as_json)
     share = None if part is None else Part.read(part)
     said = Warnings()
     if resume is not None:
@@ -90,13 +100,14 @@ def search(
         from lamina.studies.halving import Halving
         from lamina.studies.search import plan
         from lamina.studies.space import Space
-        from lamina.training.plan import load_for
+        from lamina.training.plan import check_options, load_for, option_types
 
         space = Space.read(given)
         sampler = _sampler(grid, random, one_at_a_time, tpe, seed)
-        same = settings(set_ or []) | ({} if epochs is None else {"epochs": epochs})
+        same = settings(set_, option_types(names[0]), flags=FLAGS) | ({} if epochs is None else {"epochs": epochs})
+        check_options(names[0], same, seed=seed)
         with said:
-            how = settings(read or [], "--read") | ({} if target is None else {"target": target})
+            how = reading(read, data, target)
             problem, study = plan(
                 names[0],
                 load_for(names[0], data, how),
@@ -111,11 +122,11 @@ def search(
                 join=share is not None,
                 runtime=runtime,
             )
-    if not as_json:
-        print(*problem.notes, *_no_kernels(problem), sep="\n")
-        print(f"{_size(study)} by {study.metric.replace('_', ' ')}, in {study.folder}", flush=True)
-    said.show()
-    _run(study, problem, share, as_json, processes=processes, batch=batch, release=release, again=again,
+    lines = (*problem.notes, str(runtime), *_no_kernels(problem))
+    voice.say(*lines, f"{_size(study)} by {study.metric.replace('_', ' ')}, in {study.folder}")
+    voice.more(f"space: {study.space}")
+    said.show(quiet)
+    _run(study, problem, share, voice, processes=processes, batch=batch, release=release, again=again,
          runtime=runtime)  # fmt: skip
 
 
@@ -156,13 +167,13 @@ def _size(study: "Study") -> str:
     return f"{how}: {'configurations' if total is None else f'{total:,} configurations'}"
 
 
-def _run(study: "Study", problem: Any, share: Any, as_json: bool, **how: Any) -> None:
+def _run(study: "Study", problem: Any, share: Any, voice: Voice, **how: Any) -> None:
     """Search, and say how it went; what was interrupted ends with exit code 1."""
     from lamina.studies.search import go_on
 
-    said = Warnings()
+    said, begun = Warnings(), time.monotonic()
     try:
-        with said, leaders(quiet=as_json) as watch:
+        with said, leaders(quiet=voice.silent) as watch:
             go_on(study, problem, part=share, watch=watch, **how)
     except KeyboardInterrupt:
         done = len(study.refresh().state.results)
@@ -173,28 +184,37 @@ def _run(study: "Study", problem: Any, share: Any, as_json: bool, **how: Any) ->
     except RunError as error:
         print(f"lamina: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
-    said.show()
-    _finish(study, share, as_json)
+    said.show(voice.quiet)
+    voice.more(f"time: {time.monotonic() - begun:.1f} s")
+    _finish(study, share, voice)
 
 
-def _finish(study: "Study", share: Any, as_json: bool) -> None:
+def _finish(study: "Study", share: Any, voice: Voice) -> None:
     from lamina.report import write_report
     from lamina.studies.space import spell_all
 
     if share is not None:
-        print(
-            json.dumps({"study": str(study.folder), "part": str(share), "configurations": len(study.state.results)})
-            if as_json
-            else f"part {share} is done. When all parts are done, run:  {study.resume_command}"
-        )
+        facts = {"study": str(study.folder), "part": str(share), "configurations": len(study.state.results)}
+        if voice.as_json:
+            print(json.dumps(facts))
+        elif voice.quiet:
+            print(study.folder)
+        else:
+            say(f"part {share} is done. When all parts are done, run:  {study.resume_command}")
         return
     best, report, test = study.best, write_report(study.folder), study.test or {}
     metrics = test.get("metrics", {})
-    if as_json:
+    if voice.as_json:
         facts = {"study": str(study.folder), "configurations": len(study.state.results), "best": best.values}
         print(json.dumps({**facts, study.metric: best.outcome.value, "test": metrics, "report": str(report)}))
         return
-    print(f"best: {spell_all(best.values)}  ({study.metric.replace('_', ' ')} {best.outcome.value:.4f})")
+    if voice.quiet:
+        print(study.folder)
+        return
     words = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in metrics.items())
-    print(f"test: {words} on {test.get('examples', 0)} test examples")
-    print(f"report: {report}")
+    say(
+        f"best: {spell_all(best.values)}  ({study.metric.replace('_', ' ')} {best.outcome.value:.4f})",
+        f"test: {words} on {test.get('examples', 0)} test examples",
+        f"report: {report}",
+    )
+    voice.next(f"lamina predict {study.folder / test.get('folder', 'best')} INPUT")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,70 +10,106 @@ import typer
 from typer import Argument, Option
 
 from lamina._errors import ArgumentError
-from lamina.cli._options import Data, Device, Epochs, Json, Read, RunPath, Settings, Target, Threads
-from lamina.cli._values import settings
+from lamina.cli._config import from_config, with_config
+from lamina.cli._names import architectures
+from lamina.cli._options import (
+    Data,
+    Device,
+    Epochs,
+    Json,
+    Quiet,
+    Read,
+    RunPath,
+    Settings,
+    Target,
+    Threads,
+    Verbose,
+)
+from lamina.cli._usage import number
+from lamina.cli._values import reading, settings
+from lamina.cli._voice import Voice, say
+
+FLAGS = ("seed", "data", "target", "read", "out", "weights", "freeze", "device", "threads", "config")
+"""Options of `lamina train` that `--set` does not take."""
 
 
 def train(
-    architecture: Annotated[str, Argument(metavar="ARCH", help="A name from `lamina list`.")],
+    context: typer.Context,
+    architecture: Annotated[
+        str, Argument(metavar="ARCH", help="A name from `lamina list`.", autocompletion=architectures)
+    ],
+    config: Annotated[
+        Path | None,
+        Option(
+            is_eager=True,
+            callback=from_config,
+            help="Take options from a TOML or JSON file, or from the folder of a run; those typed win.",
+        ),
+    ] = None,
     data: Data = "digits",
     target: Target = None,
     read: Read = None,
     epochs: Epochs = None,
     set_: Settings = None,
     seed: Annotated[
-        int, Option(help="Random seed for the split, the initial weights, the batch order and the dropout masks.")
+        int, number(help="Random seed for the split, the initial weights, the batch order and the dropout masks.")
     ] = 0,
     out: Annotated[Path | None, Option(help="The folder of the run; runs/ARCH-DATA by default.")] = None,
     weights: Annotated[Path | None, Option(help="Start from the weights of a run or file (transfer learning).")] = None,
     freeze: Annotated[str | None, Option(help="With --weights: train only what comes after this stage.")] = None,
-    device: Device = "cpu",
+    device: Device = "auto",
     threads: Threads = 0,
     step: Annotated[
         str, Option(help="How to execute updates: auto, eager, compiled (on the CPU) or captured (on CUDA).")
     ] = "auto",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Train a network, evaluate it once on the test split, and write a run folder with a report."""
     from lamina.cli._progress import Warnings, progress
     from lamina.training.fit import fit
-    from lamina.training.plan import plan
+    from lamina.training.plan import check_options, option_types, plan
     from lamina.training.runtime import Runtime
 
     if freeze is not None and weights is None:
         raise ArgumentError("`--freeze` keeps loaded weights as they are: name them with --weights.")
-    said = Warnings()
-    options: dict[str, Any] = settings(read or [], "--read") | ({"target": target} if target is not None else {})
+    said, voice, begun = Warnings(), Voice(quiet, verbose, as_json), time.monotonic()
+    chosen = settings(with_config(context, "set_", set_), option_types(architecture), flags=FLAGS)
+    check_options(architecture, chosen, epochs, seed)
+    runtime = Runtime(device=device, threads=threads, step=step).ready(chosen.get("precision", "float32"))
+    options = reading(with_config(context, "read", read), data, target)
     with said:
-        job = plan(
-            architecture, data, data_options=options, options=settings(set_ or []), epochs=epochs, seed=seed, out=out
-        )
+        job = plan(architecture, data, data_options=options, options=chosen, epochs=epochs, seed=seed, out=out)
         model, notes = job.model, list(job.notes)
         if weights is not None:
             from lamina.training.weights import prepare_transfer
 
             model, sentence = prepare_transfer(model, weights, freeze=freeze)
             notes.append(sentence)
-    if not as_json:
-        print(*notes, sep="\n")
-    said.show()
-    with said, progress(job.recipe.epochs, job.batches, quiet=as_json) as watch:
+        runtime = job.task.threads(runtime, model, job.recipe)
+    voice.say(*notes, str(runtime))
+    voice.more(*(f"{key}: {value}" for key, value in options.items()))
+    said.show(quiet)
+    with said, progress(job.recipe.epochs, job.batches, quiet=voice.silent) as watch:
         run = fit(
             model,
             job.task,
             job.recipe,
             folder=job.folder,
             observers=(watch,),
-            runtime=Runtime(device=device, threads=threads, step=step),
+            runtime=runtime,
             start={"weights": str(weights), **({"freeze": freeze} if freeze else {})} if weights else None,
         )
-    said.show()
-    _finish(run, as_json)
+    said.show(quiet)
+    _finish(run, voice, begun)
 
 
 def resume(
     run: RunPath,
-    epochs: Annotated[int | None, Option(help="Total number of epochs; as planned by default.")] = None,
+    epochs: Annotated[int | None, number(help="Total number of epochs; as planned by default.", least=1)] = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Continue a run that was killed or interrupted, bit for bit as if it had never stopped."""
@@ -81,14 +118,14 @@ def resume(
     from lamina.training.folder import RunFolder
 
     recipe = RunFolder.open(run).config()["recipe"]
-    said = Warnings()
-    with said, progress(epochs or recipe["epochs"], quiet=as_json) as watch:
+    said, voice, begun = Warnings(), Voice(quiet, verbose, as_json), time.monotonic()
+    with said, progress(epochs or recipe["epochs"], quiet=voice.silent) as watch:
         result = resume_run(run, observers=(watch,), epochs=epochs)
-    said.show()
-    _finish(result, as_json)
+    said.show(quiet)
+    _finish(result, voice, begun)
 
 
-def _finish(run: Any, as_json: bool) -> None:
+def _finish(run: Any, voice: Voice, begun: float) -> None:
     """Evaluate, report, and say how it went; a run that failed ends with exit code 1."""
     if run.reason.failed:
         print(f"lamina: {run.reason.sentence}.", file=sys.stderr)
@@ -96,19 +133,26 @@ def _finish(run: Any, as_json: bool) -> None:
             print(f"Continue with:  lamina resume {run.folder}", file=sys.stderr)
         raise typer.Exit(1)
     result = run.evaluate()
+    from lamina.report._commands import predict as predicting
+    from lamina.report._commands import spell
+    from lamina.report._record import read as read_record
     from lamina.report.render import write_report
+    from lamina.training.folder import RunFolder
 
     report = write_report(run.folder)
-    if as_json:
-        print(
-            json.dumps(
-                {"run": str(run.folder), "stopped": run.reason.name, "test": result.metrics, "report": str(report)}
-            )
-        )
+    if voice.as_json:
+        facts = {"run": str(run.folder), "stopped": run.reason.name, "test": result.metrics, "report": str(report)}
+        print(json.dumps(facts))
         return
-    print(f"ended: {run.reason.sentence}")
-    print(f"test: {result}")
-    print(f"report: {report}")
+    if voice.quiet:
+        print(run.folder)
+        return
+    used = RunFolder(run.folder).json("environment")
+    voice.more(f"updates: {used['step']}" + (f", because {used['step_reason']}" if used.get("step_reason") else ""))
+    voice.more(f"time: {time.monotonic() - begun:.1f} s")
+    say(f"ended: {run.reason.sentence}", f"test: {result}", f"report: {report}")
+    words = predicting(read_record(run.folder))
+    voice.next(spell([*words[:2], str(run.folder), *words[3:]]))
 
 
 def evaluate(
@@ -122,11 +166,10 @@ def evaluate(
     from lamina.training.run import Run
 
     result = Run.load(run).evaluate(again=again)
-    print(
-        json.dumps({"examples": result.examples, "openings": result.openings, **result.metrics})
-        if as_json
-        else f"test: {result}"
-    )
+    if as_json:
+        print(json.dumps({"examples": result.examples, "openings": result.openings, **result.metrics}))
+        return
+    say(f"test: {result}")
 
 
 def predict(
@@ -146,23 +189,35 @@ def predict(
             help="Write a .csv, .tsv, .parquet or .jsonl file, with the columns that were read, instead of printing.",
         ),
     ] = None,
-    top: Annotated[int, Option(help="Number of classes to show, the most probable first.")] = 5,
+    top: Annotated[int, number(help="Number of classes to show, the most probable first.", least=1)] = 5,
     coverage: Annotated[
         float | None,
-        Option(help="Also give intervals, or sets of classes, that hold the truth this often, such as 0.9."),
+        number(
+            help="Also give intervals, or sets of classes, that hold the truth this often, such as 0.9.",
+            kind=float,
+            metavar="X",
+        ),
     ] = None,
-    beams: Annotated[int, Option(help="Translation: number of beams in the search.")] = 1,
-    length_penalty: Annotated[float, Option(help="Translation: 0 favors short translations, 1 does not.")] = 1.0,
+    beams: Annotated[int, number(help="Translation: number of beams in the search.", least=1)] = 1,
+    length_penalty: Annotated[
+        float, number(help="Translation: 0 favors short translations, 1 does not.", kind=float, metavar="X")
+    ] = 1.0,
     copy: Annotated[bool, Option(help="Translation: copy unknown words from the input.")] = True,
     prompt: Annotated[str | None, Option(help="Language models: the beginning of the text.")] = None,
-    length: Annotated[int, Option(help="Language models: number of characters to write.")] = 200,
+    length: Annotated[int, number(help="Language models: number of characters to write.")] = 200,
     temperature: Annotated[
-        float, Option(help="Language models: 0 always takes the most probable character, 1 samples as learned.")
+        float,
+        number(
+            help="Language models: 0 always takes the most probable character, 1 samples as learned.",
+            kind=float,
+            metavar="X",
+        ),
     ] = 1.0,
     top_k: Annotated[
-        int | None, Option(help="Language models: sample from the K most probable characters; all by default.")
+        int | None,
+        number(help="Language models: sample from the K most probable characters; all by default.", least=1),
     ] = None,
-    seed: Annotated[int, Option(help="Language models: random seed.")] = 0,
+    seed: Annotated[int, number(help="Language models: random seed.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Predict with a trained network: label pictures, table rows or texts, translate, or continue a text."""

@@ -5,7 +5,7 @@ an option of one of them decides (`text=`, `window=`), and `kind=` settles it.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial
@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from torch.utils import data as torch_data
 
-from lamina._errors import DataError, choice
+from lamina._declared import check
+from lamina._errors import DataError, choice, nearest
 from lamina.data import sequences, synthetic
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.cells import SUFFIXES, Format
@@ -146,25 +147,48 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
 
 
 def _by_name(what: str | Path, options: dict[str, Any]) -> Dataset:
+    title, loader, arguments, rest = _loader_of(what, options)
+    return _called(loader, title, rest, *arguments)
+
+
+def option_types(what: str, given: Collection[str] = (), kind: str | None = None) -> dict[str, Any]:
+    """Say what each option of a data set or a file is declared to be, without reading more than its first lines.
+
+    Args:
+        what: a name or a path.
+        given: the names of the options that are given, which tell a series from a table.
+        kind: what a file is said to be.
+
+    >>> option_types("moons")["noise"], option_types("sales.csv", ["window"])["horizon"]
+    (<class 'float'>, <class 'int'>)
+    """
+    _, loader, arguments, _ = _loader_of(what, dict.fromkeys(given) | ({} if kind is None else {"kind": kind}))
+    return _accepted(loader, len(arguments)) | ({"kind": str | None} if arguments else {})
+
+
+def _loader_of(
+    what: str | Path, options: dict[str, Any]
+) -> tuple[str, Callable[..., Dataset], tuple[Any, ...], dict[str, Any]]:
+    """Find who reads a name or a path: its title for people, the loader, its arguments, and the options left for it."""
     name, path = str(what), Path(what).expanduser()
     if isinstance(what, str) and name in SETS:
-        return _called(SETS[name], f"{name!r}", options)
+        return f"{name!r}", SETS[name], (), options
     if isinstance(what, str) and name in PICTURES:
         from lamina.data.named import load_named
 
-        return _called(load_named, f"{name!r}", options, name)
+        return f"{name!r}", partial(load_named, name), (), options
     if isinstance(what, str) and name in NAMED:
         from lamina.data.text.corpora import LOADERS
 
-        return _called(LOADERS[name], f"{name!r}", options)
+        return f"{name!r}", LOADERS[name], (), options
     if path.is_dir():
         from lamina.data.images import load_folder
 
-        return _called(load_folder, "a folder", options, path)
+        return "a folder", load_folder, (path,), options
     if path.suffix.lower() in SUFFIXES:
         rest = {option: value for option, value in options.items() if option != "kind"}
         title, loader = _READERS[form_of(path, list(rest), options.get("kind"))]
-        return _called(loader, title, rest, path)
+        return title, loader, (path,), rest
     if path.exists():
         raise DataError(
             f"`{path.as_posix()}` is neither a folder nor a table ({', '.join(SUFFIXES)}): a single picture is for "
@@ -176,14 +200,23 @@ def _by_name(what: str | Path, options: dict[str, Any]) -> Dataset:
     raise DataError(f"there is no data set named {name!r} and no file or folder of that name: {hint}")
 
 
-def _called(loader: Callable[..., Dataset], name: str, options: dict[str, Any], *arguments: Any) -> Dataset:
-    """Call a loader, and name the options it has if one is unknown."""
-    parameters = inspect.signature(loader).parameters.values()
-    accepted = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD][len(arguments) :]
+def _accepted(loader: Callable[..., Dataset], given: int = 0) -> dict[str, Any]:
+    """Say what each option of a loader is declared to be, after so many arguments."""
+    parameters = list(inspect.signature(loader).parameters.values())[given:]
+    types = {
+        p.name: Any if p.annotation is p.empty else p.annotation for p in parameters if p.kind is not p.VAR_KEYWORD
+    }
     if any(p.kind is p.VAR_KEYWORD for p in parameters):  # how to read a table of text
-        accepted += [field.name for field in fields(Format)]
-    unknown = [option for option in options if option not in accepted]
-    if unknown:
-        has = f"it has {', '.join(accepted)}" if accepted else "it has none"
-        raise DataError(f"{name} has no option {unknown[0]!r}: {has}.")
+        types |= {field.name: field.type for field in fields(Format)}
+    return types
+
+
+def _called(loader: Callable[..., Dataset], name: str, options: dict[str, Any], *arguments: Any) -> Dataset:
+    """Call a loader, and name the options it has if one is unknown or of another kind."""
+    types = _accepted(loader, len(arguments))
+    for option, value in options.items():
+        if option not in types:
+            has = f"it has {', '.join(types)}{nearest(option, types)}" if types else "it has none."
+            raise DataError(f"{name} has no option {option!r}: {has}")
+        check(option, value, types[option])
     return loader(*arguments, **options)

@@ -41,9 +41,9 @@ def load_named(name: str) -> ArrayDataset:
     Returns:
         The official training set, with the official test set as its `official_test`.
 
-    >>> load_named("minst")
+    >>> load_named("minst")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    lamina._errors.ArgumentError: `name` must be one of 'mnist', 'fashion-mnist', 'cifar10', got 'minst'.
+    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'. Did you mean 'mnist'?
     """
     choice("name", name, CLASSES)
     found = _require(name)

@@ -115,7 +115,7 @@ def find(name: str) -> Found | None:
 
     >>> find("minst")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'.
+    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'. Did you mean 'mnist'?
     """
     choice("name", name, SETS)
     named = SETS[name]
@@ -157,7 +157,7 @@ def get(name: str, *, to: str | Path | None = None, progress: Progress | None = 
 
     >>> get("minst")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'.
+    lamina._errors.ArgumentError: `name` must be one of 'mnist', ..., got 'minst'. Did you mean 'mnist'?
     """
     choice("name", name, SETS)
     named, here = SETS[name], find(name) if to is None else None

@@ -1,10 +1,9 @@
 """Draw by name or by model, and write what was drawn: what `lamina draw` does, as a function."""
 
-from difflib import get_close_matches
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, nearest
 from lamina.drawing.of_model import drawing_of
 from lamina.drawing.save import save
 from lamina.drawing.scene import Scene
@@ -36,6 +35,18 @@ def draw(what: "str | nn.Module", *files: str | PathLike[str], theme: str = "lig
     return scene
 
 
+def option_types(name: str) -> dict[str, Any]:
+    """Say what each option of a drawing or an architecture is declared to be; nothing is known of other names.
+
+    >>> option_types("dice")["total"]
+    <class 'int'>
+    """
+    from lamina.architectures.build import option_types as network_types
+    from lamina.architectures.table import TABLE as ARCHITECTURES
+
+    return TABLE[name].option_types() if name in TABLE else network_types(name) if name in ARCHITECTURES else {}
+
+
 def _named(name: str, *, style: str | None = None, most: int | None = None, **options: Any) -> Scene:
     from lamina.architectures.build import build
     from lamina.architectures.table import TABLE as ARCHITECTURES
@@ -45,8 +56,7 @@ def _named(name: str, *, style: str | None = None, most: int | None = None, **op
         return drawing(name, **options, **given)
     if name in ARCHITECTURES:
         return drawing_of(build(name, **options), weights=False, **given)
-    near = get_close_matches(name, [*TABLE, *ARCHITECTURES], 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = nearest(name, [*TABLE, *ARCHITECTURES], " Did", "")
     raise ArgumentError(
         f"{name!r} is not a drawing, an architecture or the folder of a run.{hint} "
         "See `lamina draw --list` and `lamina list`."

@@ -4,10 +4,10 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
-from lamina._errors import ArgumentError
+from lamina._declared import check
+from lamina._errors import ArgumentError, nearest
 from lamina.drawing.scene import Scene
 
 
@@ -38,13 +38,18 @@ class Drawing:
 
     def make(self, **options: Any) -> Scene:
         """Draw it, with other options where given."""
-        maker = self.load()
-        known = [name for name in inspect.signature(maker).parameters if name != "kind"]  # which the name says
-        for option in options:
+        known = self.option_types()
+        for option, value in options.items():
             if option not in known:
-                listed = f"its options are {', '.join(known)}" if known else "it has none"
-                raise ArgumentError(f"the drawing {self.name!r} has no option {option!r}: {listed}.")
-        return maker(**(self.options | options))
+                listed = f"its options are {', '.join(known)}{nearest(option, known)}" if known else "it has none."
+                raise ArgumentError(f"the drawing {self.name!r} has no option {option!r}: {listed}")
+            check(option, value, known[option])
+        return self.load()(**(self.options | options))
+
+    def option_types(self) -> dict[str, Any]:
+        """Say what each option of the maker is declared to be."""
+        parameters = inspect.signature(self.load()).parameters.values()
+        return {p.name: p.annotation for p in parameters if p.name != "kind"}  # which the name says
 
 
 def _drawing(name: str, title: str, place: str, home: str, **options: Any) -> Drawing:
@@ -137,7 +142,6 @@ def drawing(name: str, **options: Any) -> Scene:
     'Two dice that add to 7'
     """
     if name not in TABLE:
-        near = get_close_matches(name, TABLE, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = nearest(name, TABLE, " Did", "")
         raise ArgumentError(f"`name` must be one of {', '.join(TABLE)}, got {name!r}.{hint}")
     return TABLE[name].make(**options)

@@ -12,6 +12,7 @@ from lamina.classical import polynomial
 from lamina.data.load import load
 from lamina.data.synthetic import blobs, curve, moons, spirals
 from lamina.experiments.result import Claim, Plot, Result, differences, experiment
+from lamina.experiments.trained import CPU
 from lamina.functional.random import as_generator
 from lamina.populations.members import by_shape
 from lamina.populations.population import train_population
@@ -128,7 +129,7 @@ def select_then_test(seeds: range = range(4), count: int = 180, epochs: int = 8)
         split = moons(count, noise=0.35, seed=seed).split(seed=seed)
         with tempfile.TemporaryDirectory() as place:
             study = search("fnn", split, space, recipe=Recipe(Adam(), epochs, 32), options={"hidden": 16},
-                           metric="loss", folder=f"{place}/s")  # fmt: skip
+                           metric="loss", folder=f"{place}/s", runtime=CPU)  # fmt: skip
         values = [result.outcome.value for result in study.results]
         known = [value for value in values if value is not None]
         lowest &= study.best.outcome.value == min(known)
@@ -362,7 +363,7 @@ def validation_losses(problem: Problem, grid: Sequence[Values]) -> list[float]:
     members = [problem.members(values)[0] for values in grid]
     losses = [math.inf] * len(grid)
     for places in by_shape(members):
-        found = train_population([members[place] for place in places], problem.split)
+        found = train_population([members[place] for place in places], problem.split, runtime=CPU)
         for place, result in zip(places, found, strict=True):
             if result.state == "finished":
                 losses[place] = min(row["validation_loss"] for row in result.rows)

@@ -15,7 +15,7 @@ from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, StopReason
 from lamina.training.train import train as training
 
-EAGER = Runtime(step="eager")
+CPU, EAGER = Runtime("cpu"), Runtime("cpu", step="eager")
 """Every update is computed as it is written, so that hooks see it."""
 
 
@@ -108,6 +108,6 @@ def train(
     ([2, 4], 'epochs')
     """
     at, recipe = Progress(), recipe if watch else replace(recipe, check_every=recipe.epochs)
-    reason = drain(training(network, split, recipe, runtime=runtime, at=at))
+    reason = drain(training(network, split, recipe, runtime=runtime or CPU, at=at))
     prepare = Preprocess.fit(split.train, getattr(getattr(network, "config", None), "inputs", None))
     return Trained(network, prepare, at.rows, reason)

@@ -156,7 +156,8 @@ def train_together(
     for name, value in (("chunk", chunk), ("every", every)):
         if value is not None:
             at_least(name, value, 1)
-    recipe, runtime = members[0].recipe, runtime or Runtime()
+    recipe = members[0].recipe
+    runtime = (runtime or Runtime()).ready(recipe.precision, stacked=True)
     members = _with_shared_seed(members) if shared_order else list(members)
     with runtime.applied(recipe.precision) as used:
         task = Arrays(Preprocess.fit(split.train, _input_shape(members[0].config, split)), split)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
+from lamina._declared import write
 from lamina._errors import LaminaError
 from lamina.architectures.build import configure
 from lamina.architectures.table import TABLE, Entry
@@ -75,7 +76,7 @@ def train(record: Record) -> tuple[list[str], list[str]]:
     if "target" in options:
         words += ["--target", spell_targets(options.pop("target"))]
     for key, value in options.items():
-        words += ["--read", f"{key}={_word(value)}"]
+        words += ["--read", f"{key}={write(value)}"]
     recipe = flat_recipe(config["recipe"])
     seed = int(recipe.pop("seed", 0))
     if int(origin.get("seed", seed)) != seed:
@@ -89,7 +90,7 @@ def train(record: Record) -> tuple[list[str], list[str]]:
         remarks.append(f"Name {record.data!r} with its folder.")
     words += ["--epochs", str(recipe.pop("epochs")), "--seed", str(seed), *_machine(record.environment or {})]
     for key, value in (_recipe_options(record, recipe) | _augment_options(record, found) | network).items():
-        words += ["--set", f"{key}={_word(value)}"]
+        words += ["--set", f"{key}={write(value)}"]
     return words, remarks
 
 
@@ -141,8 +142,7 @@ def spell(words: list[str]) -> str:
 
 
 def _machine(environment: dict[str, Any]) -> list[str]:
-    words = ["--threads", str(environment["threads"])] if "threads" in environment else []
-    return words + (["--device", str(environment["device"])] if environment.get("device", "cpu") != "cpu" else [])
+    return [word for key in ("threads", "device") if key in environment for word in (f"--{key}", str(environment[key]))]
 
 
 def _network_options(record: Record, found: Entry) -> dict[str, Any] | None:
@@ -188,12 +188,3 @@ def _augment_options(record: Record, found: Entry) -> dict[str, Any]:
 
 def _comparable(value: Any) -> Any:
     return [_comparable(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def _word(value: Any) -> str:
-    """Write a value as `--set` reads it."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(_word, value)) + ("," if len(value) < 2 else "")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "none" if value is None else str(value)

@@ -41,7 +41,7 @@ class Trainer:
         self.problem, self.halving, self.tell, self.keep = problem, halving, tell, keep
         self.widths = {} if widths is None else widths
         self.metric, self.direction = score
-        self.runtime = runtime or Runtime()
+        self.runtime = (runtime or Runtime()).ready(problem.recipe.precision, stacked=True)
         networks = batch or BATCH[self.runtime.device.partition(":")[0]]
         # What is trained one by one is recorded one by one, unless halving compares it on the way.
         self.batch = max(1, networks // len(problem.seeds)) if problem.stacks or halving else 1

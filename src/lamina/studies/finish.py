@@ -63,7 +63,7 @@ def _adopted(kept: Kept, member: Member, problem: Problem, split: Split, folder:
     reason = StopReason(kept.reason, sentence)
     progress = Progress(rows=kept.rows, best=kept.weights, best_row=kept.best_row)
     data = split if problem.stacks else problem.task.on(split)
-    used = replace(runtime or Runtime(), step="auto")
+    used = replace((runtime or Runtime()).ready(member.recipe.precision), step="auto")
     making = folder.with_name(f".{folder.name}")
     shutil.rmtree(making, ignore_errors=True)
     run = adopt(member.build(), data, member.recipe, progress, reason, folder=making, runtime=used, why=how)

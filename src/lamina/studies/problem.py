@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
-from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
-from lamina._errors import ArgumentError, at_least, choice
+from lamina._declared import fits, words
+from lamina._errors import ArgumentError, at_least, choice, nearest
 from lamina.architectures.build import configure, find
-from lamina.data.augment import Augment
+from lamina.architectures.build import option_types as network_types
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
 from lamina.populations.members import Member
@@ -18,12 +17,13 @@ from lamina.studies.space import Choices, Range, Space, Values, read_value, spel
 from lamina.training import recipe as recipes
 from lamina.training.plan import load_for, understood
 from lamina.training.rebuild import fingerprint, reload
-from lamina.training.recipe import OPTIMIZERS, Recipe, option_names, with_options
+from lamina.training.recipe import Recipe, option_names, with_options
 from lamina.training.tasks.recommended import check_fit
 from lamina.training.tasks.task import Task
 
 DIRECTIONS = {"accuracy": "maximize", "token_accuracy": "maximize", "loss": "minimize", "mse": "minimize"}
 NOISE = "label_noise"
+SIZES = ("inputs", "outputs")
 
 
 @dataclass(frozen=True)
@@ -113,21 +113,13 @@ class Problem:
     @cached_property
     def _hints(self) -> dict[str, Any]:
         """Every name that may vary, with its type."""
-        entry = find(self.architecture)
-        config = getattr(import_module(entry.module), entry.config)
-        hints: dict[str, Any] = {}
-        for kind in OPTIMIZERS.values():
-            recipe = Recipe(optimizer=kind(), augment=Augment())
-            for name, home in recipes._homes(recipe).items():
-                record = getattr(recipe, home[0]) if len(home) > 1 else recipe
-                hints[name] = next(f.type for f in fields(record) if f.name == home[-1])
-        hints |= {"optimizer": str, NOISE: float}
-        own = {f.name: f.type for f in fields(config) if f.name not in ("inputs", "outputs")}
+        own = {name: hint for name, hint in network_types(self.architecture).items() if name not in SIZES}
         if "hidden" in own and "width" not in own:
             own["width"] = int
-            if "depth" not in own and get_origin(own["hidden"]) in (Union, UnionType):
+            if "depth" not in own and fits((1,), own["hidden"]):
                 own["depth"] = int
-        return {name: hint for name, hint in {**hints, **own}.items() if name != "seed"}
+        hints = {**recipes.option_types(), NOISE: float, **own}
+        return {name: hint for name, hint in hints.items() if name != "seed"}
 
     def check(self, space: Space) -> Space:
         """Return the space with numbers of the right kind, or say what is wrong with it.
@@ -142,11 +134,9 @@ class Problem:
             if each.name == "seed":
                 raise ArgumentError("`seed` is not a hyperparameter: --seeds N trains every configuration N times.")
             if each.name not in self._hints:
-                near = get_close_matches(each.name, self._hints, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else "."
                 raise ArgumentError(
                     f"neither {self.architecture} nor the recipe has an option {each.name!r}: "
-                    f"there are {', '.join(sorted(self._hints))}{hint}"
+                    f"there are {', '.join(sorted(self._hints))}{nearest(each.name, self._hints)}"
                 )
             found.append(replace(each, domain=_typed(each.name, each.domain, self._hints[each.name])))
         space = Space(tuple(found))
@@ -197,7 +187,7 @@ class Problem:
         ('validation_accuracy', 'maximize')
         """
         natural = self.task.score_of(self.split.train.spec)
-        name = (metric or natural).removeprefix("validation_")
+        name = (natural if metric is None else metric).removeprefix("validation_")
         choice("metric", name, (natural, "loss"))
         if not len(self.split.validation):
             raise ArgumentError(
@@ -286,38 +276,18 @@ def _typed(name: str, domain: Choices | Range, hint: Any) -> Choices | Range:
     """Bring a domain to the type of its option: whole ends of a real number are real ends."""
     if isinstance(domain, Choices):
         for value in domain.values:
-            if not _fits(value, hint):
+            if not fits(value, hint):
                 raise ArgumentError(f"`{name}` must be {_words(hint)}, got {spell(value)}.")
         return domain
-    if _fits(0.5, hint):
+    if fits(0.5, hint):
         return replace(domain, low=float(domain.low), high=float(domain.high))
-    if not _fits(1, hint):
+    if not fits(1, hint):
         raise ArgumentError(f"`{name}` must be {_words(hint)}, got the range {domain}: give a list of values.")
     if not domain.whole:
         raise ArgumentError(f"`{name}` must be a whole number, got the range {domain}: use whole ends.")
     return domain
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in inner)
-    if hint in (float, int):
-        kinds = (int, float) if hint is float else (int,)
-        return isinstance(value, kinds) and not isinstance(value, bool)
-    if isinstance(hint, type) and origin is None:
-        return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
-    if origin is not None and inner:
-        return isinstance(value, tuple) and all(_fits(part, inner[0]) for part in value)
-    return True
-
-
 def _words(hint: Any) -> str:
-    """Name a type."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_words(part) for part in inner))
-    names = {float: "a number", int: "a whole number", bool: "true or false", str: "a word", type(None): "none"}
-    if hint in names:
-        return names[hint]
-    return "sizes such as 128x64" if inner and inner[0] is int else "words such as relu+tanh"
+    """Name a type as a space writes its values."""
+    return words(hint, sizes="128x64", names="relu+tanh")

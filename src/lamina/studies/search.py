@@ -108,7 +108,7 @@ def plan(
     space = problem.check(Space.of(space))
     varied = space.domain("precision").grid() if "precision" in space.names else ()
     for precision in (problem.recipe.precision, *varied):
-        (runtime or Runtime()).check(precision)
+        (runtime or Runtime()).ready(precision, stacked=True)
     sampler = sampler or Grid()
     if isinstance(sampler, OneAtATime) and not sampler.start:
         sampler = replace(sampler, start=tuple(problem.start(space).items()))
@@ -182,7 +182,7 @@ def go_on(
         again: open the test split although it was opened before.
         watch: told about every result and every epoch.
     """
-    runtime = runtime or Runtime()
+    runtime = (runtime or Runtime()).ready(problem.recipe.precision, stacked=True)
     if processes < 1:
         raise ArgumentError(f"`processes` must be at least 1, got {processes}.")
     if processes > 1:

@@ -15,10 +15,9 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
-from lamina._errors import ArgumentError, above, at_least
+from lamina._errors import ArgumentError, above, at_least, nearest
 
 Values = dict[str, Any]
 LARGEST_GRID = 1_000_000
@@ -398,11 +397,9 @@ def _domain(name: str, values: Any) -> Domain:
 
 def _check_condition(name: str, condition: _Condition, before: dict[str, Hyperparameter]) -> None:
     if condition.name not in before:
-        near = get_close_matches(condition.name, before, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ArgumentError(
             f"`{name}` depends on `{condition.name}`, which must vary and be named before it: the names before it are "
-            f"{', '.join(before) or 'none'}{hint}"
+            f"{', '.join(before) or 'none'}{nearest(condition.name, before)}"
         )
     domain = before[condition.name].domain
     for value in condition.values:

@@ -14,6 +14,7 @@ from lamina.kernels.ordered import squares_of_members, sum_by_halves
 from lamina.training._fused import Fused, FusedAdam, FusedSGD
 from lamina.training.line_search import armijo
 from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
+from lamina.training.runtime import wide
 from lamina.training.update import Grads
 
 
@@ -27,7 +28,7 @@ class _Moving:
         self.optimizer = _make_optimizer(recipe, params) if optimizer is None else optimizer
         device = params[0].device if params else torch.device("cpu")
         self.trial = torch.tensor(float(self.rate), dtype=torch.float64)  # line search: the last accepted step size
-        self.norms = torch.zeros(2, dtype=torch.float64, device=device)  # gradient, relative step
+        self.norms = torch.zeros(2, dtype=wide(device), device=device)  # gradient, relative step
         self.searches = isinstance(recipe.optimizer, GD) and recipe.optimizer.line_search
 
     @property
@@ -127,8 +128,9 @@ def measured(
     """
 
     def norm(tensors: Sequence[Tensor]) -> Tensor:
-        found = [squares_of_members(t) if members else t.double().square().sum() for t in tensors]
+        found = [squares_of_members(t) if members else t.to(wide(t.device)).square().sum() for t in tensors]
         return sum_by_halves(torch.stack(found)).sqrt()
 
     moved = norm([p - b for p, b in zip(after, before, strict=True)])
-    return [norm(grads), moved / norm(before).clamp(min=torch.finfo(torch.float64).tiny)]
+    there = norm(before)
+    return [norm(grads), moved / there.clamp(min=torch.finfo(there.dtype).tiny)]

@@ -138,7 +138,7 @@ def adopt(
     """
     task = task_of(data, seed=recipe.seed).for_network(model)
     home = _begun(model, task, recipe, folder)
-    home.write_json("environment", environment(runtime or Runtime(), why))
+    home.write_json("environment", environment((runtime or Runtime()).ready(recipe.precision), why))
     home.reset_history(progress.rows)
     return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), progress, reason)
 
@@ -168,10 +168,11 @@ def resume(
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
     recorded = home.json("environment")
-    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime) if f.name in recorded})
+    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime) if f.name in recorded}).here()
     model = model or rebuild(config["architecture"])
     split = data or reload(config["data"])
     task = read_task(home.json("preprocess"), split)
+    runtime = task.threads(runtime, model, recipe)
     saved = checkpoint.load(home.checkpoints)
     if saved is None and home.weights.is_file():
         raise RunError(
@@ -248,7 +249,7 @@ def _ready(model: nn.Module, data: Any, recipe: Recipe, runtime: Runtime | None 
     _expect("model", model, nn.Module, "make one with lamina.build('lenet5', outputs=10)")
     _expect("recipe", recipe, Recipe, "for example Recipe(epochs=10)")
     _expect("runtime", runtime, Runtime, "for example Runtime(device='cuda')")
-    runtime.check(recipe.precision)
+    runtime = runtime.ready(recipe.precision)
     task = task_of(data, seed=recipe.seed).for_network(model)
     return task, task.threads(runtime, model, recipe)
 

@@ -5,12 +5,11 @@ not move them, dropout lets everything pass and does not count. So no bit of it 
 """
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from functools import partial
 
 from torch import nn
 
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, nearest
 from lamina.architectures.adapt import weight_layers
 
 ALL_BUT_LAST = "all but last"
@@ -190,9 +189,9 @@ def _all_but(model: nn.Module, last: str) -> list[str]:
 
 def _known(names: tuple[str, ...], name: str, argument: str) -> str:
     if name not in names:
-        near = get_close_matches(name, names, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ArgumentError(f"`{argument}` must be one of the stages {', '.join(names)}, got {name!r}{hint}")
+        raise ArgumentError(
+            f"`{argument}` must be one of the stages {', '.join(names)}, got {name!r}{nearest(name, names)}"
+        )
     return name
 
 

@@ -16,6 +16,7 @@ from lamina.training.executors._eager import Eager
 from lamina.training.loop import Event, Observer, Progress, _Diverged, observed
 from lamina.training.objective import Objective
 from lamina.training.recipe import Recipe, rates
+from lamina.training.runtime import wide
 from lamina.training.stopping import StopReason, rules
 from lamina.training.tasks.feed import Feed
 from lamina.training.update import Update
@@ -179,7 +180,7 @@ class Learner:
     def _gradients(self) -> dict[str, float]:
         """Return the norm of the last gradient of every weight (of 64 evenly spaced ones in a very deep network)."""
         named = shown([(n, p.grad) for n, p in self.model.named_parameters() if p.grad is not None])
-        norms = torch.stack([g.double().norm() for _, g in named]).tolist() if named else []
+        norms = torch.stack([g.to(wide(g.device)).norm() for _, g in named]).tolist() if named else []
         return {name: norm for (name, _), norm in zip(named, norms, strict=True)}
 
     def evaluate(self) -> dict[str, float]:

@@ -6,6 +6,7 @@ import torch
 
 from lamina._types import Tensor
 from lamina.functional.optimizers import proximal_threshold, soft_threshold
+from lamina.training.runtime import wide
 
 
 @torch.no_grad()
@@ -53,7 +54,7 @@ def armijo(
         for p, s, g in zip(params, start, grads, strict=True):
             moved = s - tau * g
             p.copy_(soft_threshold(moved, proximal_threshold(tau, strength)) if strength else moved)
-        square = sum(float((p - s).double().square().sum()) for p, s in zip(params, start, strict=True))
+        square = sum(float((p - s).to(wide(p.device)).square().sum()) for p, s in zip(params, start, strict=True))
         if square == 0:
             break
         if float(loss()) <= value - slope / tau * square:

@@ -7,14 +7,17 @@ from typing import Any
 
 from torch import nn
 
-from lamina._errors import ArgumentError, DataError
+from lamina._declared import check
+from lamina._errors import ArgumentError, DataError, whole
 from lamina.architectures.build import build, configure, find
+from lamina.architectures.build import option_types as network_types
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.load import NAMED, SETS, load
 from lamina.data.splits import Split
 from lamina.data.text.files import form_of
 from lamina.training.folder import slug
-from lamina.training.recipe import Recipe, option_names, with_options
+from lamina.training.recipe import OPTIMIZERS, MiniBatch, Recipe, option_names, with_options
+from lamina.training.recipe import option_types as recipe_types
 from lamina.training.tasks.kinds import _wording_of, task_of
 from lamina.training.tasks.recommended import SEQUENCES, check_fit
 from lamina.training.tasks.task import Task
@@ -68,7 +71,7 @@ def plan(
         seed: of the split, the weights, the order and all masks.
         out: the folder of the run.
     """
-    find(name)
+    check_options(name, options or {}, epochs, seed)
     given = dict(options or {})
     recipe_options = {key: given.pop(key) for key in list(given) if key in option_names()}
     split = data if isinstance(data, Split) else load_for(name, data, data_options or {}).split(seed=seed)
@@ -93,6 +96,42 @@ def plan(
 def _short(data: str | Split) -> str:
     source = data.train.spec.source if isinstance(data, Split) else data
     return Path(source).stem or source
+
+
+def option_types(name: str) -> dict[str, Any]:
+    """Say what each option of a training is declared to be: of the recipe, of the network, and of texts.
+
+    >>> option_types("fnn")["hidden"] == network_types("fnn")["hidden"]
+    True
+    """
+    return {**(WORDING if name in SEQUENCES else {}), **recipe_types(), **network_types(name)}
+
+
+def check_options(name: str, options: Mapping[str, Any], epochs: int | None = None, seed: int = 0) -> None:
+    """Refuse what is wrong whatever the data are, so that nobody waits for them to be read.
+
+    Args:
+        name: a name from `lamina list`.
+        options: flat names of the recipe and of the architecture.
+        epochs: how many epochs.
+        seed: the seed.
+    """
+    find(name)
+    whole("seed", seed, 0)
+    if "seed" in options:
+        raise ArgumentError("`seed` is not an option to set: it also decides the split; give it as seed=, or --seed.")
+    types = option_types(name)
+    for key, value in options.items():
+        if key in types and key != "optimizer":
+            check(key, value, types[key])
+    own = {key: value for key, value in options.items() if key in option_names()}
+    _known(name, {key: value for key, value in options.items() if key not in own and key not in WORDING})
+    chosen = own.get("optimizer")
+    kinds = [OPTIMIZERS["adam"](), MiniBatch(momentum=0.9), *(kind() for kind in OPTIMIZERS.values())]
+    fitting = [kind for kind in kinds if {*own} <= {*option_names(Recipe(optimizer=kind))}]
+    if chosen is not None or fitting:  # else the sentence names the options of the optimizer that the data suggest
+        recipe = with_options(Recipe() if chosen is not None else Recipe(optimizer=fitting[0]), **own)
+        replace(recipe, epochs=recipe.epochs if epochs is None else epochs)
 
 
 def understood(split: Split, given: Mapping[str, Any]) -> tuple[Task, dict[str, Any], dict[str, Any]]:

@@ -8,14 +8,18 @@ see `with_options`.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from difflib import get_close_matches
+from functools import cache
 from typing import Any, ClassVar
 
 import torch
 
-from lamina._errors import ArgumentError, above, at_least, between, choice
+from lamina._declared import check
+from lamina._errors import ArgumentError, above, at_least, between, choice, nearest, whole
 from lamina._types import Float, Tensor
 from lamina.data.augment import Augment
+
+MOST_EPOCHS = 1_000_000
+"""The rates of all steps are laid out beforehand."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class Schedule:
         choice("schedule", self.kind, ("constant", "warmup", "cosine", "one-cycle", "step"))
         between("warmup", self.warmup, 0, 1)
         between("final", self.final, 0, 1)
-        at_least("every", self.every, 1)
+        whole("every", self.every, 1)
         between("factor", self.factor, 0, 1)
 
 
@@ -203,6 +207,7 @@ class Stopping:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if value is not None:
+                check(name, value, type(self).__annotations__[name])
                 above(name, value, 0)
 
     @property
@@ -257,12 +262,13 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        at_least("epochs", self.epochs, 1)
-        at_least("batch_size", self.batch_size, 1)
-        at_least("check_every", self.check_every, 1)
+        whole("epochs", self.epochs, 1, MOST_EPOCHS)
+        whole("batch_size", self.batch_size, 1)
+        whole("check_every", self.check_every, 1)
         between("label_smoothing", self.label_smoothing, 0, 1, open_high=True)
         between("teacher_forcing", self.teacher_forcing, 0, 1)
-        at_least("window", self.window, 1)
+        whole("window", self.window, 1)
+        whole("seed", self.seed, 0)
         choice("sampling", self.sampling, ("epoch", "without-replacement", "with-replacement"))
         choice("loss", self.loss, (None, "nll", "bce", "mse"))
         choice("class_weights", self.class_weights, (None, "balanced"))
@@ -312,6 +318,22 @@ def option_names(recipe: Recipe | None = None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in recipes for name in _homes(each)))
 
 
+@cache
+def option_types() -> dict[str, Any]:
+    """Say what each flat name is declared to be, for every optimizer.
+
+    >>> option_types()["learning_rate"], option_types()["patience"]
+    (<class 'float'>, int | None)
+    """
+    types: dict[str, Any] = {}
+    for kind in OPTIMIZERS.values():
+        recipe = Recipe(optimizer=kind(), augment=Augment())
+        for name, home in _homes(recipe).items():
+            record = getattr(recipe, home[0]) if len(home) > 1 else recipe
+            types[name] = next(f.type for f in fields(record) if f.name == home[-1])
+    return types | {"optimizer": str}
+
+
 def with_options(recipe: Recipe, **options: Any) -> Recipe:
     """Return the recipe with some numbers changed, each by its flat name.
 
@@ -322,12 +344,14 @@ def with_options(recipe: Recipe, **options: Any) -> Recipe:
         name = options.pop("optimizer")
         choice("optimizer", name, tuple(OPTIMIZERS))
         recipe = replace(recipe, optimizer=OPTIMIZERS[name]())
-    homes = _homes(recipe)
+    homes, types = _homes(recipe), option_types()
     for name, value in options.items():
         if name not in homes:
-            near = get_close_matches(name, homes, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise ArgumentError(f"the recipe has no option {name!r}: its options are {', '.join(homes)}{hint}")
+            raise ArgumentError(
+                f"the recipe has no option {name!r}: its options are {', '.join(homes)}{nearest(name, homes)}"
+            )
+        if name != "optimizer":
+            check(name, value, types[name])
         *outer, inner = homes[name]
         if outer:
             record: Any = getattr(recipe, outer[0]) or Augment()

@@ -12,13 +12,20 @@ from typing import Any
 import torch
 
 from lamina import __version__
-from lamina._errors import ArgumentError, choice
+from lamina._errors import ArgumentError, choice, nearest, whole
 from lamina._processor import LIMIT, require_bfloat16
 from lamina.training._denormals import flushed
 
 THREAD_OPERATIONS = 20e6
 """Floating point operations of an update that occupy one thread; with fewer, threads mostly wait for each other."""
 
+DEVICE = "LAMINA_DEVICE"
+"""The environment variable that says what "auto" means on this machine."""
+
+NARROW = ("mps",)
+"""Devices without float64."""
+
+KINDS = ("auto", "cpu", "cuda", "mps")
 STEPS = ("auto", "eager", "compiled", "captured")
 
 
@@ -27,7 +34,7 @@ class Runtime:
     """Where and how a run computes.
 
     Args:
-        device: "cpu" or "cuda".
+        device: "auto" (CUDA, else Apple's MPS, else the CPU), "cpu", "cuda", "cuda:1" or "mps"; a run records which.
         threads: how many threads torch uses on the CPU; sums, and so results, depend on it. 0 chooses by the work of
             an update: small networks are faster with one.
         flush_denormal: whether numbers too small for full precision become zero; they slow a CPU down tenfold.
@@ -36,7 +43,7 @@ class Runtime:
             best for the device and the length of the run; the run records what was chosen.
     """
 
-    device: str = "cpu"
+    device: str = "auto"
     threads: int = 0
     flush_denormal: bool = True
     deterministic: bool = False
@@ -44,17 +51,48 @@ class Runtime:
 
     def __post_init__(self) -> None:
         choice("step", self.step, STEPS)
+        whole("threads", self.threads, 0)
+        kind, colon, index = str(self.device).partition(":")
+        if kind not in KINDS or (colon and not (kind == "cuda" and index.isdecimal())):
+            meant = {"gpu": "cuda", "nvidia": "cuda", "metal": "mps", "apple": "mps"}.get(kind.lower())
+            hint = f" Did you mean {meant!r}?" if meant else nearest(kind, KINDS, " Did", "")
+            listed = "'auto', 'cpu', 'cuda', 'cuda:1' (or another number) and 'mps'"
+            raise ArgumentError(f"`device` must be one of {listed}, got {self.device!r}.{hint}")
 
-    def check(self, precision: str = "float32") -> None:
-        """Refuse what this machine cannot do, before anything is written.
+    def ready(self, precision: str = "float32", *, stacked: bool = False) -> "Runtime":
+        """Fill in the device, and refuse what this machine cannot do, before anything is written.
 
         Args:
             precision: of the recipe.
+            stacked: whether many networks are trained as one, which needs float64 for their sums.
         """
-        if self.device.startswith("cuda") and not torch.cuda.is_available():
-            raise ArgumentError(f"`device` {self.device!r} is not available on this machine: use 'cpu'.")
-        if precision == "bfloat16" and self.device == "cpu":
+        narrow = stacked or precision in ("float64", "bfloat16")
+        found = replace(self, device=_automatic(narrow)) if self.device == "auto" else self
+        kind, _, index = found.device.partition(":")
+        there = torch.cuda.is_available() if kind == "cuda" else kind != "mps" or torch.backends.mps.is_available()
+        if not there or (index and int(index) >= torch.cuda.device_count()):
+            raise ArgumentError(f"`device` {found.device!r} is not available on this machine: use 'auto' or 'cpu'.")
+        if kind in NARROW and narrow:
+            what = "a search" if stacked else f"precision {precision!r}"
+            raise ArgumentError(f"`device` {found.device!r} cannot compute {what}: use device='cpu'.")
+        if precision == "bfloat16" and found.device == "cpu":
             require_bfloat16()
+        return found
+
+    def here(self) -> "Runtime":
+        """Give a recorded runtime again; where its device is missing, the one that this machine would choose."""
+        try:
+            return self.ready()
+        except ArgumentError:
+            return replace(self, device=_automatic(True), threads=0, step="auto")
+
+    def __str__(self) -> str:
+        """Say where it computes, for people."""
+        if self.device.startswith("cuda"):
+            return f"on {self.device}: {torch.cuda.get_device_name(self.device)}"
+        if self.device != "cpu":
+            return f"on {self.device}"
+        return f"on the CPU, {self.threads} thread{'s' * (self.threads != 1)}" if self.threads else "on the CPU"
 
     def with_threads(self, work: float) -> "Runtime":
         """Fill in the number of threads on the CPU, unless it is given: by a fixed rule from the work of an update.
@@ -62,7 +100,7 @@ class Runtime:
         Args:
             work: how many floating point operations it takes.
 
-        >>> Runtime().with_threads(1e6).threads, Runtime(threads=3).with_threads(1e6).threads
+        >>> Runtime("cpu").with_threads(1e6).threads, Runtime("cpu", threads=3).with_threads(1e6).threads
         (1, 3)
         """
         if self.threads or self.device != "cpu":
@@ -76,7 +114,7 @@ class Runtime:
         Args:
             precision: of the recipe; only "tf32" lets products and convolutions on CUDA round to TF32.
         """
-        self.check(precision)
+        self = self.ready(precision)
         threads = torch.get_num_threads()
         deterministic = (
             torch.are_deterministic_algorithms_enabled(),
@@ -106,6 +144,26 @@ class Runtime:
             for key in keys
             if key in recorded and recorded[key] != now[key]
         ]
+
+
+def wide(device: torch.device) -> torch.dtype:
+    """Give the type in which sums are kept on a device: float64 wherever there is one.
+
+    >>> wide(torch.device("cpu")), wide(torch.device("mps"))
+    (torch.float64, torch.float32)
+    """
+    return torch.float32 if device.type in NARROW else torch.float64
+
+
+def _automatic(wide: bool) -> str:
+    """Choose the device of this machine: CUDA, else MPS unless float64 is needed, else the CPU."""
+    if named := os.environ.get(DEVICE, ""):
+        if named == "auto":
+            raise ArgumentError(f"{DEVICE} must name a device, got 'auto': unset it, or use cpu, cuda or mps.")
+        return Runtime(named).device
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() and not wide else "cpu"
 
 
 def environment(runtime: Runtime, reason: str = "") -> dict[str, Any]:

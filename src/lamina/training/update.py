@@ -16,6 +16,7 @@ from lamina._errors import ArgumentError
 from lamina._types import Tensor
 from lamina.functional.losses import penalty
 from lamina.training.recipe import Recipe
+from lamina.training.runtime import wide
 from lamina.training.tasks.feed import Feed
 
 Grads = Sequence[Tensor | None]
@@ -78,7 +79,7 @@ class Update:
         self.params = [p for p in model.parameters() if p.requires_grad]
         device = self.params[0].device if self.params else torch.device("cpu")
         self.loss_sum, self.score_sum, self.counted, self.ever = (
-            torch.zeros(members, dtype=torch.float64, device=device) for _ in range(4)
+            torch.zeros(members, dtype=wide(device), device=device) for _ in range(4)
         )  # `ever` adds all losses since the start: it is not finite once one was not
         self.good = torch.zeros(members, dtype=torch.int64, device=device)  # steps until then
         self.half = recipe.precision == "bfloat16"
@@ -99,7 +100,7 @@ class Update:
         if isinstance(count, int):
             self.loss_sum.add_(loss, alpha=count)
         else:
-            self.loss_sum.add_(loss.double() * count)
+            self.loss_sum.add_(loss.to(self.loss_sum.dtype) * count)
             self.counted.add_(count)
         self.score_sum.add_(self.objective.score(outputs, targets))
         self.ever.add_(loss)

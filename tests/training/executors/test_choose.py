@@ -28,7 +28,7 @@ def test_a_run_records_threads_and_kind(moons, net, tmp_path):
 def test_a_short_run_measures_nothing(monkeypatch, source, moons, net):
     monkeypatch.setattr(tuning, "timed", None)
     for short in (Recipe(epochs=1000), Recipe(epochs=400_000, stopping=Stopping(max_steps=100))):
-        assert learner(net(), Arrays(Preprocess.fit(moons.train, 2), moons), short, Runtime()).reason == ""
+        assert learner(net(), Arrays(Preprocess.fit(moons.train, 2), moons), short, Runtime("cpu")).reason == ""
     loop = lamina.build("neural-ode", inputs=2, outputs=2)
     long = Recipe(epochs=400_000)
     step = tuned(loop, Feed(source, long), None, Objective("nll"), long, 10**6)

@@ -147,8 +147,8 @@ def test_threads_are_chosen_unless_they_are_given(moons, net, monkeypatch):
         task = Arrays(Preprocess.fit(moons.train, 2), moons)
         return task.threads(runtime, model or net(), Recipe(batch_size=batch)).threads
 
-    assert chosen(Runtime()) == 1 and chosen(Runtime(threads=3)) == 3 and chosen(Runtime("cuda")) == 0
+    assert chosen(Runtime("cpu")) == 1 and chosen(Runtime("cpu", threads=3)) == 3 and chosen(Runtime("cuda")) == 0
     wide = lamina.build("fnn", inputs=2, outputs=2, hidden=(1000, 1000))
     work = 6 * 16 * (2 * 1000 + 1000 * 1000 + 1000 * 2)
-    assert chosen(Runtime(), wide) == -(-work // 20_000_000) == 5
-    assert chosen(Runtime(), nn.Linear(7, 2)) == 0  # what does not fit is said later
+    assert chosen(Runtime("cpu"), wide) == -(-work // 20_000_000) == 5
+    assert chosen(Runtime("cpu"), nn.Linear(7, 2)) == 0  # what does not fit is said later

@@ -82,7 +82,7 @@ def test_labels_at_every_step_train_as_a_loop_by_hand():
     split = load("next-input", count=60, length=7, symbols=5).split(seed=0)
     recipe = Recipe(MiniBatch(0.5), epochs=1, batch_size=16, precision="float64", penalty=Penalty(1e-3))
     model = lamina.build("many-to-many", inputs=5, outputs=5, hidden=6, embedding=4, cell="rnn")
-    step = learner(model, task_of(split), recipe, Runtime())
+    step = learner(model, task_of(split), recipe, Runtime("cpu"))
     model = copy.deepcopy(step.model)
 
     def one(indices):

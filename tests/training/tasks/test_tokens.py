@@ -128,8 +128,8 @@ def test_threads_follow_the_work_of_one_time_step(monkeypatch):
     small = lamina.build("many-to-one", inputs=10, outputs=2, embedding=4, hidden=16)
     large = lamina.build("many-to-one", inputs=10, outputs=2, embedding=4, hidden=300)
     task = task_of(parts(data))
-    assert task.threads(Runtime(), small, Recipe()).threads == 1
+    assert task.threads(Runtime("cpu"), small, Recipe()).threads == 1
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     # 2 * 3 * 300 * 304 * 60 operations a product are more than one thread's 20 million.
-    assert task.threads(Runtime(), large, Recipe()).threads == 2
+    assert task.threads(Runtime("cpu"), large, Recipe()).threads == 2
     assert task.threads(Runtime(threads=5), small, Recipe()).threads == 5

@@ -31,6 +31,7 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
         recipe: how.
         runtime: where, and how updates are executed.
     """
+    runtime = runtime.ready(recipe.precision)
     model.to(runtime.device, recipe.dtype)
     if runtime.device == "cpu" or not few_channels(model):
         to_channels_last(model)
@@ -47,6 +48,6 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
     updates = recipe.epochs * feed.batches
     updates = min(updates, recipe.stopping.max_steps or updates)
     seconds = updates * (OVERHEAD + task.look(model).operations * feed.batch_size / SPEED)
-    if runtime.step == "eager" or not feed.gathers or seconds < SHORT:
+    if runtime.step == "eager" or not feed.gathers or seconds < SHORT or feed.device.type != "cpu":
         return Learner(*parts)
     return tuned(*parts, updates)

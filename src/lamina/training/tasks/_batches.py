@@ -16,6 +16,7 @@ from lamina.functional.random import uniform
 from lamina.functional.recurrent import State
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Recipe
+from lamina.training.runtime import wide
 from lamina.training.tasks._streams import StreamSource
 from lamina.training.tasks.feed import Feed, epoch_order
 
@@ -142,11 +143,12 @@ def stream_loss_and_score(model: nn.Module, source: StreamSource, objective: Obj
 
 
 def _means(judged: Iterable[tuple[Tensor, Tensor]], objective: Objective) -> tuple[float, float]:
-    judge, sums = objective.plain, torch.zeros(3, dtype=torch.float64)
+    judge, sums = objective.plain, torch.zeros(3)
     for outputs, targets in judged:
-        count = torch.as_tensor(judge.count(targets), device=outputs.device).double()
-        parts = judge.loss(outputs, targets).double() * count, judge.score(outputs, targets), count
-        sums = sums.to(outputs.device) + torch.stack(parts)
+        kind = wide(outputs.device)
+        count = torch.as_tensor(judge.count(targets), device=outputs.device).to(kind)
+        parts = judge.loss(outputs, targets).to(kind) * count, judge.score(outputs, targets), count
+        sums = sums.to(outputs.device, kind) + torch.stack(parts)
     loss, score, count = sums.tolist()
     return loss / max(1.0, count), score / max(1.0, count)
 

@@ -10,6 +10,7 @@ from lamina.data.source import Source
 from lamina.functional.optimizers import sample_indices
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Recipe
+from lamina.training.runtime import wide
 
 CHECK_BATCH = 1000
 
@@ -124,13 +125,13 @@ class Feed:
         """Return the mean loss and score on all examples of a source; none is padded or counted twice."""
         model.eval()
         dtype = next(model.parameters()).dtype
-        sums = torch.zeros(2, dtype=torch.float64)
+        sums = torch.zeros(2, dtype=wide(source.device), device=source.device)
         batches = torch.arange(len(source)).split(CHECK_BATCH)
         source.prefetch(batches)
         for indices in batches:
             inputs, targets = source.batch(indices, None)
             outputs = model(inputs.to(dtype))
             pair = torch.stack([objective.loss(outputs, targets) * len(indices), objective.score(outputs, targets)])
-            sums = sums.to(pair.device) + pair.double()
+            sums = sums + pair.to(sums.dtype)
         loss, score = (sums / len(source)).tolist()
         return loss, score

@@ -33,8 +33,11 @@ from lamina.training.tasks.word_objective import _sequence_objective
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
-WORDING = (*(field.name for field in fields(Wording)), "longest", "shared")
-"""Options that say how texts become tokens."""
+WORDING: dict[str, Any] = {field.name: field.type for field in fields(Wording)} | {
+    "longest": int | None,
+    "shared": bool,
+}
+"""Options that say how texts become tokens, and what each is declared to be."""
 
 WIDTHS = 8  # on a GPU widths are multiples of this, so that there are few shapes to record
 _TABLES = ("encoding.weight", "source_encoding.weight", "target_encoding.weight", "output.weight")
@@ -169,7 +172,7 @@ class _Tokens(Arrays):
 class _Texts(_Tokens):
     """Texts with a label or a number each."""
 
-    wording = WORDING
+    wording = tuple(WORDING)
     reads_texts = True
     many = 2000
     """With more texts a larger network or more dropout is worth its time, and rare words are left out."""

@@ -117,7 +117,7 @@ def learn(order: Order, shelf: str) -> Iterator[dict[str, Any]]:
 
 def _next(rows: Iterator[dict[str, Any]], folder: str | Path, notes: list[str]) -> dict[str, Any] | None:
     """Take the next row, in a folder and with one thread, since pages share the machine; take note of warnings."""
-    with contextlib.chdir(folder), Runtime(threads=1).applied(), warnings.catch_warnings(record=True) as caught:
+    with contextlib.chdir(folder), Runtime("cpu", threads=1).applied(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         row = next(rows, None)
     notes += [str(each.message) for each in caught if issubclass(each.category, DataWarning)]
@@ -134,7 +134,7 @@ def _train(order: Order, home: Path, state: dict[str, Any]) -> Iterator[dict[str
     watch = _Watch(job, state)
     yield dict(state)
     training = Kept(fitting(job.model, job.task, job.recipe, every=1, folder=job.folder,
-                            runtime=Runtime(threads=1, step="eager")))  # fmt: skip
+                            runtime=Runtime("cpu", threads=1, step="eager")))  # fmt: skip
     for event, due in paced(training, EVERY):
         watch(event)
         if due:

@@ -145,7 +145,7 @@ def population(plan: Plan, run: int) -> Iterator[dict[str, Any]]:
     groups = by_shape(members)
     for places in groups:
         state["done"] = len(found)
-        training = Kept(train_together([members[k] for k in places], problem.split, runtime=Runtime(threads=1)))
+        training = Kept(train_together([members[k] for k in places], problem.split, runtime=Runtime("cpu", threads=1)))
         for event in training:
             board.take(places, checked(event)["members"])
             share = (len(found) + len(places) * event.epoch / plan.epochs) / len(grid)
@@ -169,7 +169,7 @@ def time_alone(members: Sequence[Member], split: Split) -> float:
     middle = len(members) // 2
     begun = time.monotonic()
     for member in members[middle : middle + ALONE]:
-        train_population([member], split, runtime=Runtime(threads=1))
+        train_population([member], split, runtime=Runtime("cpu", threads=1))
     return (time.monotonic() - begun) / ALONE
 
 
@@ -218,7 +218,7 @@ def thousand(run: int, epochs: int = 12) -> Iterator[dict[str, Any]]:
     problem = Problem.make("fnn", moons(300, noise=0.25).split(), recipe=recipe, options={"hidden": 8})
     members = [problem.members(values)[0] for values in Grid().propose(five_space(), ())]
     board, begun = Board.empty(len(members)), time.monotonic()
-    for event in train_together(members, problem.split, runtime=Runtime(threads=1)):
+    for event in train_together(members, problem.split, runtime=Runtime("cpu", threads=1)):
         board.take(range(len(members)), checked(event)["members"])
         yield {**seen(board), "epoch": event.epoch, "epochs": epochs, "seconds": time.monotonic() - begun}
 

@@ -1,0 +1,98 @@
+"""`--config`: the options of a training from a TOML or JSON file, or from the folder of a run, which repeats it.
+
+    architecture = "fnn"
+    data = "sales.csv"
+    target = "price"
+    epochs = 20
+    [read]
+    drop = ["id"]
+    [set]
+    hidden = [64, 32]
+
+What is typed wins over what the file says.
+"""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lamina._declared import check, write
+from lamina._errors import ArgumentError, nearest
+
+_TYPES: dict[str, Any] = {
+    "architecture": str, "data": str, "target": str, "read": dict, "epochs": int, "set": dict, "seed": int, "out": str,
+    "weights": str, "freeze": str, "device": str, "threads": int, "step": str,
+}  # fmt: skip
+_PARAMETERS = {"set": "set_"}
+
+
+def from_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make the options of a file the defaults of the command; the callback of `--config`."""
+    if path is not None:
+        found = read_config(path)
+        words = {
+            key: [f"{name}={write(value)}" for name, value in found.pop(key, {}).items()] for key in ("read", "set")
+        }
+        defaults = {**found, **{key: value for key, value in words.items() if value}}
+        context.default_map = {_PARAMETERS.get(key, key): value for key, value in defaults.items()}
+    return path
+
+
+def with_config(context: typer.Context, name: str, typed: list[str] | None) -> list[str]:
+    """Give the words of a repeated option: those of the file first, so that what is typed wins."""
+    return [*(context.default_map or {}).get(name, ()), *(typed or ())]
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read a file of options, or the options of a run.
+
+    Args:
+        path: a .toml or .json file, or the folder of a run.
+    """
+    if path.is_dir():
+        return _of_run(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except FileNotFoundError:
+        raise ArgumentError(f"`--config` {path} does not exist: name a TOML file or the folder of a run.") from None
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"`--config` {path} cannot be read as TOML ({error}): correct it.") from None
+    if not isinstance(values, dict):
+        raise ArgumentError(f"`--config` {path} must hold names and values, got {type(values).__name__}.")
+    if isinstance(values.get("architecture"), dict):  # what a run writes
+        if path.name != "config.toml":
+            raise ArgumentError(f"`--config` {path} was written by a run: name the folder of the run instead.")
+        return _of_run(path.parent)
+    for key, value in values.items():
+        if key not in _TYPES:
+            raise ArgumentError(
+                f"{path} has the unknown key {key!r}: there are {', '.join(_TYPES)}{nearest(key, _TYPES)}"
+            )
+        if _TYPES[key] is dict and not isinstance(value, dict):
+            raise ArgumentError(f"`{key}` in {path} must be a table, got {value!r}: begin it with a line [{key}].")
+        check(f"{key}` in `{path}", value, _TYPES[key])
+    return values
+
+
+def _of_run(folder: Path) -> dict[str, Any]:
+    """Give the options with which a run can be repeated, as its report names them."""
+    from lamina.report._commands import train
+    from lamina.report._record import read
+
+    record = read(folder)
+    words, remarks = train(record)
+    if not words:
+        raise ArgumentError(f"{folder} cannot be repeated from the command line: {remarks[0]}")
+    found: dict[str, Any] = {"architecture": words[2], "read": {}, "set": {}}
+    for flag, value in zip(words[3::2], words[4::2], strict=True):
+        key = flag.removeprefix("--")
+        if key in ("read", "set"):
+            name, _, text = value.partition("=")
+            found[key][name] = text
+        else:
+            found[key] = value
+    return found | {"data": record.source}
