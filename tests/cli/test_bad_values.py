@@ -157,21 +157,11 @@ def refused_or_right(doing):
         assert "\n" not in str(error) and len(str(error)) > 20
 
 
-def try_settings(name):
+@pytest.mark.parametrize("name", TABLE)
+def test_ten_bad_values_for_every_setting(name):
     declared = training_types(name)
     for key, value in itertools.product(declared, BAD):
         refused_or_right(lambda: check_options(name, settings([f"{key}={value}"], declared)))  # noqa: B023
-
-
-@pytest.mark.parametrize("name", ["fnn", "lenet5", "many-to-one", "seq2seq"])
-def test_ten_bad_values_for_every_setting(name):
-    try_settings(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TABLE)
-def test_ten_bad_values_for_every_setting_of_every_architecture(name):
-    try_settings(name)
 
 
 @pytest.mark.parametrize("name", sorted(set(SETS) - {"million", "phrasebook", "digit-words"}))
