@@ -106,8 +106,8 @@ def test_a_line_is_kept_up_to_date_in_a_terminal(typed, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("fnn", "--folds", "1"), "`--folds` must be at least 2, got 1."),
-        (("fnn", "--repeats", "0"), "`--repeats` must be at least 1, got 0."),
+        (("fnn", "--folds", "1"), "`--folds` must be a whole number of at least 2, got 1."),
+        (("fnn", "--repeats", "0"), "`--repeats` must be a whole number of at least 1, got 0."),
         (("fnn", "--data", "xor"), "there are no other examples than these 4, so no fold could be unseen"),
         (("fmn", "--data", "iris"), "fmn"),
         (("fnn", "--data", "iris", "--set", "hiden=4"), "hiden"),

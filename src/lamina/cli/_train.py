@@ -227,6 +227,8 @@ def predict(
 
     if output is not None:
         check_suffix(output)
+    if coverage is not None and not 0 < coverage < 1:
+        raise ArgumentError(f"`--coverage` must lie between 0 and 1, such as 0.9, got {coverage:g}.")
     trained = Run.load(run)
     piped = "-" in (inputs or [])
     if piped and inputs != ["-"]:
