@@ -47,6 +47,8 @@ class Spec:
         resize: how pictures of other proportions were brought to one shape when read ("crop", "fit", "stretch"), or "".
         complete: whether these are all possible inputs, as in a truth table: then nothing is held back in a split.
         symbols: what the numbers of tokens stand for.
+        time: the name of the column with the moments of a series, or "".
+        horizon: how many moments of a series are predicted, or how far ahead every step looks; 0 for other data.
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
     ('0', '1')
@@ -66,6 +68,8 @@ class Spec:
     resize: str = ""
     complete: bool = False
     symbols: tuple[str, ...] = ()
+    time: str = ""
+    horizon: int = 0
 
     def __post_init__(self) -> None:
         choice("kind", self.kind, KINDS)
