@@ -51,8 +51,10 @@ def test_training_says_what_it_does_and_where_the_report_is(trained):
         "changed: hidden=16, epochs=3"
     )
     assert [line.split()[1] for line in lines if line.startswith("epoch ")] == ["1/3", "2/3", "3/3"]
-    assert lines[-3] == "ended: all 3 epochs were done"
-    assert lines[-2].startswith("test: loss ") and lines[-2].endswith("on 299 test examples")
+    assert lines[-5] == "ended: all 3 epochs were done"
+    assert lines[-4].startswith("test: loss ") and lines[-4].endswith("on 299 test examples")
+    assert lines[-3] == "baseline, always '1', the most frequent class in training: accuracy 0.1003"
+    assert lines[-2] == "The network beats the baseline."
     assert lines[-1] == "report: runs/a/report.html" and (home / "runs/a/report.html").stat().st_size > 5000
     assert done.stderr == ""
 
@@ -287,3 +289,33 @@ def test_a_full_disk_ends_with_a_sentence_and_the_last_checkpoint_intact(typed, 
     assert checkpoint.load(tmp_path / "r/checkpoints").plain["step"] > 0
     monkeypatch.setattr(files.os, "fsync", real)
     assert typed("resume", "r", "--json")[0] == 0
+
+
+def test_new_labeled_data_are_scored(typed, tmp_path):
+    rows = [f"{x},{'high' if x > 14 else 'low'}" for x in range(30)]
+    (tmp_path / "data.csv").write_text("x,kind\n" + "\n".join(rows) + "\n")
+    (tmp_path / "new.csv").write_text("kind,x\nlow,1\nlow,2\nhigh,29\n")
+    assert typed("train", "fnn", "--data", "data.csv", "--epochs", "40", "--out", "run")[0] == 0
+    record = (tmp_path / "run/evaluation.json").read_bytes()
+    code, out, err = typed("evaluate", "run", "new.csv")
+    lines = out.splitlines()
+    assert code == 0 and err == "" and lines[0].startswith("new.csv: loss ") and lines[0].endswith("on 3 examples")
+    assert lines[1].startswith("baseline, always '") and "3 examples are too few to tell" in lines[2]
+    assert [line.split()[:2] for line in lines[3:]] == [["class", "examples"], ["high", "1"], ["low", "2"]]
+    said = json.loads(typed("evaluate", "run", "new.csv", "--json")[1])
+    assert said["examples"] == 3 and said["data"] == "new.csv" and said["beaten"] is None
+    assert said["baselines"][0]["metrics"].keys() == {"accuracy"} and len(said["per_class"]) == 2
+    assert (tmp_path / "run/evaluation.json").read_bytes() == record
+    for text, sentence in (
+        ("kind,x\nmiddle,3\n", "has the class 'middle', which the run was not trained on"),
+        ("x\n3\n", "one column only"),
+        ("x,y\n3,4\n", "has no column 'kind' for `target`"),
+        ("kind,x\n", "has no rows: there is nothing to score"),
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        code, _, err = typed("evaluate", "run", "bad.csv")
+        assert code == 2 and sentence in err, err
+    code, _, err = typed("evaluate", "run", "nowhere.csv")
+    assert code == 2 and "nowhere.csv" in err
+    code, _, err = typed("evaluate", "run", "new.csv", "--again")
+    assert code == 2 and "`again` opens the test split, but other data are given" in err

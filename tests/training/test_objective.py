@@ -63,3 +63,8 @@ def test_balanced_classes_weigh_the_same():
 def test_what_does_not_fit_is_said(arguments, sentence):
     with pytest.raises(ArgumentError, match=sentence):
         choose(*arguments, LABELS)
+
+
+def test_errors_are_also_given_in_the_units_of_the_data():
+    assert Objective("mse", scale=3.0).scores(4.0) == {"mse": 4.0, "rmse": 6.0}
+    assert Objective("nll", scale=3.0).scores(0.5, "validation_") == {"validation_accuracy": 0.5}

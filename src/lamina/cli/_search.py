@@ -44,7 +44,7 @@ def search(
     set_: Settings = None,
     metric: Annotated[
         str | None,
-        Option(help="What to compare on the validation data: accuracy, loss or mse; suits the task by default."),
+        Option(help="What to compare on the validation data: accuracy, loss or rmse; suits the task by default."),
     ] = None,
     seeds: Annotated[int, Option(help="Number of random seeds per configuration; means are compared.")] = 1,
     seed: Annotated[int, Option(help="Random seed for the split, the weights, the batch order and the search.")] = 0,
@@ -169,6 +169,7 @@ def _run(study: "Study", problem: Any, share: Any, as_json: bool, **how: Any) ->
 def _finish(study: "Study", share: Any, as_json: bool) -> None:
     from lamina.report import write_report
     from lamina.studies.space import spell_all
+    from lamina.training.run import context, in_words
 
     if share is not None:
         print(
@@ -181,9 +182,12 @@ def _finish(study: "Study", share: Any, as_json: bool) -> None:
     metrics = test.get("metrics", {})
     if as_json:
         facts = {"study": str(study.folder), "configurations": len(study.state.results), "best": best.values}
-        print(json.dumps({**facts, study.metric: best.outcome.value, "test": metrics, "report": str(report)}))
+        found = {study.metric: best.outcome.value, "test": metrics, "baselines": test.get("baselines")}
+        print(json.dumps({**facts, **found, "report": str(report)}))
         return
     print(f"best: {spell_all(best.values)}  ({study.metric.replace('_', ' ')} {best.outcome.value:.4f})")
-    words = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in metrics.items())
-    print(f"test: {words} on {test.get('examples', 0)} test examples")
+    examples, unit = test.get("examples", 0), test.get("unit", "")
+    print(f"test: {in_words(metrics, unit)} on {examples} test examples")
+    for line in context(test.get("baselines") or (), examples, unit):
+        print(line)
     print(f"report: {report}")

@@ -57,7 +57,7 @@ def train(
     if not as_json:
         print(*notes, sep="\n")
     said.show()
-    with said, progress(job.recipe.epochs, job.batches, quiet=as_json) as watch:
+    with said, progress(job.recipe.epochs, job.batches, quiet=as_json, unit=job.task.unit) as watch:
         run = fit(
             model,
             job.task,
@@ -80,10 +80,12 @@ def resume(
     from lamina.cli._progress import Warnings, progress
     from lamina.training.fit import resume as resume_run
     from lamina.training.folder import RunFolder
+    from lamina.training.tasks.kinds import read_task
 
-    recipe = RunFolder.open(run).config()["recipe"]
+    home = RunFolder.open(run)
+    recipe, unit = home.config()["recipe"], read_task(home.json("preprocess")).unit
     said = Warnings()
-    with said, progress(epochs or recipe["epochs"], quiet=as_json) as watch:
+    with said, progress(epochs or recipe["epochs"], quiet=as_json, unit=unit) as watch:
         result = resume_run(run, observers=(watch,), epochs=epochs)
     said.show()
     _finish(result, as_json)
@@ -101,33 +103,53 @@ def _finish(run: Any, as_json: bool) -> None:
 
     report = write_report(run.folder)
     if as_json:
-        print(
-            json.dumps(
-                {"run": str(run.folder), "stopped": run.reason.name, "test": result.metrics, "report": str(report)}
-            )
-        )
+        facts = {"run": str(run.folder), "stopped": run.reason.name, "test": result.metrics}
+        print(json.dumps({**facts, **_compared(result), "report": str(report)}))
         return
     print(f"ended: {run.reason.sentence}")
-    print(f"test: {result}")
+    print(f"test: {result}", *result.context, sep="\n")
     print(f"report: {report}")
+
+
+def _compared(result: Any) -> dict[str, Any]:
+    """Give what a network is compared with, for JSON."""
+    return {"baselines": result.baselines, "beaten": result.beaten}
 
 
 def evaluate(
     run: RunPath,
+    data: Annotated[
+        str | None,
+        Argument(
+            metavar="[DATA]",
+            help="New data with their answers: a table, a folder of pictures, a file of texts or a series like the "
+            "training data, or a name from `lamina data list`; the test split by default.",
+        ),
+    ] = None,
     again: Annotated[
         bool, Option("--again", help="Open the test split once more, and record that it was opened.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show how well a trained network does on the test split, which is opened only once."""
+    """Show how well a trained network does on the test split, which is opened only once, or on new labeled data."""
+    from lamina.cli._progress import Warnings
+    from lamina.cli._tables import show, show_json
     from lamina.training.run import Run
 
-    result = Run.load(run).evaluate(again=again)
-    print(
-        json.dumps({"examples": result.examples, "openings": result.openings, **result.metrics})
-        if as_json
-        else f"test: {result}"
-    )
+    said = Warnings()
+    with said:
+        result = Run.load(run).evaluate(data, again=again)
+    said.show()
+    if as_json:
+        where = {"openings": result.openings} if data is None else {"data": data, "per_class": result.per_class}
+        show_json({"examples": result.examples, **where, **result.metrics, **_compared(result)}, None)
+        return
+    print(f"{'test' if data is None else data}: {result}", *result.context, sep="\n")
+    if data is not None and result.per_class:
+        names = ("class", "examples", "precision", "recall", "f1")
+        rows = [[str(row[name]) if name in names[:2] else f"{row[name]:.3f}" for name in names]
+                for row in result.per_class if row["examples"] or row["precision"]]  # fmt: skip
+        show(names, rows, right=(1, 2, 3, 4))
 
 
 def predict(
@@ -153,6 +175,7 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Predict with a trained network: label pictures, table rows or texts, translate, or continue a text."""
+    from lamina.cli._progress import Warnings
     from lamina.training.run import Run
 
     trained = Run.load(run)
@@ -168,7 +191,10 @@ def predict(
         )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
-    found = trained.predict(list(inputs), beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+    said = Warnings()
+    with said:
+        found = trained.predict(list(inputs), beams=beams, length_penalty=length_penalty, copy_unknown=copy)
+    said.show()
     if output is not None:
         with open(output, "w", newline="", encoding="utf-8") as file:
             _write(csv.writer(file), found)
@@ -181,6 +207,10 @@ def predict(
     elif found.classes:
         for name, ranking in zip(found.names, found.top(top), strict=True):
             print(name + ": " + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
+    elif found.forecasts():
+        for name, moment, values in found.forecasts():
+            before = "" if len(found) == 1 else f"{name} "
+            print(f"{before}{moment}: " + ", ".join(f"{value:.6g}" for value in values))
     else:
         for name, values in zip(found.names, found.values.tolist(), strict=True):
             print(name + ": " + ", ".join(f"{value:.6g}" for value in values))
@@ -194,6 +224,9 @@ def _write(table: Any, found: Any) -> None:
         table.writerow(["name", "label", "probability", *(f"p({label})" for label in found.classes)])
         for name, label, row in zip(found.names, found.labels, found.values.tolist(), strict=True):
             table.writerow([name, label, max(row), *row])
+    elif found.forecasts():
+        table.writerow(["name", "moment", *found.columns])
+        table.writerows([name, moment, *values] for name, moment, values in found.forecasts())
     else:
         table.writerow(["name", *(f"output{j + 1}" for j in range(found.values.shape[1]))])
         table.writerows([name, *row] for name, row in zip(found.names, found.values.tolist(), strict=True))
@@ -208,4 +241,7 @@ def _plain(found: Any, top: int) -> list[dict[str, Any]]:
             {"name": name, "label": ranking[0][0], "top": dict(ranking)}
             for name, ranking in zip(found.names, found.top(top), strict=True)
         ]
-    return [{"name": name, "outputs": row} for name, row in zip(found.names, found.values.tolist(), strict=True)]
+    plain = [{"name": name, "outputs": row} for name, row in zip(found.names, found.values.tolist(), strict=True)]
+    if not found.forecasts():
+        return plain
+    return [row | {"moments": list(moments)} for row, moments in zip(plain, found.moments, strict=True)]

@@ -97,7 +97,7 @@ def moments_of(data: Dataset) -> list[str]:
     """
     indices = torch.arange(len(data))
     while isinstance(data, Subset):
-        data, indices = data.dataset, data.indices[indices]
+        indices, data = data.indices[indices], data.dataset
     if not isinstance(data, SeriesDataset) or not data.moments:
         return []
     first = data.horizon if data.each_step else data.window

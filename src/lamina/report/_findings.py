@@ -23,7 +23,7 @@ _METRICS = {
     "perplexity": "perplexity",
     "bleu": "BLEU",
     "chrf": "chrF",
-    "rmse": "root of MSE",
+    "rmse": "RMSE",
     "mase": "MASE",
     "naive_mae": "mean |error| of the naive forecast",
 }

@@ -90,6 +90,7 @@ def curves(record: Record) -> Markup | None:
         record.metric,
         {
             "accuracy": "Accuracy",
+            "rmse": "Root mean squared error" + (f", {record.unit}" if record.unit else ""),
             "mse": "Mean squared error",
             "token_accuracy": "Words right",
         },
@@ -102,6 +103,13 @@ def curves(record: Record) -> Markup | None:
     words = f"Training values are means over an {axis}, during which the weights change; validation follows at its end."
     if record.metric == "mse":
         words += " Errors are those of standardized targets."
+    if record.metric == "rmse":
+        words += " The loss is half the squared error of standardized targets"
+        words += (
+            ", the root mean squared error is in the units of the target."
+            if record.one_unit
+            else ("; each output has units of its own, so the root mean squared error is in standard deviations too.")
+        )
     if len(record.rows) == 1:
         words = f"There is only one check. {words}"
     numbers = folded("The numbers", findings.history(record).html())

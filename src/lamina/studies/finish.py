@@ -107,6 +107,8 @@ def evaluate(
         folder=run.folder.name,
         examples=result.examples,
         metrics=result.metrics,
+        baselines=result.baselines,
+        unit=result.unit,
         openings=len(before) + 1,
     )
     return result

@@ -1,5 +1,6 @@
 """What is minimized and what is reported: the loss of a task, with class weights, and its score."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ class Objective:
         kind: "nll" (several classes, from logits), "bce" (two classes, one logit) or "mse" (real targets).
         weights: a weight for each class, with mean 1 over the training data; None weighs all alike.
         smoothing: how much of a target all classes share.
+        scale: what makes the root of the mean score one in the units of the data; see `Arrays.scale`.
 
     >>> Objective("nll", smoothing=0.1).loss(torch.zeros(2, 3), torch.tensor([0, 2])).exp().item()
     3.0
@@ -29,6 +31,7 @@ class Objective:
     kind: str
     weights: Tensor | None = None
     smoothing: float = 0.0
+    scale: float = 1.0
 
     counts_words: ClassVar[bool] = False
     """Whether the loss is a mean over steps that count, which only the device knows."""
@@ -70,6 +73,17 @@ class Objective:
     def metric(self) -> str:
         """Name the score per example: accuracy, or the mean squared error."""
         return "mse" if self.kind == "mse" else "accuracy"
+
+    def scores(self, mean: float, prefix: str = "") -> dict[str, float]:
+        """Give the columns of a check for the mean score of an example.
+
+        Squared errors are those of prepared targets, as the loss is; their root is in the units of the data.
+
+        >>> Objective("mse", scale=10.0).scores(0.25, "validation_")
+        {'validation_mse': 0.25, 'validation_rmse': 5.0}
+        """
+        root = {f"{prefix}rmse": self.scale * math.sqrt(mean)} if self.metric == "mse" else {}
+        return {f"{prefix}{self.metric}": mean} | root
 
 
 def choose(task: str, outputs: int, loss: str | None, class_weights: str | None, labels: Tensor) -> Objective:
