@@ -54,6 +54,7 @@ def _results(record: Record) -> list[str]:
         return []
     lines = ["## On the test split", ""]
     shown = [
+        ("Against the baseline", findings.baselines(record)),
         ("Confusion", findings.confusion(record)),
         ("By class", findings.per_class(record)),
         ("Calibration", findings.calibration(record)),
@@ -62,6 +63,8 @@ def _results(record: Record) -> list[str]:
     for name, table in shown:
         if table is not None:
             lines += [f"### {name}", "", *table.markdown()]
+        if name == "Against the baseline" and table is not None:
+            lines += [text(record.verdict), ""]
         if name == "Calibration" and table is not None:
             lines += [f"Expected calibration error {percent(record.evaluation['calibration']['error'])}.", ""]
     return lines

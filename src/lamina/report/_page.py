@@ -68,7 +68,15 @@ def header(record: Record) -> Markup:
     words += [" Continue with ", tag("code", end.command)] if end.command else []
     ended = tag("p", words, class_=f"say {end.kind}")
     opened = tag("p", story.opening(record), class_="say warn" if story.reopened(record) else "say")
-    return join([tag("header", what, score, class_="hero"), tag("div", ended, opened, class_="said")])
+    return join([tag("header", what, score, class_="hero"), tag("div", ended, opened, _against(record), class_="said")])
+
+
+def _against(record: Record) -> Markup | None:
+    """Say whether the network beats the baseline, and what that is."""
+    if not record.verdict:
+        return None
+    words = findings.strongest((record.evaluation or {})["baselines"], record.metric, record.headline)
+    return tag("p", tag("strong", record.verdict), f" {words}", class_="say" if record.beaten else "say warn")
 
 
 def _split(record: Record) -> Markup | None:

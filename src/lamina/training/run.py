@@ -90,7 +90,7 @@ def in_words(metrics: Mapping[str, float], unit: str = "") -> str:
     >>> in_words({"loss": 0.5, "mse": 4.0, "mae": 1.25, "r2": 0.875, "rmse": 2.0}, "price")
     'rmse 2.0000 and mae 1.2500 (price), r2 0.8750'
     """
-    rest = dict(metrics)
+    rest = {name: round(value, 4) if name == "r2" and value is not None else value for name, value in metrics.items()}
     if "rmse" not in rest:
         return ", ".join(f"{name.replace('_', ' ')} {_number(value)}" for name, value in rest.items())
     errors = " and ".join(f"{name} {_number(rest.pop(name))}" for name in ("rmse", "mae") if name in rest)
