@@ -106,17 +106,14 @@ def _forecast(record: Record, target: str, several: bool) -> Markup | None:
         return None
     pairs = [(finite(a), finite(b)) for a, b in stored]
     drawing = figures.forecast([str(moment) for moment in moments], pairs, target.split(", ")[0])
-    key = [
-        tag("li", tag("i", "", class_=kind), words) for kind, words in (("train", "what came"), ("valid", "forecast"))
-    ]
+    colors = ("train", "what came"), ("valid", "forecast")
+    key = tag("ul", [tag("li", tag("i", "", class_=kind), name) for kind, name in colors], class_="key")
     span = f"{moments[-figures.DOTS :][0]} to {moments[-1]}"
     words = "Every forecast is made from what was known just before it."
     if several:
         words = "Every forecast is the first of those made from what was known just before it."
-    key, caption = tag("ul", key, class_="key"), tag("figcaption", words)
-    return card(
-        "Forecasts over the test stretch", tag("div", drawing, class_="scroll"), key, caption, more=span, figure=True
-    )
+    shown = tag("div", drawing, class_="scroll"), key, tag("figcaption", words)
+    return card("Forecasts over the test stretch", *shown, more=span, figure=True)
 
 
 def _worst(record: Record) -> Markup | None:
