@@ -121,7 +121,7 @@ def evaluate(
     data: Annotated[
         str | None,
         Argument(
-            metavar="[DATA]",
+            metavar="DATA",
             help="New data with their answers: a table, a folder of pictures, a file of texts or a series like the "
             "training data, or a name from `lamina data list`; the test split by default.",
         ),
