@@ -6,7 +6,7 @@ import sys
 from lamina.cli._progress import Reading, _Live, _numbers, _Plain, progress
 from lamina.training.loop import Event
 
-ROW = {"epoch": 1, "loss": 0.5, "validation_loss": 0.25, "validation_accuracy": 0.75, "validation_mse": None}
+ROW = {"epoch": 1, "loss": 0.5, "validation_loss": 0.25, "validation_accuracy": 0.75, "validation_rmse": None}
 
 
 def test_numbers_are_the_few_that_matter():

@@ -35,10 +35,9 @@ def test_a_grid_as_in_the_manual(typed):
     assert lines[4].startswith("4/8 configurations  best 0.") and lines[5].startswith("8/8 configurations  best 0.")
     assert lines[6].startswith("best: learning_rate=0.03 penalty=") and "(validation accuracy 0." in lines[6]
     assert lines[7].startswith("test: loss ") and lines[7].endswith("on 24 test examples")
-    assert (
-        lines[8] == "report: studies/fnn-iris/report.html"
-        and Path("studies/fnn-iris/report.html").stat().st_size > 20_000
-    )
+    assert lines[8] == "baseline, always 'setosa', the most frequent class in training: accuracy 0.3333"
+    assert lines[9].startswith("The network ") and lines[10] == "report: studies/fnn-iris/report.html"
+    assert Path("studies/fnn-iris/report.html").stat().st_size > 20_000
     assert Path("studies/fnn-iris/best/weights.safetensors").is_file()
     study = Study.open("studies/fnn-iris")
     assert {tuple(r.values) for r in study.results} == {("learning_rate", "penalty", "width")}
@@ -61,7 +60,8 @@ def test_json_and_resume_of_what_is_done(typed):
     code, out, _ = typed(*words)
     first = json.loads(out)
     assert code == 0 and first["configurations"] == 2 and first["best"] == {"learning_rate": 0.01}
-    assert set(first) == {"study", "configurations", "best", "validation_loss", "test", "report"}
+    assert set(first) == {"study", "configurations", "best", "validation_loss", "test", "baselines", "report"}
+    assert first["baselines"][0]["metrics"].keys() == {"accuracy"}
     code, out, _ = typed("search", "--resume", "a", "--json")
     assert code == 0 and json.loads(out) == first  # the test split was not opened again
     code, out, _ = typed("search", "--resume", "a", "--again")

@@ -44,7 +44,8 @@ def test_texts_with_labels(typed, files, monkeypatch):
     code, out, _ = typed("train", "many-to-one", "--data", "reviews.csv", "--epochs", "3", *small, "--out", "run")
     lines = out.splitlines()
     assert code == 0 and lines[1].startswith("dictionary: ") and "words of the training texts" in lines[1]
-    assert "changed: min_count=2, hidden=8" in lines[2] and lines[-3].startswith("test: loss ")
+    assert "changed: min_count=2, hidden=8" in lines[2] and lines[-5].startswith("test: loss ")
+    assert lines[-4].startswith("baseline, always ")
     code, out, _ = typed("predict", "run", "the film was great", "")
     assert code == 0 and [line.split(": ")[0] for line in out.splitlines()] == ["the film was great", ""]
     assert "good" in out and "%" in out
@@ -91,7 +92,8 @@ def test_pairs_of_texts(typed, files):
     small = ("--set", "hidden=16", "--set", "embedding=8", "--set", "teacher_forcing=0.8")
     code, out, err = typed("train", "seq2seq", "--data", "pairs.tsv", "--epochs", "2", *small, "--out", "run")
     assert code == 0, err
-    assert "dictionaries: 9 words to read, 9 to write" in out and "exact" in out.splitlines()[-3]
+    assert "dictionaries: 9 words to read, 9 to write" in out and "exact" in out.splitlines()[-5]
+    assert out.splitlines()[-4].startswith("baseline, the frequencies of words in training: loss ")
     code, out, _ = typed("predict", "run", "two dogs", "--beams", "3", "--length-penalty", "0.5")
     assert code == 0 and len(out.splitlines()) == 1
     code, out, _ = typed("predict", "run", "two dogs", "one cat", "--no-copy")
@@ -109,7 +111,8 @@ def test_a_running_text(typed, files):
     small = ("--set", "hidden=16", "--set", "embedding=8", "--set", "window=10", "--set", "batch_size=4")
     code, out, err = typed("train", "many-to-many", "--data", "text.txt", "--epochs", "2", *small, "--out", "run")
     assert code == 0, err
-    assert "characters of the training texts" in out and "perplexity" in out.splitlines()[-3]
+    assert "characters of the training texts" in out and "perplexity" in out.splitlines()[-5]
+    assert "the frequencies of characters in training" in out.splitlines()[-4]
     code, out, _ = typed("predict", "run", "--prompt", "to ", "--length", "12", "--temperature", "0")
     assert code == 0 and out.startswith("to ") and len(out.rstrip("\n")) <= 15
     first, second = (typed("predict", "run", "to", "--top-k", "3", "--seed", "1")[1] for _ in range(2))
@@ -120,16 +123,25 @@ def test_a_series(typed, files):
     small = ("--epochs", "2", "--set", "hidden=8", "--target", "height", "--read", "window=6", "--read", "horizon=2")
     code, out, err = typed("train", "many-to-one", "--data", "series.csv", *small, "--out", "run")
     assert code == 0, err
-    assert "mase" in out.splitlines()[-3]
+    test, *baselines, verdict, _, _ = out.splitlines()[-6:]
+    assert test.startswith("test: rmse ") and "(height)" in test and "mase" in test
+    assert sorted(line.split(":")[0] for line in baselines) == [
+        "baseline, the last value",
+        "baseline, the mean of the training targets",
+    ]
+    assert "the strongest baseline" in verdict
     code, out, _ = typed("predict", "run", "series.csv")
-    assert code == 0 and out.startswith("series.csv: ") and len(out.split(": ")[1].split(", ")) == 2
+    assert code == 0 and [line.split(": ")[0] for line in out.splitlines()] == ["150", "151"]
+    assert json.loads(typed("predict", "run", "series.csv", "--json")[1])[0]["moments"] == ["150", "151"]
+    typed("predict", "run", "series.csv", "-o", "next.csv")
+    assert (files / "next.csv").read_text().startswith("name,moment,height\nseries.csv,150,")
     code, _, err = typed("train", "many-to-many", "--data", "series.csv", "--epochs", "1", "--out", "each")
     assert code == 0, err
 
 
 def test_tokens(typed):
     code, out, err = typed("train", "many-to-one", "--data", "agreement", "--read", "count=200", "--epochs", "2")
-    assert code == 0 and "accuracy" in out.splitlines()[-3], err
+    assert code == 0 and "accuracy" in out.splitlines()[-5], err
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,10 @@ def test_training_says_what_it_does_and_where_the_report_is(trained):
     )
     assert [line.split()[1] for line in lines if line.startswith("epoch ")] == ["1/3", "2/3", "3/3"]
     assert lines[2] == "on the CPU, 1 thread"
-    assert lines[-4] == "ended: all 3 epochs were done"
-    assert lines[-3].startswith("test: loss ") and lines[-3].endswith("on 299 test examples")
+    assert lines[-6] == "ended: all 3 epochs were done"
+    assert lines[-5].startswith("test: loss ") and lines[-5].endswith("on 299 test examples")
+    assert lines[-4] == "baseline, always '1', the most frequent class in training: accuracy 0.1003"
+    assert lines[-3] == "The network beats the baseline."
     assert lines[-2] == "report: runs/a/report.html" and (home / "runs/a/report.html").stat().st_size > 5000
     assert lines[-1] == "next: lamina predict runs/a photo.png"
     assert done.stderr == ""
@@ -491,3 +493,33 @@ def test_coverage_adds_intervals_or_sets(typed, tmp_path):
     assert head[-1] == "set" and row[-1] == "; ".join(names)
     code, out, err = typed("predict", "runs/n", "t.csv", "--coverage", "0.99")
     assert code == 2 and "`coverage` 0.99 needs at least 99 calibration examples" in err and "got 15" in err
+
+
+def test_new_labeled_data_are_scored(typed, tmp_path):
+    rows = [f"{x},{'high' if x > 14 else 'low'}" for x in range(30)]
+    (tmp_path / "data.csv").write_text("x,kind\n" + "\n".join(rows) + "\n")
+    (tmp_path / "new.csv").write_text("kind,x\nlow,1\nlow,2\nhigh,29\n")
+    assert typed("train", "fnn", "--data", "data.csv", "--epochs", "40", "--out", "run")[0] == 0
+    record = (tmp_path / "run/evaluation.json").read_bytes()
+    code, out, err = typed("evaluate", "run", "new.csv")
+    lines = out.splitlines()
+    assert code == 0 and err == "" and lines[0].startswith("new.csv: loss ") and lines[0].endswith("on 3 examples")
+    assert lines[1].startswith("baseline, always '") and "3 examples are too few to tell" in lines[2]
+    assert [line.split()[:2] for line in lines[3:]] == [["class", "examples"], ["high", "1"], ["low", "2"]]
+    said = json.loads(typed("evaluate", "run", "new.csv", "--json")[1])
+    assert said["examples"] == 3 and said["data"] == "new.csv" and said["beaten"] is None
+    assert said["baselines"][0]["metrics"].keys() == {"accuracy"} and len(said["per_class"]) == 2
+    assert (tmp_path / "run/evaluation.json").read_bytes() == record
+    for text, sentence in (
+        ("kind,x\nmiddle,3\n", "has the class 'middle', which the run was not trained on"),
+        ("x\n3\n", "one column only"),
+        ("x,y\n3,4\n", "has no column 'kind' for `target`"),
+        ("kind,x\n", "has no rows: there is nothing to score"),
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        code, _, err = typed("evaluate", "run", "bad.csv")
+        assert code == 2 and sentence in err, err
+    code, _, err = typed("evaluate", "run", "nowhere.csv")
+    assert code == 2 and "nowhere.csv" in err
+    code, _, err = typed("evaluate", "run", "new.csv", "--again")
+    assert code == 2 and "`again` opens the test split, but other data are given" in err

@@ -1,6 +1,7 @@
 """Time series: windows by hand, splits that never let the future train, files."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from lamina._errors import ArgumentError, DataError
 from lamina.data.dataset import Dataset, Spec
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
-from lamina.data.series import _as_series, load_series
+from lamina.data.series import _as_series, ahead, load_series, moments_of, series_like
 
 
 def counting(time=30, columns=2):
@@ -79,7 +80,7 @@ def test_a_series_from_a_table(tmp_path):
         [25.0, 36.0]
     ]
     assert data.spec.features == ("sales", "rain") and data.spec.notes == (
-        "The column 'date' names the moments and is not read.",
+        "The column 'date' names the moments and is not learned from.",
     )
     both = load(path, window=4, kind="series")
     assert both.spec.outputs == 2 and both.spec.target == "sales, rain"
@@ -146,3 +147,39 @@ def test_a_series_too_short_for_folds():
         DataError, match="a series of 12 moments is too short for 5 folds with window 4 and horizon 1: use"
     ):
         folds(data, 5)
+
+
+def test_moments_travel_with_the_windows(tmp_path):
+    path = put(tmp_path / "sales.csv", SALES)
+    data = load(path, window=4, horizon=2, target="sales")
+    assert data.spec.time == "date" and data.spec.horizon == 2 and data.moments[0] == "2024-01-01"
+    split = data.split(ratios=(2, 0, 1))
+    assert moments_of(split.open_test()) == ["2024-01-09", "2024-01-10", "2024-01-11"]  # the first of two targets
+    every = load(path, window=4, horizon=2, target="sales", each_step=True)
+    assert moments_of(every)[0] == "2024-01-03" and moments_of(_as_series(counting())) == []
+
+
+def test_a_series_is_read_again_as_that_of_a_run(tmp_path):
+    path = put(tmp_path / "sales.csv", SALES.replace("date", "when"))
+    spec = load(path, window=4, horizon=2, target="sales", time="when").spec
+    assert series_like(path, spec).values.shape == (12, 2) and series_like(path, spec).window == 1
+    scored = series_like(path, spec, scored=True)
+    assert (scored.window, scored.horizon, scored.wanted) == (4, 2, (0,))
+    assert ahead(spec) == 2 and ahead(replace(spec, horizon=0)) == 2
+    assert ahead(replace(spec, horizon=0, task="structured", target_shape=(2, 1))) == 1
+    with pytest.raises(DataError, match="other.csv must have the columns sales, rain of the training series, got rain"):
+        series_like(put(tmp_path / "other.csv", "when,rain\n2024-01-01,1\n2024-01-02,1\n"), spec)
+
+
+def test_dates_of_a_german_file_must_not_go_back(tmp_path):
+    text = "Datum,x\n30.01.2024,1\n01.02.2024,2\n31.01.2024,3\n"
+    with pytest.raises(DataError, match="'Datum' goes back from '01.02.2024' to '31.01.2024' in row 3"):
+        load(put(tmp_path / "s.csv", text), window=1, time="Datum")
+
+
+def test_targets_of_a_column_are_standardized_alike_at_all_steps():
+    data = _as_series(counting(), window=4, horizon=3, wanted=[0, 1])
+    prepare = Preprocess.fit(data)
+    targets = data.targets.double().reshape(-1, 2)
+    assert prepare.target_mean == pytest.approx(targets.mean(0).tolist() * 3)
+    assert prepare.target_std == pytest.approx(targets.std(0, correction=0).tolist() * 3)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lamina.drawing.scales import demands_log, exact, fit
+from lamina.drawing.scales import dates, demands_log, exact, fit
 
 
 def test_linear_scale_has_round_ends_and_even_places():
@@ -75,3 +75,20 @@ def test_every_value_lies_inside_and_order_is_kept(values):
 def test_logarithmic_places_lie_inside_too(values):
     scale = fit(values, 0, 100, log=True)
     assert all(-1e-6 <= scale(v) <= 100 + 1e-6 for v in values) and 2 <= len(scale.ticks) <= 8
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "count", "labels"),
+    [
+        (0, 40, 3, ["00:00:00", "00:00:15", "00:00:30"]),
+        (0, 3 * 3600, 3, ["01-01 00:00", "01-01 01:00", "01-01 02:00", "01-01 03:00"]),
+        (43200, 30 * 86400, 4, ["1970-01-15", "1970-01-29"]),
+        (31 * 86400, 400 * 86400, 5, ["1970-04", "1970-07", "1970-10", "1971-01"]),
+        (-86400.0 * 365 * 70, 86400.0 * 365 * 31, 3, ["1950", "2000"]),
+        (0, 0, 2, ["12-31 12:00", "01-01 00:00", "01-01 12:00"]),
+    ],
+)
+def test_ticks_of_dates_are_round(low, high, count, labels):
+    scale = dates(low, high, 0, 100, count=count)
+    assert [label for _, label in scale.ticks] == labels
+    assert all(scale.low <= value <= scale.high for value, _ in scale.ticks)

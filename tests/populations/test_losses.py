@@ -26,7 +26,7 @@ def test_classes_are_weighed_and_right_answers_counted(weights, expected):
     labels = torch.tensor([[0], [1]])
     assert losses.loss(LOGITS, labels).tolist() == pytest.approx(expected, rel=1e-12)
     assert losses.score(LOGITS, labels).tolist() == [2, 1]  # of equal logits the first class is the answer
-    assert losses.metric == "accuracy" and losses.count(labels) == 2
+    assert losses.scores([0.5]) == {"accuracy": [0.5]} and losses.count(labels) == 2
     assert losses.select(torch.tensor([1])).loss(LOGITS[:, 1:], labels).tolist() == pytest.approx(expected[1:])
 
 
@@ -45,7 +45,11 @@ def test_half_the_squares_are_averaged_and_their_sum_reported():
     )
     targets = torch.tensor([[[1.0, 0.0]], [[0.0, 0.0]]])
     losses = Losses("mse")
-    assert losses.score(outputs, targets).tolist() == [4 + 9 + 16, 1 + 1] and losses.metric == "mse"
+    assert losses.score(outputs, targets).tolist() == [4 + 9 + 16, 1 + 1]
+    assert Losses("mse", scale=3.0).scores([4.0, 0.25], "validation_") == {
+        "validation_mse": [4.0, 0.25],
+        "validation_rmse": [6.0, 1.5],
+    }
     loss = losses.loss(outputs, targets)
     assert loss.tolist() == [29 / 4, 2 / 4]
     (slope,) = torch.autograd.grad(loss.sum(), outputs)

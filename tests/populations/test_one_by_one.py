@@ -89,7 +89,7 @@ def running(folder):
         ("many-to-many", running, "validation_token_accuracy"),
         ("seq2seq", pairs, "validation_token_accuracy"),
         ("one-to-many", lambda folder: lamina.load("digit-words"), "validation_token_accuracy"),
-        ("many-to-one", lambda folder: lamina.load("adding", count=120), "validation_mse"),
+        ("many-to-one", lambda folder: lamina.load("adding", count=120), "validation_rmse"),
     ],
     ids=["tokens", "tags", "running text", "pairs", "descriptions", "series"],
 )
@@ -99,7 +99,7 @@ def test_every_kind_of_sequence_is_searched_chosen_and_tested(architecture, data
     space = {"cell": ["rnn", "gru"], "learning_rate": [0.001, 0.01]}
     study = lamina.search(architecture, loaded, space, epochs=2, options=options, folder=tmp_path / "study")
     assert len(study.state.results) == 4 and study.metric == metric
-    best = max if metric != "validation_mse" else min
+    best = max if metric != "validation_rmse" else min
     assert study.best.outcome.value == best(result.outcome.value for result in study.leaders())
     run = lamina.Run.load(tmp_path / "study" / "best")
     row = min(run.rows, key=lambda row: row["validation_loss"])

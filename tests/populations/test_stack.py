@@ -45,8 +45,8 @@ def assert_twenty_updates(case, device, tolerance, recording=None):
     there, here = (Data.of(Arrays(Preprocess.fit(data), split), recipes[0], Runtime(name)) for name in (device, "cpu"))
     objective = Arrays(here.preprocess, split).objective(networks[0], recipes[0])
     feed = StackFeed(there.train, recipes, there.preprocess.finisher(device))
-    step = Stack(_stacked_network(networks).to(device), feed, there.validation, Losses(objective.kind), recipes,
-                 recording)  # fmt: skip
+    losses = Losses(objective.kind, scale=objective.scale)
+    step = Stack(_stacked_network(networks).to(device), feed, there.validation, losses, recipes, recording)
     rows = [[] for _ in range(K)]
     for epoch in range(4):
         step.begin(epoch)

@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lamina._errors import RunError
 from lamina.report.render import render
 from report.samples import EVALUATION, PIXEL, regression
 
@@ -130,3 +131,90 @@ def test_the_importance_of_many_columns_in_units(make):
     said = words(section(render(make(**change)), "On the test split"))
     assert "The rise in mean |error| when" in said and "The 20 most important of 25 columns are shown." in said
     assert "c19" in said and "c20" not in said
+
+
+BASELINES = [
+    {
+        "name": "the mean of the training targets",
+        "metrics": {"mse": 4.0, "r2": -8e-5, "rmse": 2.0},
+        "ahead": 3.0,
+        "p": 0.3,
+    },
+    {"name": "the last value", "metrics": {"mse": 9.0, "r2": -1.0, "rmse": 3.0}, "ahead": 8.0, "p": 0.01},
+]
+
+
+def dated(moments):
+    change = regression()
+    change["evaluation"] |= {"baselines": BASELINES, "unit": "sales", "moments": moments}
+    change["evaluation"]["metrics"] |= {"rmse": 1.0}
+    change["rows"] = [{**row, "rmse": 3 * row["loss"]} for row in change["rows"]]
+    change["preprocess"]["spec"] |= {"target": "sales"}
+    return change
+
+
+def test_the_baselines_are_named_and_compared(make):
+    page = render(make(**dated(None)))
+    said = words(tree(page).find(".//div[@class='said']"))
+    assert "is ahead of the strongest baseline (the mean of the training targets), but 4 examples are too few" in said
+    assert "The baseline is the mean of the training targets: RMSE 2.000." in said
+    text = words(section(page, "On the test split"))
+    assert "Against the baselinesalesanswerR²RMSEthe network0.81251.000" in text
+    assert "the mean of the training targets-0.00010002.000the last value-1.0003.000" in text
+    assert "Forecasts" not in text and "test loss, standardized0.1000" in words(tree(page).find(".//header"))
+    curves = words(section(page, "Learning curves"))
+    assert "Root mean squared error, sales" in curves and "is in the units of the target" in curves
+    markdown = render(make(**dated(None)), "md")
+    assert "### Against the baseline" in markdown and "4 examples are too few to tell (p = 0.3)." in markdown
+
+
+def test_outputs_with_units_of_their_own_stay_in_standard_deviations(make):
+    change = dated(None)
+    change["preprocess"] |= {"target_mean": [1.0, 2.0], "target_std": [1.5, 2.5]}
+    change["preprocess"]["spec"] |= {"outputs": 2}
+    curves = words(section(render(make(**change)), "Learning curves"))
+    assert "each output has units of its own, so the root mean squared error is in standard deviations too" in curves
+    assert "Root mean squared error, sales" not in curves
+
+
+def test_forecasts_are_drawn_over_dates(make):
+    found = section(
+        render(make(**dated(["2024-01-30", "2024-01-31", "2024-02-01", "2024-02-02"]))), "On the test split"
+    )
+    drawing = next(node for node in found.iter("svg") if node.get("class") == "figure wide")
+    labels = [words(node) for node in drawing.iter("text")]
+    assert [label for label in labels if label.startswith("2024")] == [
+        "2024-01-30",
+        "2024-01-31",
+        "2024-02-01",
+        "2024-02-02",
+    ]
+    assert "sales" in labels
+    titles = [words(node) for node in drawing.iter("title")]
+    assert "2024-01-30: 0 came" in titles and "2024-01-30: 0.5 forecast" in titles and len(titles) == 3 + 7
+    text = words(found)
+    assert "Forecasts over the test stretch2024-01-30 to 2024-02-02" in text
+    assert "Every forecast is made from what was known just before it." in text
+
+
+def test_forecasts_over_names_and_numbers(make):
+    def ticks(moments):
+        found = section(render(make(**dated(moments))), "On the test split")
+        drawing = next(node for node in found.iter("svg") if node.get("class") == "figure wide")
+        return [words(node) for node in drawing.iter("text")]
+
+    assert {"Mo", "Tu", "We", "Th"} <= set(ticks(["Mo", "Tu", "We", "Th"]))
+    assert {"150", "151", "152", "153"} <= set(ticks(["150", "151", "152", "153"]))
+
+
+def test_a_damaged_baseline_is_named(make):
+    broken = {**EVALUATION, "baselines": [{"name": "x", "metrics": {"accuracy": "much"}, "ahead": 0, "p": None}]}
+    with pytest.raises(RunError, match=r"evaluation.json is damaged"):
+        render(make(evaluation=broken))
+
+
+def test_few_classes_have_their_scores_below_the_confusion(make):
+    found = section(render(make()), "On the test split")
+    left, right = found.find("div[@class='grid wide']")
+    assert [words(node.find("h3")).split("rows")[0] for node in left] == ["Confusion", "By class"]
+    assert [words(node.find("h3")) for node in right] == ["Calibration"]

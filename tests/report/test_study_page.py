@@ -110,3 +110,13 @@ def test_small_validation_sets_bring_a_warning_with_numbers():
     assert "Small validation set" not in large and "so luck is at most" in large
     assert luck(study(metric="validation_loss", direction="minimize")) is None and luck(study(examples=None)) is None
     assert "no simple formula" in study_page(study(metric="validation_loss", direction="minimize"))
+
+
+def test_the_test_of_the_winner_names_its_baseline():
+    baseline = {"name": "always 'a'", "metrics": {"accuracy": 0.4}, "ahead": 0.44, "p": 0.001}
+    test = {"metrics": {"loss": 0.4, "accuracy": 0.84}, "examples": 25, "openings": 1, "trial": 4}
+    said = words(tree(study_page(study(test=test | {"baselines": [baseline]}))).find(".//div[@class='said']"))
+    assert "The network beats the baseline. The baseline is always 'a': accuracy 40.0%." in said
+    errors = {"metrics": {"loss": 0.4, "rmse": 12.5}, "examples": 25, "openings": 1, "trial": 4, "unit": "price"}
+    page = study_page(study(test=errors, metric="validation_rmse"))
+    assert "12.50test RMSEprice" in words(tree(page).find(".//header"))

@@ -126,7 +126,7 @@ def test_seeds_are_first_weights_and_masks_of_one_order():
 def test_the_metric_is_named_after_the_task(problem):
     assert problem.score(None) == ("validation_accuracy", "maximize")
     assert problem.score("loss") == problem.score("validation_loss") == ("validation_loss", "minimize")
-    assert Problem.make("fnn", curve(60)).score(None) == ("validation_mse", "minimize")
+    assert Problem.make("fnn", curve(60)).score(None) == ("validation_rmse", "minimize")
     with pytest.raises(ArgumentError, match="`metric` must be one of 'accuracy', 'loss', got 'mse'"):
         problem.score("mse")
 

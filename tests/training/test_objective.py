@@ -127,3 +127,8 @@ def test_whole_weights_are_repeated_rows(seed, kind, balanced):
 def test_a_batch_is_divided_by_its_length_so_that_single_examples_keep_their_weight():
     assert Objective("mse", weighted=True).loss(torch.tensor([[2.0]]), torch.tensor([[0.0, 1.5]])).item() == 3.0
     assert Objective("nll", weighted=True).loss(torch.zeros(1, 2), torch.tensor([[1.0, 0.0]])).item() == 0.0
+
+
+def test_errors_are_also_given_in_the_units_of_the_data():
+    assert Objective("mse", scale=3.0).scores(4.0) == {"mse": 4.0, "rmse": 6.0}
+    assert Objective("nll", scale=3.0).scores(0.5, "validation_") == {"validation_accuracy": 0.5}

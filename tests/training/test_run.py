@@ -53,3 +53,16 @@ def test_flags_are_put_back_after_a_run(tmp_path):
     fit(net, lamina.load("moons", count=60), Recipe(epochs=1), folder=tmp_path / "run", runtime=runtime)
     assert torch.get_num_threads() == before and not torch.are_deterministic_algorithms_enabled()
     assert float(torch.tensor(1e-39) * 1.0) > 0
+
+
+def test_the_history_has_errors_in_units_of_the_target(tmp_path):
+    inputs = torch.randn(60, 2)
+    data = lamina.load(inputs, 1000 + 50 * inputs[:, 0])
+    run = fit(lamina.build("fnn", inputs=2, outputs=1, hidden=8), data, Recipe(epochs=3), folder=tmp_path / "run")
+    part = run.split.validation
+    inputs, wanted = part.take(torch.arange(len(part)))
+    given = run.predict(inputs).values.double().flatten()
+    best = min(run.rows, key=lambda row: row["validation_loss"])
+    expected = (given - wanted.double().flatten()).square().mean().sqrt().item()
+    assert best["validation_rmse"] == pytest.approx(expected, rel=1e-4)
+    assert best["validation_mse"] == pytest.approx(2 * best["validation_loss"], rel=1e-6)

@@ -1,5 +1,6 @@
 """Show a run while it goes: a live line in a terminal, a few plain lines elsewhere."""
 
+import math
 import sys
 import time
 import warnings
@@ -45,26 +46,26 @@ def watcher(quiet: bool, live: Callable[[], Quiet], plain: Callable[[], Quiet]) 
 class _Plain(Quiet):
     """Print about ten lines per run, for logs and pipes."""
 
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
+    def __init__(self, epochs: int, unit: str = "") -> None:
+        self.epochs, self.unit = epochs, unit
 
     def __call__(self, event: "Event") -> None:
         """Print a check if it is one of ten."""
         if event.row and (event.epoch % max(1, self.epochs // 10) == 0 or event.epoch == self.epochs):
-            print(f"epoch {event.epoch}/{self.epochs}  {_numbers(event.row)}", flush=True)
+            print(f"epoch {event.epoch}/{self.epochs}  {_numbers(event.row, self.unit)}", flush=True)
 
 
 class _Live(Quiet):
     """Keep one line up to date: epoch, rate, loss, validation, time left."""
 
-    def __init__(self, epochs: int, batches: int) -> None:
+    def __init__(self, epochs: int, batches: int, unit: str = "") -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self.screen = Progress(
             TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.fields[row]}"), TimeRemainingColumn(),
             transient=True,
         )  # fmt: skip
-        self.epochs, self.by_step = epochs, batches > 0
+        self.epochs, self.by_step, self.unit = epochs, batches > 0, unit
         self.task = self.screen.add_task("training", total=epochs * max(1, batches), row="")
         self.first: tuple[int, float] | None = None
 
@@ -75,7 +76,7 @@ class _Live(Quiet):
             return
         self.first = self.first or (event.step, now)
         rate = (event.step - self.first[0]) / max(1e-9, now - self.first[1])
-        fields = {"row": _numbers(event.row)} if event.row else {}
+        fields = {"row": _numbers(event.row, self.unit)} if event.row else {}
         self.screen.update(
             self.task,
             completed=event.step if self.by_step else event.epoch,
@@ -84,21 +85,34 @@ class _Live(Quiet):
         )
 
 
-def _numbers(row: dict[str, Any]) -> str:
-    """Give the few numbers of a check that a person wants to see."""
+def _numbers(row: dict[str, Any], unit: str = "") -> str:
+    """Give the few numbers of a check that a person wants to see; errors are in the units of the data.
+
+    >>> _numbers({"loss": 0.5, "rmse": 1200.0, "validation_loss": 0.6, "validation_rmse": 1314.5}, "price")
+    'rmse 1200  validation rmse 1314  (price)'
+    """
     names = {
         "loss": "loss",
         "validation_loss": "validation",
         "validation_accuracy": "accuracy",
         "validation_token_accuracy": "words right",
-        "validation_mse": "mse",
     }
+    if row.get("rmse") is not None:
+        errors = {"rmse": "rmse", "validation_rmse": "validation rmse"}
+        shown = [f"{words} {row[name]:.{max(0, 4 - _digits(row[name]))}f}" for name, words in errors.items()
+                 if row.get(name) is not None]  # fmt: skip
+        return "  ".join(shown + ([f"({unit})"] if unit else []))
     return "  ".join(f"{words} {row[name]:.4f}" for name, words in names.items() if row.get(name) is not None)
 
 
-def progress(epochs: int, batches: int = 0, quiet: bool = False) -> Quiet:
-    """Show a run; without the number of batches the bar counts epochs."""
-    return watcher(quiet, lambda: _Live(epochs, batches), lambda: _Plain(epochs))
+def _digits(value: float) -> int:
+    """Return how many digits stand before the point; below 1 it is the number of zeros behind it, negative."""
+    return math.floor(math.log10(value)) + 1 if value > 0 and math.isfinite(value) else 0
+
+
+def progress(epochs: int, batches: int = 0, quiet: bool = False, unit: str = "") -> Quiet:
+    """Show a run; without the number of batches the bar counts epochs. Errors are named with their unit."""
+    return watcher(quiet, lambda: _Live(epochs, batches, unit), lambda: _Plain(epochs, unit))
 
 
 class Reading:

@@ -48,7 +48,7 @@ def search(
     set_: Settings = None,
     metric: Annotated[
         str | None,
-        Option(help="What to compare on the validation data: accuracy, loss or mse; suits the task by default."),
+        Option(help="What to compare on the validation data: accuracy, loss or rmse; suits the task by default."),
     ] = None,
     seeds: Annotated[
         int, number(help="Number of random seeds per configuration; means are compared.", least=1, most=10_000)
@@ -192,6 +192,7 @@ def _run(study: "Study", problem: Any, share: Any, voice: Voice, **how: Any) -> 
 def _finish(study: "Study", share: Any, voice: Voice) -> None:
     from lamina.report import write_report
     from lamina.studies.space import spell_all
+    from lamina.training.run import context, in_words
 
     if share is not None:
         facts = {"study": str(study.folder), "part": str(share), "configurations": len(study.state.results)}
@@ -206,15 +207,17 @@ def _finish(study: "Study", share: Any, voice: Voice) -> None:
     metrics = test.get("metrics", {})
     if voice.as_json:
         facts = {"study": str(study.folder), "configurations": len(study.state.results), "best": best.values}
-        print(json.dumps({**facts, study.metric: best.outcome.value, "test": metrics, "report": str(report)}))
+        found = {study.metric: best.outcome.value, "test": metrics, "baselines": test.get("baselines")}
+        print(json.dumps({**facts, **found, "report": str(report)}))
         return
     if voice.quiet:
         print(study.folder)
         return
-    words = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in metrics.items())
+    examples, unit = test.get("examples", 0), test.get("unit", "")
     say(
         f"best: {spell_all(best.values)}  ({study.metric.replace('_', ' ')} {best.outcome.value:.4f})",
-        f"test: {words} on {test.get('examples', 0)} test examples",
+        f"test: {in_words(metrics, unit)} on {examples} test examples",
+        *context(test.get("baselines") or (), examples, unit),
         f"report: {report}",
     )
     voice.next(f"lamina predict {study.folder / test.get('folder', 'best')} INPUT")

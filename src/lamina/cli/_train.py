@@ -91,7 +91,7 @@ def train(
     voice.say(*notes, str(runtime))
     voice.more(*(f"{key}: {value}" for key, value in options.items()))
     said.show(quiet)
-    with said, progress(job.recipe.epochs, job.batches, quiet=voice.silent) as watch:
+    with said, progress(job.recipe.epochs, job.batches, quiet=voice.silent, unit=job.task.unit) as watch:
         run = fit(
             model,
             job.task,
@@ -116,10 +116,12 @@ def resume(
     from lamina.cli._progress import Warnings, progress
     from lamina.training.fit import resume as resume_run
     from lamina.training.folder import RunFolder
+    from lamina.training.tasks.kinds import read_task
 
-    recipe = RunFolder.open(run).config()["recipe"]
+    home = RunFolder.open(run)
+    recipe, unit = home.config()["recipe"], read_task(home.json("preprocess")).unit
     said, voice, begun = Warnings(), Voice(quiet, verbose, as_json), time.monotonic()
-    with said, progress(epochs or recipe["epochs"], quiet=voice.silent) as watch:
+    with said, progress(epochs or recipe["epochs"], quiet=voice.silent, unit=unit) as watch:
         result = resume_run(run, observers=(watch,), epochs=epochs)
     said.show(quiet)
     _finish(result, voice, begun)
@@ -141,8 +143,8 @@ def _finish(run: Any, voice: Voice, begun: float) -> None:
 
     report = write_report(run.folder)
     if voice.as_json:
-        facts = {"run": str(run.folder), "stopped": run.reason.name, "test": result.metrics, "report": str(report)}
-        print(json.dumps(facts))
+        facts = {"run": str(run.folder), "stopped": run.reason.name, "test": result.metrics}
+        print(json.dumps({**facts, **_compared(result), "report": str(report)}))
         return
     if voice.quiet:
         print(run.folder)
@@ -150,26 +152,52 @@ def _finish(run: Any, voice: Voice, begun: float) -> None:
     used = RunFolder(run.folder).json("environment")
     voice.more(f"updates: {used['step']}" + (f", because {used['step_reason']}" if used.get("step_reason") else ""))
     voice.more(f"time: {time.monotonic() - begun:.1f} s")
-    say(f"ended: {run.reason.sentence}", f"test: {result}", f"report: {report}")
+    say(f"ended: {run.reason.sentence}", f"test: {result}", *result.context, f"report: {report}")
     words = predicting(read_record(run.folder))
     voice.next(spell([*words[:2], str(run.folder), *words[3:]]))
 
 
+def _compared(result: Any) -> dict[str, Any]:
+    """Give what a network is compared with, for JSON."""
+    return {"baselines": result.baselines, "beaten": result.beaten}
+
+
 def evaluate(
     run: RunPath,
+    data: Annotated[
+        str | None,
+        Argument(
+            metavar="DATA",
+            help="New data with their answers: a table, a folder of pictures, a file of texts or a series like the "
+            "training data, or a name from `lamina data list`; the test split by default.",
+        ),
+    ] = None,
     again: Annotated[
         bool, Option("--again", help="Open the test split once more, and record that it was opened.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show how well a trained network does on the test split, which is opened only once."""
+    """Show how well a trained network does on the test split, which is opened only once, or on new labeled data."""
+    from lamina.cli._progress import Warnings
+    from lamina.cli._tables import show, show_json
     from lamina.training.run import Run
 
-    result = Run.load(run).evaluate(again=again)
+    with (said := Warnings()):
+        result = Run.load(run).evaluate(data, again=again)
+    said.show()
     if as_json:
-        print(json.dumps({"examples": result.examples, "openings": result.openings, **result.metrics}))
+        where = {"openings": result.openings} if data is None else {"data": data, "per_class": result.per_class}
+        show_json({"examples": result.examples, **where, **result.metrics, **_compared(result)}, None)
         return
-    say(f"test: {result}")
+    say(f"{'test' if data is None else data}: {result}", *result.context)
+    if data is not None and result.per_class:
+        names = ("class", "examples", "precision", "recall", "f1")
+        rows = [
+            [str(row[name]) if name in names[:2] else f"{row[name]:.3f}" for name in names]
+            for row in result.per_class
+            if row["examples"] or row["precision"]
+        ]
+        show(names, rows, right=(1, 2, 3, 4))
 
 
 def predict(
@@ -267,6 +295,10 @@ def predict(
         sets = [f"{{{', '.join(classes)}}}; " for classes in found.sets] or [""] * len(found)
         for name, held, ranking in zip(found.names, sets, found.top(top), strict=True):
             print(f"{name}: {held}" + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
+    elif found.forecasts():
+        for name, moment, values in found.forecasts():
+            before = "" if len(found) == 1 else f"{name} "
+            print(f"{before}{moment}: " + ", ".join(f"{value:.6g}" for value in values))
     else:
         for name, answer in zip(found.names, found.answers, strict=True):
             print(f"{name}: {answer}")
@@ -287,5 +319,7 @@ def _plain(found: Any, top: int) -> list[dict[str, Any]]:
         sets = [{"set": list(classes)} for classes in found.sets] or [{}] * len(found)
         ranked = zip(found.names, found.labels, found.top(top), sets, strict=True)
         return [{"name": name, "label": label or None, "top": dict(best), **held} for name, label, best, held in ranked]
-    ends = [{"intervals": row} for row in found.intervals] or [{}] * len(found)
+    ends: list[dict[str, Any]] = [{"intervals": row} for row in found.intervals] or [{} for _ in found.names]
+    if found.forecasts():
+        ends = [end | {"moments": list(moments)} for end, moments in zip(ends, found.moments, strict=True)]
     return [{"name": name, "outputs": row, **end} for name, row, end in zip(found.names, values, ends, strict=True)]

@@ -320,8 +320,7 @@ def _several(frame: "pl.DataFrame", names: tuple[str, ...], task: str | None, fi
         rows = torch.stack([column.values for column in columns], 1).float()
         return Target(rows, "multilabel", len(names), names, [])
     if task == "multilabel":
-        value = _odd_value(odd[0])
-        raise DataError(f"{file}: the target {odd[0].name!r} holds {value!r}, but labels are 0 or 1: correct it.")
+        check_label(odd[0], file)
     for column in columns:
         if column.levels:
             raise DataError(
@@ -374,6 +373,19 @@ def _lists(series: "pl.Series", task: str | None, file: str) -> tuple[list[list[
     mark = between[0] if between else _SEPARATORS[0]
     rows = [[part for part in map(str.strip, cell.split(mark)) if part] for cell in cells]
     return (rows, repr(mark)) if task is not None or _are_labels(rows) else None
+
+
+def read_lists(series: "pl.Series", file: str) -> list[list[str]]:
+    """Cut the cells of a column of lists of labels into labels."""
+    lists = _lists(series, "multilabel", file)
+    return [] if lists is None else lists[0]
+
+
+def check_label(column: Column, file: str) -> None:
+    """Refuse a column that holds anything but 0 and 1, or no and yes."""
+    if not _is_label(column):
+        value = _odd_value(column)
+        raise DataError(f"{file}: the target {column.name!r} holds {value!r}, but labels are 0 or 1: correct it.")
 
 
 def _json_list(cell: str) -> list[str] | None:

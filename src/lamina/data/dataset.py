@@ -66,6 +66,8 @@ class Spec:
         unknown: what a category of a table counts as that the training part does not have: "other", or "error".
         weight: the name of the column that weighs the examples; "" when all weigh the same.
         group: the name of the column whose rows of one value stay in one part of a split, or "".
+        time: the name of the column with the moments of a series, or "".
+        horizon: how many moments of a series are predicted, or how far ahead every step looks; 0 for other data.
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
     ('0', '1')
@@ -90,6 +92,8 @@ class Spec:
     unknown: str = "other"
     weight: str = ""
     group: str = ""
+    time: str = ""
+    horizon: int = 0
 
     def __post_init__(self) -> None:
         choice("kind", self.kind, KINDS)

@@ -61,6 +61,7 @@ class ImageFolder(BaseDataset):
         size: the side of a square, or (height, width); None decides as the head of this module says.
         resize: "crop", "fit" or "stretch".
         channels: 1 for gray, 3 for RGB; None for gray if all are gray.
+        one_class: whether one class is enough, as for scoring a trained network.
         budget: the bytes that decoded pictures may take in memory.
         damaged: "skip" leaves out pictures that cannot be read, with one warning; "error" refuses them.
 
@@ -83,6 +84,7 @@ class ImageFolder(BaseDataset):
         size: int | tuple[int, int] | None = None,
         resize: str = "crop",
         channels: int | None = None,
+        one_class: bool = False,
         budget: int = 2 * 2**30,
         damaged: str = "skip",
     ) -> None:
@@ -90,7 +92,7 @@ class ImageFolder(BaseDataset):
         choice("channels", channels, (None, 1, 3))
         choice("damaged", damaged, DAMAGED)
         root = Path(path)
-        found, notes = _find(root, None if labels is None else Path(labels))
+        found, notes = _find(root, None if labels is None else Path(labels), one_class)
 
         def shape(pictures: list[Picture]) -> tuple[int, int, int]:
             return channels or _channels(pictures), *_common_size(pictures, size, resize)[:2]
@@ -147,7 +149,7 @@ load_folder = ImageFolder
 """What `load` calls for the path of a folder."""
 
 
-def _find(root: Path, labels: Path | None) -> tuple[list[tuple[Path, str]], list[str]]:
+def _find(root: Path, labels: Path | None, one_class: bool = False) -> tuple[list[tuple[Path, str]], list[str]]:
     """Give the files with the names of their classes, and remarks."""
     name = shown(root)
     with refused(name):
@@ -160,7 +162,7 @@ def _find(root: Path, labels: Path | None) -> tuple[list[tuple[Path, str]], list
             labels = root / LABELS
     found, notes = _by_folders(root) if labels is None else _by_table(root, labels)
     counts = Counter(label for _, label in found)
-    if len(counts) == 1:
+    if len(counts) == 1 and not one_class:
         raise DataError(f"`{name}` has one class only, {next(iter(counts))!r}: a classifier needs at least 2.")
     return found, notes
 

@@ -436,15 +436,20 @@ def _categories(values: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Give mean and standard deviation of real targets: for each output, or one for all entries of a structured one."""
+    """Give mean and standard deviation of real targets.
+
+    They are those of each output, of a series of each column at all times, of a structured target of all its entries.
+    """
     spec = train.spec
     if spec.task in ("classification", "multilabel", "tagging", "description"):
         return (), ()
     if spec.task == "structured" and train.take(torch.arange(1))[1].dtype == torch.uint8:
         return (0.0,), (255.0,)
-    width = spec.outputs if spec.task == "regression" else 1
+    columns = len(spec.target.split(", ")) if spec.kind == "series" and spec.target else spec.outputs
+    width = columns if spec.task == "regression" and spec.outputs % columns == 0 else 1
     mean, std = _moments(part.reshape(-1, width) for part in all_targets(train).split(_PART))
-    return _numbers(mean), _numbers(std)
+    times = spec.outputs // width if spec.task == "regression" else 1
+    return _numbers(mean) * times, _numbers(std) * times
 
 
 def _inputs(train: Dataset, size: int) -> Iterator[Tensor]:

@@ -8,6 +8,7 @@ stretches of time, and an example belongs to the part that holds all its targets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from lamina._types import Float, Int, Seed, Tensor
 from lamina.data._columns import check_column, read_column
 from lamina.data.cells import Format, read_cells, source_of
 from lamina.data.dataset import BaseDataset, Dataset, Spec, Subset
+from lamina.data.moments import goes_back
 
 _TIMES = ("date", "time", "datetime", "timestamp", "month", "day", "year", "week", "hour")
 
@@ -32,6 +34,7 @@ class SeriesDataset(BaseDataset):
         horizon: how many are predicted, or with `each_step` how far ahead every step looks.
         each_step: whether an answer is asked for at every step of the window.
         spec: what they are; `series_spec` makes it.
+        moments: what the rows are called, such as dates; () when they have no names.
 
     >>> data = _as_series(torch.arange(6.0)[:, None], window=3, horizon=2)
     >>> len(data), [part[0].flatten().tolist() for part in data.take(torch.tensor([1]))]
@@ -44,6 +47,7 @@ class SeriesDataset(BaseDataset):
     horizon: int
     each_step: bool
     spec: Spec
+    moments: tuple[str, ...] = ()
     groups: None = None
     official_test: None = None
 
@@ -94,6 +98,22 @@ class SeriesDataset(BaseDataset):
         return train, validation, test, "in order of time"
 
 
+def moments_of(data: Dataset) -> list[str]:
+    """Name the moment of the first target of each window; [] for data whose moments have no names.
+
+    >>> data = _as_series(torch.arange(4.0)[:, None], window=2, moments=("Mo", "Tu", "We", "Th"))
+    >>> moments_of(data.split(ratios=(1, 0, 0)).train)
+    ['We', 'Th']
+    """
+    indices = torch.arange(len(data))
+    while isinstance(data, Subset):
+        indices, data = data.indices[indices], data.dataset
+    if not isinstance(data, SeriesDataset) or not data.moments:
+        return []
+    first = data.horizon if data.each_step else data.window
+    return [data.moments[i + first] for i in indices.tolist()]
+
+
 def _as_series(
     values: Float[Tensor, "time feature"],
     window: int = 24,
@@ -105,6 +125,8 @@ def _as_series(
     source: str = "",
     notes: tuple[str, ...] = (),
     reading: tuple[tuple[str, Any], ...] = (),
+    time_name: str = "",
+    moments: Sequence[str] = (),
 ) -> SeriesDataset:
     """Make windows of measurements."""
     at_least("window", window, 1)
@@ -129,8 +151,10 @@ def _as_series(
         target_shape=shape,
         notes=notes,
         reading=reading,
+        time=time_name,
+        horizon=horizon,
     )
-    return SeriesDataset(values, wanted, window, horizon, each_step, spec)
+    return SeriesDataset(values, wanted, window, horizon, each_step, spec, tuple(moments))
 
 
 def load_series(
@@ -168,10 +192,15 @@ def load_series(
     frame, file = cells.frame, cells.name
     if time is not None:
         check_column(time, frame.columns, file, "time")
-    moments = (name for name in frame.columns if name.lower() in _TIMES or frame[name].dtype.is_temporal())
-    time = time or next(moments, None)
-    if time is not None:
-        _check_time(frame[time].to_list(), time, file)
+    times = (name for name in frame.columns if name.lower() in _TIMES or frame[name].dtype.is_temporal())
+    time = time or next(times, None)
+    moments = () if time is None else tuple(map(str, frame[time].to_list()))
+    back = goes_back(moments)
+    if back is not None:
+        raise DataError(
+            f"{file}: column {time!r} goes back from {moments[back - 1]!r} to {moments[back]!r} in row {back + 1}: "
+            "sort the rows by time, the earliest first."
+        )
     names = [name for name in frame.columns if name != time]
     wanted = [target] if isinstance(target, str) else list(target or names)
     for name in wanted:
@@ -189,7 +218,7 @@ def load_series(
                 f"{file}: column {column.name!r} has no value in row {int(gaps[0]) + 1}: a series must have no gaps; "
                 "fill it in."
             )
-    notes = [*cells.notes, *([f"The column {time!r} names the moments and is not read."] if time else [])]
+    notes = [*cells.notes, *([f"The column {time!r} names the moments and is not learned from."] if time else [])]
     values = torch.stack([column.values for column in columns], 1)
     places = [names.index(name) for name in wanted]
     return _as_series(
@@ -202,24 +231,39 @@ def load_series(
         source=source_of(path),
         notes=tuple(notes),
         reading=cells.reading,
+        time_name=time or "",
+        moments=moments,
     )
 
 
-def _check_time(cells: list[Any], name: str, file: str) -> None:
-    """Refuse moments that go back, where they can be compared: numbers, or dates written with the year first."""
-    numbers = [_number(cell) for cell in cells]
-    values: list[Any] = numbers if None not in numbers else [str(cell) for cell in cells]
-    comparable = values is numbers or all(cell[:4].isdigit() and len(cell) == len(values[0]) for cell in values)
-    back = next((i for i in range(1, len(values)) if values[i] < values[i - 1]), None) if comparable else None
-    if back is not None:
+def series_like(path: Any, spec: Spec, *, scored: bool = False, **form: Any) -> SeriesDataset:
+    """Read a series as the one of a run was read.
+
+    Args:
+        path: a table whose rows are moments, in a file or held by a program.
+        spec: what the training series was, and how it was read.
+        scored: make the windows of the run and what comes after them; else every moment is a window of its own.
+        form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
+    """
+    form = {"before": spec.reading, **form}
+    columns, wanted = read_cells(path, Format(**form)).frame.columns, spec.target.split(", ")
+    how: dict[str, Any] = {"window": 1}
+    if scored:
+        how = {"window": spec.inputs[0], "horizon": ahead(spec), "each_step": spec.task == "structured"}
+        how |= {"target": wanted} if set(wanted) <= set(columns) else {}
+    data = load_series(path, time=spec.time if spec.time in columns else None, **how, **form)
+    if data.spec.features != spec.features:
         raise DataError(
-            f"{file}: column {name!r} goes back from {cells[back - 1]!r} to {cells[back]!r} in row {back + 1}: sort "
-            "the rows by time, the earliest first."
+            f"{_named(path)} must have the columns {', '.join(spec.features)} of the training series, got "
+            f"{', '.join(data.spec.features)}."
         )
+    return data
 
 
-def _number(cell: Any) -> float | None:
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return None
+def _named(what: Any) -> str:
+    return Path(what).name if isinstance(what, str | Path) else "the table"
+
+
+def ahead(spec: Spec) -> int:
+    """Return how far a network looks ahead; runs of version 0.1 did not write it down."""
+    return spec.horizon or (max(1, spec.outputs // len(spec.target.split(", "))) if spec.task == "regression" else 1)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from lamina._errors import ArgumentError
 
@@ -92,6 +93,42 @@ def exact(
     step = _step(high - low, count)
     step = max(1.0, step) if whole else step
     return Scale(low, high, start, end, _ticks(low, high, step))
+
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60.0, 3600.0, 86400.0, 365.2425 * 86400.0
+_STEPS = (
+    *((float(n), "%H:%M:%S") for n in (1, 5, 15, 30)),
+    *((n * _MINUTE, "%H:%M") for n in (1, 5, 15, 30)),
+    *((n * _HOUR, "%m-%d %H:%M") for n in (1, 3, 6, 12)),
+    *((n * _DAY, "%Y-%m-%d") for n in (1, 2, 7, 14)),
+)
+_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000, 12000)
+
+
+def dates(low: float, high: float, start: float, end: float, *, count: int = 6) -> Scale:
+    """Keep the ends, seconds since 1970 in UTC, and put ticks at round dates or times between them.
+
+    >>> day = 86400.0
+    >>> [label for _, label in dates(0, 8 * day, 0, 1, count=4).ticks]
+    ['1970-01-01', '1970-01-03', '1970-01-05', '1970-01-07', '1970-01-09']
+    >>> [label for _, label in dates(0, 200 * day, 0, 1, count=3).ticks]
+    ['1970-01', '1970-04', '1970-07']
+    """
+    if high <= low:
+        low, high = low - _DAY / 2, high + _DAY / 2
+    rough, origin = (high - low) / count, datetime(1970, 1, 1)
+    for step, form in _STEPS:
+        if rough <= step:
+            places = range(math.ceil(low / step), math.floor(high / step) + 1)
+            ticks = ((place * step, f"{origin + timedelta(seconds=place * step):{form}}") for place in places)
+            return Scale(low, high, start, end, tuple(ticks))
+    months = next((n for n in _MONTHS if rough <= n * _YEAR / 12), _MONTHS[-1])
+    ends = [origin + timedelta(seconds=value) for value in (low, high)]
+    first, last = (12 * moment.year + moment.month - 1 for moment in ends)
+    known = [datetime(n // 12, n % 12 + 1, 1) for n in range(months * math.ceil(first / months), last + 1, months)]
+    found = [((moment - origin).total_seconds(), moment) for moment in known]
+    form = "%Y-%m" if months < 12 else "%Y"
+    return Scale(low, high, start, end, tuple((at, f"{moment:{form}}") for at, moment in found if low <= at <= high))
 
 
 _NOTHING = 1e-300  # what is smaller counts as 0: powers of ten below it are no numbers

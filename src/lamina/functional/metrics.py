@@ -268,6 +268,33 @@ def sequence_accuracy(guesses: Int[Tensor, "batch time"], targets: Int[Tensor, "
     return ((guesses == targets) | (targets == ignore)).all(-1).double().mean().item()
 
 
+def sign_flip_p(differences: Float[Tensor, " batch"]) -> float:
+    r"""Return how likely paired differences lie at least this far from 0 on average if their signs were drawn by coin.
+
+    $$p = P\Big(\Big|\sum_i s_i d_i\Big| \ge \Big|\sum_i d_i\Big|\Big), \qquad s_i = \pm 1$$
+    All signs are tried for up to 16 differences that are not 0; beyond that the sum counts as normal, with its variance
+    $\sum_i d_i^2$. For right and wrong answers, whose differences are -1, 0 and 1, this is the exact test of McNemar.
+
+    Args:
+        differences: what one of two predictors costs more than the other on each example.
+
+    >>> sign_flip_p(torch.tensor([1.0, 1.0, 0.0, 1.0]))
+    0.25
+    """
+    d = differences.double().flatten()
+    d = d[d != 0]
+    if not len(d):
+        return 1.0
+    if len(d) <= 16:
+        signs = torch.tensor([1.0, -1.0], dtype=torch.float64)
+        sums = torch.zeros(1, dtype=torch.float64)
+        for value in d:
+            sums = (sums[:, None] + signs * value).flatten()
+        bound = d.sum().abs() * (1 - 1e-12)  # what rounding makes of equal sums
+        return (sums.abs() >= bound).double().mean().item()
+    return torch.erfc(d.sum().abs() / (2 * d.square().sum()).sqrt()).item()
+
+
 @dataclass(frozen=True)
 class ForecastErrors:
     """How far forecasts are from what came, and whether it paid to make them.

@@ -82,7 +82,8 @@ def make_stack(members: Sequence[Member], data: Data, shared_order: bool = True,
     objective = Arrays(data.preprocess, data.split).objective(networks[0], recipe)
     labels, weights = _labels(members, data, objective, networks[0])
     network = _stacked_network(networks).to(device, recipe.dtype)
-    losses = Losses(objective.kind, None if weights is None else weights.to(device), objective.weighted)
+    weights = None if weights is None else weights.to(device)
+    losses = Losses(objective.kind, weights, weighted=objective.weighted, scale=objective.scale)
     feed = StackFeed(data.train, recipes, data.preprocess.finisher(device), labels, shared_order)
     return Stack(network, feed, data.validation, losses, recipes, data.recording)
 

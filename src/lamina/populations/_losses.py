@@ -1,5 +1,6 @@
 """The loss and the score of every member of a population, as `training.objective.Objective` computes them for one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch.nn.functional import log_softmax
 from lamina._types import Float, Num, Tensor
 from lamina.functional.losses import binary_cross_entropy
 from lamina.kernels.ordered import sum_by_halves
+from lamina.training.objective import Objective
 
 
 class _Sum(torch.autograd.Function):
@@ -37,11 +39,13 @@ class Losses:
     kind: str
     weights: Tensor | None = None
     weighted: bool = False
+    scale: float = 1.0
 
     def select(self, keep: Tensor) -> "Losses":
         """Keep some members."""
         own = self.weights is not None and len(self.weights) > 1
-        return replace(self, weights=self.weights[keep.to(self.weights.device)]) if own else self  # type: ignore[union-attr, index]
+        weights = self.weights[keep.to(self.weights.device)] if own else self.weights  # type: ignore[union-attr, index]
+        return replace(self, weights=weights)
 
     def loss(
         self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
@@ -103,10 +107,10 @@ class Losses:
         """Return how many examples the loss of a batch is a mean over."""
         return len(targets)
 
-    @property
-    def metric(self) -> str:
-        """Name the score per example."""
-        return "mse" if self.kind == "mse" else "accuracy"
+    def scores(self, means: Sequence[float], prefix: str = "") -> dict[str, list[float]]:
+        """Give the columns of a check for the mean score of an example of every member."""
+        rows = [Objective(self.kind, scale=self.scale).scores(mean, prefix) for mean in means]
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _answers(values: Tensor) -> Tensor:

@@ -266,7 +266,7 @@ class Stack:
         update, change = self.update, self.change
         rate = change.numbers.now(change.optimizer.step - 1)
         loss, score = (torch.stack([update.loss_sum, update.score_sum]) / max(1, self.feed.seen)).tolist()
-        row: dict[str, Any] = {"loss": loss, self.losses.metric: score, "learning_rate": rate.tolist()}
+        row: dict[str, Any] = {"loss": loss, **self.losses.scores(score), "learning_rate": rate.tolist()}
         if change.measures:
             row["gradient_norm"], row["relative_step"] = change.norms.tolist()
         named = shown(list(change.seen.items()))
@@ -293,7 +293,7 @@ class Stack:
             sums[0] += self.losses.loss(outputs, targets).double() * len(indices)
             sums[1] += self.losses.score(outputs, targets)
         loss, score = (sums / len(self.validation)).tolist()
-        return {"validation_loss": loss, f"validation_{self.losses.metric}": score}
+        return {"validation_loss": loss, **self.losses.scores(score, "validation_")}
 
     def first_bad_step(self) -> list[int | None]:
         """Return for every member the number of the first step whose loss was not finite; None while all are well."""

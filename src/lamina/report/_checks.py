@@ -67,6 +67,8 @@ def check_evaluation(values: dict[str, Any]) -> None:
     examples, openings = int(values["examples"]), int(values.get("openings", 1))
     expect(0 <= examples < 2**53 and openings >= 1, "impossible counts")
     check_numbers(values["metrics"])
+    for each in values.get("baselines") or ():
+        check_numbers({**each["metrics"], "ahead": each["ahead"], "p": each["p"]})
     share = finite(values["metrics"].get("accuracy"))
     expect(share is None or 0 <= share <= 1, "an accuracy outside [0, 1]")
 

@@ -6,12 +6,13 @@ and print are one drawing. Values appear as tooltips, without a script.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lamina._markup import Markup
+from lamina.data.moments import understood
 from lamina.drawing.axes import TICK, Axis, Frame, axes, segments
 from lamina.drawing.charts import Series, draw
-from lamina.drawing.scales import Scale, demands_log, exact, fit
+from lamina.drawing.scales import Scale, dates, demands_log, exact, fit
 from lamina.drawing.scene import Circle, Path, Point, Rectangle, Scene, Shape, Stroke, Text
 from lamina.drawing.svg import svg
 from lamina.drawing.text import width
@@ -22,6 +23,7 @@ Values = Sequence[float | None]
 WIDTH, HEIGHT = 380, 236
 LEFT, RIGHT, TOP, BOTTOM = 46, 372, 16, 198
 SQUARE = 340
+WIDE = 800
 MARKS = 60
 """The largest number of points for which a line has a mark with a tooltip for each."""
 DOTS = 1500
@@ -114,19 +116,51 @@ def calibration(confidence: Sequence[float], accuracy: Sequence[float], count: S
     return figure(place, "calibration diagram", shapes, "confidence", "share of correct answers")
 
 
-def scatter(pairs: Sequence[Point]) -> Markup:
-    """Draw predicted against wanted values with the diagonal of perfect answers."""
+def scatter(pairs: Sequence[Point], unit: str = "") -> Markup:
+    """Draw predicted against wanted values with the diagonal of perfect answers; axes may name their unit."""
     if not pairs:
         return Markup("")
     up = fit([v for pair in pairs for v in pair], SQUARE - 40, 10)
     place, ideal = _square(Scale(up.low, up.high, LEFT, SQUARE - 8, up.ticks), up)
     chosen = pairs[:: math.ceil(len(pairs) / DOTS)]
     dots = [Circle((place.across(t), up(y)), 2.6, "line1", None, opacity=0.5) for t, y in chosen]
-    return figure(place, "predictions against targets", [ideal, *dots], "target", "prediction")
+    return figure(place, "predictions against targets", [ideal, *dots], f"target{unit}", f"prediction{unit}")
 
 
-def histogram(errors: Sequence[float]) -> Markup:
-    """Draw how often errors of each size occur, around 0."""
+def forecast(moments: Sequence[str], pairs: Sequence[tuple[float | None, float | None]], name: str) -> Markup:
+    """Draw what came and what was forecast over the moments of a series: dates, numbers, or names."""
+    moments, pairs = moments[-DOTS:], pairs[-DOTS:]
+    known = [value for pair in pairs for value in pair if value is not None]
+    if not known:
+        return Markup("")
+    found = understood(moments)
+    xs = [float(i) for i in range(len(moments))] if found is None else found.positions
+    left, right = 56, WIDE - 30
+    if found is None:
+        chosen = sorted({round(i * (len(moments) - 1) / 5) for i in range(6)})
+        named = tuple((float(i), shown(moments[i])) for i in chosen)
+        across = replace(exact(min(xs), max(xs), left, right), ticks=named)
+    else:
+        count = max(1, min(8, len(xs) - 1))  # no ticks between moments
+        across = (dates if found.form else exact)(min(xs), max(xs), left, right, count=count)
+    place = plot(across, fit(known, BOTTOM, TOP))
+    series = [
+        Series("what came", xs, [target for target, _ in pairs], "line1", size=1.6),
+        Series("forecast", xs, [output for _, output in pairs], "line2", size=1.6),
+    ]
+    shapes = draw(place, series)
+    if len(xs) <= MARKS:
+        for x, moment, pair in zip(xs, moments, pairs, strict=True):
+            for value, words, color in zip(pair, ("came", "forecast"), ("line1", "line2"), strict=True):
+                if value is not None:
+                    title, at = f"{moment}: {number(value)} {words}", (across(x), place.up(value))
+                    shapes += [Circle(at, 2.4, color, None), Circle(at, 9.0, color, None, opacity=0.0, title=title)]
+    grid = axes(place, Axis(), Axis(shown(name)), Axis(), columns=False)
+    return embedded(Scene(WIDE, HEIGHT - 12, (*grid, *shapes), "forecasts and what came"), "figure wide")
+
+
+def histogram(errors: Sequence[float], unit: str = "") -> Markup:
+    """Draw how often errors of each size occur, around 0; the axis may name their unit."""
     if not errors:
         return Markup("")
     low, step, counts = bins(errors)
@@ -139,7 +173,7 @@ def histogram(errors: Sequence[float]) -> Markup:
         size = (end - start - 1, place.bottom - top)
         shapes.append(Rectangle((start + 0.5, top), size, "line1", None, opacity=0.8, title=words))
     zero = Path(((across(0), place.bottom), (across(0), place.top)), _DASHED)
-    return figure(place, "histogram of errors", [*shapes, zero], "prediction − target", "examples")
+    return figure(place, "histogram of errors", [*shapes, zero], f"prediction − target{unit}", "examples")
 
 
 def bars(rows: Sequence[tuple[str, float, float]], label: str, axis: str) -> Markup:

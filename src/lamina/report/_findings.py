@@ -25,7 +25,7 @@ _METRICS = {
     "perplexity": "perplexity",
     "bleu": "BLEU",
     "chrf": "chrF",
-    "rmse": "root of MSE",
+    "rmse": "RMSE",
     "mase": "MASE",
     "naive_mae": "mean |error| of the naive forecast",
 }
@@ -42,6 +42,8 @@ def metric_name(key: str) -> str:
 
 def metric(key: str, value: Any) -> str:
     """Write a metric: shares of right answers in percent, everything else as a number."""
+    if key == "r2" and finite(value) is not None:
+        value = round(float(value), 4)  # what is smaller is 0
     return percent(value) if key in ("accuracy", "token_accuracy", "exact") else number(value, padded=key in _METRICS)
 
 
@@ -133,6 +135,25 @@ def per_class(record: Record) -> Table | None:
     first = "label" if "prevalence" in shown else "class"
     head = (first, "examples", *shown.values())
     return Table(head, texts, tuple(range(1, len(head))), (), bars)
+
+
+def strongest(found: Sequence[dict[str, Any]], *keys: str) -> str:
+    """Say what the strongest baseline is and what it reaches, in the first of these metrics that it has."""
+    values = found[0]["metrics"]
+    name = next((key for key in (*keys, "accuracy", "rmse", "perplexity") if key in values), "loss")
+    return f"The baseline is {found[0]['name']}: {metric_name(name)} {metric(name, values.get(name))}."
+
+
+def baselines(record: Record) -> Table | None:
+    """List what the network and the baselines reach on the test split, in the metrics that they share."""
+    evaluation = record.evaluation or {}
+    found = evaluation.get("baselines")
+    if not found:
+        return None
+    names = [name for name in found[0]["metrics"] if name not in ("loss", "mse")]
+    answers = [("the network", evaluation["metrics"]), *((str(each["name"]), each["metrics"]) for each in found)]
+    rows = tuple((words, *(metric(name, values.get(name)) for name in names)) for words, values in answers)
+    return Table(("answer", *map(metric_name, names)), rows, tuple(range(1, len(names) + 1)))
 
 
 def worst(record: Record) -> Table | None:

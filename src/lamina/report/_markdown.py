@@ -56,6 +56,7 @@ def _results(record: Record) -> list[str]:
     lines = ["## On the test split", "", *([text(words), ""] if (words := weighing(record)) else [])]
     scores = findings.per_class(record)
     shown = [
+        ("Against the baseline", findings.baselines(record)),
         ("Confusion", findings.confusion(record)),
         (f"By {scores.head[0]}" if scores else "", scores),
         ("Calibration", findings.calibration(record)),
@@ -65,6 +66,8 @@ def _results(record: Record) -> list[str]:
     for name, table in shown:
         if table is not None:
             lines += [f"### {name}", "", *table.markdown()]
+        if name == "Against the baseline" and table is not None:
+            lines += [text(record.verdict), ""]
         if name == "Calibration" and table is not None:
             lines += [f"Expected calibration error {percent(record.evaluation['calibration']['error'])}.", ""]
         if name.startswith("Importance") and (found := findings.importance(record)) is not None:

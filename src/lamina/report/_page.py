@@ -68,7 +68,15 @@ def header(record: Record) -> Markup:
     words += [" Continue with ", tag("code", end.command)] if end.command else []
     ended = tag("p", words, class_=f"say {end.kind}")
     opened = tag("p", story.opening(record), class_="say warn" if story.reopened(record) else "say")
-    return join([tag("header", what, score, class_="hero"), tag("div", ended, opened, class_="said")])
+    return join([tag("header", what, score, class_="hero"), tag("div", ended, opened, _against(record), class_="said")])
+
+
+def _against(record: Record) -> Markup | None:
+    """Say whether the network beats the baseline, and what that is."""
+    if not record.verdict:
+        return None
+    words = findings.strongest((record.evaluation or {})["baselines"], record.metric, record.headline)
+    return tag("p", tag("strong", record.verdict), f" {words}", class_="say" if record.beaten else "say warn")
 
 
 def _split(record: Record) -> Markup | None:
@@ -90,6 +98,7 @@ def curves(record: Record) -> Markup | None:
         record.metric,
         {
             "accuracy": "Accuracy",
+            "rmse": "Root mean squared error" + (f", {record.unit}" if record.unit else ""),
             "mse": "Mean squared error",
             "token_accuracy": "Words right",
         },
@@ -104,6 +113,13 @@ def curves(record: Record) -> Markup | None:
         words += " Accuracy is the mean over the labels."
     if record.metric == "mse":
         words += " Errors are those of standardized targets."
+    if record.metric == "rmse":
+        words += " The loss is half the squared error of standardized targets"
+        words += (
+            ", the root mean squared error is in the units of the target."
+            if record.one_unit
+            else ("; each output has units of its own, so the root mean squared error is in standard deviations too.")
+        )
     if len(record.rows) == 1:
         words = f"There is only one check. {words}"
     numbers = folded("The numbers", findings.history(record).html())

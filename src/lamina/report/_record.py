@@ -15,6 +15,7 @@ from lamina.report._checks import blame, check_evaluation, check_numbers, check_
 from lamina.report._formatting import base_name, finite, scrub
 from lamina.report._tensors import Weight, trained_weights
 from lamina.training.folder import RunFolder
+from lamina.training.tasks._baselines import beaten, verdict
 from lamina.training.tasks.kinds import headline_of, metric_of
 
 Row = dict[str, Any]
@@ -61,9 +62,33 @@ class Record:
     @property
     def metric(self) -> str:
         """The score in the history beside the loss."""
-        if self.preprocess is not None:
-            return metric_of(Spec.from_dict(self.preprocess["spec"]))
-        return "mse" if self.rows and any("mse" in row for row in self.rows) else "accuracy"
+        found = "" if self.preprocess is None else metric_of(Spec.from_dict(self.preprocess["spec"]))
+        if found in ("", "rmse"):  # runs of version 0.1 have squared errors of standardized targets instead
+            kept = (name for name in ("rmse", "mse") if any(name in row for row in self.rows))
+            return next(kept, found or "accuracy")
+        return found
+
+    @property
+    def unit(self) -> str:
+        """The target in whose units errors are; "" when it has no name, or outputs have units of their own."""
+        return str((self.preprocess or {}).get("spec", {}).get("target", "")) if self.one_unit else ""
+
+    @property
+    def verdict(self) -> str:
+        """A sentence about the strongest baseline; "" for runs without one."""
+        found = self.evaluation or {}
+        return verdict(found.get("baselines") or (), int(found.get("examples", 0)))
+
+    @property
+    def beaten(self) -> bool | None:
+        """Whether the network beats the strongest baseline; None if that cannot be told."""
+        return beaten((self.evaluation or {}).get("baselines") or ())
+
+    @property
+    def one_unit(self) -> bool:
+        """Whether all outputs were standardized alike, so that an error is in the units of the data."""
+        std = (self.preprocess or {}).get("target_std")
+        return not isinstance(std, list) or len(set(std)) == 1
 
     @property
     def classifies(self) -> bool:

@@ -7,7 +7,7 @@ from lamina._markup import Markup, tag
 from lamina._tables import Table
 from lamina.report import _figures as figures
 from lamina.report import _findings as findings
-from lamina.report._blocks import below, card, confusion_matrix, folded, section
+from lamina.report._blocks import FEW, below, card, confusion_matrix, folded, section
 from lamina.report._formatting import finite, number, percent
 from lamina.report._record import Record
 
@@ -20,7 +20,7 @@ def results(record: Record) -> Markup | None:
     """Show confusion, scores by class and calibration, or predictions and errors; then the worst mistakes."""
     if record.evaluation is None:
         return None
-    parts = _classes(record) if record.classifies else _numbers(record)
+    parts = _classes(record) if record.classifies else [*_numbers(record), below(_baselines(record))]
     words = weighing(record)
     about = tag("p", words, class_="small") if words else None
     said = findings.coverage(record)
@@ -44,6 +44,15 @@ def _importance(record: Record) -> Markup | None:
     return below(card("Importance of the columns", drawing, tag("figcaption", words), figure=True))
 
 
+def _baselines(record: Record) -> Markup | None:
+    """Compare the network with answers that need no look at the inputs."""
+    table = findings.baselines(record)
+    if table is None:
+        return None
+    words = tag("p", record.verdict, class_="small")
+    return card("Against the baseline", table.html(), words, more=record.unit)
+
+
 def _classes(record: Record) -> list[Markup | None]:
     matrix, scores, calibrated = findings.matrix(record), findings.per_class(record), _calibration(record)
     guesses = None
@@ -51,11 +60,16 @@ def _classes(record: Record) -> list[Markup | None]:
         guesses = card("Confusion", confusion_matrix(*matrix), more="rows: the class; columns: the guess")
     elif matrix is not None:
         guesses = card("Most confused classes", findings.confused_pairs(*matrix).html())
-    by_class = None if scores is None else _by_class(scores)
+    by_class, compared = None if scores is None else _by_class(scores), _baselines(record)
     if matrix is not None and BESIDE < len(matrix[0]) <= findings.CLASSES:
-        return [guesses, tag("div", by_class, calibrated, class_="grid wide below")]
-    pictures = tag("div", guesses, calibrated, class_="grid wide") if guesses or calibrated else None
-    return [pictures, below(by_class)]
+        beside = tag("div", calibrated, compared, class_="stack")
+        return [guesses, tag("div", by_class, beside, class_="grid wide below")]
+    if guesses is None and calibrated is None:
+        return [below(by_class), below(compared)]
+    few = matrix is None or len(matrix[0]) <= FEW  # then both columns are of about one height without it
+    columns = (guesses, by_class), (calibrated, None if few else compared)
+    both = tag("div", [tag("div", *parts, class_="stack") for parts in columns], class_="grid wide")
+    return [both, below(compared) if few else None]
 
 
 def _by_class(scores: Table) -> Markup:
@@ -91,17 +105,37 @@ def _numbers(record: Record) -> list[Markup | None]:
     if len(pairs) < len(stored):
         words += f"; {number(len(stored) - len(pairs))} without a finite value are left out"
     several = record.preprocess is not None and record.preprocess["spec"]["outputs"] > 1
+    target = str((record.evaluation or {}).get("unit") or "")
+    unit = f" ({target})" if target and not several else ""
     errors = [y - t for t, y in pairs]
     mean = f"Mean error {number(sum(errors) / len(errors), 3)}; a mean far from 0 is a bias."
     left = card(
         "Predictions against targets",
-        figures.scatter(pairs),
+        figures.scatter(pairs, unit),
         tag("figcaption", f"{words}. On the dashed line, predictions are exact."),
         more="first output" if several else "",
         figure=True,
     )
-    right = card("Errors", figures.histogram(errors), tag("figcaption", mean), figure=True)
-    return [tag("div", left, right, class_="grid")]
+    right = card("Errors", figures.histogram(errors, unit), tag("figcaption", mean), figure=True)
+    return [_forecast(record, target, several), tag("div", left, right, class_="grid below")]
+
+
+def _forecast(record: Record, target: str, several: bool) -> Markup | None:
+    """Draw the test stretch of a series whose moments have names."""
+    found = record.evaluation or {}
+    moments, stored = found.get("moments"), found.get("predictions") or []
+    if not moments or len(moments) != len(stored):
+        return None
+    pairs = [(finite(a), finite(b)) for a, b in stored]
+    drawing = figures.forecast([str(moment) for moment in moments], pairs, target.split(", ")[0])
+    colors = ("train", "what came"), ("valid", "forecast")
+    key = tag("ul", [tag("li", tag("i", "", class_=kind), name) for kind, name in colors], class_="key")
+    span = f"{moments[-figures.DOTS :][0]} to {moments[-1]}"
+    words = "Every forecast is made from what was known just before it."
+    if several:
+        words = "Every forecast is the first of those made from what was known just before it."
+    shown = tag("div", drawing, class_="scroll"), key, tag("figcaption", words)
+    return card("Forecasts over the test stretch", *shown, more=span, figure=True)
 
 
 def _worst(record: Record) -> Markup | None:

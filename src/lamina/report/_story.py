@@ -108,7 +108,8 @@ def facts(record: Record) -> list[tuple[str, str]]:
     if record.evaluation is not None:
         first = record.headline
         values: dict[str, Any] = record.evaluation["metrics"]
-        rows += [(f"test {metric_name(k)}", metric(k, v)) for k, v in values.items() if k != first]
+        names = {"loss": "loss, standardized"} if "rmse" in values else {}
+        rows += [(f"test {names.get(k, metric_name(k))}", metric(k, v)) for k, v in values.items() if k != first]
     if record.best is not None:
         axis, clock = record.clock
         rows.append((f"best {axis}", f"{number(clock[record.best])} of {number(clock[-1])}"))

@@ -122,6 +122,6 @@ def _command(study: Study, problem: dict[str, Any], source: str) -> list[str]:
     words += ["--seed", str(problem["recipe"]["seed"])] if problem["recipe"]["seed"] else []
     for word in (*problem["options"], *problem["fixed"]):
         words += ["--set", word] if not word.startswith("epochs=") else []
-    natural = "accuracy" if problem["task"] in ("classification", "multilabel") else "mse"
+    natural = "accuracy" if problem["task"] in ("classification", "multilabel") else "rmse"
     metric = study.metric.removeprefix("validation_")
     return words + (["--metric", metric] if metric != natural else [])

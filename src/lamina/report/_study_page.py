@@ -9,9 +9,10 @@ from lamina.functional.selection import accuracy_behind, expected_best
 from lamina.report import _study_figures as figures
 from lamina.report._blocks import card, command, document, folded, section
 from lamina.report._commands import spell
-from lamina.report._findings import metric, metric_name, wilson
+from lamina.report._findings import metric, metric_name, strongest, wilson
 from lamina.report._formatting import NOTHING, duration, number, percent
 from lamina.report._study_record import StudyRecord, Tried, importance
+from lamina.training.tasks._baselines import verdict
 
 LUCK = 0.01
 """The possible luck, in accuracy, from which on a warning stands at the top."""
@@ -43,8 +44,13 @@ def _score(record: StudyRecord) -> Markup:
     value = "none" if best is None else metric(record.score, best.value)
     label, sure = f"best validation {metric_name(record.score)}", "optimistic, since it was chosen as the best"
     if test:
-        name = "accuracy" if "accuracy" in test["metrics"] else next(iter(test["metrics"]), "loss")
-        value, label, sure = metric(name, test["metrics"].get(name)), f"test {metric_name(name)}", ""
+        known = (name for name in ("accuracy", record.score, *test["metrics"]) if name in test["metrics"])
+        name = next(known, "loss")
+        value, label, sure = (
+            metric(name, test["metrics"].get(name)),
+            f"test {metric_name(name)}",
+            str(test.get("unit") or ""),
+        )
         if name == "accuracy":
             low, high = wilson(test["metrics"][name], test["examples"])
             sure = f"95% interval {percent(low)} to {percent(high)}"
@@ -84,9 +90,13 @@ def _opening(record: StudyRecord) -> Markup | None:
     if test is None:
         return tag("p", "The test split has not been opened.", class_="say")
     words = f"The test split ({number(test['examples'])} examples) was opened "
+    found = test.get("baselines")
+    said = f"{verdict(found, test['examples'])} {strongest(found, record.score)}" if found else ""
     if test["openings"] == 1:
-        return tag("p", f"{words}once, for the best configuration, after everything was tried.", class_="say")
-    return tag("p", f"{words}{test['openings']} times: its result is no longer a fair evaluation.", class_="say warn")
+        once = f"{words}once, for the best configuration, after everything was tried. {said}".rstrip()
+        return tag("p", once, class_="say")
+    many = f"{words}{test['openings']} times: its result is no longer a fair evaluation. {said}".rstrip()
+    return tag("p", many, class_="say warn")
 
 
 def luck(record: StudyRecord) -> tuple[float, float] | None:

@@ -108,6 +108,8 @@ def evaluate(
         folder=run.folder.name,
         examples=result.examples,
         metrics=result.metrics,
+        baselines=result.baselines,
+        unit=result.unit,
         openings=len(before) + 1,
     )
     return result

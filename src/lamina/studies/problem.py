@@ -21,7 +21,7 @@ from lamina.training.recipe import Recipe, option_names, with_options
 from lamina.training.tasks.recommended import check_fit
 from lamina.training.tasks.task import Task
 
-DIRECTIONS = {"accuracy": "maximize", "token_accuracy": "maximize", "loss": "minimize", "mse": "minimize"}
+DIRECTIONS = {"accuracy": "maximize", "token_accuracy": "maximize", "loss": "minimize", "rmse": "minimize"}
 NOISE = "label_noise"
 SIZES = ("inputs", "outputs")
 
@@ -181,7 +181,7 @@ class Problem:
         return found
 
     def score(self, metric: str | None) -> tuple[str, str]:
-        """Name the column that is compared, and its direction; by default accuracy, or the squared error.
+        """Name the column that is compared, and its direction; by default accuracy, or the RMSE.
 
         >>> Problem.make("fnn", "iris").score(None)
         ('validation_accuracy', 'maximize')

@@ -56,7 +56,7 @@ def search(
         epochs: how many epochs.
         options: what is the same in every trial, under flat names.
         seeds: how often every configuration is trained; its mean is compared.
-        metric: "accuracy", "loss" or "mse" on the validation data.
+        metric: "accuracy", "loss" or "rmse" on the validation data.
         halving: drop the worse configurations on the way.
         folder: where the study is kept; `studies/<architecture>-<data>` by default.
         processes: how many processes on this machine share the work.

@@ -170,7 +170,8 @@ class Learner:
         update, change = self.update, self.change
         sums = torch.cat([update.loss_sum, update.score_sum, update.counted]).tolist()
         seen = max(1.0, sums[2] if self.objective.counts_words else self.feed.seen)
-        row = {"loss": sums[0] / seen, self.objective.metric: sums[1] / seen, "learning_rate": self.rate(self.step - 1)}
+        row = {"loss": sums[0] / seen, **self.objective.scores(sums[1] / seen)}
+        row["learning_rate"] = self.rate(self.step - 1)
         if change.searches:
             row["learning_rate"] = float(change.trial)
         if self.recipe.stopping.measures:
@@ -188,7 +189,7 @@ class Learner:
         if self.validation is None or not len(self.validation):
             return {}
         loss, score = self.feed.check(self.model, self.validation, self.objective)
-        return {"validation_loss": loss, f"validation_{self.objective.metric}": score}
+        return {"validation_loss": loss, **self.objective.scores(score, "validation_")}
 
     def first_bad_step(self) -> int | None:
         """Return the number of the first step whose loss was not finite; None while all are well."""

@@ -1,5 +1,6 @@
 """What is minimized and what is reported: the loss of a task, with class weights, and its score."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -24,6 +25,7 @@ class Objective:
             training data; None weighs all alike.
         smoothing: how much of a target all classes share.
         weighted: whether the last number of a target is the weight of its example, as `with_weights` writes it.
+        scale: what makes the root of the mean score one in the units of the data; see `Arrays.scale`.
 
     >>> Objective("nll", smoothing=0.1).loss(torch.zeros(2, 3), torch.tensor([0, 2])).exp().item()
     3.0
@@ -33,6 +35,7 @@ class Objective:
     weights: Tensor | None = None
     smoothing: float = 0.0
     weighted: bool = False
+    scale: float = 1.0
 
     counts_words: ClassVar[bool] = False
     """Whether the loss is a mean over steps that count, which only the device knows."""
@@ -99,6 +102,17 @@ class Objective:
     def metric(self) -> str:
         """Name the score per example: accuracy (of several labels the mean), or the mean squared error."""
         return "mse" if self.kind == "mse" else "accuracy"
+
+    def scores(self, mean: float, prefix: str = "") -> dict[str, float]:
+        """Give the columns of a check for the mean score of an example.
+
+        Squared errors are those of prepared targets, as the loss is; their root is in the units of the data.
+
+        >>> Objective("mse", scale=10.0).scores(0.25, "validation_")
+        {'validation_mse': 0.25, 'validation_rmse': 5.0}
+        """
+        root = {f"{prefix}rmse": self.scale * math.sqrt(mean)} if self.metric == "mse" else {}
+        return {f"{prefix}{self.metric}": mean} | root
 
 
 def choose(

@@ -32,6 +32,8 @@ class Predictions:
         lower: the lower ends of intervals around real outputs, where a coverage was asked for.
         upper: their upper ends.
         sets: for each example the classes that hold the truth with the coverage asked for, the most likely first.
+        moments: for forecasts the moments of each, one per step, as far as the series names its own.
+        columns: the names of what is forecast.
         read: the columns that the examples were read from, a polars frame; predictions stand beside them in a file.
         called: what the column of names is called where nothing was read.
 
@@ -49,6 +51,8 @@ class Predictions:
     lower: Float[Tensor, "batch label"] | None = None
     upper: Float[Tensor, "batch label"] | None = None
     sets: tuple[tuple[str, ...], ...] = ()
+    moments: tuple[tuple[str, ...], ...] = ()
+    columns: tuple[str, ...] = ()
     read: Any = None
     called: str = "name"
 
@@ -86,15 +90,29 @@ class Predictions:
         rows = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
         return [list(zip(low, high, strict=True)) for low, high in rows]
 
+    def forecasts(self) -> list[tuple[str, str, list[float]]]:
+        """List name, moment and values of every step of forecasts whose moments have names."""
+        if not self.moments or not all(self.moments):
+            return []
+        rows = []
+        for name, moments, row in zip(self.names, self.moments, self.values, strict=True):
+            steps = row.reshape(len(moments), -1).tolist()
+            rows += [(name, moment, values) for moment, values in zip(moments, steps, strict=True)]
+        return rows
+
     def frame(self) -> "pl.DataFrame":
         """Give a polars table: what was read, or names, and beside it the predictions.
 
         Predictions are in the columns `predicted`, `probability` and `p(CLASS)`; of real outputs in `predicted`,
         `predicted 2`, ...; of texts in `predicted` and `value`; of several labels in `predicted` and `p(LABEL)`;
         with a coverage also in `lower` and `upper`, or `set`. Where the examples have such a column, a mark is added.
+        A forecast has a row for each moment and a column for each target.
         """
         import polars as pl
 
+        if steps := self.forecasts():
+            names = (self.called, "moment", *self.columns)
+            return pl.DataFrame([(name, moment, *values) for name, moment, values in steps], names, orient="row")
         beside = pl.DataFrame({self.called: list(self.names)}) if self.read is None else self.read
         columns = []
         for name, values in self._columns():

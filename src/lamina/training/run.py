@@ -1,6 +1,8 @@
 """A trained network with everything that belongs to it: predict, evaluate once, come back from disk."""
 
-from collections.abc import Iterator
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from lamina._errors import ArgumentError, RunError
+from lamina._errors import ArgumentError, DataWarning, RunError
 from lamina._markup import Markup
 from lamina._shown import Shown
 from lamina._types import Float, Num, Tensor
 from lamina.data.dataset import Dataset
+from lamina.data.load import NAMED, SETS
 from lamina.data.splits import Split
 from lamina.training.conformal import covered, measure, scores_of, validation_scores
 from lamina.training.folder import RunFolder
@@ -21,6 +24,7 @@ from lamina.training.objective import Objective
 from lamina.training.predictions import Predictions
 from lamina.training.rebuild import rebuild, reload
 from lamina.training.stopping import Row, StopReason
+from lamina.training.tasks._baselines import beaten, compared, verdict
 from lamina.training.tasks.kinds import read_task
 from lamina.training.tasks.task import Task
 
@@ -45,6 +49,12 @@ class Evaluation:
         weights: the digest of the weights that were judged; other weights are another look at the test split.
         conformal: how often intervals or sets of classes calibrated on the validation part hold the truth.
         importance: how much worse the network gets when a column is shuffled, where that takes seconds.
+        baselines: what answers without a look at the inputs are worth, the strongest first: name and metrics of each,
+            by how much the network is `ahead` of it, and how likely luck alone would put it so far off (`p`).
+        usual: what the baselines know of the training part.
+        unit: what errors are measured in: the name of the target.
+        moments: for a series the moment of the first target of every example, if its moments have names.
+        data: where the examples came from; "" for the test split.
     """
 
     examples: int
@@ -58,11 +68,63 @@ class Evaluation:
     weights: str = ""
     conformal: dict[str, Any] | None = None
     importance: dict[str, Any] | None = None
+    baselines: list[dict[str, Any]] | None = None
+    usual: dict[str, Any] | None = None
+    unit: str = ""
+    moments: list[str] | None = None
+    data: str = ""
 
     def __str__(self) -> str:
-        values = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in self.metrics.items())
         again = "" if self.openings == 1 else f"; the test split was opened {self.openings} times"
-        return f"{values} on {self.examples} test examples{again}"
+        kind = "examples" if self.data else "test examples"
+        return f"{in_words(self.metrics, self.unit)} on {self.examples} {kind}{again}"
+
+    @property
+    def beaten(self) -> bool | None:
+        """Whether the network beats the strongest baseline; None when there is none, or too few examples to tell."""
+        return beaten(self.baselines or ())
+
+    @property
+    def verdict(self) -> str:
+        """A sentence about the strongest baseline; "" when there is none."""
+        return verdict(self.baselines or (), self.examples)
+
+    @property
+    def context(self) -> list[str]:
+        """Lines that say what the baselines reach, and whether the network beats them."""
+        return context(self.baselines or (), self.examples, self.unit)
+
+
+def in_words(metrics: Mapping[str, float], unit: str = "") -> str:
+    """Write metrics in a line; errors are in the units of the data, and what is not is left out.
+
+    >>> in_words({"loss": 0.5, "mse": 4.0, "mae": 1.25, "r2": 0.875, "rmse": 2.0}, "price")
+    'rmse 2.0000 and mae 1.2500 (price), r2 0.8750'
+    """
+    rest = {name: round(value, 4) if name == "r2" and value is not None else value for name, value in metrics.items()}
+    if "rmse" not in rest:
+        return ", ".join(f"{name.replace('_', ' ')} {_number(value)}" for name, value in rest.items())
+    errors = " and ".join(f"{name} {_number(rest.pop(name))}" for name in ("rmse", "mae") if name in rest)
+    shown = {name: value for name, value in rest.items() if name not in ("loss", "mse", "naive_mae")}
+    return ", ".join([errors + (f" ({unit})" if unit else ""), *([in_words(shown)] if shown else [])])
+
+
+def context(baselines: Sequence[Mapping[str, Any]], examples: int, unit: str = "") -> list[str]:
+    """Write lines that say what baselines reach, and whether a network beats them."""
+    lines = [f"baseline, {each['name']}: {in_words(each['metrics'], unit)}" for each in baselines]
+    return [*lines, verdict(baselines, examples)] if lines else []
+
+
+def _number(value: float | None) -> str:
+    """Write a number so that large and small ones stay readable.
+
+    >>> _number(0.25), _number(48211.4), _number(0.00012)
+    ('0.2500', '48,211', '0.00012')
+    """
+    if value is None or not math.isfinite(value):
+        return "undefined"
+    size = abs(value)
+    return f"{value:,.0f}" if 1e4 <= size < 1e9 else f"{value:.4f}" if size >= 1e-3 or not size else f"{value:.4g}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,16 +215,33 @@ class Run(Shown):
         names = {name: None for row in self.rows for name in row}
         return {name: [row.get(name) for row in self.rows] for name in names}
 
-    def evaluate(self, *, again: bool = False) -> Evaluation:
+    def evaluate(self, data: Any = None, *, again: bool = False) -> Evaluation:
         """Open the test split and judge the network on it: once. Later calls return what was found then.
+
+        With `data`, judge the network on these instead: new examples with their answers, read as the training data
+        were. The test split stays sealed, and nothing is recorded.
 
         Notes: N1.67 (§1.5).
 
         Args:
+            data: a table, a folder of pictures, a file of texts or a series with the answers in it, the name of a data
+                set, a dataset, or arrays (inputs, targets).
             again: open the test split another time, which the record then says.
+
+        >>> import tempfile, lamina
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     net = lamina.build("fnn", inputs=2, outputs=2, hidden=8)
+        ...     run = lamina.fit(net, lamina.load("moons", count=120), lamina.Recipe(epochs=1), folder=f"{place}/run")
+        ...     found = run.evaluate(lamina.load("moons", count=30, seed=7))
+        >>> found.examples, found.baselines[0]["name"]
+        (30, "always '0', the most frequent class in training")
         """
         home = RunFolder(self.folder)
         before = home.json("evaluation") if home.has("evaluation.json") else None
+        if data is not None:
+            if again:
+                raise ArgumentError("`again` opens the test split, but other data are given: leave one of them out.")
+            return self._scored(data, home, before)
         weights = home.weights_digest()
         if before is not None and not again and before["weights"] == weights:
             return Evaluation(**before)
@@ -170,9 +249,36 @@ class Run(Shown):
         test, here = split.open_test(), replace(self, split=split)
         openings = 1 + (before or {}).get("openings", 0)
         context: dict[str, Any] = {"conformal": measure(here, test), "importance": affordable(here, test)}
-        result = Evaluation(**self.task.judge(self, test), **context, openings=openings, weights=weights)
-        home.write_json("evaluation", vars(result))
+        judged = self._judge(test, self.task.usual(split.train)) | context
+        home.write_json("evaluation", vars(Evaluation(**judged, openings=openings, weights=weights)))
         return Evaluation(**home.json("evaluation"))
+
+    def _judge(self, test: Dataset, usual: dict[str, Any]) -> dict[str, Any]:
+        """Judge the network and the baselines on the same examples: the parts of an `Evaluation`."""
+        judged = self.task.judge(self, test)
+        costs = judged.pop("costs", None)
+        cost = judged["metrics"]["loss"] if costs is None else costs.mean().item()
+        found = compared(self.task.baselines(usual, test), cost, costs, self.task.related(len(test)))
+        unit = self.task.spec.target if "rmse" in judged["metrics"] else ""
+        return judged | {"baselines": found, "usual": usual, "unit": unit}
+
+    def _scored(self, data: Any, home: RunFolder, before: dict[str, Any] | None) -> Evaluation:
+        """Judge the network on other data."""
+        origin = home.config()["data"]
+        name = str(data) if isinstance(data, str | Path) else ""
+        if name and name == str(origin.get("source")):
+            warnings.warn(
+                f"the network was trained on a part of {name}: this says little about new data, unlike the test split.",
+                DataWarning,
+                stacklevel=3,
+            )
+        new = name in (*SETS, *NAMED) and name != origin.get("source")  # a set has options of its own
+        test = self.task.labeled(data, {} if new else origin.get("options", {}))
+        usual = (before or {}).get("usual")
+        if usual is None:
+            split = self.split or reload(origin)
+            usual = self.task.usual(split.train)
+        return Evaluation(**self._judge(test, usual), weights=home.weights_digest(), data=name or "data in memory")
 
     @property
     def preprocess(self) -> Any:

@@ -10,7 +10,7 @@ from training.tasks.words import book
 
 SPECS = [
     (Spec("table", "classification", (4,), 3), "accuracy", "accuracy"),
-    (Spec("vector", "regression", (4,), 1), "mse", "r2"),
+    (Spec("vector", "regression", (4,), 1), "rmse", "r2"),
     (Spec("tokens", "classification", (9,), 2), "accuracy", "accuracy"),
     (Spec("text", "classification", (9,), 2), "accuracy", "accuracy"),
     (Spec("text", "language", (9,), 1), "token_accuracy", "perplexity"),

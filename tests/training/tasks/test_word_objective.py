@@ -65,7 +65,7 @@ def test_examples_are_counted_for_other_losses():
 @pytest.mark.parametrize(("task", "ignore"), [("translation", 0), ("language", 0), ("tagging", IGNORE)])
 def test_each_task_has_its_padding(task, ignore):
     chosen = _sequence_objective(task, torch.zeros(1, 3, 9), 9, smoothing=0.1)
-    assert chosen == TokenObjective("nll", None, 0.1, ignore=ignore)
+    assert chosen == TokenObjective("nll", smoothing=0.1, ignore=ignore)
     assert math.isclose(chosen.loss(torch.zeros(1, 3, 9), torch.tensor([[1, 2, 3]])).item(), math.log(9), rel_tol=1e-6)
 
 

@@ -1,5 +1,6 @@
 """Judge classes, labels and numbers: confusion, calibration, errors, and the worst mistakes."""
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -87,6 +88,7 @@ def judge_classes(
         "calibration": asdict(calibration(certain, right.long())),
         "worst": worst,
         "predictions": predictions,
+        "costs": _weighed((~right).double(), weights),
     }
 
 
@@ -143,7 +145,13 @@ def judge_labels(
         "per_class": per_class,
         "worst": worst,
         "predictions": predictions,
+        "costs": _weighed((guesses != there).double().mean(1), weights),
     }
+
+
+def _weighed(costs: Tensor, weights: Tensor | None) -> Tensor:
+    """Weigh what each example costs, so that the mean is the weighted one: weights have the mean 1."""
+    return costs if weights is None else costs * weights.to(costs)
 
 
 def judge_numbers(
@@ -165,6 +173,7 @@ def judge_numbers(
         "mse": mse,
         "mae": mae,
         "r2": r2(given, wanted, weights),
+        "rmse": math.sqrt(mse),
         **forecast_metrics(preprocess.spec, inputs, targets, given),
     }
     order = errors.square().sum(1).argsort(descending=True, stable=True)[:WORST].tolist()
@@ -173,7 +182,27 @@ def judge_numbers(
     ]
     columns = wanted[:, 0].tolist(), given[:, 0].tolist()
     predictions = [[round(a, 6), round(b, 6)] for a, b in zip(*columns, strict=True)]
-    return {"examples": len(targets), "metrics": metrics, "worst": worst, "predictions": predictions}
+    costs = _weighed(errors.square().mean(1), weights)
+    return {
+        "examples": len(targets),
+        "metrics": metrics,
+        "worst": worst,
+        "predictions": predictions,
+        "costs": costs,
+    }
+
+
+def last_values(spec: Spec, inputs: Tensor) -> Tensor | None:
+    """Give the last known values of the targets of a series as the answer to every example, [example, output].
+
+    None for targets that are not among what is read. An answer at every step is the value of that step.
+    """
+    columns = [i for i, name in enumerate(spec.features) if name in spec.target.split(", ")]
+    if spec.kind != "series" or not columns:
+        return None
+    if spec.task == "structured":
+        return inputs[:, :, columns].flatten(1)
+    return inputs[:, -1, columns].repeat(1, spec.outputs // len(columns))
 
 
 def forecast_metrics(spec: Spec, inputs: Tensor, targets: Tensor, given: Tensor) -> dict[str, float]:
@@ -187,11 +216,10 @@ def forecast_metrics(spec: Spec, inputs: Tensor, targets: Tensor, given: Tensor)
         errors = (given.double().reshape(wanted.shape) - wanted).abs()
         mae, naive_mae = errors.mean().item(), (naive - wanted).abs().mean().item()
         return {
-            "rmse": errors.square().mean().sqrt().item(),
             "mase": mae / (past[..., 1:] - past[..., :-1]).abs().mean().item(),
             "naive_mae": naive_mae,
         }
     shape = (len(inputs), -1, len(columns))
     outputs, wanted = (values.double().reshape(shape).movedim(1, 2) for values in (given, targets))
     found = forecast_errors(outputs, wanted, past)
-    return {"rmse": found.rmse, "mase": found.mase, "naive_mae": found.naive_mae}
+    return {"mase": found.mase, "naive_mae": found.naive_mae}

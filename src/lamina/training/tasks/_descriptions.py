@@ -21,13 +21,13 @@ from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.recommended import _clipped
 from lamina.training.tasks.task import SHOWN, Task, _Choice, wrong
 from lamina.training.tasks.texts import describe
-from lamina.training.tasks.tokens import _judged_words, _Texts, units
+from lamina.training.tasks.tokens import _judged_words, _Words, units
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
 
-class Descriptions(_Texts):
+class Descriptions(_Words):
     """Things with a text to write for each; they are read as arrays, and their texts written as tokens."""
 
     takes = ("one-to-many", "OneToMany")
@@ -97,6 +97,9 @@ class Descriptions(_Texts):
     def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
         """Return what a network gives for stored things, before any softmax."""
         return Arrays.outputs(self, model, inputs, batch_size)
+
+    def written(self, part: Dataset) -> Tensor:
+        return self.things.targets(all_targets(part))
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         inputs, answers = test.take(torch.arange(len(test)))[0], answers_of(test)

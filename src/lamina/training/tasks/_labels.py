@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from lamina._types import Tensor
-from lamina.data.dataset import Dataset, Spec, weights_of
+from lamina.data.dataset import Dataset, Spec, all_targets, weights_of
 from lamina.data.describe import labels_text
 from lamina.training.predictions import Predictions
 from lamina.training.tasks._answers import judge_labels
+from lamina.training.tasks._baselines import Baseline, each_usual
 from lamina.training.tasks.arrays import Arrays
 
 if TYPE_CHECKING:
@@ -41,6 +42,15 @@ class Labels(Arrays):
         inputs, targets = test.take(torch.arange(len(test)))
         outputs = self.outputs(run.model, inputs)
         return judge_labels(run.objective, self.spec.classes, inputs, targets, outputs, weights_of(test), self.shown)
+
+    def usual(self, train: Dataset) -> dict[str, Any]:
+        """Give the share of the training part that has each label."""
+        rows, weights = all_targets(train).double(), weights_of(train)
+        return {"shares": (rows if weights is None else rows * weights.to(rows)[:, None]).mean(0).tolist()}
+
+    def baselines(self, usual: Mapping[str, Any], test: Dataset) -> list[Baseline]:
+        """Judge what is most frequent, label by label."""
+        return [each_usual(usual["shares"], all_targets(test), weights_of(test))]
 
     def truth(self, target: Tensor) -> str:
         """Name the labels of an example."""

@@ -21,13 +21,13 @@ from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped
 from lamina.training.tasks.task import SHOWN, Task, _Choice, wrong
 from lamina.training.tasks.texts import translate
-from lamina.training.tasks.tokens import _Texts, _word_metrics, units
+from lamina.training.tasks.tokens import _word_metrics, _Words, units
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
 
-class Pairs(_Texts):
+class Pairs(_Words):
     """Translations, or any text for a text."""
 
     takes = ("seq2seq", "EncoderDecoder")
@@ -69,6 +69,9 @@ class Pairs(_Texts):
     def truth(self, target: Tensor) -> str:
         """Say what is right for an example: its text."""
         return text_of(target)
+
+    def written(self, part: Dataset) -> Tensor:
+        return self.dictionary.encode(part).targets
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         source = TokenSource(self.dictionary.encode(test), next(run.model.parameters()).device)

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from lamina._errors import ArgumentError
+from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
 from lamina.data.text.texts import running_text_of
@@ -19,13 +20,13 @@ from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped
 from lamina.training.tasks.task import Task, _Choice
 from lamina.training.tasks.texts import continue_text
-from lamina.training.tasks.tokens import _Texts, _word_metrics
+from lamina.training.tasks.tokens import _word_metrics, _Words
 
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
 
-class RunningText(_Texts):
+class RunningText(_Words):
     """One long text, read in windows by several readers at once."""
 
     writes = True
@@ -65,6 +66,9 @@ class RunningText(_Texts):
         """Give the windows of the training text in their order."""
         assert isinstance(source, StreamSource)
         return WindowFeed(source, recipe, model)
+
+    def written(self, part: Dataset) -> Tensor:
+        return self.dictionary.stream(part)[1:]
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         recipe = RunFolder(run.folder).config()["recipe"]

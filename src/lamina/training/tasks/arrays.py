@@ -21,10 +21,14 @@ from lamina.data._unknown import some
 from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.dataset import BaseDataset, Dataset, Spec, all_targets, weights_of
 from lamina.data.frames import as_frame
+from lamina.data.images import load_folder
+from lamina.data.labeled import as_trained, labeled_rows, reading
+from lamina.data.load import NAMED, SETS
+from lamina.data.moments import continued
 from lamina.data.picture_files import read_pictures
 from lamina.data.pictures import thumbnail
 from lamina.data.preprocess import Preprocess
-from lamina.data.series import load_series
+from lamina.data.series import ahead, moments_of, series_like
 from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.data.tables import read_rows
@@ -33,7 +37,8 @@ from lamina.training.objective import Objective, choose
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.tasks._answers import judge_classes, judge_numbers
+from lamina.training.tasks._answers import judge_classes, judge_numbers, last_values
+from lamina.training.tasks._baselines import Baseline, always, answered
 from lamina.training.tasks.feed import as_read, batch_size
 from lamina.training.tasks.recommended import SEQUENCES, _recommend_series, _series_options, network_options, recommend
 from lamina.training.tasks.task import Task, _Choice, _on_device
@@ -147,7 +152,29 @@ class Arrays(Task):
             )
         train = self.split.train
         chosen = choose(spec.task, given, recipe.loss, recipe.class_weights, all_targets(train), weights_of(train))
-        return _on_device(chosen, model, recipe)
+        return _on_device(replace(chosen, scale=self.scale), model, recipe)
+
+    @property
+    def scale(self) -> float:
+        """What brings the root of a summed squared error to the units of the data, as a root of the mean over outputs.
+
+        Outputs that were standardized apart have units of their own: their errors stay in standard deviations.
+        """
+        return (self._std or 1.0) / math.sqrt(self.spec.outputs) if self.score_of(self.spec) == "rmse" else 1.0
+
+    @property
+    def _std(self) -> float | None:
+        """The standard deviation by which all targets were divided; None when outputs have different ones."""
+        std = self.preprocess.target_std
+        different = set(std) if isinstance(std, tuple) else {std}
+        return different.pop() if len(different) == 1 else None
+
+    @property
+    def unit(self) -> str:
+        """What errors of a check are in: units of the target, or standard deviations where outputs have own units."""
+        if self.score_of(self.spec) != "rmse":
+            return ""
+        return "standard deviations" if self._std is None else self.spec.target
 
     def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
         """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
@@ -167,12 +194,12 @@ class Arrays(Task):
     @classmethod
     def score_of(cls, spec: Spec) -> str:
         """Name the score of a check."""
-        return "accuracy" if spec.task == "classification" else "mse"
+        return "accuracy" if spec.task == "classification" else "rmse"
 
     @classmethod
     def headline_of(cls, spec: Spec) -> str:
         """Name the metric of the test split to look at first."""
-        return "r2" if cls.score_of(spec) == "mse" else cls.score_of(spec)
+        return "r2" if cls.score_of(spec) == "rmse" else cls.score_of(spec)
 
     @torch.no_grad()
     def outputs(self, model: nn.Module, inputs: Tensor, batch_size: int = 256) -> Tensor:
@@ -188,11 +215,57 @@ class Arrays(Task):
         if self.spec.task == "classification":
             found = judge_classes(run.objective, self.spec.classes, *judged)
         else:
-            found = judge_numbers(run.objective, self.preprocess, *judged)
+            found = judge_numbers(run.objective, self.preprocess, *judged) | {"moments": moments_of(test) or None}
         for mistake in found["worst"]:
             name = test.name(mistake["index"]) if isinstance(test, BaseDataset) else ""
             mistake |= {"name": name} if name else {}
         return found
+
+    def usual(self, train: Dataset) -> dict[str, Any]:
+        """Give the most frequent class of the training part, or the mean of its targets."""
+        targets, weights = all_targets(train), weights_of(train)
+        if self.spec.task == "classification":
+            return {"label": int(torch.bincount(targets, weights).argmax())}
+        rows = targets.double().reshape(len(targets), -1)
+        return {"mean": (rows if weights is None else rows * weights.to(rows)[:, None]).mean(0).tolist()}
+
+    def baselines(self, usual: Mapping[str, Any], test: Dataset) -> list[Baseline]:
+        """Judge the majority class, or the mean, and for a series the last value."""
+        targets, weights = all_targets(test), weights_of(test)
+        if self.spec.task == "classification":
+            return [always(usual["label"], self.spec.classes[usual["label"]], targets, weights)]
+        wanted = targets.double().reshape(len(targets), -1)
+        mean = torch.tensor(usual["mean"], dtype=torch.float64).expand_as(wanted)
+        found = [answered("the mean of the training targets", mean, wanted, weights)]
+        if self.spec.kind == "series":
+            last = last_values(self.spec, test.take(torch.arange(len(test)))[0])
+            found += [] if last is None else [answered("the last value", last, wanted)]
+        return found
+
+    def related(self, examples: int) -> int:
+        """Return how many neighbors depend on each other: windows of a series, as far as they look ahead."""
+        columns = [name for name in self.spec.target.split(", ") if name in self.spec.features]
+        if self.spec.kind != "series" or not columns:
+            return 1
+        return max(self.spec.outputs // len(columns), math.ceil(examples ** (1 / 3)))
+
+    def labeled(self, what: Any, options: Mapping[str, Any]) -> Dataset:
+        """Read new examples with their answers: a table, a folder of pictures, a series; else what `load` knows."""
+        spec, path = self.spec, isinstance(what, str | Path) and Path(what)
+        if spec.kind == "table" and as_frame(what) is not None:
+            return labeled_rows(what, spec, options)
+        if not path or (isinstance(what, str) and what in (*SETS, *NAMED)) or not path.exists():
+            return super().labeled(what, options)
+        if spec.kind == "image" and path.is_dir():
+            size, how = spec.inputs[1:], {key: options[key] for key in ("labels",) if key in options}
+            folder = load_folder(path, size=(size[0], size[1]), channels=spec.inputs[0], resize=spec.resize or "crop",
+                                 one_class=True, **how)  # fmt: skip
+            return as_trained(folder, spec)
+        if spec.kind == "table" and path.suffix.lower() in TABLES:
+            return labeled_rows(path, spec, options)
+        if spec.kind == "series" and path.suffix.lower() in TABLES:
+            return as_trained(series_like(path, spec, scored=True, **reading(options)), spec)
+        return super().labeled(what, options)
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict pictures, rows of a table, what comes after a series, or arrays."""
@@ -204,7 +277,14 @@ class Arrays(Task):
                 DataWarning,
                 stacklevel=3,
             )
-        return self.told(names, self.outputs(run.model, inputs))
+        found = self.told(names, self.outputs(run.model, inputs))
+        if self.spec.kind != "series" or isinstance(what, Tensor):
+            return found
+        tables = what if isinstance(what, list | tuple) and as_frame(what) is None else [what]
+        if not all(isinstance(each, str | Path) or as_frame(each) is not None for each in tables):
+            return found
+        moments = tuple(_moments_ahead(each, self.spec) for each in tables)
+        return replace(found, moments=moments, columns=tuple(self.spec.target.split(", ")))
 
     def answers(self, run: "Run", inputs: Tensor) -> Predictions:
         """Predict stored examples."""
@@ -285,17 +365,26 @@ def _reads_sequences(model: nn.Module) -> bool:
 
 def _last_window(what: Any, name: str, spec: Spec) -> Float[Tensor, "time feature"]:
     """Read the last moments of a series, as many as a network was trained to look back."""
-    data = load_series(what, window=1, before=spec.reading)
-    if data.spec.features != spec.features:
-        raise DataError(
-            f"{name} must have the columns {', '.join(spec.features)} of the training series, got "
-            f"{', '.join(data.spec.features)}."
-        )
+    data = series_like(what, spec)
     if len(data.values) < spec.inputs[0]:
         raise DataError(
             f"{name} has {len(data.values)} moments, but the network looks back {spec.inputs[0]}: give more of them."
         )
     return data.values[-spec.inputs[0] :]
+
+
+def _moments_ahead(what: Any, spec: Spec) -> tuple[str, ...]:
+    """Name the moments that the forecast for the end of a series is about, one per step; () if they have no names."""
+    named, steps = series_like(what, spec).moments, ahead(spec)
+    if not named:
+        return ()
+    future, note = continued(named, steps)
+    if note:
+        name = Path(what).name if isinstance(what, str | Path) else "the table"
+        warnings.warn(f"{name}: {note}", DataWarning, stacklevel=4)
+    if spec.task == "regression":
+        return future
+    return (*named, *future)[-spec.inputs[0] :]  # every step of the window looks ahead
 
 
 def numbers(row: Sequence[float]) -> str:

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -11,6 +12,8 @@ from torch import nn
 from lamina._errors import ArgumentError, ShapeError
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec
+from lamina.data.labeled import as_trained
+from lamina.data.load import load
 from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.training._look import Look, look
@@ -18,6 +21,7 @@ from lamina.training.objective import Objective
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
+from lamina.training.tasks._baselines import Baseline
 from lamina.training.tasks.feed import Feed, _steps_per_epoch
 
 if TYPE_CHECKING:
@@ -186,8 +190,43 @@ class Task:
         raise NotImplementedError
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        """Judge a trained network on data it has never seen: the parts of an `Evaluation`."""
+        """Judge a trained network on data it has never seen: the parts of an `Evaluation`.
+
+        `costs` are no part of it: what each example costs, to be compared with `baselines`; without them the mean loss
+        is compared.
+        """
         raise NotImplementedError
+
+    def usual(self, train: Dataset) -> dict[str, Any]:
+        """Give what the training part answers without a look at an input, as plain values for `baselines`."""
+        return {}
+
+    def baselines(self, usual: Mapping[str, Any], test: Dataset) -> list[Baseline]:
+        """Judge the simplest answers on some examples, as `judge` does a network.
+
+        Args:
+            usual: what `usual` gave for the training part.
+            test: the examples.
+        """
+        return []
+
+    def related(self, examples: int) -> int:
+        """Return how many neighbors among so many test examples depend on each other."""
+        return 1
+
+    @property
+    def unit(self) -> str:
+        """What errors of a check are measured in: the name of the target; "" for shares of right answers."""
+        return ""
+
+    def labeled(self, what: Any, options: Mapping[str, Any]) -> Dataset:
+        """Read new examples with their answers, as the training data were read.
+
+        Args:
+            what: a name, a path, a dataset or arrays.
+            options: how the training data were read.
+        """
+        return as_trained(load(what, **(options if isinstance(what, str | Path) else {})), self.spec)
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict what is given: files, texts or arrays."""

@@ -11,7 +11,9 @@ from torch import nn
 
 from lamina._errors import DataError, ShapeError
 from lamina._types import Tensor
+from lamina.data.cells import SUFFIXES as TABLES
 from lamina.data.dataset import Dataset, Spec, all_targets
+from lamina.data.labeled import labeled_texts
 from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.data.text.texts import IGNORE, text_of
@@ -22,11 +24,12 @@ from lamina.training.objective import Objective
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
+from lamina.training.tasks._baselines import Baseline, unigram
 from lamina.training.tasks._batches import SequenceFeed
 from lamina.training.tasks.arrays import Arrays, _reads_sequences
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped, _recommend_series, check_fit
-from lamina.training.tasks.task import SHOWN, _Choice, _on_device
+from lamina.training.tasks.task import SHOWN, Task, _Choice, _on_device
 from lamina.training.tasks.texts import _text_outputs, read_texts
 from lamina.training.tasks.word_objective import _sequence_objective
 
@@ -106,7 +109,7 @@ class _Tokens(Arrays):
             smoothing=recipe.label_smoothing,
             labels=all_targets(self.split.train) if recipe.class_weights else None,
         )
-        return _on_device(chosen, model, recipe)
+        return _on_device(replace(chosen, scale=self.scale), model, recipe)
 
     def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
         outputs = self.look(model).outputs
@@ -144,7 +147,25 @@ class _Tokens(Arrays):
         outputs = self.outputs(run.model, inputs)
         metrics = _judged_words(run.objective, outputs, targets)
         metrics["exact"] = sequence_accuracy(outputs.argmax(-1), targets, cast(Any, run.objective).ignore)
-        return {"examples": len(test), "metrics": metrics}
+        wrong = (outputs.argmax(-1) != targets) & (targets != IGNORE)
+        return {"examples": len(test), "metrics": metrics, "costs": wrong.sum(-1).double()}
+
+    def usual(self, train: Dataset) -> dict[str, Any]:
+        if self.spec.task != "tagging":
+            return super().usual(train)
+        labels = all_targets(train)
+        return {"label": int(torch.bincount(labels[labels != IGNORE]).argmax())}
+
+    def baselines(self, usual: Mapping[str, Any], test: Dataset) -> list[Baseline]:
+        """Judge the majority class or the mean, and for a label at every step the most frequent label."""
+        if self.spec.task != "tagging":
+            return super().baselines(usual, test)
+        targets = all_targets(test)
+        counted = targets != IGNORE
+        wrong = ((targets != usual["label"]) & counted).sum(-1).double()
+        name = f"always {self.spec.classes[usual['label']]!r}, the most frequent label in training"
+        share = 1 - wrong.sum().item() / max(1, int(counted.sum()))
+        return [Baseline(name, {"token_accuracy": share}, wrong.mean().item(), wrong)]
 
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
         if self.spec.task != "tagging":
@@ -245,6 +266,13 @@ class _Texts(_Tokens):
         """Return what a network gives for stored texts, before any softmax."""
         return _text_outputs(model, self.dictionary, [text_of(row) for row in inputs])
 
+    def labeled(self, what: Any, options: Mapping[str, Any]) -> Dataset:
+        """Read new texts with their labels or numbers: a table of them, else what `load` knows."""
+        path = Path(what) if isinstance(what, str | Path) else None
+        if path is None or path.suffix.lower() not in TABLES or not path.exists():
+            return super().labeled(what, options)
+        return labeled_texts(path, self.spec, options)
+
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict texts, or the texts of files; a blank line has no answer, but keeps its place."""
         texts, table = read_texts(what, self.spec.reading)
@@ -267,6 +295,31 @@ class _Texts(_Tokens):
 def units(level: str) -> str:
     """Name what a dictionary holds."""
     return {"word": "words", "character": "characters", "subword": "pieces of words"}[level]
+
+
+class _Words(_Texts):
+    """What writes words: each next one is learned, and judged against how frequent words are."""
+
+    labeled = Task.labeled
+
+    @property
+    def unit(self) -> str:
+        return ""
+
+    def written(self, part: Dataset) -> Tensor:
+        """Give the words to write of a part of the data, padded or one after the other."""
+        raise NotImplementedError
+
+    def usual(self, train: Dataset) -> dict[str, Any]:
+        """Count the words of the training part."""
+        words = self.written(train).flatten()
+        return {"counts": torch.bincount(words[words != PAD], minlength=self.output_size).tolist()}
+
+    def baselines(self, usual: Mapping[str, Any], test: Dataset) -> list[Baseline]:
+        """Judge the frequencies of words."""
+        words, dictionary = self.written(test).flatten(), self.dictionary
+        vocabulary = getattr(dictionary, "answer_vocabulary", None) or dictionary.vocabulary
+        return [unigram(usual["counts"], words[words != PAD], units(vocabulary.wording.level))]
 
 
 def _word_metrics(loss: float, score: float) -> dict[str, float]:

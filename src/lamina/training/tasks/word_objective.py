@@ -101,7 +101,7 @@ def _sequence_objective(
         if class_weights is not None:
             raise ArgumentError(f"`class_weights` are for classification, but the task is {task}: leave them out.")
         ignore = IGNORE if task == "tagging" else PAD
-        return TokenObjective("nll", None, smoothing, ignore=ignore)
+        return TokenObjective("nll", smoothing=smoothing, ignore=ignore)
     chosen = choose(task, given, loss, class_weights, torch.zeros(0, dtype=torch.int64) if labels is None else labels)
     if not smoothing:
         return chosen

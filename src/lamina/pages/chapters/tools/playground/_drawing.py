@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from marimo import Html
 from lamina.pages.chapters.tools._shared import _html, duration
 
-SCORES = {"accuracy": "accuracy", "mse": "squared error", "token_accuracy": "words right"}
+SCORES = {"accuracy": "accuracy", "rmse": "RMSE", "token_accuracy": "words right"}
 
 
 def links(name: str, packed: bool) -> "Html":
