@@ -49,6 +49,7 @@ FINE = {
     ("data get", "to"): A_PATH,
     ("report", "output"): A_PATH,
     ("predict", "inputs"): A_TEXT,
+    ("evaluate", "data"): "whether it is there is seen when it is read",
     ("notes", "token"): "any secret is one, and an empty one is none",
     ("notes", "host"): "the server says whether it is an address",
     ("catalogue", "words"): "any words may occur in the catalogue",

@@ -351,7 +351,7 @@ def test_a_passenger_list_trains_and_predicts_without_an_option(typed, tmp_path)
     assert "training rows (in a small table, 1 % of them) share one input per column with unknown ones: " in out
     assert err.count("note: ") == 1 and "Column 'PassengerId' is left out: it only numbers" not in err
     assert "Column 'PassengerId' is left out: it is named and numbered like an identifier. Column 'Name' is left" in err
-    assert float(out.split("accuracy ")[-1].split(",")[0]) > 0.95  # the sex says it
+    assert float(out.split("test: ")[1].split("accuracy ")[1].split(",")[0]) > 0.95  # the sex says it
     new = table(tmp_path, head.replace("Survived,", "") + '9,3,"X, Mrs. Y",female,,NEW 7,,\n', "new.csv")
     code, out, err = typed("predict", "runs/fnn-t", new)
     assert code == 0 and out.startswith("1: 1 ") and "count as other: 'Ticket' in 1 of 1 rows" in err

@@ -43,7 +43,7 @@ def test_rows_are_found_by_name_and_classes_keep_their_numbers(tmp_path):
             TABLE,
             r"has the class 'y', which the run was not trained on \(its classes are '1', '2', 'x'\): correct the class",
         ),
-        ("size,color,kind\n1,red,x\n1,red,\n2,red,NA\n", TABLE, "'kind' is missing in 2 rows, first in row 2: remove"),
+        ("size,color,kind\n1,red,\n2,red,NA\n", TABLE, "has no row with the target 'kind': there is nothing to score"),
         ("size,price\n1,cheap\n", PRICE, "the target 'price' holds text, such as 'cheap', but the run was trained on"),
         ("color,price\nred,3\n", PRICE, "lacks the column 'size' of the training data"),
     ],

@@ -68,5 +68,5 @@ def test_little_memory_means_small_chunks_with_the_same_results(monkeypatch):
 
 def test_free_memory_is_asked_of_the_system(monkeypatch):
     assert 2**20 < _free_bytes(torch.device("cpu")) < 2**50
-    monkeypatch.setattr(memory.Path, "read_text", lambda self: "nothing")
+    monkeypatch.setattr(memory.Path, "read_text", lambda self, **options: "nothing")
     assert _free_bytes(torch.device("cpu")) == 4 * 2**30
