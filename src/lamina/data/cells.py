@@ -91,7 +91,7 @@ def read_cells(what: Any, form: Format, numbers: Collection[str] | None = None) 
     r"""Read a table from a file, or take the one that a program holds.
 
     Args:
-        what: a path, or a table as in `lamina.data.frames.as_frame`.
+        what: a path, a table as in `lamina.data.frames.as_frame`, or the content of a file as bytes.
         form: how to read it.
         numbers: the columns that hold numbers, where that is known.
 
@@ -124,14 +124,15 @@ def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str,
     from lamina.data import _typed
     from lamina.data.frames import as_frame
 
-    if not isinstance(what, str | Path):
+    if not isinstance(what, str | Path | bytes):
         frame = as_frame(what)
         if frame is None:
             raise DataError(f"a table must be a path, a DataFrame or a list of rows, got {type(what).__name__}.")
         return frame, {}, []
-    path, data = Path(what), read_bytes(what)
+    data = what if isinstance(what, bytes) else read_bytes(what)
     if not data.strip():
         raise DataError(_EMPTY.format(name))
+    path = Path(f"piped{_suffix_of(data)}") if isinstance(what, bytes) else Path(what)
     suffix = path.suffix.lower()
     if suffix == ".gz":
         data, suffix = _unpacked(data, name), path.with_suffix("").suffix.lower() or ".csv"
@@ -152,6 +153,13 @@ def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str,
         return _typed.json_rows(text, name), {"encoding": encoding}, notes
     frame, found = _text(text, suffix, form, name)
     return frame, {"delimiter": found["delimiter"], "encoding": encoding, **found}, notes
+
+
+def _suffix_of(data: bytes) -> str:
+    """Say by its first bytes what a piped table is."""
+    known = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"\x1f\x8b": ".gz"}
+    found = next((suffix for magic, suffix in known.items() if data.startswith(magic)), "")
+    return found or (".json" if data.lstrip()[:1] in (b"[", b"{") else ".csv")
 
 
 def _without_gaps(frame: "pl.DataFrame") -> "pl.DataFrame":
@@ -428,11 +436,13 @@ def _uneven(name: str, length: int, line: int, width: int) -> DataError:
 
 
 def shown(what: Any) -> str:
-    """Write a path as messages name it; what is no path is a table that a program holds.
+    """Write a path as messages name it; bytes come from a pipe, and anything else is a table that a program holds.
 
-    >>> shown("rows.csv"), shown([{"a": 1}])
-    ('`rows.csv`', 'the table')
+    >>> shown("rows.csv"), shown([{"a": 1}]), shown(b"a,b")
+    ('`rows.csv`', 'the table', 'standard input')
     """
+    if isinstance(what, bytes):
+        return "standard input"
     return f"`{Path(what).as_posix()}`" if isinstance(what, str | Path) else "the table"
 
 

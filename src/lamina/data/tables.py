@@ -39,7 +39,7 @@ from lamina.data._columns import (
     with_values,
 )
 from lamina.data._dates import read_dates
-from lamina.data.cells import Format, read_cells, source_of
+from lamina.data.cells import Cells, Format, read_cells, source_of
 from lamina.data.dataset import UNKNOWN, ArrayDataset, Spec
 
 if TYPE_CHECKING:
@@ -176,10 +176,34 @@ def read_rows(path: Any, spec: Spec, **form: Any) -> Float[Tensor, "batch featur
     ...     read_rows(Path(folder, "new.csv"), spec).tolist()
     [[1.5, 1.0], [nan, 0.0]]
     """
-    wanted = list(zip(spec.features, spec.levels, spec.dates, strict=True))
+    return rows_of(open_rows(path, spec, **form), spec)
+
+
+def open_rows(path: Any, spec: Spec, **form: Any) -> Cells:
+    """Read a table as the training table was read, for `rows_of`; the arguments are those of `read_rows`."""
+    wanted = zip(spec.features, spec.levels, spec.dates, strict=True)
     columns = [name for name, levels, date in wanted if not levels and not date]
-    cells = read_cells(path, Format(**{"before": spec.reading, **form}), columns)
+    return read_cells(path, Format(**{"before": spec.reading, **form}), columns)
+
+
+def as_written(cells: Cells) -> "pl.DataFrame":
+    """Give the columns of a table as they are written beside predictions: numbers as numbers."""
+    import polars as pl
+
+    def typed(series: "pl.Series") -> "pl.Series":
+        for kind in (pl.Int64, pl.Float64) if series.dtype == pl.String else ():
+            number = series.cast(kind, strict=False)
+            if number.null_count() == series.null_count():
+                return number
+        return series
+
+    return cells.frame.select(typed(series) for series in cells.frame)
+
+
+def rows_of(cells: Cells, spec: Spec) -> Float[Tensor, "batch feature"]:
+    """Give the rows of a table as those of the training table are stored."""
     frame, file = cells.frame, cells.name
+    wanted = zip(spec.features, spec.levels, spec.dates, strict=True)
     if frame.height == 0:
         raise DataError(f"{file} has no rows: there is nothing to predict.")
     lacking = [name for name in spec.features if name not in frame.columns]

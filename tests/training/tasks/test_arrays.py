@@ -152,3 +152,35 @@ def test_threads_are_chosen_unless_they_are_given(moons, net, monkeypatch):
     work = 6 * 16 * (2 * 1000 + 1000 * 1000 + 1000 * 2)
     assert chosen(Runtime("cpu"), wide) == -(-work // 20_000_000) == 5
     assert chosen(Runtime("cpu"), nn.Linear(7, 2)) == 0  # what does not fit is said later
+
+
+def test_predictions_stand_beside_the_rows_of_a_table(tmp_path):
+    rows = "".join(f"{i};{i / 2:.1f};{'ja' if i > 14 else 'nein'}\n".replace(".", ",") for i in range(30))
+    (tmp_path / "t.csv").write_text("nr;x;y\n" + rows, encoding="utf-8")
+    run = lamina.fit(
+        lamina.build("fnn", inputs=1, outputs=2, hidden=(4,)),
+        lamina.load(tmp_path / "t.csv", target="y", drop=["nr"]),
+        lamina.Recipe(epochs=2),
+        folder=tmp_path / "run",
+    )
+    content = b"nr;x;note\n7;1,5;a\n8;;b\n"
+    (tmp_path / "new.csv").write_bytes(content)
+    found = run.predict(tmp_path / "new.csv").frame()
+    assert found.columns == ["nr", "x", "note", "predicted", "probability", "p(ja)", "p(nein)"]
+    assert found.select("nr", "x", "note").rows() == [(7, 1.5, "a"), (8, None, "b")]
+    assert run.predict(content).frame().equals(found)  # what a pipe brings
+    several = run.predict([tmp_path / "new.csv", tmp_path / "t.csv"]).frame()
+    assert several["file"].unique(maintain_order=True).to_list() == [
+        p.as_posix() for p in (tmp_path / "new.csv", tmp_path / "t.csv")
+    ]
+    assert len(several) == 32 and several["note"][2] is None
+    with pytest.raises(DataError, match="standard input is empty: a table needs a line of column names and rows"):
+        run.predict(b" ")
+    lines = b'{"x": 1.5, "nr": 7}\n{"x": null, "nr": 8}\n'
+    assert run.predict(lines).frame()["p(ja)"].equals(found["p(ja)"])
+
+
+def test_pictures_are_not_piped(tmp_path):
+    task = Arrays(Preprocess.fit(lamina.load("digits")))
+    with pytest.raises(DataError, match="standard input must hold a table or texts here: name pictures by their files"):
+        task.read(b"\x89PNG")

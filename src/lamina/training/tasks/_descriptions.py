@@ -1,6 +1,7 @@
 """Descriptions: a text is learned for each thing, a picture or a row of numbers."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -115,8 +116,8 @@ class Descriptions(_Words):
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Describe things."""
-        names, inputs = self.read(what)
-        return self.told(names, self.outputs(run.model, inputs))
+        names, inputs, table = self.read(what)
+        return replace(self.told(names, self.outputs(run.model, inputs)), read=table)
 
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
         written, worth = describe(self.things, outputs)

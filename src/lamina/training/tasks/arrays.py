@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import nn
@@ -31,7 +31,7 @@ from lamina.data.preprocess import Preprocess
 from lamina.data.series import ahead, moments_of, series_like
 from lamina.data.source import Source
 from lamina.data.splits import Split
-from lamina.data.tables import read_rows
+from lamina.data.tables import as_written, open_rows, rows_of
 from lamina.functional.activations import probabilities
 from lamina.training.objective import Objective, choose
 from lamina.training.predictions import Predictions
@@ -47,6 +47,14 @@ if TYPE_CHECKING:
     from lamina.training.run import Run
 
 FEATURES = 12  # of a row that a report shows
+
+
+class Examples(NamedTuple):
+    """Stored examples with their names, and the table that they were read from."""
+
+    names: tuple[str, ...]
+    inputs: Tensor
+    table: Any = None
 
 
 class Arrays(Task):
@@ -269,7 +277,7 @@ class Arrays(Task):
 
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict pictures, rows of a table, what comes after a series, or arrays."""
-        names, inputs = self.read(what)
+        names, inputs, table = self.read(what)
         unknown = [f"{name!r} in {count}" for name, count in self.preprocess.unknown(inputs).items()]
         if unknown:
             warnings.warn(
@@ -277,11 +285,11 @@ class Arrays(Task):
                 DataWarning,
                 stacklevel=3,
             )
-        found = self.told(names, self.outputs(run.model, inputs))
+        found = replace(self.told(names, self.outputs(run.model, inputs)), read=table)
         if self.spec.kind != "series" or isinstance(what, Tensor):
             return found
         tables = what if isinstance(what, list | tuple) and as_frame(what) is None else [what]
-        if not all(isinstance(each, str | Path) or as_frame(each) is not None for each in tables):
+        if not all(isinstance(each, str | Path | bytes) or as_frame(each) is not None for each in tables):
             return found
         moments = tuple(_moments_ahead(each, self.spec) for each in tables)
         return replace(found, moments=moments, columns=tuple(self.spec.target.split(", ")))
@@ -302,10 +310,12 @@ class Arrays(Task):
             return Predictions(names, self.spec.classes, probabilities(outputs))
         return Predictions(names, (), self.preprocess.untargets(outputs).reshape(len(outputs), -1))
 
-    def read(self, what: Any) -> tuple[tuple[str, ...], Tensor]:
-        """Give names and stored examples of what is meant: a path, a list of paths, a table or an array."""
-        if self.spec.kind in ("table", "series") and (table := as_frame(what)) is not None:
-            return self.read_table(table, "the table")
+    def read(self, what: Any) -> Examples:
+        """Give names and stored examples of what is meant: a path, a list of paths, a table, content or an array."""
+        if isinstance(what, bytes) and self.spec.kind not in ("table", "series"):
+            raise DataError("standard input must hold a table or texts here: name pictures by their files.")
+        if isinstance(what, bytes) or (self.spec.kind in ("table", "series") and as_frame(what) is not None):
+            return self.read_table(what, "standard input" if isinstance(what, bytes) else "the table")
         what = [what] if isinstance(what, str | Path) else what
         if isinstance(what, list | tuple) and what and all(isinstance(p, str | Path) for p in what):
             return self.read_files([Path(path) for path in what])
@@ -316,9 +326,9 @@ class Arrays(Task):
             raise ShapeError(
                 f"examples must have the shape {shape} of the training data, got {tuple(inputs.shape[1:])}."
             )
-        return tuple(map(str, range(len(inputs)))), inputs
+        return Examples(tuple(map(str, range(len(inputs)))), inputs)
 
-    def read_files(self, paths: Sequence[Path]) -> tuple[tuple[str, ...], Tensor]:
+    def read_files(self, paths: Sequence[Path]) -> Examples:
         """Read pictures and folders of pictures all at once, or one table or series after another."""
         spec, missing = self.spec, next((path for path in paths if not path.exists()), None)
         if missing is not None:
@@ -326,11 +336,13 @@ class Arrays(Task):
         if spec.kind == "image":
             channels, height, width = spec.inputs
             names, inputs = read_pictures(paths, (channels, height, width), spec.resize or "fit")
-            return tuple(names), inputs
+            return Examples(tuple(names), inputs)
         parts = [self.read_file(path) for path in paths]
-        return tuple(name for names, _ in parts for name in names), torch.cat([inputs for _, inputs in parts])
+        names = [name for part in parts for name in part.names]
+        tables = [part.table for part in parts if part.table is not None]
+        return Examples(tuple(names), torch.cat([part.inputs for part in parts]), _joined(tables, paths))
 
-    def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
+    def read_file(self, path: Path) -> Examples:
         """Read a table, or the end of a series."""
         spec = self.spec
         if path.suffix.lower() not in TABLES:
@@ -338,12 +350,13 @@ class Arrays(Task):
             raise DataError(f"{what}, but the run was trained on a {spec.kind}.")
         return self.read_table(path, path.name)
 
-    def read_table(self, what: Any, name: str) -> tuple[tuple[str, ...], Tensor]:
+    def read_table(self, what: Any, name: str) -> Examples:
         """Read rows of a table, or the end of a series, as the training table was read."""
         if self.spec.kind == "series":
-            return (name,), _last_window(what, name, self.spec)[None]
-        rows = read_rows(what, self.spec)
-        return tuple(map(str, range(1, len(rows) + 1))), rows
+            return Examples((name,), _last_window(what, name, self.spec)[None])
+        cells = open_rows(what, self.spec)
+        rows = rows_of(cells, self.spec)
+        return Examples(tuple(map(str, range(1, len(rows) + 1))), rows, as_written(cells))
 
     def shown(self, example: Tensor) -> dict[str, Any]:
         """Give what a report shows of an example: a small picture, or its values by name."""
@@ -356,6 +369,19 @@ class Arrays(Task):
         names = spec.features or tuple(f"x{j + 1}" for j in range(example.numel()))
         values = list(zip(names, example.flatten().tolist(), strict=False))[:FEATURES]
         return {"values": {name: _cell(spec, j, value) for j, (name, value) in enumerate(values)}}
+
+
+def _joined(tables: Sequence[Any], paths: Sequence[Path]) -> Any:
+    """Put the tables of several files below each other, with the names of the files."""
+    if len(tables) < 2:
+        return tables[0] if tables else None
+    import polars as pl
+
+    named = []
+    for table, path in zip(tables, paths, strict=True):
+        file = pl.lit(path.as_posix()).alias("file")
+        named.append(table if "file" in table.columns else table.select(file, pl.all()))
+    return pl.concat(named, how="diagonal_relaxed")
 
 
 def _reads_sequences(model: nn.Module) -> bool:

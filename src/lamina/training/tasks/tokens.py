@@ -26,7 +26,7 @@ from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks._baselines import Baseline, unigram
 from lamina.training.tasks._batches import SequenceFeed
-from lamina.training.tasks.arrays import Arrays, _reads_sequences
+from lamina.training.tasks.arrays import Arrays, Examples, _reads_sequences
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped, _recommend_series, check_fit
 from lamina.training.tasks.task import SHOWN, Task, _Choice, _on_device
@@ -179,7 +179,7 @@ class _Tokens(Arrays):
             return super().truth(target)
         return " ".join("-" if i == IGNORE else self.spec.classes[i] for i in target.tolist())
 
-    def read_file(self, path: Path) -> tuple[tuple[str, ...], Tensor]:
+    def read_file(self, path: Path) -> Examples:
         """Refuse files."""
         raise DataError(f"the run was trained on tokens of {self.spec.source}: give an array of them.")
 
