@@ -1,6 +1,7 @@
 """What an option is declared to be: values that fit, and the sentences about those that do not."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +35,10 @@ def test_others_are_refused(value, hint, sentence):
 
 def test_what_has_no_rule_stays_a_text():
     assert read("x", "anything", np.ndarray) == "anything"
+
+
+def test_anything_fits_any():
+    assert fits([1], Any) and fits(None, Any)
 
 
 def test_python_meets_the_same_sentences(as_user):

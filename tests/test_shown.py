@@ -77,7 +77,7 @@ def test_a_study_shows_its_best(tmp_path):
     assert study._repr_html_().index("x=1<") < study._repr_html_().index("x=2<") < study._repr_html_().index("x=-2<")
 
 
-def test_data_can_be_given_by_name_and_wrong_arguments_are_named():
+def test_data_can_be_given_by_name_and_wrong_arguments_are_named(as_user):
     net = lamina.build("fnn", inputs=4, outputs=3)
     with pytest.raises(lamina.ArgumentError, match="`model` must be a torch Module, got 'lenet5': make one"):
         lamina.fit("lenet5", "digits")

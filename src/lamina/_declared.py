@@ -78,7 +78,7 @@ def fits(value: Any, hint: Any) -> bool:
         return any(fits(value, part) for part in inner)
     if hint in (float, int):
         return isinstance(value, Real if hint is float else Integral) and not isinstance(value, bool)
-    if isinstance(hint, type) and origin is None:
+    if isinstance(hint, type) and origin is None and hint is not Any:
         return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
     if _is_list(hint):
         several = isinstance(value, tuple | list) and len(value) == (_length(hint) or len(value))

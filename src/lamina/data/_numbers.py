@@ -9,7 +9,7 @@ file whose cells are separated by semicolons.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Marks:
     doubts: tuple[str, ...] = ()
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Written:
     """A column of text that holds numbers: whether Python could read them, and the mark if the column tells it."""
 
@@ -97,9 +97,8 @@ def plain_numbers(
     earlier = before or Marks(None)
     expected = "," in (said, earlier.decimal, *dict(earlier.decimals).values())
     if expected or any(found.mark == "," or found.doubtful for found in written):
-        for found in written:  # a plain "1.234" means 1234 where commas are decimal marks
-            if found.plain:
-                _look_at_points(found)
+        # A plain "1.234" means 1234 where commas are decimal marks.
+        written = [_with_points(found) if found.plain else found for found in written]
     votes = [found.mark for found in written if found.mark]
     decimal = said or _majority(votes, earlier.decimal)
     sure = decimal is not None
@@ -177,13 +176,14 @@ def _written(column: "pl.Series", known: bool) -> _Written | None:
     return _Written(column, False, None, marked[0] if len(marked) else None)
 
 
-def _look_at_points(found: _Written) -> None:
+def _with_points(found: _Written) -> _Written:
     """Say of a column that Python can read whether its points are decimal marks, or could stand before thousands."""
     there = found.column.drop_nulls()
     points = there.filter(there.str.contains(".", literal=True))
-    if len(points):
-        clear = not points.str.contains(PATTERNS[","]).all()
-        found.mark, found.doubtful = ("." if clear else None), (None if clear else points[0])
+    if not len(points):
+        return found
+    clear = not points.str.contains(PATTERNS[","]).all()
+    return replace(found, mark="." if clear else None, doubtful=None if clear else points[0])
 
 
 def _majority(votes: list[str], earlier: str | None) -> str | None:
