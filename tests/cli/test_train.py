@@ -213,6 +213,10 @@ BAD = {
         ("train", "fnn", "--set", "hiden=3"),
         "fnn has no option 'hiden'.*did you mean 'hidden'.*The recipe's options are",
     ),
+    "misspelt setting of the recipe": (
+        ("train", "lenet5", "--set", "learning_rat=1"),
+        "lenet5 has no option 'learning_rat'.*The recipe's options are .*Did you mean 'learning_rate'",
+    ),
     "rate below zero": (
         ("train", "fnn", "--set", "learning_rate=-1"),
         "`learning_rate` must be greater than 0, got -1",

@@ -3,10 +3,13 @@
 import io
 import json
 import sys
+import warnings
 
 import pytest
 
+from lamina._errors import DataWarning
 from lamina.cli import main
+from lamina.cli._progress import Warnings
 from lamina.cli._voice import Voice, say
 
 QUICK = ("--data", "iris", "--epochs", "1", "--threads", "1")
@@ -111,3 +114,13 @@ def test_every_command_says_what_comes_next(typed, tmp_path):
     assert typed("data", "get", "digits")[1] == "digits is built in\nnext: lamina data show digits\n"
     out = typed("search", "fnn", "learning_rate=1e-3,1e-2", *QUICK, "--folder", "s")[1]
     assert out.endswith("next: lamina predict s/best INPUT\n")
+
+
+def test_a_note_is_folded_where_the_window_ends(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with (said := Warnings()):
+        warnings.warn("one " * 15 + "end.", DataWarning, stacklevel=1)
+    said.show()
+    lines = sys.stderr.getvalue().splitlines()
+    assert len(lines) == 2 and max(map(len, lines)) <= 40 and lines[0].startswith("note: one") and "end." in lines[1]

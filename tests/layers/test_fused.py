@@ -93,6 +93,17 @@ def test_the_loop_runs_where_no_kernel_computes_the_same():
         assert layer(net, inputs) is not None
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=KIND_NAMES)
+def test_one_step_without_derivatives_copies_no_weights(kind):
+    net = make(kind)
+    (inputs,) = draw(net, time=1, start=False)
+    served, _ = net(inputs)
+    assert layer(net, inputs) is not None
+    with torch.no_grad():
+        assert layer(net, inputs) is None
+        torch.testing.assert_close(net(inputs)[0], served.detach())
+
+
 def test_a_hook_on_a_cell_sees_every_step():
     net, calls = make(KINDS[0]), []
     net.cells[0].register_forward_hook(lambda module, arguments, result: calls.append(result))

@@ -44,6 +44,14 @@ def test_other_files_are_refused_before_anything_is_computed():
         found.save("out.doc")
 
 
+def test_folders_are_made_and_what_cannot_be_written_is_a_sentence(tmp_path):
+    found = Predictions(("x",), (), torch.tensor([[1.0]]))
+    assert pl.read_csv(found.save(tmp_path / "new" / "folder" / "p.csv")).rows() == [("x", 1.0)]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArgumentError, match=r"predictions cannot be written to `.*p\.csv` .*: choose another file\."):
+        found.save(tmp_path / "file" / "p.csv")
+
+
 def test_a_notebook_and_a_prompt_show_the_first_answers():
     found = Predictions(tuple("abcdef"), (), torch.arange(6.0)[:, None] / 3)
     assert repr(found) == "Predictions(6 examples: 0, 0.333333, 0.666667, 1, 1.33333, ...)"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import DataWarning
+from lamina.cli._voice import say
 
 if TYPE_CHECKING:
     from lamina.training.loop import Event
@@ -152,4 +153,4 @@ class Warnings:
         for message in () if quiet else self._messages:
             if message in told:
                 continue
-            print(f"note: {message}", file=sys.stderr)
+            say(f"note: {message}", stream=sys.stderr)

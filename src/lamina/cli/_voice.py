@@ -4,27 +4,28 @@ import shutil
 import sys
 import textwrap
 from dataclasses import dataclass
+from typing import TextIO
 
 
-def width() -> int | None:
+def width(stream: TextIO | None = None) -> int | None:
     """Give the columns of the window; a pipe has no bound."""
-    return max(20, shutil.get_terminal_size().columns) if sys.stdout.isatty() else None
+    return max(20, shutil.get_terminal_size().columns) if (stream or sys.stdout).isatty() else None
 
 
-def say(*lines: str) -> None:
-    """Print lines, each folded where the window ends.
+def say(*lines: str, stream: TextIO | None = None) -> None:
+    """Print lines, each folded where the window ends, to the standard output unless another stream is given.
 
     >>> say("short")
     short
     """
-    columns = width()
+    columns = width(stream)
     for line in lines:
         for part in line.split("\n"):
             if columns is None or len(part) <= columns:
-                print(part)
+                print(part, file=stream)
             else:
                 print(textwrap.fill(part, columns, subsequent_indent="  ", break_on_hyphens=False,
-                                    break_long_words=False, drop_whitespace=True))  # fmt: skip
+                                    break_long_words=False, drop_whitespace=True), file=stream)  # fmt: skip
 
 
 @dataclass(frozen=True)

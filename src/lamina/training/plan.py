@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from lamina._declared import check
-from lamina._errors import ArgumentError, DataError, whole
+from lamina._errors import ArgumentError, DataError, nearest, whole
 from lamina.architectures.build import build, configure, find
 from lamina.architectures.build import option_types as network_types
 from lamina.data.cells import SUFFIXES as TABLES
@@ -175,6 +175,9 @@ def _known(name: str, given: dict[str, Any]) -> None:
                 return  # sizes that are chosen next may mend it
             raise
         texts = f"; those of texts are {', '.join(WORDING)}" if name in SEQUENCES else ""
-        raise ArgumentError(f"{error} The recipe's options are {', '.join(option_names())}{texts}.") from None
+        others = [*option_names(), *(WORDING if texts else ())]
+        unknown = [key for key in given if key not in option_types(name)]
+        hints = "" if str(error).endswith("?") else "".join(nearest(key, others, " Did", "") for key in unknown)
+        raise ArgumentError(f"{error} The recipe's options are {', '.join(option_names())}{texts}.{hints}") from None
     except TypeError:
         return

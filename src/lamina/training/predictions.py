@@ -143,12 +143,16 @@ class Predictions:
         path = Path(path)
         check_suffix(path)
         frame = self.frame()
-        if path.suffix == ".parquet":
-            frame.write_parquet(path)
-        elif path.suffix == ".jsonl":
-            frame.write_ndjson(path)
-        else:
-            frame.write_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix == ".parquet":
+                frame.write_parquet(path)
+            elif path.suffix == ".jsonl":
+                frame.write_ndjson(path)
+            else:
+                frame.write_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
+        except OSError as error:
+            raise ArgumentError(f"predictions cannot be written to `{path}` ({error}): choose another file.") from error
         return path
 
     def spread(self, places: Sequence[int], names: Sequence[str]) -> "Predictions":
