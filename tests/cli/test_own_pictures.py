@@ -60,6 +60,4 @@ def test_pictures_are_not_read_from_standard_input(typed, pictures, monkeypatch)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"photo"), "utf-8"))
     code, _, err = typed("predict", "run", "-")
     assert code == 2 and err.count("\n") == 1
-    assert err.startswith(
-        "lamina: `-` reads texts from standard input, but the run was trained on data of the kind 'image'"
-    )
+    assert err.startswith("lamina: standard input must hold a table or texts here: name pictures by their files")

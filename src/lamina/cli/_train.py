@@ -272,11 +272,6 @@ def predict(
             f"`--prompt` is for language models, but the run was trained for {trained.preprocess.spec.task}: give "
             "the input alone."
         )
-    if piped and not trained.task.reads_texts:
-        kind = trained.preprocess.spec.kind
-        raise ArgumentError(
-            f"`-` reads texts from standard input, but the run was trained on data of the kind {kind!r}: name files."
-        )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
     options: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy}

@@ -136,12 +136,12 @@ def recurrent_layer(
 
     The notes' GRU runs by `kernels.gru_scan`; the other cells are torch's own formulas and run by its kernels. None
     where no kernel fits: another activation, a hook on a cell, `vmap`, `torch.compile`, forward-mode derivatives, a
-    precision that the CPU lacks, a single step without derivatives, where the kernels' copy of all weights costs more
-    than the step (15 times as much in a network of 0.3 million that writes a text).
+    precision that the CPU lacks, a single step without derivatives on a CPU, where the kernels' copy of all weights
+    costs more than the step.
     """
     if not network.fast or inputs.numel() == 0 or not unobserved(*cells) or not all(map(_has_kernel, cells)):
         return None
-    if inputs.shape[1] == 1 and not torch.is_grad_enabled():
+    if inputs.shape[1] == 1 and inputs.device.type == "cpu" and not torch.is_grad_enabled():
         return None
     if isinstance(cells[0], GRUCell) and cells[0].reset == "before":
         return _scans(cast(Sequence[GRUCell], cells), inputs, starts, mask)
