@@ -186,3 +186,19 @@ def test_a_thousand_configurations_survive_twenty_kills(tmp_path):
     study, kills = killed(tmp_path / "s", 1000, 20, 0.06)
     check_killed(study, 1000)
     assert kills == 20
+
+
+def test_what_an_interrupt_kept_from_being_taken_is_read_again(tmp_path, monkeypatch):
+    study = Study.create(tmp_path / "s", {"x": [1, 2]})
+    study.run(lambda values: values["x"])
+    again = Study.open(tmp_path / "s")
+    fresh = Study(again.home)
+
+    def interrupted(event):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fresh.state, "take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fresh.refresh()
+    monkeypatch.undo()
+    assert len(fresh.refresh().state.results) == 2 == len(again.state.results)

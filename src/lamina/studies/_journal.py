@@ -63,6 +63,15 @@ class Journal:
             )
         return event
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """How far the file was read, in bytes and in lines."""
+        return self._read_to, self._lines
+
+    @place.setter
+    def place(self, value: tuple[int, int]) -> None:
+        self._read_to, self._lines = value
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other writers out; cut off a last line that a crash left incomplete."""

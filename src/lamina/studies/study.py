@@ -164,8 +164,14 @@ class Study(Shown):
     def refresh(self) -> "Study":
         """Read what was written to the journals since the last time, by anybody."""
         for path in self.home.journals():
-            for event in self._journal(path).new():
-                self.state.take(event)
+            journal = self._journal(path)
+            place = journal.place
+            try:
+                for event in journal.new():
+                    self.state.take(event)
+            except KeyboardInterrupt:
+                journal.place = place  # what was read may not have been taken; results count once
+                raise
         return self
 
     def _journal(self, path: Path) -> Journal:
