@@ -11,14 +11,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from lamina._errors import RunError, at_least
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, all_targets
 from lamina.data.splits import Split, folds
-from lamina.functional.metrics import accuracy, r2
 from lamina.training.files import _read_json, _write_json, digest
 from lamina.training.fit import fit, resume
 from lamina.training.folder import RunFolder
@@ -276,12 +274,8 @@ def _baseline(run: Run, train: Dataset, test: Dataset) -> dict[str, float]:
     """Judge an answer that does not look at the example: the most frequent class, or the mean, of training."""
     if not run.task.plain:
         return {}
-    known, wanted = all_targets(train), all_targets(test)
-    if run.task.spec.classes:
-        return {"accuracy": accuracy(torch.full_like(wanted, int(known.bincount().argmax())), wanted)}
-    rows = wanted.double().reshape(len(wanted), -1)
-    mean = known.double().reshape(len(known), -1).mean(0).expand_as(rows)
-    return {"mae": (rows - mean).abs().mean().item(), "mse": (rows - mean).square().mean().item(), "r2": r2(mean, rows)}
+    task = run.task
+    return task.baselines(task.usual(train), test)[0].metrics
 
 
 def _fingerprint(data: Dataset) -> str:

@@ -26,6 +26,7 @@ from lamina.functional.metrics import (
     share,
 )
 from lamina.training.objective import Objective
+from lamina.training.tasks._baselines import weighed
 from lamina.training.tasks.task import WORST
 
 Shown = Callable[[Tensor], dict[str, Any]]
@@ -88,7 +89,7 @@ def judge_classes(
         "calibration": asdict(calibration(certain, right.long())),
         "worst": worst,
         "predictions": predictions,
-        "costs": _weighed((~right).double(), weights),
+        "costs": weighed((~right).double(), weights),
     }
 
 
@@ -145,13 +146,8 @@ def judge_labels(
         "per_class": per_class,
         "worst": worst,
         "predictions": predictions,
-        "costs": _weighed((guesses != there).double().mean(1), weights),
+        "costs": weighed((guesses != there).double().mean(1), weights),
     }
-
-
-def _weighed(costs: Tensor, weights: Tensor | None) -> Tensor:
-    """Weigh what each example costs, so that the mean is the weighted one: weights have the mean 1."""
-    return costs if weights is None else costs * weights.to(costs)
 
 
 def judge_numbers(
@@ -182,7 +178,7 @@ def judge_numbers(
     ]
     columns = wanted[:, 0].tolist(), given[:, 0].tolist()
     predictions = [[round(a, 6), round(b, 6)] for a, b in zip(*columns, strict=True)]
-    costs = _weighed(errors.square().mean(1), weights)
+    costs = weighed(errors.square().mean(1), weights)
     return {
         "examples": len(targets),
         "metrics": metrics,

@@ -78,10 +78,18 @@ def beaten(baselines: Sequence[Mapping[str, Any]]) -> bool | None:
     return bool(baselines[0]["ahead"] > 0)
 
 
+def weighed(rows: Tensor, weights: Tensor | None) -> Tensor:
+    """Weigh examples, so that the mean is the weighted one: weights have the mean 1.
+
+    >>> weighed(torch.tensor([[1.0], [2.0]]), torch.tensor([0.5, 1.5])).tolist()
+    [[0.5], [3.0]]
+    """
+    return rows if weights is None else rows * weights.to(rows).reshape(-1, *(1,) * (rows.ndim - 1))
+
+
 def always(answer: int, name: str, labels: Tensor, weights: Tensor | None = None) -> Baseline:
     """Judge one class as the answer to everything; weights of examples have the mean 1."""
-    wrong = (labels != answer).double()
-    wrong = wrong if weights is None else wrong * weights.to(wrong)
+    wrong = weighed((labels != answer).double(), weights)
     return Baseline(
         f"always {name!r}, the most frequent class in training",
         {"accuracy": 1 - wrong.mean().item()},
@@ -95,8 +103,7 @@ def each_usual(shares: Sequence[float], targets: Tensor, weights: Tensor | None 
     answer = (torch.tensor(shares) >= 0.5).long().expand(len(targets), -1)
     there = (targets > 0.5).long()
     found = label_scores(answer, there, weights)
-    wrong = (answer != there).double().mean(1)
-    wrong = wrong if weights is None else wrong * weights.to(wrong)
+    wrong = weighed((answer != there).double().mean(1), weights)
     metrics = {"accuracy": found.accuracy, "exact": found.exact, "micro_f1": found.micro_f1, "f1": found.macro_f1}
     return Baseline("what is most frequent in training, label by label", metrics, wrong.mean().item(), wrong)
 
@@ -104,8 +111,7 @@ def each_usual(shares: Sequence[float], targets: Tensor, weights: Tensor | None 
 def answered(name: str, given: Tensor, wanted: Tensor, weights: Tensor | None = None) -> Baseline:
     """Judge real answers of a baseline, [example, output]; weights of examples have the mean 1."""
     mse, mae = mean_errors(given.double(), wanted.double(), weights)
-    squares = (given.double() - wanted.double()).square().mean(1)
-    squares = squares if weights is None else squares * weights.to(squares)
+    squares = weighed((given.double() - wanted.double()).square().mean(1), weights)
     metrics = {"mse": mse, "mae": mae, "r2": r2(given, wanted, weights), "rmse": math.sqrt(mse)}
     return Baseline(name, metrics, mse, squares)
 

@@ -10,7 +10,7 @@ from lamina.data.dataset import Dataset, Spec, all_targets, weights_of
 from lamina.data.describe import labels_text
 from lamina.training.predictions import Predictions
 from lamina.training.tasks._answers import judge_labels
-from lamina.training.tasks._baselines import Baseline, each_usual
+from lamina.training.tasks._baselines import Baseline, each_usual, weighed
 from lamina.training.tasks.arrays import Arrays
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ class Labels(Arrays):
 
     def usual(self, train: Dataset) -> dict[str, Any]:
         """Give the share of the training part that has each label."""
-        rows, weights = all_targets(train).double(), weights_of(train)
-        return {"shares": (rows if weights is None else rows * weights.to(rows)[:, None]).mean(0).tolist()}
+        return {"shares": weighed(all_targets(train).double(), weights_of(train)).mean(0).tolist()}
 
     def baselines(self, usual: Mapping[str, Any], test: Dataset) -> list[Baseline]:
         """Judge what is most frequent, label by label."""

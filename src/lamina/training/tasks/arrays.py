@@ -38,7 +38,7 @@ from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks._answers import judge_classes, judge_numbers, last_values
-from lamina.training.tasks._baselines import Baseline, always, answered
+from lamina.training.tasks._baselines import Baseline, always, answered, weighed
 from lamina.training.tasks.feed import as_read, batch_size
 from lamina.training.tasks.recommended import SEQUENCES, _recommend_series, _series_options, network_options, recommend
 from lamina.training.tasks.task import Task, _Choice, _on_device
@@ -234,8 +234,7 @@ class Arrays(Task):
         targets, weights = all_targets(train), weights_of(train)
         if self.spec.task == "classification":
             return {"label": int(torch.bincount(targets, weights).argmax())}
-        rows = targets.double().reshape(len(targets), -1)
-        return {"mean": (rows if weights is None else rows * weights.to(rows)[:, None]).mean(0).tolist()}
+        return {"mean": weighed(targets.double().reshape(len(targets), -1), weights).mean(0).tolist()}
 
     def baselines(self, usual: Mapping[str, Any], test: Dataset) -> list[Baseline]:
         """Judge the majority class, or the mean, and for a series the last value."""
