@@ -56,6 +56,6 @@ def test_a_notebook_and_a_prompt_show_the_first_answers():
     found = Predictions(tuple("abcdef"), (), torch.arange(6.0)[:, None] / 3)
     assert repr(found) == "Predictions(6 examples: 0, 0.333333, 0.666667, 1, 1.33333, ...)"
     html = found._repr_html_()
-    assert "<th" in html and ">0.3333<" in html and ">f<" in html
+    assert "<th" in html and ">0.333333<" in html and ">f<" in html
     blank = Predictions(("a", "b"), ("<x>",), torch.tensor([[1.0], [torch.nan]]))
     assert "&lt;x&gt;" in blank._repr_html_() and repr(blank) == "Predictions(2 examples: <x>, )"

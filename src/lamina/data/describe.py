@@ -12,6 +12,7 @@ from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.pictures import thumbnail
 from lamina.data.text.texts import IGNORE, text_of
 
+_SHARP = "image-rendering: pixelated; margin-right: 4px"
 _LINE = 72  # characters of a text that are shown
 
 
@@ -131,9 +132,9 @@ def sample_card(dataset: Dataset, samples: int = 5) -> Markup | None:
     inputs, targets = dataset.take(torch.arange(min(samples, len(dataset))))
     names = [_target_text(spec, target) for target in targets]
     if spec.kind == "image":
-        return tag(
-            "div", [tag("img", src=thumbnail(image), title=name) for image, name in zip(inputs, names, strict=True)]
-        )
+        named = zip(inputs, names, strict=True)
+        shown = [tag("img", src=thumbnail(each), title=name, height=64, style=_SHARP) for each, name in named]
+        return tag("div", shown)
     if spec.kind in ("text", "pairs", "tokens"):
         return tag("pre", "\n".join(example_lines(spec, inputs, targets)))
     return _rows(spec, inputs, names).html()

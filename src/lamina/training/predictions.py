@@ -192,4 +192,4 @@ def check_suffix(path: str | Path) -> None:
 
 
 def _short(cell: Any) -> str:
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
