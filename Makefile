@@ -4,14 +4,14 @@ PY := .venv/bin/python
 READY := .venv/.ready
 # the packages whose functions take tensors: shapes are checked while testing
 L := lamina
-SHAPED := $(L).kernels,$(L).functional,$(L).layers,$(L).architectures,$(L).backprop,$(L).classical,$(L).data,$(L).training,$(L).populations,$(L).studies,$(L).inspection,$(L).experiments,shapes.check
+SHAPED := $(L).kernels,$(L).functional,$(L).layers,$(L).architectures,$(L).backprop,$(L).classical,$(L).data,$(L).training,$(L).populations,$(L).studies,$(L).inspection,$(L).experiments,$(L).export,shapes.check
 # Python 3.11 reads where the package lies in the locale's encoding: LC_ALL=C would refuse a path with an umlaut, while
 # LANG=C does not (PEP 538).
 ifneq (,$(filter C POSIX,$(LC_ALL)))
 unexport LC_ALL
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-shuffled test-slow test-pages check format catalogue notes bench claims mutants wheel-test clean
+.PHONY: help demo test test-shuffled test-slow test-pages check format catalogue notes docs bench claims mutants dist wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ catalogue: $(READY)  ## write the code and test columns of catalogue.toml, docs/
 notes: $(READY)  ## open the executable notes in the browser
 	.venv/bin/lamina notes
 
+docs: $(READY)  ## build the documentation site in build/docs, with no network; a warning is an error
+	$(PY) tools/offline.py $(PY) tools/docs.py build/docs
+
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
 	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py rebuild.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
 
@@ -71,8 +74,11 @@ claims: $(READY)  ## run every experiment with 20 fresh seeds and write benchmar
 clean:  ## remove .venv and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
-wheel-test: $(READY)  ## build the wheel and run part of the suite against it from another folder
-	rm -rf build dist && $(PY) -m build --quiet --wheel --outdir dist
+dist: $(READY)  ## build wheel and sdist, and check them as PyPI would
+	rm -rf build dist && $(PY) -m build --quiet --outdir dist
+	$(PY) -m twine check --strict dist/*
+
+wheel-test: dist  ## build the wheel and run part of the suite against it from another folder
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
 	mkdir -p build/elsewhere && cd build/elsewhere && PYTHONPATH=../wheel ../../$(PY) -m pytest -q -c ../../pyproject.toml \
 		--rootdir ../.. -p no:cacheprovider ../../tests/test_package.py ../../tests/cli

@@ -66,6 +66,6 @@ def test_the_ends_are_within_bounds():
 
 def test_errors_that_know_more():
     found = MissingExtraError("optuna", "search", "TPE")
-    assert str(found) == "TPE needs the package 'optuna': install it with  pip install 'lamina[search]'."
+    assert str(found) == "TPE needs the package 'optuna': install it with  pip install 'lamina-nn[search]'."
     cure = InstructionError("no AMX", "AVX512_CORE")
     assert (str(cure), cure.limit) == ("no AMX", "AVX512_CORE")

@@ -56,7 +56,7 @@ def test_public_names_resolve_and_unknown_ones_say_what_there_is():
 def test_help_has_a_line_for_every_public_name():
     told = re.findall(r"^    (\w+) {2,}(\S.+)$", lamina.__doc__, re.MULTILINE)
     assert sorted(name for name, _ in told) == sorted({*lamina.__all__} - {"__version__"})
-    assert len(lamina.__all__) <= 60
+    assert len(lamina.__all__) <= 64
     for name, line in told:
         assert getattr(lamina, name).__doc__, name
         assert line[0].islower() and not line.endswith("."), line
@@ -87,7 +87,7 @@ def test_architectures_are_there_by_class_name():
 def test_what_must_ship_ships():
     for name in ("py.typed", "catalogue.toml", "data/published.toml"):
         assert files("lamina").joinpath(name).is_file()
-    assert lamina.__version__ == PROJECT["project"]["version"] == metadata("lamina")["Version"]
+    assert lamina.__version__ == PROJECT["project"]["version"] == metadata("lamina-nn")["Version"]
 
 
 def test_shapes_are_checked_while_testing():
@@ -108,6 +108,20 @@ except jaxtyping.TypeCheckError:
     assert done.returncode == 7
 
 
+def test_the_metadata_name_the_distribution_and_its_pythons():
+    about = metadata("lamina-nn")
+    named = [line.rsplit(" ", 1)[1] for line in about.get_all("Classifier") if "Python :: 3." in line]
+    assert named == ["3.11", "3.12", "3.13", "3.14"] and about["Requires-Python"] == f">={named[0]}"
+    assert f"pip install {about['Name']}" in (ROOT / "README.md").read_text()
+    extras = {*about.get_all("Provides-Extra")}
+    texts = [
+        path.read_text(encoding="utf-8") for path in (*(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("*.py"))
+    ]
+    asked = {extra for text in texts for extra in re.findall(r"lamina-nn\[(\w+)\]", text)}
+    assert {"heic", "notes", "search"} <= asked <= extras
+    assert not [text for text in texts if re.search(r"pip install '?lamina\b(?!-nn)", text)]
+
+
 def test_texts_agree_with_pyproject():
     readme, citation = (ROOT / "README.md").read_text(), (ROOT / "CITATION.cff").read_text()
     assert re.search(rf"^version: {re.escape(lamina.__version__)}$", citation, re.MULTILINE)
@@ -117,6 +131,8 @@ def test_texts_agree_with_pyproject():
     assert "Python " + PROJECT["project"]["requires-python"].replace(">=", "≥ ") in readme
     assert next(d for d in PROJECT["project"]["dependencies"] if d.startswith("torch")).removeprefix("torch") in readme
     assert f"## {lamina.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    release = (ROOT / ".github/workflows/release.yml").read_text()
+    assert 'python: ["3.11", "3.12", "3.13", "3.14"]' in release and "run: .ci/run" in release
 
 
 def test_make_help_lists_every_target():

@@ -79,8 +79,12 @@ def test_a_study_shows_its_best(tmp_path):
 
 def test_data_can_be_given_by_name_and_wrong_arguments_are_named(as_user):
     net = lamina.build("fnn", inputs=4, outputs=3)
-    with pytest.raises(lamina.ArgumentError, match="`model` must be a torch Module, got 'lenet5': make one"):
-        lamina.fit("lenet5", "digits")
+    with pytest.raises(lamina.ArgumentError, match="`model` must be a torch Module, got 3: name one, such as 'lene"):
+        lamina.fit(3, "digits")
+    with pytest.raises(
+        lamina.ArgumentError, match="`model` must be a torch Module, got 'lenet5': make one with lamina"
+    ):
+        next(lamina.train("lenet5", "digits"))
     with pytest.raises(lamina.ArgumentError, match=r"`recipe` must be a lamina Recipe, got 10: for example Recipe"):
         lamina.fit(net, "iris", 10)
     with pytest.raises(lamina.ArgumentError, match="`runtime` must be a lamina Runtime, got 'cuda': for example Runt"):

@@ -1,13 +1,13 @@
 """Lamina: the lecture notes "Neural Network Architectures" (E. Herberg, 2023) as software.
 
-    data = lamina.load("digits")
-    run = lamina.fit(lamina.build("lenet5", outputs=10), data)
+    run = lamina.fit("lenet5", "digits")
     print(run.evaluate())
 
 Data
     load                 read a named set, a file, a folder of pictures or arrays as a dataset
     Dataset              what every dataset has: a length, `take` and `spec`; `split` divides it
     Split                the training, validation and test parts of a dataset
+    Loaders              your own torch DataLoaders for training, validation and test
     Augment              random changes of pictures while training
 
 Networks
@@ -18,7 +18,7 @@ Networks
     freeze               keep parts of a network as they are while the rest is trained
 
 Training
-    fit                  train a network and keep the run in a folder
+    fit                  train a network, made or named, and keep the run in a folder
     resume               continue a run that was interrupted, bit for bit
     train                train step by step: a generator of events that keeps nothing
     cross_validate       train and evaluate on k folds
@@ -30,6 +30,8 @@ Training
     SGD                  stochastic gradient descent on single examples
     MiniBatch            gradient descent on mini batches, with momentum if wanted
     Adam                 the Adam optimizer
+    AdamW                the AdamW optimizer: Adam with decoupled weight decay
+    RMSprop              the RMSprop optimizer: steps divided by the size of recent gradients
     Schedule             how the learning rate changes over time
     Penalty              the norm of the weights that is added to the loss
     Clip                 the bound on the norm or on the entries of the gradient
@@ -72,7 +74,9 @@ Packages
     drawing              scenes of plain shapes, and charts
     populations          many networks of one shape as one
     studies              spaces, samplers, studies
+    estimators           networks and classical methods behind scikit-learn's interface
     experiments          the claims and figures of the notes as functions
+    export               trained networks as ONNX, torch programs, one file or a folder for the Hub: `save` and `push`
 
 Names are imported when they are first used, so that `import lamina` costs nothing and loads no torch.
 """
@@ -83,8 +87,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PACKAGES = (
-    "architectures", "backprop", "classical", "data", "drawing", "experiments", "functional", "inspection", "layers",
-    "populations", "studies", "training",
+    "architectures", "backprop", "classical", "data", "drawing", "estimators", "experiments", "export", "functional",
+    "inspection", "layers", "populations", "studies", "training",
 )  # fmt: skip
 _NAMES = {
     "_errors": ("ArgumentError", "DataError", "LaminaError"),
@@ -93,6 +97,7 @@ _NAMES = {
     "data.augment": ("Augment",),
     "data.dataset": ("Dataset",),
     "data.load": ("load",),
+    "data.loaders": ("Loaders",),
     "data.splits": ("Split",),
     "drawing.draw": ("draw",),
     "inspection.gradient_flow": ("gradient_flow",),
@@ -109,7 +114,8 @@ _NAMES = {
     "training.fit": ("fit", "resume"),
     "training.freezing": ("freeze", "stages"),
     "training.recipe": (
-        "GD", "SGD", "Adam", "Clip", "MiniBatch", "Penalty", "Recipe", "Schedule", "Stopping", "with_options"
+        "GD", "SGD", "Adam", "AdamW", "Clip", "MiniBatch", "Penalty", "RMSprop", "Recipe", "Schedule", "Stopping",
+        "with_options",
     ),
     "training.run": ("Run",),
     "training.runtime": ("Runtime",),
@@ -126,7 +132,9 @@ if TYPE_CHECKING:
     from lamina import classical as classical
     from lamina import data as data
     from lamina import drawing as drawing
+    from lamina import estimators as estimators
     from lamina import experiments as experiments
+    from lamina import export as export
     from lamina import functional as functional
     from lamina import inspection as inspection
     from lamina import layers as layers
@@ -141,6 +149,7 @@ if TYPE_CHECKING:
     from lamina.data.augment import Augment as Augment
     from lamina.data.dataset import Dataset as Dataset
     from lamina.data.load import load as load
+    from lamina.data.loaders import Loaders as Loaders
     from lamina.data.splits import Split as Split
     from lamina.drawing.draw import draw as draw
     from lamina.inspection.gradient_flow import gradient_flow as gradient_flow
@@ -165,10 +174,12 @@ if TYPE_CHECKING:
     from lamina.training.recipe import GD as GD
     from lamina.training.recipe import SGD as SGD
     from lamina.training.recipe import Adam as Adam
+    from lamina.training.recipe import AdamW as AdamW
     from lamina.training.recipe import Clip as Clip
     from lamina.training.recipe import MiniBatch as MiniBatch
     from lamina.training.recipe import Penalty as Penalty
     from lamina.training.recipe import Recipe as Recipe
+    from lamina.training.recipe import RMSprop as RMSprop
     from lamina.training.recipe import Schedule as Schedule
     from lamina.training.recipe import Stopping as Stopping
     from lamina.training.recipe import with_options as with_options

@@ -41,11 +41,15 @@ class DataWarning(UserWarning):
     """Data can be used, but the user should know something about them."""
 
 
+class RunWarning(UserWarning):
+    """A run goes on, but the user should know how."""
+
+
 class MissingExtraError(LaminaError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package {package!r}: install it with  pip install 'lamina[{extra}]'.")
+        super().__init__(f"{purpose} needs the package {package!r}: install it with  pip install 'lamina-nn[{extra}]'.")
 
 
 def nearest(name: object, known: Iterable[object], start: str = "; did", end: str = ".") -> str:

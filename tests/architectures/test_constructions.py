@@ -198,7 +198,7 @@ def test_deep_random_networks_agree_with_a_fine_grid():
     [
         (lambda: approximation_errors(wave, [0]), r"`width` must be at least 1, got 0"),
         (lambda: approximation_errors(wave, [1], gain=0.0), r"`gain` must be greater than 0, got 0.0"),
-        (lambda: approximation_errors(wave, [1], activation="gelu"), r"`activation` must be one of .*, got 'gelu'"),
+        (lambda: approximation_errors(wave, [1], activation="swish"), r"`activation` must be one of .*, got 'swish'"),
         (lambda: approximation_errors(wave, [1], points=1), r"`points` must be at least 2, got 1"),
         (lambda: smooth_step(0.0), r"`gain` must be greater than 0, got 0.0"),
         (lambda: output_bound(tent_map(1)), r"`activation` must be one of 'heaviside', 'sigmoid', 'tanh', got 'relu'"),

@@ -143,7 +143,7 @@ def test_round_trip():
             {"hidden": (3, 3), "depth": 3},
             r"`depth` must be the number of widths in `hidden` \(2\), got 3: leave it out",
         ),
-        ({"activation": "gelu"}, r"`activation` must be one of .*, got 'gelu'"),
+        ({"activation": "swish"}, r"`activation` must be one of .*, got 'swish'"),
         ({"step_size": 0.0}, r"`step_size` must be greater than 0, got 0.0"),
         ({"step_size": "small"}, r"`step_size` must be a positive number or '1/L' or 'learned', got 'small'"),
         ({"initial_step_size": "learned"}, r"`initial_step_size` must be a positive number or '1/L', got 'learned'"),

@@ -131,7 +131,7 @@ def test_round_trip_and_finite_gradients():
 
 def test_adaptive_without_torchdiffeq(monkeypatch):
     monkeypatch.setitem(sys.modules, "torchdiffeq", None)
-    message = r"A neural ODE with `method=\"adaptive\"` needs the package 'torchdiffeq': install .*'lamina\[ode\]'"
+    message = r"A neural ODE with `method=\"adaptive\"` needs the package 'torchdiffeq': install .*'lamina-nn\[ode\]'"
     with pytest.raises(MissingExtraError, match=message):
         NeuralODE(NeuralODEConfig(3, 1, method="adaptive"))
     NeuralODE(NeuralODEConfig(3, 1, method="rk4"))(torch.zeros(2, 3))  # the fixed steps are our own
@@ -145,7 +145,7 @@ def test_adaptive_without_torchdiffeq(monkeypatch):
         ({"steps": 0}, r"`steps` must be at least 1, got 0"),
         ({"method": "heun"}, r"`method` must be one of 'euler', 'rk4', 'adaptive', got 'heun'"),
         ({"adjoint": True}, r"`adjoint` needs `method=\"adaptive\"`, got 'euler': the fixed steps are differentiated"),
-        ({"activation": "gelu"}, r"`activation` must be one of .*, got 'gelu'"),
+        ({"activation": "swish"}, r"`activation` must be one of .*, got 'swish'"),
         ({"knots": 0}, r"`knots` must be at least 1, got 0"),
         ({"duration": 0.0}, r"`duration` must be greater than 0, got 0.0"),
         ({"projection": "random"}, r"`projection` must be one of 'learned', 'zero-pad', got 'random'"),

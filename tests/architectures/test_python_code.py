@@ -24,7 +24,7 @@ def prepared(mean, std):
     return ((u - m) / s).float()
 
 
-@pytest.mark.parametrize("activation", ["sigmoid", "tanh", "relu", "leaky_relu"])
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh", "relu", "leaky_relu", "gelu", "gelu_tanh"])
 def test_probabilities_are_those_of_the_network_to_the_last_bit(activation):
     network = FNN(FNNConfig(2, 3, hidden=(17, 5), activation=activation), seed=3)
     mean, std = (0.1, 1 / 3), (2.0, 0.7)

@@ -13,7 +13,7 @@ from lamina.functional.dense import parameter_count
 from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
 
 F64 = torch.float64
-SMOOTH = ("sigmoid", "tanh", "identity", "relu", "leaky_relu")
+SMOOTH = ("sigmoid", "tanh", "identity", "relu", "leaky_relu", "gelu", "gelu_tanh")
 
 
 def network(widths, seed=0, samples=6):
@@ -40,6 +40,8 @@ def loss_of(weights, biases, activations, inputs, targets, loss):
             y = torch.softmax(z, -1)
         elif name == "leaky_relu":
             y = torch.nn.functional.leaky_relu(z, 0.1)
+        elif name in ("gelu", "gelu_tanh"):
+            y = torch.nn.functional.gelu(z, approximate=name[5:] or "none")
         else:
             y = z if name == "identity" else getattr(torch, name)(z)
     if loss == "bce":
@@ -327,8 +329,8 @@ def test_wrong_arguments(as_user):
         bp.backpropagate(weights, biases, ["tanh", "tanh"], inputs, targets, "bce")
     with pytest.raises(ArgumentError, match="`loss` 'nll' must follow the activation 'softmax', got 'sigmoid'"):
         bp.backpropagate(weights, biases, ["tanh", "sigmoid"], inputs, targets, "nll")
-    with pytest.raises(ArgumentError, match=r"`activations` must be one of 'heaviside', .*'softmax', got 'gelu'"):
-        bp.forward(weights, biases, ["gelu", "tanh"], inputs)
+    with pytest.raises(ArgumentError, match=r"`activations` must be one of 'heaviside', .*'softmax', got 'swish'"):
+        bp.forward(weights, biases, ["swish", "tanh"], inputs)
     with pytest.raises(ArgumentError, match="must have one entry per layer, at least one, got 2, 2 and 1"):
         bp.forward(weights, biases, ["tanh"], inputs)
     with pytest.raises(ArgumentError, match="at least one, got 0, 0 and 0"):

@@ -35,7 +35,7 @@ def test_a_file_says_what_the_command_would(run):
 
 def test_a_run_is_repeated_bit_for_bit_by_its_own_folder(typed, run):
     for place in ("a", "a/config.toml"):
-        code, out, _ = typed("train", "--config", place, "--out", "b", "-q")
+        code, out, _ = typed("train", "--config", place, "--out", "b", "--again", "-q")
         again = run.parent / out.strip()
         assert code == 0 and again != run
         assert (again / "weights.safetensors").read_bytes() == (run / "weights.safetensors").read_bytes()

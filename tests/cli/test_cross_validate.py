@@ -60,7 +60,8 @@ def test_numbers_groups_of_repeats_and_a_baseline_that_is_not_beaten(typed, tmp_
     (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{i * 37 % 101},{i * 53 % 89}\n" for i in range(60)))
     words = ("--data", "t.csv", "--target", "y", "--folds", "2", "--repeats", "2", "--epochs", "1", "--out", "cv")
     code, out, _ = typed("cross-validate", "fnn", *words, "--set", "hidden=4", "--threads", "1")
-    lines = out.splitlines()
+    note, *lines = out.splitlines()
+    assert note.startswith("The 60 different whole numbers of 'y' are taken for numbers")
     head = lines[4].split("\t")
     assert code == 0 and head[:4] == ["repeat", "fold", "training", "test"] and head[-1] == "baseline mae"
     assert [line.split("\t")[:2] for line in lines[5:9]] == [["1", "1"], ["1", "2"], ["2", "1"], ["2", "2"]]

@@ -55,7 +55,8 @@ def photos(tmp_path):
 
 
 def test_the_table_of_embedded_sets_is_true():
-    assert list(data.EMBEDDED) == list(SETS) and list(store.SETS) == list(NAMED)
+    assert list(data.EMBEDDED) == list(SETS)
+    assert [name for name, named in store.SETS.items() if named.kind != "weights"] == list(NAMED)
     for name, (kind, what) in data.EMBEDDED.items():
         found = load(name, count=50) if name == "million" else load(name)
         assert found.spec.kind == kind
@@ -108,6 +109,8 @@ def test_get(monkeypatch, tmp_path):
     assert asked == [("mnist", None, None)]  # no progress when this is not a terminal
     assert json.loads(lamina("get", "cifar10", "--to", tmp_path, "--json")) == {"cifar10": str(tmp_path / "cifar10")}
     assert asked[-1][:2] == ("cifar10", tmp_path)
+    last = lamina("get", "resnet18-imagenet").splitlines()[-1]
+    assert last == "next: lamina train resnet18 --weights resnet18-imagenet --data FOLDER"
 
 
 def test_get_refuses_unknown_names_before_it_begins(monkeypatch):
@@ -269,7 +272,7 @@ def test_show_labels(tmp_path):
     rows = ["rain;snow", "rain", "", "snow", "rain;snow", "snow"]
     (tmp_path / "w.csv").write_text("x,w\n" + "".join(f"{i * i}.5,{row}\n" for i, row in enumerate(rows)))
     result = lamina("show", tmp_path / "w.csv")
-    assert "6 rows of 1 columns, any number of 2 labels (column 'w')." in result
+    assert "6 rows of 1 column, any number of 2 labels (column 'w')." in result
     assert [line.split()[:3] for line in result.splitlines()[1:3]] == [["rain", "3", "50.0%"], ["snow", "4", "66.7%"]]
     found = json.loads(lamina("show", tmp_path / "w.csv", "--json"))
     assert found["balance"] == {"rain": 3, "snow": 4} and found["sample"][0] == {"inputs": [0.5], "target": [1.0, 1.0]}

@@ -41,11 +41,14 @@ def test_each_command_says_the_next(typed, pictures):
     words = following(out)
     assert words == ["train", "lenet5", "--data", "photos"]
     code, out, err = typed(*words, "--epochs", "30", "--set", "activation=relu")
-    assert code == 0 and "The network beats the baseline." in out and "note: 1 of 61 pictures" in err
+    assert code == 0 and "The network beats the baseline." in out and "1 of 61 pictures" in out and "are copies" in err
     verb, run, _ = following(out)
     assert (verb, run) == ("predict", "runs/lenet5-photos")
     code, out, _ = typed(verb, run, "new", "-o", "answers/predictions.csv")
-    assert (code, out) == (0, "6 predictions written to answers/predictions.csv\n")
+    assert (code, out) == (
+        0,
+        "6 predictions written to answers/predictions.csv\nnext: lamina report runs/lenet5-photos\n",
+    )
     with open("answers/predictions.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["name"] for row in rows] == [

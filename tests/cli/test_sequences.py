@@ -43,8 +43,8 @@ def test_texts_with_labels(typed, files, monkeypatch):
     small = ("--set", "hidden=8", "--set", "embedding=8", "--set", "min_count=2")
     code, out, _ = typed("train", "many-to-one", "--data", "reviews.csv", "--epochs", "3", *small, "--out", "run")
     lines = out.splitlines()
-    assert code == 0 and lines[1].startswith("dictionary: ") and "words of the training texts" in lines[1]
-    assert "changed: min_count=2, hidden=8" in lines[2] and lines[-5].startswith("test: loss ")
+    assert code == 0 and lines[2].startswith("dictionary: ") and "words of the training texts" in lines[2]
+    assert "changed: min_count=2, hidden=8" in lines[3] and lines[-5].startswith("test: loss ")
     assert lines[-4].startswith("baseline, always ")
     code, out, _ = typed("predict", "run", "the film was great", "")
     assert code == 0 and [line.split(": ")[0] for line in out.splitlines()] == ["the film was great", ""]

@@ -3,7 +3,9 @@
 import csv
 import json
 import os
+import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -82,7 +84,7 @@ def test_predict_prints_labels_and_writes_csv(trained, tmp_path):
     rows = json.loads(lamina_("predict", "runs/a", "d0.png", "--json", cwd=home).stdout)
     assert rows[0]["name"] == "d0.png" and len(rows[0]["top"]) == 5
     done = lamina_("predict", "runs/a", "d0.png", "d1.png", "-o", str(tmp_path / "p.csv"), cwd=home)
-    assert done.stdout == f"2 predictions written to {tmp_path / 'p.csv'}\n"
+    assert done.stdout == f"2 predictions written to {tmp_path / 'p.csv'}\nnext: lamina report runs/a\n"
     table = (tmp_path / "p.csv").read_text().splitlines()
     assert table[0].startswith("name,predicted,probability,p(0),p(1)") and len(table) == 3
 
@@ -91,7 +93,7 @@ def test_predict_prints_labels_and_writes_csv(trained, tmp_path):
 def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_result(trained, tmp_path):
     home, _ = trained
     words = ["train", "fnn", "--data", "digits", "--epochs", "3", "--set", "hidden=16", "--threads", "1", "--out", "b"]
-    slow = "import time, lamina.cli._progress as p\nold = p._Plain.__call__\n"
+    slow = "import time, lamina._screen as p\nold = p._Plain.__call__\n"
     slow += "p._Plain.__call__ = lambda self, event: (time.sleep(0.03), old(self, event))[1]\n"
     code = slow + f"import sys; sys.argv = ['lamina', *{words!r}]\nfrom lamina.cli import main; main()"
     process = subprocess.Popen(
@@ -194,7 +196,7 @@ def test_photos_of_eleven_kinds_with_damaged_ones(typed, tmp_path):
     assert json.loads(out)["test"]["accuracy"] == 1.0
     (new / "dunkel" / "13.gif").write_bytes(b"GIF89a")
     code, out, err = typed("predict", json.loads(out)["run"], "new", "-o", "predictions.csv")
-    assert (code, out) == (0, "65 predictions written to predictions.csv\n")
+    assert (code, out) == (0, "65 predictions written to predictions.csv\nnext: lamina report runs/lenet5-photos\n")
     assert re.fullmatch(r"note: 1 of 66 pictures cannot be read and is left out: 1 .* \(dunkel/13\.gif\)\.\n", err), err
     with open(tmp_path / "predictions.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -231,7 +233,7 @@ BAD = {
         "lenet5 reads pictures, but the data are of kind 'table'",
     ),
     "wrong loss": (("train", "fnn", "--set", "loss=mse"), "`loss` 'mse' does not fit a classification task"),
-    "augmented table": (("train", "fnn", "--data", "iris", "--set", "flip=true"), "`augment` changes pictures"),
+    "augmented table": (("train", "fnn", "--data", "iris", "--set", "flip=true"), "`flip` changes pictures"),
     "device": (("train", "fnn", "--device", "cuda:7"), "`device` 'cuda:7' is not available"),
     "gpu": (("train", "fnn", "--device", "gpu"), "`device` must be one of .*, got 'gpu'. Did you mean 'cuda'?"),
     "rate with a comma": (("train", "fnn", "--set", "learning_rate=0,01"), "must be a number, got '0,01': write 0.01"),
@@ -334,7 +336,11 @@ def test_an_unseen_category_at_prediction(typed, tmp_path):
     new = table(tmp_path, "n,color\n3,violet\n", "new.csv")
     code, out, err = typed("predict", json.loads(out)["run"], new)
     assert code == 0 and out.startswith("1: ")
-    assert err == "note: categories that no training row has count as other: 'color' in 1 of 1 rows.\n"
+    said = "note: categories that no training row has count as other: 'color' in 1 of 1 rows.\n"
+    assert err == said
+    labeled = table(tmp_path, "n,color,label\n3,violet,x\n", "labeled.csv")
+    code, _, err = typed("evaluate", "runs/fnn-t", labeled)
+    assert code == 0 and err == said
     code, out, _ = typed("train", "fnn", "--data", path, "--epochs", "1", "--read", "unknown=error", "--json")
     code, _, err = typed("predict", json.loads(out)["run"], new)
     assert code == 2 and "column 'color' holds 'violet', which is not in the training data" in err
@@ -353,8 +359,8 @@ def test_a_passenger_list_trains_and_predicts_without_an_option(typed, tmp_path)
     assert code == 0, err
     assert "categories that no training example has count as other: 'Ticket' in " in out
     assert "training rows (in a small table, 1 % of them) share one input per column with unknown ones: " in out
-    assert err.count("note: ") == 1 and "Column 'PassengerId' is left out: it only numbers" not in err
-    assert "Column 'PassengerId' is left out: it is named and numbered like an identifier. Column 'Name' is left" in err
+    left = [line.split(":")[0] for line in out.splitlines() if "left out" in line]
+    assert left == [f"Column '{name}' is left out" for name in ("PassengerId", "Name", "Cabin")] and not err
     assert float(out.split("test: ")[1].split("accuracy ")[1].split(",")[0]) > 0.95  # the sex says it
     new = table(tmp_path, head.replace("Survived,", "") + '9,3,"X, Mrs. Y",female,,NEW 7,,\n', "new.csv")
     code, out, err = typed("predict", "runs/fnn-t", new)
@@ -415,6 +421,7 @@ def test_a_german_bank_export_needs_a_target_only(typed):
     Path("neu.csv").write_bytes("\r\n".join([names, *rows[120:124], ""]).encode("cp1252"))
     code, out, err = typed("train", "fnn", "--data", "bank.csv", "--target", "Betrag", "--epochs", "60")
     assert code == 0 and not err, err
+    told = out.splitlines()
     code, out, _ = typed("predict", "runs/fnn-bank", "neu.csv")
     found = [float(line.split(": ")[1]) for line in out.splitlines()]
     assert code == 0 and found == pytest.approx([-950, -61.35, 3200.1, 1500], abs=300)
@@ -427,6 +434,40 @@ def test_a_german_bank_export_needs_a_target_only(typed):
         "The comma is the decimal mark in the columns 'Kontostand', 'Betrag'.",
         "The percent sign is dropped in the column 'Anteil': 62 % is read as 62.",
     )
+    assert told[: len(spec.notes)] == list(spec.notes) and told[len(spec.notes)].startswith("bank.csv: 160 training")
+
+
+def test_forecasts_with_intervals(typed):
+    rows = "".join(f"2024-{1 + i // 28:02}-{1 + i % 28:02},{i % 7}.5,{i % 5}\n" for i in range(120))
+    Path("s.csv").write_text("date,sales,visits\n" + rows)
+    words = ("train", "many-to-one", "--data", "s.csv", "--read", "window=6", "--epochs", "1", "--out", "r")
+    assert typed(*words, "--read", "kind=series")[0] == 0
+    (row,) = json.loads(typed("predict", "r", "s.csv", "--coverage", "0.5", "--json")[1])
+    (a, (a0, a1)), (b, (b0, b1)) = zip(row["outputs"], row["intervals"], strict=True)
+    code, out, _ = typed("predict", "r", "s.csv", "--coverage", "0.5")
+    assert code == 0 and out == f"2024-05-09: {a:.6g} [{a0:.6g}, {a1:.6g}], {b:.6g} [{b0:.6g}, {b1:.6g}]\n"
+    assert a0 < a < a1 and b0 < b < b1
+    assert typed("predict", "r", "s.csv")[1] == f"2024-05-09: {a:.6g}, {b:.6g}\n"
+    assert typed("predict", "r", "s.csv", "-o", "o.csv")[1].splitlines()[0] == "1 prediction written to o.csv"
+
+
+def test_what_was_decided_about_a_table_is_told_once(typed):
+    rows = "".join(f"{i},same,{i * 7 % 40}.5,{'' if i == 3 else i % 2}\n" for i in range(40))
+    Path("t.csv").write_text("id,flat,x,y\n" + rows)
+    words, sentence = ("--data", "t.csv", "--target", "y"), "Column 'flat' is left out: it is 'same' in every row."
+    for command in (
+        ("train", "fnn", *words, "--epochs", "1"),
+        ("search", "fnn", "hidden=4,8", *words, "--epochs", "1", "--grid"),
+        ("cross-validate", "fnn", *words, "--epochs", "1", "--folds", "2"),
+        ("data", "show", *words[1:]),
+    ):
+        code, out, err = typed(*command)
+        assert code == 0 and err == "", command
+        for note in (sentence, "1 row without the target 'y' is left out.", "Insist with `keep`."):
+            assert out.splitlines().count(note) == 1, command
+    code, out, err = typed("train", "fnn", *words, "--epochs", "1", "--json")
+    assert code == 0 and len(out.splitlines()) == 1 and err.count(sentence) == 1
+    assert typed("train", "fnn", *words, "--epochs", "1", "--quiet")[2] == ""
 
 
 _DAYS = [(i % 9, i % 5, 1 + i % 3, i % 5 > 2, i % 9 < 4) for i in range(45)]
@@ -499,6 +540,26 @@ def test_coverage_adds_intervals_or_sets(typed, tmp_path):
     assert code == 2 and "`coverage` 0.99 needs at least 99 calibration examples" in err and "got 15" in err
 
 
+def test_a_linear_model_that_does_as_well_is_named_with_the_command_that_trains_it(typed, tmp_path):
+    draw = random.Random(0)
+    rows = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(180)]
+    lines = [f"{a},{b},{3 * a - b + draw.gauss(0, 2)},{abs(a) * 10}" for a, b in rows]
+    (tmp_path / "my table.csv").write_text("a,b,line,bend\n" + "\n".join(lines) + "\n")
+    words = ("train", "fnn", "--data", "my table.csv", "--epochs", "30", "--seed", "1")
+    code, out, _ = typed(*words, "--read", "drop=bend", "--target", "line", "--out", "run")
+    said = next(line for line in out.splitlines() if line.startswith("A linear model does "))
+    command = said.partition("Train one with:  lamina ")[2]
+    assert code == 0 and command == "train perceptron --data 'my table.csv' --target line --read drop=bend, --seed 1"
+    linear = json.loads((tmp_path / "run/evaluation.json").read_text())["linear"]
+    assert f"(R² {linear['linear']:.2f} against {linear['network']:.2f} on 30 validation examples)" in said
+    code, out, _ = typed(*shlex.split(command), "--json")
+    best = json.loads((tmp_path / json.loads(out)["run"] / "evaluation.json").read_text())
+    assert code == 0 and best["linear"] is None and 0.4 < best["metrics"]["r2"] < 0.95
+    bent = json.loads(typed(*words, "--read", "drop=line", "--target", "bend", "--out", "bend", "--json")[1])
+    assert bent["linear"]["linear"] < 0.3 < 0.9 < bent["linear"]["network"]
+    assert "A linear model" not in (tmp_path / "bend/report.html").read_text(encoding="utf-8")
+
+
 def test_new_labeled_data_are_scored(typed, tmp_path):
     rows = [f"{x},{'high' if x > 14 else 'low'}" for x in range(30)]
     (tmp_path / "data.csv").write_text("x,kind\n" + "\n".join(rows) + "\n")
@@ -516,7 +577,7 @@ def test_new_labeled_data_are_scored(typed, tmp_path):
     assert (tmp_path / "run/evaluation.json").read_bytes() == record
     for text, sentence in (
         ("kind,x\nmiddle,3\n", "has the class 'middle', which the run was not trained on"),
-        ("x\n3\n", "one column only"),
+        ("x\n3\n", "has no column 'kind' for `target`: it has the column 'x'"),
         ("x,y\n3,4\n", "has no column 'kind' for `target`"),
         ("kind,x\n", "has no rows: there is nothing to score"),
     ):
@@ -527,3 +588,35 @@ def test_new_labeled_data_are_scored(typed, tmp_path):
     assert code == 2 and "nowhere.csv" in err
     code, _, err = typed("evaluate", "run", "new.csv", "--again")
     assert code == 2 and "`again` opens the test split, but other data are given" in err
+
+
+def test_a_run_is_trained_longer_and_a_taken_name_is_refused(typed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("train", "fnn", "--data", "moons", "--epochs", "1", "--out", "r", "-q")
+    assert typed(*words)[:2] == (0, "r\n")
+    code, _, err = typed(*words)
+    assert code == 2 and "`--out` r exists, and no run overwrites another: choose another name, or add --again" in err
+    assert typed(*words, "--again")[:2] == (0, "r-2\n")
+    assert typed("resume", "r", "--epochs", "3", "--set", "learning_rate=1e-4", "-q")[:2] == (0, "r\n")
+    report = typed("report", "r", "--format", "md", "-o", "-")[1]
+    assert "lamina resume RUN --epochs 3 --set learning_rate=0.0001" in " ".join(report.replace("\\", "").split())
+    assert "RUN is the folder of the new run" in report and "up to update" in report
+    code, _, err = typed("train", "--config", "r", "fnn")
+    assert code == 2 and "was continued with another recipe, which takes more than one command to repeat" in err
+    code, _, err = typed("resume", "r", "--epochs", "1")
+    assert code == 2 and "`epochs` must be at least 3" in err
+
+
+def test_units_are_read_as_numbers_kept_for_reports_and_expected_again(typed):
+    rows = "".join(f"{30 + i * 7 % 90} m²,{90 + i * 21 % 270}.5 kg\n" for i in range(60))
+    Path("t.csv").write_text("area,mass\n" + rows)
+    code, out, err = typed("train", "fnn", "--data", "t.csv", "--epochs", "2", "--out", "r")
+    assert code == 0 and "Units behind numbers are dropped: m² in 'area', kg in 'mass'." in out.splitlines(), err
+    assert "epoch 2/2  rmse " in out and "(mass in kg)" in out.split("test: ")[1]
+    assert "mass in kg" in Path("r/report.html").read_text(encoding="utf-8")
+    Path("new.csv").write_text("area\n55 m²\n55\n")
+    first, second = typed("predict", "r", "new.csv")[1].splitlines()
+    assert first.split(": ")[1] == second.split(": ")[1]
+    Path("feet.csv").write_text("area\n55 ft\n")
+    code, _, err = typed("predict", "r", "feet.csv")
+    assert code == 2 and "column 'area' must hold numbers as in training, got '55 ft' in row 1" in err

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 import warnings
 
@@ -57,7 +58,7 @@ def test_80_columns_suffice(in_a_window, tmp_path):
         ("errata",),
         ("catalogue", "gru"),
     ):
-        shown = in_a_window(*words)
+        shown = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in in_a_window(*words)]  # without colors
         assert shown and max(map(len, shown)) <= 80, (words, max(shown, key=len))
 
 
@@ -124,3 +125,13 @@ def test_a_note_is_folded_where_the_window_ends(monkeypatch):
     said.show()
     lines = sys.stderr.getvalue().splitlines()
     assert len(lines) == 2 and max(map(len, lines)) <= 40 and lines[0].startswith("note: one") and "end." in lines[1]
+
+
+def test_predict_says_next_where_somebody_looks_and_never_in_a_pipe(typed, monkeypatch, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "\n".join(f"{i},{2 * i}.5" for i in range(30)) + "\n")
+    assert typed("train", "fnn", "--data", "t.csv", "--epochs", "1", "--out", "r", "-q")[0] == 0
+    assert len(typed("predict", "r", "t.csv")[1].splitlines()) == 30
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lines = typed("predict", "r", "t.csv")[1].splitlines()
+    assert len(lines) == 31 and lines[-1] == "next: lamina predict r t.csv -o predictions.csv"

@@ -16,8 +16,20 @@ from lamina.experiments.trained import parts
 from lamina.training.executors.compiled import _Compiled, compiled
 from lamina.training.fit import fit, resume
 from lamina.training.learner import Learner
-from lamina.training.loop import Event
-from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
+from lamina.training.loop import Event, Progress
+from lamina.training.recipe import (
+    GD,
+    SGD,
+    Adam,
+    AdamW,
+    Clip,
+    MiniBatch,
+    Penalty,
+    Recipe,
+    RMSprop,
+    Schedule,
+    Stopping,
+)
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.feed import Feed
@@ -38,10 +50,19 @@ RECIPES = {
     "momentum": Recipe(MiniBatch(0.1, momentum=0.9)),
     "nesterov": Recipe(MiniBatch(0.1, momentum=0.9, nesterov=True), schedule=Schedule("cosine")),
     "adam": Recipe(Adam(0.01), schedule=Schedule("one-cycle", warmup=0.5), augment=Augment(translate=1, cutout=2)),
+    "adamw": Recipe(AdamW(0.01, weight_decay=0.5), schedule=Schedule("cosine")),
+    "rmsprop": Recipe(RMSprop(0.003)),
+    "rmsprop momentum": Recipe(RMSprop(0.001, momentum=0.5), clip=Clip(0.1)),
+    "plateau": Recipe(MiniBatch(0.1), schedule=Schedule("plateau", wait=1, factor=0.5, improvement=0.9)),
+    "smoothed": Recipe(MiniBatch(0.1), label_smoothing=0.2, class_weights="balanced"),
     "penalty": Recipe(Adam(0.01), penalty=Penalty(0.01), clip=Clip(0.1)),
     "proximal": Recipe(MiniBatch(0.1), penalty=Penalty(0.01, norm=1), class_weights="balanced"),
     "proximal nesterov": Recipe(MiniBatch(0.1, momentum=0.9, nesterov=True), penalty=Penalty(0.01, norm=1)),
     "measured": Recipe(MiniBatch(0.1), stopping=Stopping(gradient_norm=1e-9, max_steps=18)),
+    "mixed": Recipe(MiniBatch(0.1), augment=Augment(rotation=20.0, brightness=0.3, mixup=0.5, cutmix=1.0)),
+    "pieces": Recipe(Adam(0.01), penalty=Penalty(0.01), clip=Clip(0.1), micro_batch=4),
+    "stages": Recipe(Adam(0.01), stage_rate=0.1, stopping=Stopping(gradient_norm=1e-9)),
+    "proximal stages": Recipe(MiniBatch(0.1, momentum=0.9), penalty=Penalty(0.01, norm=1), stage_rate=0.1),
 }
 
 
@@ -58,13 +79,15 @@ def history(kind, network, recipe, part=None):
     train, validation = preprocess.source(part, augment=recipe.augment), preprocess.source(part)
     task = Arrays(preprocess, parts(part))
     step = Learner(net, Feed(train, recipe), validation, task.objective(net, recipe), recipe, kind)
-    rows = []
+    rows, at = [], Progress()
     for epoch in range(3):
         step.begin(epoch)
         for _ in range(step.batches):
             if step.step != recipe.stopping.max_steps:
                 step()
         row = step.totals() | step.evaluate()
+        at.rows.append({"step": step.step, **row})
+        step._scale(at)
         rows.append([*row.pop("gradients").values(), *row.values()])
     return torch.tensor(rows, dtype=torch.float64), step
 
@@ -86,7 +109,7 @@ def traced(monkeypatch):
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_compiled_equals_eager(traced, name):
-    network = {"adam": "lenet5", "sgd": "plain"}.get(name, "fnn")
+    network = {"adam": "lenet5", "sgd": "plain", "mixed": "lenet5"}.get(name, "fnn")
     equal(NETWORKS[network], RECIPES[name])
 
 
@@ -124,6 +147,27 @@ def test_every_recipe_compiled_by_inductor_equals_eager(name):
 
 
 @pytest.mark.slow
+class Two(torch.nn.Module):
+    """A network that takes a picture of bytes and the number of an entry."""
+
+    def __init__(self):
+        super().__init__()
+        self.picture, self.top = lamina.layers.linear(64, 6, seed=1), lamina.layers.linear(10, 10, seed=2)
+
+    def forward(self, image, kind):
+        return self.top(torch.cat([self.picture(image.flatten(1)).relu(), torch.nn.functional.one_hot(kind, 4)], 1))
+
+
+def test_several_inputs_compiled_equal_eager(traced, tmp_path):
+    inputs, digits = (values[:90] for values in lamina.load("digits").take(torch.arange(90)))
+    data = {"image": inputs, "kind": digits % 4}, digits
+    recipe = Recipe(Adam(0.01), epochs=3, batch_size=16, precision="float64")
+    runs = [fit(Two(), data, recipe, folder=tmp_path / how, runtime=Runtime(step=how)) for how in ("eager", "compiled")]
+    assert json.loads((tmp_path / "compiled/environment.json").read_text())["step"] == "compiled"
+    expected, found = ([[row["loss"], row["validation_loss"]] for row in run.rows] for run in runs)
+    torch.testing.assert_close(torch.tensor(found), torch.tensor(expected), rtol=1e-10, atol=1e-10)
+
+
 def test_many_updates_can_be_compiled_in_one_process(traced):
     for _ in range(10):  # torch allows 8 for one code
         _, step = history(_Compiled, NETWORKS["plain"], RECIPES["momentum"])

@@ -3,7 +3,6 @@ import pytest
 import torch
 from PIL import Image
 from torch.utils.data import Dataset as TorchDataset
-from torch.utils.data import IterableDataset
 
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.arrays import WrappedDataset, from_arrays
@@ -46,6 +45,8 @@ def test_classes_in_sorted_order(targets, classes, labels):
 def test_given_class_names():
     data = from_arrays(torch.zeros(6, 1), [0, 1, 0, 1, 0, 1], classes=["cat", "dog", "fox"])
     assert data.spec.classes == ("cat", "dog", "fox") and data.spec.outputs == 3 and data.targets.max() == 1
+    few = from_arrays(torch.zeros(3, 1), [2, 0, 1], classes=["cat", "dog", "fox"])  # who names classes means them
+    assert few.targets.tolist() == [2, 0, 1]
     data = from_arrays(torch.zeros(4, 1), [5, 7, 5, 7], classes=["five", "seven"])
     assert data.spec.classes == ("five", "seven") and data.targets.tolist() == [0, 1, 0, 1]
     with pytest.raises(DataError, match="`classes` must name the 2 classes that `targets` have, got 1"):
@@ -211,16 +212,18 @@ def test_random_changes_are_warned_of():
 
 
 def test_bad_torch_datasets():
-    class Endless(IterableDataset):
-        def __iter__(self):
-            yield 1
+    class Endless(TorchDataset):
+        def __getitem__(self, index):
+            return torch.zeros(1), 0
 
-    with pytest.raises(DataError, match="Endless has no length and cannot be indexed: give a map-style dataset"):
+    with pytest.raises(DataError, match="Endless has no length: give it a __len__, or make it a torch IterableDataset"):
         load(Endless())
     with pytest.raises(DataError, match="Pairs is empty: it needs at least 1 example"):
         load(Pairs([]))
-    with pytest.raises(DataError, match=r"Pairs must give pairs \(input, target\), but index 0 gives something else"):
-        load(Pairs([(1, 2, 3)]))
+    with pytest.raises(DataError, match=r"Pairs\[0\] must be a tuple such as \(input, target\) .*, got int"):
+        load(Pairs([3]))
+    with pytest.raises(DataError, match=r"Pairs\[0\] must be a tuple .*, or a dict, got tuple of 1"):
+        load(Pairs([(3,)]))
     with pytest.raises(DataError, match=r"Pairs\[0\] must be numbers, got values of type <U5"):
         load(Pairs([("hello", 0)]))
     mixed = load(Pairs([(torch.zeros(2), 0), (torch.zeros(2), 1), (torch.zeros(3), 0), (torch.zeros(2), 1)]))

@@ -3,6 +3,8 @@ import torch
 
 from lamina._errors import ArgumentError, DataError
 from lamina.data.augment import Augment, augment
+from lamina.functional import recoloring
+from lamina.functional.random import uniform
 
 
 def pictures(count=64, size=5, dtype=torch.uint8):
@@ -103,6 +105,10 @@ def test_vmap_over_seeds_equals_one_by_one():
         ({"crop": -1}, "`crop` must be at least 0, got -1"),
         ({"translate": -1}, "`translate` must be at least 0, got -1"),
         ({"cutout": -2}, "`cutout` must be at least 0, got -2"),
+        ({"brightness": -0.1}, "`brightness` must be at least 0, got -0.1"),
+        ({"mixup": -1.0}, "`mixup` must be at least 0, got -1.0"),
+        ({"rotation": 181.0}, r"`rotation` must be .*180.*, got 181.0"),
+        ({"hue": 0.6}, r"`hue` must be .*0.5.*, got 0.6"),
     ],
 )
 def test_negative_sizes(options, message):
@@ -118,3 +124,52 @@ def test_sizes_that_do_not_fit():
             DataError, match=rf"`{name}` must be less than the smaller side of the pictures \(5\), got 5"
         ):
             augment(pictures(2), Augment(**{name: 5}), 0, 0)
+
+
+def colored(count=40, size=6):
+    return torch.randint(256, (count, 3, size, size), generator=torch.Generator().manual_seed(4), dtype=torch.uint8)
+
+
+def drawn(low, high, stream, count=40, seed=1, step=2):
+    return low + (high - low) * uniform((count,), seed, stream, step)
+
+
+def test_colors_change_in_their_order_by_numbers_of_their_own():
+    """Brightness from [0.5, 1.5], contrast from [0, 3], saturation and hue, then a turn; bytes are rounded once."""
+    images, changes = colored(), Augment(brightness=0.5, contrast=2.0, saturation=0.3, hue=0.1, rotation=30.0)
+    values = images.float() / 255
+    values = recoloring.adjust_brightness(values, drawn(0.5, 1.5, 0x41554706))
+    values = recoloring.adjust_contrast(values, drawn(0.0, 3.0, 0x41554707))
+    values = recoloring.adjust_saturation(values, drawn(0.7, 1.3, 0x41554708))
+    values = recoloring.adjust_hue(values, drawn(-0.1, 0.1, 0x41554709))
+    values = recoloring.rotate(values, drawn(-30.0, 30.0, 0x41554705))
+    found = augment(images, changes, 1, 2)
+    assert found.dtype == torch.uint8
+    # A value that lies between two bytes may be rounded to either on another processor.
+    assert (found.float() - (values * 255).round()).abs().max() <= 1
+    assert (found.float() / 255 - values).abs().max() <= 0.51 / 255
+    floats = augment(images.float() / 255, changes, 1, 2)
+    torch.testing.assert_close(floats, values, rtol=1e-4, atol=1e-5)
+
+
+def test_colors_come_before_moves():
+    images = colored()
+    both = augment(images, Augment(brightness=0.4, translate=2), 1, 2)
+    assert both.equal(augment(augment(images, Augment(brightness=0.4), 1, 2), Augment(translate=2), 1, 2))
+
+
+def test_new_changes_are_pure_and_one_function_of_members():
+    images, changes = colored(8), Augment(rotation=25.0, contrast=0.5, hue=0.2, flip=True)
+    first = augment(images, changes, 1, 2)
+    assert first.equal(augment(images, changes, torch.tensor(1), torch.tensor(2)))
+    assert not first.equal(augment(images, changes, 1, 3)) and not first.equal(augment(images, changes, 2, 2))
+    seeds = torch.tensor([3, 4])
+    together = torch.vmap(lambda seed: augment(images, changes, seed, torch.tensor(4)))(seeds)
+    alone = torch.stack([augment(images, changes, int(seed), 4) for seed in seeds])
+    assert (together.float() - alone.float()).abs().max() <= 1
+
+
+def test_what_is_made_has_names():
+    assert Augment(crop=2, hue=0.1).made == ("crop", "hue") and Augment().made == ()
+    assert Augment(mixup=0.2).mixes and Augment(cutmix=0.2).mixes and not Augment(cutmix=0.2).alone
+    assert Augment(mixup=0.2, flip=True).alone and not Augment(flip=True).mixes

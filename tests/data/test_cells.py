@@ -61,7 +61,8 @@ def test_bad_parquet(tmp_path, write):
 
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda x: round(x, 4)) | st.integers(-(10**6), 10**6)
-WORDS = st.text("abcÄöß€,;|\t'\" -", min_size=1, max_size=8).map(lambda word: f"x{word}y")
+_WORDS = st.text("abcÄöß€,;|\t'\" -", min_size=1, max_size=8).map(lambda word: f"x{word}y")
+WORDS = _WORDS.filter(lambda word: "Ä€" not in word and "ß€" not in word)  # in cp1252 these are letters of UTF-8
 
 
 @given(

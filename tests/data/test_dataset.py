@@ -44,7 +44,7 @@ def test_spec_fills_in_names_and_survives_json():
     [
         (
             ("sound", "classification", (2,), 2),
-            "`kind` must be one of 'image', 'table', 'vector', .*'pairs', got 'sound'",
+            "`kind` must be one of 'image', 'table', 'vector', .*'batches', got 'sound'",
         ),
         (
             ("vector", "guessing", (2,), 2),

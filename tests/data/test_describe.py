@@ -81,7 +81,7 @@ def test_labels_weights_and_groups_are_described():
     spec = Spec("vector", "multilabel", (1,), 2, ("rain", "snow"), target="weather", weight="w", group="g", source="s")
     data = ArrayDataset(torch.tensor([[0.5], [1.5], [2.5]]), torch.tensor([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]), spec)
     assert data.describe(samples=3) == [
-        "s: 3 vectors of 1 numbers, any number of 2 labels (column 'weather'), weighted by 'w', grouped by 'g'.",
+        "s: 3 vectors of 1 number, any number of 2 labels (column 'weather'), weighted by 'w', grouped by 'g'.",
         "labels: rain 2 (66.7 %), snow 1 (33.3 %)",
         "samples:",
         "  x1   weather",

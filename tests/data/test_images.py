@@ -173,7 +173,7 @@ def test_heic_without_the_extra_is_left_out_and_says_what_to_install(photos, mon
     (photos / "dogs" / "phone.jpg").write_bytes(heic(picture((64, 64))))
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     pictures._reads_heif.cache_clear()
-    way = r"in the format HEIC, which needs  pip install 'lamina\[heic\]'"
+    way = r"in the format HEIC, which needs  pip install 'lamina-nn\[heic\]'"
     try:
         with pytest.warns(DataWarning, match=rf"2 of 8 pictures .* 2 {way} \(cats/phone\.heic, dogs/phone\.jpg\)\.$"):
             assert len(ImageFolder(photos)) == 6

@@ -4,7 +4,7 @@ import pytest
 import torch
 from PIL import Image
 
-from lamina._errors import DataError
+from lamina._errors import DataError, DataWarning
 from lamina.data.dataset import ArrayDataset, Spec, Subset, all_targets
 from lamina.data.images import load_folder
 from lamina.data.labeled import as_trained, labeled_rows, labeled_texts, reading
@@ -51,6 +51,67 @@ def test_rows_are_found_by_name_and_classes_keep_their_numbers(tmp_path):
 def test_what_new_rows_must_have(tmp_path, text, spec, message):
     with pytest.raises(DataError, match=message):
         labeled_rows(put(tmp_path / "new.csv", text), spec, {})
+
+
+def test_several_numbers_and_weights(tmp_path):
+    first = put(tmp_path / "old.csv", "x,w,far,near\n1,1,10,0.5\n2,2,20,0.75\n3,1,30,0.5\n")
+    spec = load(first, target=["near", "far"], weight="w").spec
+    new = put(tmp_path / "new.csv", "far;near;w;x\n40;1,5;3;4\n50;;1;5\n;2,5;1;6\n70;3,5;0;7\n")
+    with pytest.warns(DataWarning, match=r"^`.*new\.csv`: 2 rows without the target are left out\.$"):
+        data = labeled_rows(new, spec, {"target": "near,far", "weight": "w"})
+    assert data.inputs.tolist() == [[4.0], [7.0]] and data.targets.tolist() == [[1.5, 40.0], [3.5, 70.0]]
+    assert data.weights.tolist() == [3.0, 0.0] and data.spec is spec
+    with pytest.raises(DataError, match="has no column 'w' for `weight`"):
+        labeled_rows(put(tmp_path / "bare.csv", "x,far,near\n1,2,3\n"), spec, {})
+    with pytest.raises(DataError, match="has no column 'far' for `target`"):
+        labeled_rows(put(tmp_path / "bare.csv", "x,w,near\n1,2,3\n"), spec, {})
+
+
+def test_a_word_among_the_numbers_of_a_target_is_left_out(tmp_path):
+    rows = "".join(f"{i},{'unknown' if i == 5 else i + 0.5}\n" for i in range(30))
+    with pytest.warns(DataWarning, match="1 row without the target is left out"):
+        data = labeled_rows(put(tmp_path / "new.csv", f"size,price\n{rows}"), PRICE, {})
+    assert len(data) == 29 and not data.targets.isnan().any() and data.targets[5].item() == 6.5
+
+
+def test_a_column_for_each_label(tmp_path):
+    spec = load(put(tmp_path / "old.csv", "x,rain,snow\n1,0,1\n2,1,0\n3,1,1\n"), target=["rain", "snow"]).spec
+    data = labeled_rows(put(tmp_path / "new.csv", "snow,x,rain\n0,7,1\n0,8,0\n"), spec, {})
+    assert data.targets.tolist() == [[1.0, 0.0], [0.0, 0.0]] and data.inputs.tolist() == [[7.0], [8.0]]
+    words = labeled_rows(put(tmp_path / "yes.csv", "x,rain,snow\n7,yes,no\n8,no,no\n9,yes,yes\n"), spec, {})
+    assert words.targets.tolist() == [[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
+    always = labeled_rows(put(tmp_path / "one.csv", "x,rain,snow\n7,yes,no\n8,yes,no\n"), spec, {})
+    assert always.targets.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    with pytest.warns(DataWarning, match="1 row without the target is left out"):
+        gap = labeled_rows(put(tmp_path / "gap.csv", "x,rain,snow\n7,1,\n8,0,1\n"), spec, {})
+    assert gap.targets.tolist() == [[0.0, 1.0]] and gap.inputs.tolist() == [[8.0]]
+    with pytest.raises(DataError, match="the target 'snow' holds '2', but labels are 0 or 1"):
+        labeled_rows(put(tmp_path / "two.csv", "x,rain,snow\n7,1,2\n"), spec, {})
+
+
+def test_a_column_of_lists(tmp_path):
+    import polars as pl
+
+    rows = {"x": [1.0, 2.0, 3.0, 4.0], "weather": [["rain"], ["snow", "rain"], [], ["snow"]]}
+    spec = load(pl.DataFrame(rows), target="weather").spec
+    assert spec.classes == ("rain", "snow") and spec.task == "multilabel"
+    frame = pl.DataFrame({"weather": [["snow"], [], ["rain", "snow"]], "x": [5.0, 6.0, 7.0]})
+    text = put(tmp_path / "new.csv", "x;weather\n5;snow\n6;\n7;rain, snow\n")
+    for new in (frame, frame.to_dicts(), text):
+        data = labeled_rows(new, spec, {})
+        assert data.targets.tolist() == [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]] and data.inputs.tolist() == [[5], [6], [7]]
+    with pytest.raises(DataError, match="has the class 'hail', which the run was not trained on"):
+        labeled_rows(pl.DataFrame({"x": [1.0], "weather": [["hail"]]}), spec, {})
+
+
+def test_rows_of_a_frame_and_a_class_that_is_a_number():
+    import pandas as pd
+
+    rows = [("red", 1.5, 2.0), ("blue", 2.5, 1.0), ("red", 3.5, None)]
+    frame = pd.DataFrame(rows, columns=["color", "size", "kind"])
+    with pytest.warns(DataWarning, match="^the table: 1 row without the target is left out"):
+        data = labeled_rows(frame, TABLE, {})
+    assert data.inputs.tolist() == [[1.5, 1.0], [2.5, 0.0]] and data.targets.tolist() == [1, 0]
 
 
 def test_texts_and_their_labels(tmp_path):

@@ -64,7 +64,8 @@ def test_one_cell(cell, value):
         "0151 234 567",
         "1,234,56",
         "1.2.3",
-        "5 m",
+        "12a",
+        "5 May",
         "€",
         "%",
         "-",
@@ -150,3 +151,33 @@ def test_values_come_back(values, mark, between, before, behind):
         cells.append(f"{'-' if value < 0 else ''}{before}{whole.replace(',', between)}{mark}{cents}{behind}")
     found, marks = read(x=cells)
     assert [float(cell) for cell in found["x"]] == values and marks.decimal == mark
+
+
+@pytest.mark.parametrize(
+    ("cells", "unit", "numbers"),
+    [
+        (["179 m²", "80,5 m²"], "m²", ["179", "80.5"]),
+        (["12 kg", None, "1.234,5 kg"], "kg", ["12", None, "1234.5"]),
+        (["3h", "12.5h"], "h", ["3", "12.5"]),
+        (["-4 °C", "21°C"], "°C", ["-4", "21"]),
+        (["120 km/h", "90 km/h"], "km/h", ["120", "90"]),
+        (["1,200 sq ft", "980.5 sq ft"], "sq ft", ["1200", "980.5"]),
+        (["5 €/m²", "7 €/m²"], "€/m²", ["5", "7"]),
+        (["2 rooms", "3 rooms"], "rooms", ["2", "3"]),
+        (["55 m2", "60 m2"], "m2", ["55", "60"]),
+    ],
+)
+def test_a_unit_that_a_whole_column_has_is_dropped_and_kept_in_mind(cells, unit, numbers):
+    found, marks = read(size=cells)
+    assert found["size"] == numbers and marks.units == (("size", unit),)
+    assert f"Units behind numbers are dropped: {unit} in 'size'." in marks.notes
+    again, later = plain_numbers(pl.DataFrame({"size": [cells[0], "7"]}), before=marks, known=["size"])
+    assert again["size"].to_list() == [numbers[0], "7"] and later.units == marks.units
+
+
+@pytest.mark.parametrize(
+    "cells", [["500 g", "1 kg"], ["12 kg", "heavy"], ["12a", "13a"], ["A1", "A2"], ["3 May", "5 May"]]
+)
+def test_several_units_words_and_house_numbers_are_no_numbers(cells):
+    found, marks = read(x=cells)
+    assert found["x"] == cells and marks.units == ()

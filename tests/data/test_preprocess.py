@@ -474,3 +474,17 @@ def test_no_warning_for_known_data():
 def test_published_means(name, mean, std):
     prepare = Preprocess.fit(load(name))
     assert abs(prepare.mean[0] - mean) < 5e-5 and abs(prepare.std[0] - std) < 5e-5
+
+
+def test_a_mean_halfway_between_two_bytes_is_the_larger_one():
+    """From 8 to 28 pixels weights are multiples of 1/14: halves come out with rounding errors, in any order of sums."""
+    bytes_ = torch.randint(256, (40, 1, 8, 8), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    weights = torch.nn.functional.interpolate(
+        torch.eye(8, dtype=torch.float64)[None, None], (28, 8), mode="bilinear", align_corners=False, antialias=True
+    )[0, 0]
+    means = weights @ bytes_.double() @ weights.T
+    halves = (means % 1 - 0.5).abs() < 1e-9
+    assert halves.double().mean() > 0.01
+    found = resized(bytes_, (28, 28), "stretch")
+    assert found[halves].equal((means[halves] + 0.5).round().to(torch.uint8))
+    assert found.equal((means + 1e-6 + 0.5).floor().to(torch.uint8))

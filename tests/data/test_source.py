@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lamina._errors import ArgumentError, DataError
+from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment, augment
 from lamina.data.dataset import ArrayDataset, BaseDataset, Spec, Subset
 from lamina.data.load import load
@@ -102,7 +103,7 @@ def test_batch_is_apply_of_the_stored_examples():
 def test_a_key_switches_random_changes_on(name):
     data = load("digits")
     data = {"plain": data, "subset": Subset(data, torch.arange(100, 300)), "slow": Slow(data)}[name]
-    changes = Augment(flip=True, crop=1)
+    changes = Augment(flip=True, crop=1, rotation=20.0, contrast=0.5)
     prepare = Preprocess.fit(data)
     resident, streamed = prepare.source(data, augment=changes), prepare.source(data, budget=TINY, augment=changes)
     batches = order(100)
@@ -212,9 +213,20 @@ def test_an_empty_dataset_gives_an_empty_source():
 def test_messages():
     data = load("iris")
     prepare = Preprocess.fit(data)
-    with pytest.raises(DataError, match="`augment` changes pictures, got data of kind 'table': leave it out"):
+    with pytest.raises(DataError, match="`flip` changes pictures, got data of kind 'table': leave it out"):
         prepare.source(data, augment=Augment(flip=True))
+    with pytest.raises(DataError, match="`cutmix` changes pictures, got data of kind 'table': leave it out"):
+        prepare.source(data, augment=Augment(cutmix=1.0))
     assert prepare.source(data, augment=Augment()).inputs is not None
+    gray, floats = load("digits"), from_arrays(torch.linspace(2, 0, 32).reshape(2, 1, 4, 4), torch.arange(2))
+    with pytest.raises(DataError, match="`hue` changes colors, but the pictures have 1 channel: leave it out, or use"):
+        Preprocess.fit(gray).source(gray, augment=Augment(hue=0.1))
+    for budget in (2**20, TINY):
+        with pytest.raises(DataError, match="or of numbers from 0 to 1, got numbers from .* to 2: scale the pictures"):
+            Preprocess.fit(floats).source(
+                Subset(floats, torch.tensor([0, 1])), budget=budget, augment=Augment(contrast=1)
+            )
+    assert Preprocess.fit(floats).source(floats, augment=Augment(rotation=5.0)).inputs is not None
     with pytest.raises(ArgumentError, match="`ahead` must be at least 1, got 0"):
         prepare.source(data, budget=TINY).prefetch([torch.arange(3)], ahead=0)
 

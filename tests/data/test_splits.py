@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError, DataError, DataWarning
-from lamina.data.dataset import ArrayDataset, Dataset, Spec, Subset
+from lamina.data.dataset import ArrayDataset, Dataset, Spec, Subset, all_targets, weights_of
 from lamina.data.splits import Sealed, _shares, folds, in_time, k_fold, split
 from lamina.data.synthetic import blobs, curve, truth_table
 
@@ -400,6 +400,32 @@ def test_folds_warn_of_copies_and_rare_classes():
         folds(data, 15)  # of two examples each, of which copies have different classes
 
 
+@pytest.mark.parametrize(("moments", "k"), [(40, 3), (41, 2), (25, 4)])
+def test_folds_of_rows_with_times_test_each_stretch_once_after_its_past(moments, k):
+    order = torch.randperm(3 * moments, generator=torch.Generator().manual_seed(0))
+    times = (torch.arange(3 * moments) // 3)[order].double()  # three rows for each moment
+    spec = Spec("table", "regression", (1,), 1, weight="w")
+    data = ArrayDataset(times[:, None], times.float(), spec, times=times, weights=times + 1)
+    tested = []
+    for number, part in enumerate(folds(data, k), 1):
+        train, validation, test = (all_targets(each) for each in (part.train, part.validation, part.test.open()))
+        assert part.note == f"data: fold {number} of {k}, in order of time."
+        assert train.max() < validation.min() and validation.max() < test.min()
+        assert len(test) == pytest.approx(3 * moments / (k + 1), abs=3)
+        assert len(validation) == pytest.approx((len(train) + len(validation)) / 5, abs=3)
+        torch.testing.assert_close(weights_of(part.train).float(), (train + 1) / (train + 1).mean())
+        tested.append(test)
+    first = len(data) // (k + 1)
+    assert torch.cat(tested).sort().values.tolist() == times.sort().values[first - first % 3 :].tolist()
+
+
+def test_folds_need_as_many_moments():
+    times = torch.tensor([1.0] * 5 + [2.0] * 5 + [3.0] * 20, dtype=torch.float64)
+    data = ArrayDataset(times[:, None], times.float(), Spec("table", "regression", (1,), 1), times=times)
+    with pytest.raises(DataError, match="has 3 different moments, too few for 3 folds in order of time: ask for fewer"):
+        folds(data, 3)
+
+
 def test_no_folds_of_a_truth_table_or_of_published_parts():
     with pytest.raises(DataError, match="there are no other examples than these 4, so no fold could be unseen"):
         folds(truth_table("or"), 2)
@@ -428,3 +454,12 @@ def test_parts_in_order_of_time_are_complete_and_never_look_ahead(moments, ratio
     if len(times.unique()) == len(times):  # no ties: the sizes of every split
         held = [len(times) * share // sum(ratios) for share in ratios[1:]]
         assert [len(part) for part in parts] == [len(times) - sum(held), *held]
+
+
+def test_one_copy_is_warned_of_in_the_singular():
+    spec = Spec("vector", "regression", (1,), 1)
+    inputs = torch.arange(60.0)[:, None]
+    there, here, _ = parts(split(ArrayDataset(inputs, torch.zeros(60), spec)))
+    inputs[there[0]] = inputs[here[0]]
+    with pytest.warns(DataWarning, match="1 of 10 validation examples is a copy of a training example, which makes"):
+        split(ArrayDataset(inputs, torch.zeros(60), spec))

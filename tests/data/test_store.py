@@ -12,12 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from lamina._errors import ArgumentError, DataError
 from lamina._system import lock
+from lamina.architectures.build import build
+from lamina.architectures.table import TABLE
 from lamina.data import _download, store
 from lamina.data._download import File
+from lamina.data.load import load
 from lamina.data.store import NamedSet, _require, find, get, places
+from lamina.training.plan import plan
+from lamina.training.weights import load_weights
 
 IMAGES, LABELS = bytes(range(256)) * 800, b"labels" * 50
 
@@ -246,7 +252,7 @@ def test_own_data_come_before_the_cache(small, tmp_path, monkeypatch):
 def test_unknown_names(function):
     with pytest.raises(
         ArgumentError,
-        match="`name` must be one of 'mnist', 'fashion-mnist', 'cifar10', .*'rt-polarity', got 'imagenet'",
+        match="`name` must be one of 'mnist', 'fashion-mnist', 'cifar10', .*'rt-polarity', .*got 'imagenet'",
     ):
         function("imagenet")
 
@@ -394,8 +400,10 @@ def test_bad_archives(packed_set, content, message):
 
 def test_the_published_sets_are_complete():
     pictures = ["mnist", "fashion-mnist", "cifar10"]
-    assert list(store.SETS) == [*pictures, "multi30k", "tatoeba", "tinyshakespeare", "sst2", "rt-polarity"]
-    for named in store.SETS.values():
+    sets = [named for named in store.SETS.values() if named.kind != "weights"]
+    known = [*pictures, "multi30k", "tatoeba", "tinyshakespeare", "sst2", "rt-polarity"]
+    assert [named.name for named in sets] == known
+    for named in sets:
         assert len(named.addresses) >= 2 and named.size > (1e7 if named.name in pictures else 1e6)
         for file in (*named.files, *named.downloads):
             assert len(file.sha256) == 64 and file.size > 0
@@ -426,3 +434,66 @@ def test_the_store_needs_no_torch():
     )
     environment = {name: value for name, value in os.environ.items() if name != "LAMINA_DATA"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+# Weights
+
+
+def test_the_names_of_weights_and_of_their_files_agree():
+    weights = {name: named for name, named in store.SETS.items() if named.kind == "weights"}
+    assert list(weights) == ["resnet18-imagenet", "resnet34-imagenet", "resnet50-imagenet", "alexnet-imagenet"]
+    for named in weights.values():
+        (file,) = named.files
+        assert file.sha256.startswith(file.name.rpartition("-")[2].removesuffix(".pth")) and len(file.sha256) == 64
+        assert named.architecture in TABLE and named.addresses == ("https://download.pytorch.org/models",)
+
+
+@pytest.fixture
+def resnet(server, monkeypatch, tmp_path):
+    """A small ResNet in the place of the official file, on the server."""
+    out = io.BytesIO()
+    network = build("resnet18", width=0.1, seed=5)
+    torch.save(network.state_dict(), out)
+    server.files = {"/models/small.pth": out.getvalue()}
+    named = replace(
+        store.SETS["resnet18-imagenet"], files=(published("small.pth", out.getvalue()),),
+        addresses=(server.address + "/models",),
+    )  # fmt: skip
+    monkeypatch.setitem(store.SETS, "resnet18-imagenet", named)
+    monkeypatch.setattr(store, "cache", lambda: tmp_path / "cache")
+    monkeypatch.delenv("LAMINA_DATA", raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.chdir(tmp_path)
+    return network
+
+
+def test_weights_are_downloaded_once_and_taken_by_their_name(resnet, server):
+    with pytest.raises(
+        DataError, match=r"the file of weights resnet18-imagenet is not here .* lamina data get resnet18-"
+    ):
+        load_weights(build("resnet18", width=0.1), "resnet18-imagenet")
+    get("resnet18-imagenet")
+    net = build("resnet18", width=0.1, seed=6)
+    assert str(load_weights(net, "resnet18-imagenet")) == "122 of 122 tensors come from resnet18-imagenet"
+    assert torch.equal(net.conv1.weight, resnet.conv1.weight) and len(server.asked) == 1
+    job = plan("resnet18", "digits", weights="resnet18-imagenet", options={"width": 0.1})
+    assert job.model.config.inputs == (3, 224, 224) and torch.equal(job.model.conv1.weight, resnet.conv1.weight)
+    file = store.cache() / "resnet18-imagenet" / "small.pth"
+    file.write_bytes(b"x" + file.read_bytes()[1:])
+    with pytest.raises(DataError, match=r"small.pth` is not the official file"):
+        load_weights(net, "resnet18-imagenet")
+
+
+def test_weights_without_a_network_say_where_to_put_the_file(resnet, monkeypatch, dead):
+    monkeypatch.setitem(store.SETS, "resnet18-imagenet", replace(store.SETS["resnet18-imagenet"], addresses=(dead,)))
+    with pytest.raises(
+        DataError, match=r"resnet18-imagenet could not be downloaded .* Without a network, put small.pth"
+    ):
+        get("resnet18-imagenet")
+
+
+def test_weights_are_not_data():
+    with pytest.raises(
+        DataError, match="'resnet18-imagenet' names weights, not data: a network starts from them with "
+    ):
+        load("resnet18-imagenet")

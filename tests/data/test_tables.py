@@ -9,6 +9,7 @@ import torch
 from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data.dataset import Spec
 from lamina.data.preprocess import Preprocess
+from lamina.data.series import load_series
 from lamina.data.tables import load_table, read_rows
 
 NAN = float("nan")
@@ -108,7 +109,7 @@ def test_the_task_may_be_given(write):
     path = write("x,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(6)))
     assert (
         load_table(path).spec.notes[1]
-        == "Its 2 different whole numbers are taken for classes (task='regression' for the other)."
+        == "The 2 different whole numbers of 'y' are taken for classes (task='regression' for the other)."
     )
     assert load_table(path, task="regression").targets.tolist() == [0, 1, 0, 1, 0, 1]
     halves = write("x,y\n" + "".join(f"{i}.5,{i % 2 + 0.5}\n" for i in range(6)), "halves.csv")
@@ -319,3 +320,13 @@ def test_from_file_to_prediction(write):
     assert new[0, 1:].tolist() == [0, 1, 0] and math.isclose(
         new[0, 0], (0.1 - prepare.mean[0]) / prepare.std[0], abs_tol=1e-6
     )
+
+
+def test_a_file_of_one_column_is_enough_where_one_is_needed(write):
+    spec = load_table(write("size;price\n1,5;3\n2,5;4\n3,5;6\n")).spec
+    for content, rows in (("size\n1,5\n2\n", [[1.5], [2.0]]), ("size\n7\n", [[7.0]])):
+        assert read_rows(write(content, "new.csv"), spec).tolist() == rows
+    with pytest.raises(DataError, match="lacks the column 'size' of the training data: it has the column 'weight'"):
+        read_rows(write("weight\n7\n", "other.csv"), spec)
+    series = load_series(write("y\n" + "".join(f"{i}.5\n" for i in range(40)), "series.csv"), window=4)
+    assert series.spec.features == ("y",) and series.values.flatten().tolist()[:2] == [0.5, 1.5]

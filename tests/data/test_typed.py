@@ -76,6 +76,13 @@ def test_which_sheet(workbook):
         load_table(workbook("empty.xlsx", A=[], B=[["x", "y"]]))
 
 
+def test_a_title_page_is_not_the_table(workbook):
+    path = workbook(Title=[["Sales 2024"], ["Confidential"]], Data=[["x", "y"], [1, 2.5], [3, 4.5]])
+    with pytest.warns(DataWarning, match=r"The sheet 'Data' is read; 'Title' holds data too \(see `sheet`\)"):
+        assert load_table(path).inputs.tolist() == [[1], [3]]
+    assert read_cells(path, Format(sheet="Title")).frame.rows() == [("Confidential",)]
+
+
 def test_names_that_a_sheet_lacks(workbook):
     path = workbook(A=[["x", None], [1, 2], [3, 4]])
     assert read_cells(path, Format()).frame.columns == ["x", "column 2"]

@@ -52,7 +52,7 @@ def test_the_line_search_at_full_size():
 
 
 def test_a_line_search_that_takes_the_first_step_is_found_out(monkeypatch):
-    def first_step(loss, params, grads, value, first, strength):
+    def first_step(loss, params, grads, value, first, strength, shares):
         for p, g in zip(params, grads, strict=True):
             p.sub_(first / 2 * g)
         return first / 2

@@ -247,10 +247,36 @@ def test_softmax_functions_under_vmap(generator):
     assert torch.equal(vmap(A.probabilities)(y[..., :1]), A.probabilities(y[..., :1]))
 
 
+def test_gelu_by_hand_and_by_torch():
+    y = GRID
+    normal = torch.distributions.Normal(torch.zeros((), dtype=D), 1.0)
+    close(A.gelu(y), y * normal.cdf(y), 1e-14)
+    close(A.gelu(y), torch.nn.GELU()(y))
+    tanh = y / 2 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * y**3)))
+    close(A.gelu_tanh(y), tanh, 1e-14)
+    close(A.gelu_tanh(y), torch.nn.GELU("tanh")(y))
+    assert 1e-4 < (A.gelu(y) - A.gelu_tanh(y)).abs().max() < 5e-4
+    # half of the second moment that He's rule counts on is kept up to a sixth
+    points = torch.linspace(-12, 12, 100_001, dtype=D)
+    moment = (A.gelu(points).square() * normal.log_prob(points).exp()).sum() * (points[1] - points[0])
+    assert moment.item() == pytest.approx(0.4252, abs=1e-4)
+
+
 def test_names_and_starting_rules():
-    assert list(A.ACTIVATIONS) == ["heaviside", "sigmoid", "tanh", "relu", "leaky_relu", "identity"]
+    assert list(A.ACTIVATIONS) == [
+        "heaviside",
+        "sigmoid",
+        "tanh",
+        "relu",
+        "leaky_relu",
+        "gelu",
+        "gelu_tanh",
+        "identity",
+    ]
     assert all(sigma.name == name for name, sigma in A.ACTIVATIONS.items())
-    assert {name for name in A.ACTIVATIONS if A.default_initialization(name) == "he"} == {"relu", "leaky_relu"}
+    assert {name for name in A.ACTIVATIONS if A.default_initialization(name) == "he"} == {
+        "relu", "leaky_relu", "gelu", "gelu_tanh"
+    }  # fmt: skip
     assert A.default_initialization("sigmoid") == "xavier"
     for lookup in (A.get_activation, A.default_initialization):
         with pytest.raises(ArgumentError, match=r"`activation` must be one of 'heaviside', .*, got 'softmax'"):

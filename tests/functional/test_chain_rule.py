@@ -58,7 +58,7 @@ def test_hadamard_product():
 
 
 @pytest.mark.notes("N2.75")
-@pytest.mark.parametrize("name", ["sigmoid", "tanh", "relu", "leaky_relu", "identity"])
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "relu", "leaky_relu", "gelu", "gelu_tanh", "identity"])
 def test_activation_pullback_equals_autograd(name, generator):
     sigma = get_activation(name)
     z, cotangent = randn(generator, 2, 4, 5)

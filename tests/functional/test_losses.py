@@ -1,6 +1,7 @@
 """Losses: hand numbers, torch's relations, stability, masks."""
 
 import math
+from functools import partial
 
 import jaxtyping
 import numpy as np
@@ -197,6 +198,11 @@ def test_two_classes_agree_with_binary_cross_entropy(generator):
         (L.mse_half, torch.tensor([[0.5, -1.0], [2.0, 0.0]], dtype=D)),
         (L.binary_cross_entropy, torch.tensor([[0, 1], [1, 1]])),
         (L.negative_log_likelihood, torch.tensor([1, 0])),
+        (L.absolute_error, torch.tensor([[0.5, -1.0], [2.0, 0.0]], dtype=D)),
+        (L.huber_error, torch.tensor([[0.5, -1.0], [2.0, 0.0]], dtype=D)),
+        (partial(L.quantile_error, level=0.9), torch.tensor([[0.5, -1.0], [2.0, 0.0]], dtype=D)),
+        (lambda z, S: L.focal(L.binary_cross_entropy(z, S, "none")).mean(), torch.tensor([[0, 1], [1, 1]])),
+        (lambda z, S: L.focal(L.negative_log_likelihood(z, S, "none"), 0.5).mean(), torch.tensor([1, 0])),
     ],
 )
 def test_each_loss_is_a_smooth_function_of_the_output_alone(loss, targets, generator):
@@ -305,7 +311,52 @@ def test_shapes_must_fit(unchecked):
         L.sum_over_time(column, row > 0)
 
 
+def test_errors_of_numbers_against_hand_values_and_torch(generator):
+    y, S = torch.tensor([0.0, 3.0, -2.0], dtype=D), torch.tensor([0.5, 1.0, -6.0], dtype=D)
+    assert L.absolute_error(y, S, "none").tolist() == [0.5, 2.0, 4.0]
+    assert L.huber_error(y, S, delta=2.0, reduction="none").tolist() == [0.125, 2.0, 6.0]
+    assert L.quantile_error(y, S, level=0.25, reduction="none").tolist() == [0.125, 1.5, 3.0]
+    y, S = randn(generator, 2, 50, 3)
+    F = nn.functional
+    close(L.absolute_error(y, S), F.l1_loss(y, S))
+    for delta in (0.1, 1.0, 3.0):
+        close(L.huber_error(y, S, delta), F.huber_loss(y, S, delta=delta))
+    close(L.quantile_error(y, S), L.absolute_error(y, S) / 2)
+
+
+@pytest.mark.parametrize("level", (0.1, 0.5, 0.8))
+def test_the_best_constant_of_the_quantile_error_is_the_quantile(level, generator):
+    S = randn(generator, 101)
+    costs = [L.quantile_error(value.expand(101), S, level).item() for value in S.sort().values]
+    assert np.argmin(costs) == round(level * 101 - 0.5)  # so many of 101 lie below
+
+
+def test_focal_against_hand_values_and_the_formula_of_torchvision(generator):
+    log = math.log
+    found = L.focal(torch.tensor([log(2), log(4)], dtype=D), 3.0)
+    close(found, torch.tensor([log(2) / 8, log(4) * 27 / 64], dtype=D))
+    z, S = 3 * randn(generator, 40), torch.randint(2, (40,), generator=generator)
+    entropies = L.binary_cross_entropy(z, S, "none")
+    for gamma in (0.0, 0.5, 2.0, 5.0):
+        p = torch.sigmoid(z)
+        p_true = p * S + (1 - p) * (1 - S)  # as torchvision.ops.sigmoid_focal_loss writes it, with alpha=-1
+        close(L.focal(entropies, gamma), entropies * (1 - p_true) ** gamma, 1e-12)
+    sure = torch.tensor([1e4], requires_grad=True)  # an entropy of exactly 0
+    L.focal(L.binary_cross_entropy(sure, torch.ones(1), "none"), 0.5).sum().backward()
+    assert sure.grad.tolist() == [0.0]
+
+
 def test_arguments_are_checked():
+    with pytest.raises(ArgumentError, match="`delta` must be greater than 0, got 0"):
+        L.huber_error(torch.zeros(1), torch.zeros(1), delta=0)
+    with pytest.raises(ArgumentError, match="`level` must be greater than 0, got 0"):
+        L.quantile_error(torch.zeros(1), torch.zeros(1), level=0)
+    with pytest.raises(ArgumentError, match=r"`level` must be in \[0, 1\), got 1"):
+        L.quantile_error(torch.zeros(1), torch.zeros(1), level=1)
+    with pytest.raises(ArgumentError, match="`gamma` must be at least 0, got -1"):
+        L.focal(torch.zeros(1), -1)
+    with pytest.raises(ArgumentError, match="`reduction` must be one of 'mean', 'none', got 'sum'"):
+        L.absolute_error(torch.zeros(1), torch.zeros(1), "sum")
     with pytest.raises(ArgumentError, match="`norm` must be one of 1, 2, got 3"):
         L.penalty([torch.ones(1)], 0.1, norm=3)
     with pytest.raises(ArgumentError, match=r"`strength` must be at least 0, got -0\.1"):

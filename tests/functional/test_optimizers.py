@@ -22,6 +22,9 @@ HYPERS = {
     "gd": [O.GradientDescent(rate) for rate in (0.1, 0.02, 0.3)],
     "momentum": [O.Momentum(0.05, 0.9), O.Momentum(0.1, 0.5), O.Momentum(0.2, 0.0)],
     "adam": [O.Adam(0.1), O.Adam(0.03, 0.5, 0.9, 1e-3), O.Adam(0.3, 0.8, 0.99, 1e-6)],
+    "adamw": [O.AdamW(0.1, weight_decay=0.0), O.AdamW(0.03, 0.5, 0.9, 1e-3, 0.5), O.AdamW(0.3, 0.8, 0.99, 1e-6, 0.1)],
+    # a large epsilon: without it the steps stay as long as the rate near a minimum
+    "rmsprop": [O.RMSprop(0.1, 0.9, 1.0), O.RMSprop(0.03, 0.5, 1e-3, 0.5), O.RMSprop(0.3, 0.8, 1e-6, 0.9)],
     "proximal": [O.ProximalGradient(0.1, 0.0), O.ProximalGradient(0.2, 0.05), O.ProximalGradient(0.05, 0.2)],
 }
 
@@ -149,6 +152,16 @@ CASES = {
         O.Adam(0.05, 0.7, 0.95, 1e-4),
         lambda p: torch.optim.Adam(p, lr=0.05, betas=(0.7, 0.95), eps=1e-4),
     ),
+    "adamw": (O.AdamW(), lambda p: torch.optim.AdamW(p)),
+    "adamw, other numbers": (
+        O.AdamW(0.05, 0.7, 0.95, 1e-4, 0.3),
+        lambda p: torch.optim.AdamW(p, lr=0.05, betas=(0.7, 0.95), eps=1e-4, weight_decay=0.3),
+    ),
+    "rmsprop": (O.RMSprop(), lambda p: torch.optim.RMSprop(p)),
+    "rmsprop, other numbers": (
+        O.RMSprop(0.05, 0.7, 1e-4, 0.6),
+        lambda p: torch.optim.RMSprop(p, lr=0.05, alpha=0.7, eps=1e-4, momentum=0.6),
+    ),
 }
 
 
@@ -165,6 +178,14 @@ def test_updates_equal_torch_over_fifty_steps(case, dtype):
         theta, state = row.update(theta, parabola(theta), state, hyper)
         assert all((theta[name] - expected[name]).abs().max() <= tolerance for name in theta)
     assert state.step.item() == 50
+
+
+def test_rmsprop_without_momentum_needs_one_moment_only():
+    theta = start()
+    one, two = (O.rmsprop(theta, parabola(theta), O.start(theta, n), O.RMSprop(0.1, 0.9)) for n in (1, 2))
+    assert (len(one[1].moments), len(two[1].moments)) == (1, 2)
+    for name in theta:
+        torch.testing.assert_close(one[0][name], two[0][name], rtol=1e-14, atol=1e-14)
 
 
 def adam_variant(theta, gradient, steps, power, overwrite, tau=1e-3, b1=0.9, b2=0.999, eps=1e-8):
@@ -488,6 +509,10 @@ def test_numbers_are_checked():
         O.Adam(second_decay=-1.0)
     with pytest.raises(ArgumentError, match=r"`eps` must be greater than 0, got 0\.0"):
         O.Adam(eps=0.0)
+    with pytest.raises(ArgumentError, match=r"`weight_decay` must be at least 0, got -0\.1"):
+        O.AdamW(weight_decay=-0.1)
+    with pytest.raises(ArgumentError, match=r"`second_decay` must be in \[0, 1\), got 1\.0"):
+        O.RMSprop(second_decay=1.0)
     with pytest.raises(ArgumentError, match=r"`strength` must be at least 0, got -1\.0"):
         O.ProximalGradient(0.1, -1.0)
 

@@ -24,7 +24,9 @@ def test_exact_share():
 def test_the_extra_is_named(monkeypatch, metric):
     for name in ("sacrebleu", "sacrebleu.metrics"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=r"BLEU and chrF needs the package 'sacrebleu': .*'lamina\[language\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"BLEU and chrF needs the package 'sacrebleu': .*'lamina-nn\[language\]'"
+    ):
         metric(GUESS, GERMAN)
 
 

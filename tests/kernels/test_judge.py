@@ -25,12 +25,13 @@ def counters(device):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("own", [1, K], ids=["shared targets", "own targets"])
 @pytest.mark.parametrize("weighed", [0, 1, K])
-def test_loss_slope_score_and_counters(device, dtype, tolerance, own, weighed, generator):
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_loss_slope_score_and_counters(device, dtype, tolerance, own, weighed, smoothing, generator):
     logits = torch.randn(B, K, C, generator=generator, dtype=torch.float64).to(device, dtype).requires_grad_()
     targets = torch.randint(C, (B, own), generator=generator).to(device)
     weights = torch.rand(weighed, C, generator=generator).to(device) + 0.5 if weighed else None
-    kept, losses = counters(device), Losses("nll", weights)
-    judge = Judge(kept, weights, dtype)
+    kept, losses = counters(device), Losses("nll", weights, smoothing=smoothing)
+    judge = Judge(kept, weights, dtype, smoothing)
     expected = losses.loss(logits, targets)
     (slope,) = torch.autograd.grad(expected.sum(), logits)
     for laid in (logits.detach(), logits.detach().permute(1, 2, 0).contiguous().permute(2, 0, 1)):

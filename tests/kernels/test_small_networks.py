@@ -68,8 +68,9 @@ def test_pictures_are_taken_changed_and_normalized_bit_for_bit(kernels, changes,
     assert torch.equal(inputs, expected) and torch.equal(labels, targets[chosen])
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize("rows", [5, 300])
-def test_a_batch_is_judged_and_counted(kernels, rows):
+def test_a_batch_is_judged_and_counted(kernels, rows, smoothing):
     device = kernels.device
     logits = (3 * normal(rows, 10, device=device)).requires_grad_()
     labels = torch.randint(10, (rows,), generator=torch.Generator().manual_seed(1)).to(device)
@@ -77,8 +78,8 @@ def test_a_batch_is_judged_and_counted(kernels, rows):
     counters += [torch.full((), v, dtype=torch.int64, device=device) for v in (7, 100, 2)]
     steps, rate = torch.full((3,), 4.0, device=device), torch.zeros((), device=device)
     rates = torch.tensor([0.1, 0.2, 0.3, 0.4], device=device)
-    gradient = kernels.judge(logits.detach(), labels, (*counters, steps, rate), rates)
-    loss = F.cross_entropy(logits, labels)
+    gradient = kernels.judge(logits.detach(), labels, (*counters, steps, rate), rates, smoothing)
+    loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
     loss.backward()
     torch.testing.assert_close(gradient, logits.grad, atol=2e-8, rtol=1e-5)
     right = (logits.argmax(1) == labels).sum()
@@ -99,12 +100,13 @@ def test_a_loss_that_is_not_finite_is_no_good_step(kernels):
     assert counters[3].item() == 1 and not counters[2].isfinite() and counters[5].item() == 3
 
 
-def test_adam_is_that_of_torch(kernels):
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_adam_is_that_of_torch(kernels, decay):
     shapes = [(5, 7), (3,), (300, 2), (), (2, 3, 4, 5)] * 14  # more than one launch
     start = [normal(*shape, seed=i) for i, shape in enumerate(shapes)]
     ours = [torch.nn.Parameter(t.to(kernels.device)) for t in start]
     theirs = [torch.nn.Parameter(t.clone()) for t in start]
-    reference = FusedAdam(theirs, 0.01, (0.8, 0.97), 1e-6)
+    reference = FusedAdam(theirs, 0.01, (0.8, 0.97), 1e-6, decay)
     state = [
         (torch.zeros((), device=kernels.device), torch.zeros_like(p.detach()), torch.zeros_like(p.detach()))
         for p in ours
@@ -116,7 +118,7 @@ def test_adam_is_that_of_torch(kernels):
             p.grad = q.grad.to(kernels.device)
         for count, _, _ in state:
             count.add_(1)
-        kernels.adam(ours, state, rate, (0.8, 0.97, 1e-6))
+        kernels.adam(ours, state, rate, (0.8, 0.97, 1e-6, decay))
         reference.step()
     for p, q in zip(ours, theirs, strict=True):
         torch.testing.assert_close(p.detach().cpu(), q.detach(), atol=1e-6, rtol=1e-5)

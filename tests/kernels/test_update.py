@@ -14,7 +14,8 @@ from populations.updates import CLIPS, OPTIMIZERS, PENALTIES, assert_equals_refe
 @pytest.mark.parametrize("kind,penalty,clip", [
     ("gd", PENALTIES[0], CLIPS[0]), ("gd", PENALTIES[2], CLIPS[3]), ("momentum", PENALTIES[1], CLIPS[1]),
     ("nesterov", PENALTIES[0], CLIPS[2]), ("adam", PENALTIES[0], CLIPS[0]), ("adam", PENALTIES[2], CLIPS[1]),
-    ("adam", PENALTIES[1], CLIPS[3]),
+    ("adam", PENALTIES[1], CLIPS[3]), ("adamw", PENALTIES[0], CLIPS[0]), ("adamw", PENALTIES[1], CLIPS[1]),
+    ("rmsprop", PENALTIES[0], CLIPS[0]), ("rmsprop", PENALTIES[2], CLIPS[2]),
 ])  # fmt: skip
 def test_the_compiled_update_equals_the_reference(kind, penalty, clip, tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp()))

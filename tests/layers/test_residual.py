@@ -16,7 +16,7 @@ def rand(*shape, seed=0):
 
 
 @pytest.mark.notes("N4.04")
-@pytest.mark.parametrize("name", ["tanh", "relu", "sigmoid", "leaky_relu", "identity"])
+@pytest.mark.parametrize("name", ["tanh", "relu", "sigmoid", "leaky_relu", "gelu", "identity"])
 def test_layer_is_equation_9(name):
     layer, y = SimpleResNetLayer(4, 4, name, seed=3).double(), rand(7, 4)
     expected = y + get_activation(name)(torch.nn.functional.linear(y, layer.affine.weight, layer.affine.bias))

@@ -59,7 +59,11 @@ def test_half_the_squares_are_averaged_and_their_sum_reported():
 @pytest.mark.parametrize("kind", ("nll", "bce", "labels", "mse"))
 @pytest.mark.parametrize("weighted", (False, True))
 @pytest.mark.parametrize("balanced", (False, True))
-def test_every_member_has_the_loss_and_the_score_of_its_objective(kind, weighted, balanced):
+@pytest.mark.parametrize("loss", (None, "smoothed", "focal", "mae", "huber", "quantile"))
+def test_every_member_has_the_loss_and_the_score_of_its_objective(kind, weighted, balanced, loss):
+    if loss is not None and (loss in ("focal", "smoothed")) == (kind == "mse"):
+        return  # refused, see tests/training/test_objective.py
+    loss, smoothing = (None, 0.2) if loss == "smoothed" else (loss, 0.0)
     g = torch.Generator().manual_seed(3)
     outputs = torch.randn(6, 2, 1 if kind == "bce" else 3, generator=g, dtype=torch.float64)
     targets = torch.randint(3 if kind == "nll" else 2, (6,) if kind in ("nll", "bce") else (6, 3), generator=g)
@@ -67,8 +71,10 @@ def test_every_member_has_the_loss_and_the_score_of_its_objective(kind, weighted
     targets = targets if task == "classification" else targets.float()
     weights = torch.tensor([0.5, 2.0, 0.0, 1.5, 1.0, 1.0]) if weighted else None
     how = "balanced" if balanced and kind != "mse" else None
-    alone = choose(task, outputs.shape[2], None, how, targets, weights)
-    losses = Losses(alone.kind, None if alone.weights is None else alone.weights[None], alone.weighted)
+    alone = choose(task, outputs.shape[2], loss, how, targets, weights, delta=0.5, level=0.9, gamma=1.5,
+                   smoothing=smoothing)  # fmt: skip
+    losses = Losses(alone.kind, None if alone.weights is None else alone.weights[None], alone.weighted,
+                    error=alone.error, gamma=alone.gamma, smoothing=alone.smoothing)  # fmt: skip
     packed = with_weights(targets, weights)
     for k in range(2):
         torch.testing.assert_close(losses.loss(outputs, packed[:, None])[k], alone.loss(outputs[:, k], packed))

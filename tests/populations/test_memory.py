@@ -6,7 +6,7 @@ from lamina.data import synthetic
 from lamina.data.arrays import from_arrays
 from lamina.data.preprocess import Preprocess
 from lamina.populations import _memory as memory
-from lamina.populations._memory import _chunk_size, _free_bytes, _kept_bytes, _member_bytes, plan
+from lamina.populations._memory import _chunk_size, _member_bytes, plan
 from lamina.populations.members import Member
 from lamina.populations.population import train_population
 from lamina.training.recipe import Adam, MiniBatch, Recipe
@@ -21,11 +21,6 @@ def test_bytes_of_a_dense_network_are_those_counted_by_hand():
     assert fixed == 4 * numbers * 5  # parameters, gradients, best, two moments
     assert activations == 4 * 16 * (2 + 8)  # what the two products keep; relu keeps its output, which is one of them
     assert _member_bytes(Member(Recipe(MiniBatch(), precision="float64"), config), source)[0] == 8 * numbers * 3
-
-
-def test_activations_are_counted_once():
-    network = build("fnn", inputs=3, outputs=2, hidden=(5, 5), activation="tanh")
-    assert _kept_bytes(network, torch.zeros(4, 3)) == 4 * 4 * (3 + 5 + 5)
 
 
 def test_chunks_are_nearly_equal_and_fit():
@@ -61,12 +56,6 @@ def test_little_memory_means_small_chunks_with_the_same_results(monkeypatch):
     members = [Member(Recipe(Adam(10.0**-k), epochs=2, precision="float64"), config) for k in range(4)]
     whole = train_population(members, split)
     fixed, activations = _member_bytes(members[0], Preprocess.fit(split.train, 2).source(split.train))
-    monkeypatch.setattr(memory, "_free_bytes", lambda device: 2 * (4 * fixed + 4 * activations))
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2 * (4 * fixed + 4 * activations))
     for ours, theirs in zip(train_population(members, split), whole, strict=True):
         assert [row["loss"] for row in ours.rows] == pytest.approx([row["loss"] for row in theirs.rows], rel=1e-12)
-
-
-def test_free_memory_is_asked_of_the_system(monkeypatch):
-    assert 2**20 < _free_bytes(torch.device("cpu")) < 2**50
-    monkeypatch.setattr(memory.Path, "read_text", lambda self, **options: "nothing")
-    assert _free_bytes(torch.device("cpu")) == 4 * 2**30

@@ -40,12 +40,21 @@ def test_labels_and_weights_give_the_history_of_separate_runs(kind, shared):
     weights = torch.rand(60, generator=g) if "weighted" in kind else None
     data = from_arrays(inputs, targets, weights=weights).split()
     config = configure("fnn", inputs=2, outputs=data.train.spec.outputs, hidden=(8,))
-    how = {} if "numbers" in kind else {"class_weights": "balanced"}
+    how = {} if "numbers" in kind else {"class_weights": "balanced", "label_smoothing": 0.2}
     recipes = [recipe(Adam(lr), seed=0 if shared else k, **how) for k, lr in enumerate((1e-3, 1e-2))]
     population = members(*recipes, config=config)
     results = train_population(population, data, shared_order=shared)
     assert_equal_runs(results, population, data, shared=shared)
     assert not any("one by one" in note for result in results for note in result.notes)
+
+
+@pytest.mark.parametrize("activation", ("gelu", "gelu_tanh"))
+def test_networks_with_gelu_give_the_history_of_separate_runs(activation, moons):
+    config = configure("fnn", inputs=2, outputs=2, hidden=(8, 5), activation=activation)
+    population = members(*[recipe(Adam(lr)) for lr in (1e-3, 1e-2)], config=config)
+    results = train_population(population, moons)
+    assert_equal_runs(results, population, moons)
+    assert all(result.kind == "stacked" and not result.notes for result in results)
 
 
 def test_label_noise_is_for_examples_without_weights():
@@ -78,9 +87,10 @@ def test_every_member_ends_at_the_minimizer_of_the_norm_1_penalty(optimizers, fo
 
 
 @pytest.mark.parametrize("shared", (True, False))
-def test_augmentation_follows_the_seed(shared, pictures):
+@pytest.mark.parametrize("more", ({}, {"rotation": 20.0, "contrast": 0.4}, {"mixup": 0.4, "cutmix": 1.0}), ids=str)
+def test_augmentation_follows_the_seed(shared, more, pictures):
     config = configure("lenet5", inputs=(1, 12, 12), outputs=3, dropout=0.2)
-    changes = Augment(flip=True, crop=1, cutout=2)
+    changes = Augment(flip=True, crop=1, cutout=2, **more)
     population = [Member(recipe(Adam(0.01), augment=changes, seed=k), config, seed=k) for k in range(3)]
     results = train_population(population, pictures, shared_order=shared)
     assert_equal_runs(results, population, pictures, shared=shared)
@@ -136,11 +146,54 @@ def test_regression_and_one_output(moons):
         assert_equal_runs(train_population(population, moons), population, moons)
 
 
+def test_losses_by_name_are_those_of_separate_runs(moons):
+    curve = synthetic.curve(60, seed=0).split(seed=0)
+    config = configure("fnn", inputs=1, outputs=1, hidden=(6,), activation="tanh")
+    for loss in ("mae", "huber", "quantile"):
+        population = members(*[recipe(Adam(lr), loss=loss, huber_delta=0.3) for lr in (1e-3, 1e-1)], config=config)
+        assert_equal_runs(train_population(population, curve), population, curve)
+    population = members(*[recipe(Adam(lr), loss="focal") for lr in (1e-3, 1e-1)])
+    results = train_population(population, moons)
+    assert_equal_runs(results, population, moons)
+    assert all(result.together == 2 for result in results)
+
+
+def test_a_loss_or_a_metric_of_ones_own_runs_one_by_one(moons):
+    def mean(outputs, labels):
+        return torch.nn.functional.cross_entropy(outputs, labels, reduction="none")
+
+    def worst(outputs, labels):
+        return mean(outputs, labels).max()
+
+    population = members(*[recipe(Adam(lr), loss=mean, metrics={"worst": worst}) for lr in (1e-3, 1e-1)])
+    results = train_population(population, moons)
+    assert_equal_runs(results, population, moons)
+    assert all("no stack computes a loss or a metric of your own" in result.notes[0] for result in results)
+    plain = train_population(members(*[recipe(Adam(lr)) for lr in (1e-3, 1e-1)]), moons)
+    for ours, theirs in zip(results, plain, strict=True):
+        assert ours.rows[-1]["validation_loss"] == pytest.approx(theirs.rows[-1]["validation_loss"], rel=1e-6)
+        assert ours.rows[-1]["validation_worst"] > ours.rows[-1]["validation_loss"]
+
+
 def test_what_has_no_stacked_update_runs_one_by_one(moons):
     population = members(recipe(GD(0.1, line_search=True)), recipe(GD(1.0, line_search=True)))
     results = train_population(population, moons)
     assert_equal_runs(results, population, moons)
     assert all("one by one" in result.notes[0] for result in results)
+
+
+@pytest.mark.parametrize("optimizer", [Adam(0.02), GD(0.1, line_search=True)], ids=["stacked", "one by one"])
+def test_members_may_have_data_of_their_own(optimizer, moons):
+    """Folds of different sizes, each with a preparation of its own, in one population."""
+    other = synthetic.moons(90, noise=0.3, seed=5).split(seed=1)
+    own = recipe(optimizer, epochs=2)
+    population = [replace(each, seed=seed) for seed, each in enumerate(members(own, own, own, own))]
+    results = train_population(population, [moons, other, moons, other])
+    for part in (moons, other):
+        places = [k for k in range(4) if (part is other) == bool(k % 2)]
+        assert_equal_runs([results[k] for k in places], [population[k] for k in places], part)
+    with pytest.raises(ArgumentError, match="`split` must be one, or one for each of the 4 members, got 3"):
+        train_population(population, [moons, other, moons])
 
 
 def test_a_population_gives_its_members_back():

@@ -20,10 +20,12 @@ from lamina.training.recipe import (
     GD,
     SGD,
     Adam,
+    AdamW,
     Clip,
     MiniBatch,
     Penalty,
     Recipe,
+    RMSprop,
     Schedule,
     Stopping,
     as_dict,
@@ -119,6 +121,8 @@ optimizers = st.one_of(
     st.builds(MiniBatch, rates, st.sampled_from([0.0, 0.5, 0.9])),
     st.builds(MiniBatch, rates, st.just(0.9), st.just(True)),
     st.builds(Adam, rates, st.sampled_from([0.9, 0.8]), st.sampled_from([0.999, 0.99])),
+    st.builds(AdamW, rates, weight_decay=st.floats(0, 1)),
+    st.builds(RMSprop, rates, st.sampled_from([0.99, 0.9]), momentum=st.sampled_from([0.0, 0.5])),
 )
 recipes = st.builds(
     Recipe,
@@ -127,7 +131,7 @@ recipes = st.builds(
     batch_size=st.integers(1, 512),
     schedule=st.builds(
         Schedule,
-        st.sampled_from(["constant", "warmup", "cosine", "one-cycle", "step"]),
+        st.sampled_from(["constant", "warmup", "cosine", "one-cycle", "step", "plateau"]),
         st.sampled_from([0.0, 0.3, 0.1]),
         st.sampled_from([0.0, 0.05]),
         st.integers(1, 30),
@@ -179,6 +183,14 @@ def test_target_device_and_a_path(make):
     assert remarks == ["Name 'my table.csv' with its folder."]
 
 
+def test_a_linear_model_is_trained_on_the_same_data(make):
+    data = {"source": "table.csv", "options": {"target": "price", "sheet": "2"}, "seed": 3, "reload": True}
+    recipe, start = CONFIG["recipe"] | {"seed": 3}, {"weights": "runs/other"}
+    line = commands.linear(read(make(config={**CONFIG, "data": data, "recipe": recipe, "start": start})))
+    assert commands.spell(line) == "lamina train perceptron --data table.csv --target price --read sheet=2 --seed 3"
+    assert commands.linear(read(make(config={**CONFIG, "data": {"source": "arrays"}}))) == []
+
+
 def test_what_a_command_cannot_say(make):
     data = {"source": "moons", "options": {"count": 50}, "seed": 4, "reload": True}
     words, remarks = commands.train(read(make(config={**CONFIG, "data": data})))
@@ -192,6 +204,10 @@ def test_what_a_command_cannot_say(make):
         ({"architecture": {"network": "custom", "code": "MyNet"}}, "The network 'MyNet' was written in Python"),
         ({"data": {"source": "arrays", "reload": False}}, "The data were given in memory"),
         (
+            {"recipe": {**CONFIG["recipe"], "loss": {"name": "custom", "code": "cubes"}}},
+            "The loss 'cubes' was written in Python: call `lamina.fit` with it and the recipe below.",
+        ),
+        (
             {"recipe": {**CONFIG["recipe"], "optimizer": {"name": "custom", "code": "AdamW"}}},
             "The optimizer 'AdamW' was written in Python",
         ),
@@ -204,6 +220,12 @@ def test_what_a_command_cannot_say(make):
 def test_no_command_but_a_sentence(make, change, sentence):
     words, (remark,) = commands.train(read(make(config={**CONFIG, **change})))
     assert words == [] and remark.startswith(sentence)
+
+
+def test_a_command_does_without_metrics_of_ones_own(make):
+    words, remarks = commands.train(read(make(config={**CONFIG, "recipe": {**CONFIG["recipe"], "metrics": ["worst"]}})))
+    assert words[:2] == ["lamina", "train"] and not any("metrics" in word for word in words)
+    assert "The metrics worst were written in Python: a command does without them." in remarks
 
 
 def test_sizes_are_said_when_nothing_is_known_of_the_data(make):

@@ -168,6 +168,25 @@ def test_the_baselines_are_named_and_compared(make):
     assert "### Against the baseline" in markdown and "4 examples are too few to tell (p = 0.3)." in markdown
 
 
+LINEAR = {"metric": "r2", "linear": 0.42, "network": 0.39, "ahead": -1.5, "p": 0.4, "examples": 40}
+
+
+def test_a_linear_model_that_does_as_well_is_named_with_its_command(make):
+    change = dated(None)
+    change["evaluation"] |= {"linear": LINEAR}
+    said = words(tree(render(make(**change))).find(".//div[@class='said']"))
+    sentence = "A linear model does as well (R² 0.42 against 0.39 on 40 validation examples)."
+    assert f"{sentence} Train one with lamina train perceptron --data " in said
+    assert sentence in render(make(**change), "md").replace("\\", "")
+    change["evaluation"]["linear"] = LINEAR | {"ahead": 1.5, "p": 0.01}
+    assert "A linear model" not in render(make(**change)) and "A linear model" not in render(make(**change), "md")
+
+
+def test_a_damaged_comparison_with_a_linear_model_is_named(make):
+    with pytest.raises(RunError, match=r"evaluation.json is damaged"):
+        render(make(evaluation={**EVALUATION, "linear": LINEAR | {"p": "small"}}))
+
+
 def test_outputs_with_units_of_their_own_stay_in_standard_deviations(make):
     change = dated(None)
     change["preprocess"] |= {"target_mean": [1.0, 2.0], "target_std": [1.5, 2.5]}

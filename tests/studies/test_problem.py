@@ -43,7 +43,7 @@ def checked(problem, *words):
         ("dropout=0,1", "dropout=1: "),
         (
             "optimizer=adams",
-            "optimizer=adams: `optimizer` must be one of 'gd', 'sgd', 'minibatch', 'adam', got 'adams'.",
+            "optimizer=adams: `optimizer` must be one of 'gd', 'sgd', 'minibatch', 'adam', 'adamw', 'rmsprop', got",
         ),
         ("momentum=0.9", "momentum=0.9: the recipe has no option 'momentum'"),
         ("seed=1,2", "`seed` is not a hyperparameter: --seeds N trains every configuration N times."),
@@ -138,6 +138,9 @@ def test_a_search_needs_validation_data_and_an_optimizer_with_a_name(problem):
 
     with pytest.raises(ArgumentError, match="`optimizer` must be one of Lamina's in a search"):
         Problem.make("fnn", moons(60), recipe=Recipe(optimizer=lambda p: torch.optim.SGD(p, lr=0.1)))
+    for own in ({"loss": torch.dist}, {"metrics": {"mine": torch.dist}}):
+        with pytest.raises(ArgumentError, match="`loss` and `metrics` of your own cannot be in a search"):
+            Problem.make("fnn", moons(60), recipe=Recipe(**own))
 
 
 @pytest.mark.notes("N1.71")

@@ -49,7 +49,7 @@ def test_tpe_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(
-        MissingExtraError, match=r"TPE needs the package 'optuna': install it with  pip install 'lamina\[search\]'"
+        MissingExtraError, match=r"TPE needs the package 'optuna': install it with  pip install 'lamina-nn\[search\]'"
     ):
         TPE(5).propose(SPACE, ())
     assert TPE(5).propose(SPACE, [Done({}, 0.0)] * 5) == []  # nothing left to ask, nothing needed

@@ -110,6 +110,15 @@ def test_ctrl_c_keeps_finished_folds_and_continues_within_the_fold(tmp_path):
     assert list(crossing(tmp_path / "cut").run()) == []
 
 
+def test_a_loss_and_metrics_of_ones_own_are_continued_with(tmp_path):
+    loss, metrics = torch.nn.functional.cross_entropy, {"top": lambda outputs, labels: outputs.max()}
+    recipe = Recipe(epochs=4, loss=loss, metrics=metrics)
+    assert list(crossing(tmp_path / "cv", recipe).run([_Stop(fold=1, epoch=2)])) == []
+    found = list(crossing(tmp_path / "cv", recipe).run())
+    assert len(found) == 3 and Run.load(tmp_path / "cv" / "fold-1").rows[-1]["epoch"] == 4
+    assert all("top" in fold.metrics for fold in found)
+
+
 def test_what_a_kill_left_of_the_first_moment_is_made_anew(tmp_path):
     (tmp_path / "cv" / "fold-1").mkdir(parents=True)
     (tmp_path / "cv" / "fold-1" / "config.toml").write_text("version = 1\n")

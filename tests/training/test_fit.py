@@ -1,6 +1,7 @@
 """Runs from start to end: what lies in the folder, resuming bit for bit."""
 
 import json
+import math
 import shutil
 import signal
 import subprocess
@@ -12,11 +13,12 @@ import pytest
 import torch
 
 import lamina
-from lamina._errors import RunError, ShapeError
+from lamina._errors import ArgumentError, DataWarning, RunError, ShapeError
 from lamina.training import checkpoint
 from lamina.training.fit import fit, rebuild, resume
 from lamina.training.folder import RunFolder
-from lamina.training.recipe import GD, Adam, Recipe, Stopping
+from lamina.training.plan import plan
+from lamina.training.recipe import GD, Adam, MiniBatch, Penalty, Recipe, Stopping
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.feed import Feed
@@ -196,7 +198,7 @@ def test_stopping_rules_end_runs(tmp_path):
     best = min(row["validation_loss"] for row in run.rows)
     source = run.preprocess.source(run.split.validation)
     found = Feed(source, recipe).check(run.model, source, run.objective)
-    assert found[0] == pytest.approx(best, rel=1e-6)  # the best weights are in the model
+    assert found["loss"] == pytest.approx(best, rel=1e-6)  # the best weights are in the model
     net, data, recipe = digits(max_steps=5)
     assert fit(net, data, recipe, folder=tmp_path / "c").rows[-1]["step"] == 5
 
@@ -248,3 +250,111 @@ def test_networks_that_do_not_fit_the_data_are_refused(tmp_path):
         fit(Twice(), data, folder=tmp_path / "b")
     with pytest.raises(RunError, match="trained with the network 'Os', which a file cannot hold"):
         rebuild({"network": "Os"})
+
+
+def cubes(outputs, targets):
+    return (outputs - targets).abs() ** 3
+
+
+def worst(outputs, targets):
+    return (outputs - targets).abs().max()
+
+
+def test_a_loss_and_metrics_of_ones_own(tmp_path):
+    def made(folder, epochs):
+        net = lamina.build("fnn", inputs=1, outputs=1, hidden=(8,))
+        recipe = Recipe(loss=cubes, metrics={"worst": worst}, epochs=epochs, batch_size=16)
+        return fit(net, split, recipe, folder=tmp_path / folder, runtime=Runtime(threads=1))
+
+    split = lamina.load("curve").split(seed=0)
+    run, whole = made("short", 2), made("whole", 4)
+    inputs, targets = split.validation.take(torch.arange(len(split.validation)))
+    errors = run.predict(inputs).values.reshape(-1) - targets.reshape(-1)
+    best = min(run.rows, key=lambda row: row["validation_loss"])
+    assert best["validation_worst"] == pytest.approx(errors.abs().max().item(), rel=1e-5)  # in units of the data
+    scaled = (errors / run.preprocess.target_std[0]).abs() ** 3  # the loss is in standard deviations
+    assert best["validation_loss"] == pytest.approx(scaled.mean().item(), rel=1e-4)
+    with pytest.raises(ArgumentError, match="trained with the loss 'cubes', which a file cannot hold: give it again"):
+        resume(run.folder, data=split)
+    longer = resume(run.folder, data=split, loss=cubes, metrics={"worst": worst}, epochs=4)
+    assert longer.rows[-1]["validation_worst"] == whole.rows[-1]["validation_worst"]
+    found = whole.evaluate()
+    test = split.open_test()
+    inputs, targets = test.take(torch.arange(len(test)))
+    errors = whole.predict(inputs).values.reshape(-1) - targets.reshape(-1)
+    assert found.metrics["worst"] == pytest.approx(errors.abs().max().item(), rel=1e-5)
+    loaded = lamina.Run.load(whole.folder, loss=cubes, metrics={"worst": worst})
+    assert loaded.evaluate(test).metrics["worst"] == pytest.approx(found.metrics["worst"], rel=1e-6)
+    with pytest.warns(DataWarning) as said:
+        bare = lamina.Run.load(whole.folder).evaluate(test)
+    assert [str(w.message).split(", so its value")[0] for w in said] == [
+        "the loss 'cubes' is a function, which the folder of a run cannot hold",
+        "the metric 'worst' is a function, which the folder of a run cannot hold",
+    ]
+    assert math.isnan(bare.metrics["loss"]) and math.isnan(bare.metrics["worst"])
+    assert bare.metrics["rmse"] == found.metrics["rmse"] and "worst undefined on" in str(bare)
+    part = lamina.Run.load(whole.folder, loss=cubes)
+    with pytest.warns(DataWarning, match="the metric 'worst' is a function"):
+        assert part.evaluate(test).metrics["loss"] == found.metrics["loss"]
+    with pytest.raises(
+        ArgumentError, match="the loss 'cubes' is a function, which .* hold: give it again, as in Run.lo"
+    ):
+        lamina.Run.load(whole.folder).objective.loss(torch.ones(2, 1, requires_grad=True), torch.ones(2, 1))
+
+
+def test_a_network_without_finite_weights_is_not_judged(tmp_path):
+    run = fit("fnn", "curve", Recipe(MiniBatch(1e30), epochs=1), folder=tmp_path / "run")
+    with pytest.raises(RunError, match="run cannot be judged: the loss has not been finite since step"):
+        run.evaluate()
+    assert not (tmp_path / "run" / "evaluation.json").exists() and run.split.openings == 0
+
+
+@pytest.mark.parametrize(
+    ("metric", "error", "sentence"),
+    [
+        (lambda outputs, targets: outputs, ArgumentError, r"but 'mine' gives a tensor of shape \(100, 1\)"),
+        (
+            lambda outputs, targets: "good",
+            ArgumentError,
+            "`metrics` must give one number each, but 'mine' gives 'good'",
+        ),
+        (lambda outputs, targets: 1 / 0, ZeroDivisionError, "division by zero"),
+    ],
+)
+def test_a_metric_that_fails_does_so_before_the_first_update_and_leaves_no_folder(tmp_path, metric, error, sentence):
+    with pytest.raises(error, match=sentence):
+        fit("fnn", "curve", Recipe(metrics={"mine": metric}), folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_names_are_trained_as_the_command_does_with_the_recommended_recipe(tmp_path):
+    named = fit("fnn", "iris", epochs=3, options={"hidden": (6,), "seed": 4}, folder=tmp_path / "a", runtime=ONE)
+    job = plan("fnn", "iris", epochs=3, options={"hidden": (6,)}, seed=4)
+    built = fit(job.model, job.task, job.recipe, folder=tmp_path / "b", runtime=ONE)
+    assert job.recipe.optimizer == Adam(0.003) and job.recipe.penalty == Penalty(4.9e-3) and job.recipe.seed == 4
+    assert content(named.folder) == content(built.folder)
+
+
+def test_a_recipe_and_options_go_before_what_is_recommended(tmp_path):
+    recipe = Recipe(Adam(0.02), epochs=9, seed=5)
+    run = fit("fnn", "moons", recipe, epochs=1, options={"batch_size": 32}, folder=tmp_path / "a")
+    config = RunFolder.open(run.folder).config()
+    assert config["recipe"]["optimizer"]["learning_rate"] == 0.02 and config["recipe"]["batch_size"] == 32
+    assert config["recipe"]["epochs"] == 1 and config["recipe"]["seed"] == config["data"]["seed"] == 5
+    net = lamina.build("fnn", inputs=2, outputs=2)
+    run = fit(net, "moons", epochs=1, options={"learning_rate": 0.3}, folder=tmp_path / "b")
+    assert RunFolder.open(run.folder).config()["recipe"]["optimizer"]["learning_rate"] == 0.3
+    with pytest.raises(ArgumentError, match="the recipe has no option 'hidden'"):
+        fit(net, "moons", options={"hidden": 3})
+
+
+def test_progress_is_shown_when_asked_for_and_in_a_terminal_only(tmp_path, capsys):
+    fit("fnn", "moons", epochs=1, folder=tmp_path / "a")
+    resume(tmp_path / "a", epochs=2)
+    assert capsys.readouterr().out == ""
+    fit("fnn", "moons", epochs=1, folder=tmp_path / "b", progress=True)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("moons: 400 training") and said[1].startswith("recipe: Adam, rate up to 0.003")
+    assert said[2].startswith("epoch 1/1  loss 0.")
+    resume(tmp_path / "b", epochs=2, progress=True)
+    assert capsys.readouterr().out.startswith("epoch 2/2  loss 0.")

@@ -7,14 +7,14 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from lamina._errors import ArgumentError
-from lamina.architectures.adapt import adapt, weight_layers
+from lamina.architectures.adapt import adapt, mark_new, new_tensors, weight_layers
 from lamina.architectures.build import build
 from lamina.data.load import load
 from lamina.functional.losses import mse_half
 from lamina.layers.dropout import Dropout
 from lamina.layers.initialized import conv2d, linear
 from lamina.training.fit import describe, fit, rebuild, resume
-from lamina.training.freezing import freeze, frozen, stages, unfreeze
+from lamina.training.freezing import ALL_BUT_LAST, freeze, frozen, stages, unfreeze
 from lamina.training.recipe import Adam, MiniBatch, Recipe
 
 RESNET = ("conv1", "layer1", "layer2", "layer3", "layer4", "fc")
@@ -303,3 +303,76 @@ def test_convolutions_by_hand_freeze_too(generator):
     before = snapshot(net)
     three_steps(net, (1, 4, 4), 2, generator)
     assert moved(net, before) == {"4.weight", "4.bias"}
+
+
+# What starts anew
+
+
+def new_in(net, *names):
+    return mark_new(net, [name for name in net.state_dict() if name.startswith(names)])
+
+
+def trainable(net):
+    return {name.rpartition(".")[0] for name, p in net.named_parameters() if p.requires_grad}
+
+
+@pytest.mark.notes("N4.38", "N4.39")
+@pytest.mark.parametrize("until", ["layer4", 5, ALL_BUT_LAST, "fc"])
+def test_a_new_stem_is_never_frozen_nor_the_normalization_behind_it(until):
+    net = freeze(new_in(build("resnet18", width=0.1), "conv1.", "fc."), until)
+    assert trainable(net) == {"conv1", "bn1", "fc"}
+    net.train()
+    assert net.bn1.training and not net.layer1[0].bn1.training
+    assert {"layer1", "layer4"} <= set(frozen(net)) and not {"conv1", "bn1"} & set(frozen(net))
+
+
+def test_a_new_layer_within_a_stage_is_not_frozen_with_it(generator):
+    net = freeze(new_in(build("resnet18", width=0.1, outputs=4), "layer2.0.conv1."), "layer2")
+    assert trainable(net) - {"fc"} - {name for name in trainable(net) if name.startswith(("layer3", "layer4"))} == {
+        "layer2.0.conv1",
+        "layer2.0.bn1",
+    }
+    assert {"layer2.0.conv2", "layer2.0.bn2", "layer2.1"} <= set(frozen(net))
+    assert frozen(freeze(build("resnet18", width=0.1, outputs=4), frozen(net))) == frozen(net)
+    before = snapshot(net)
+    net.train()
+    for _ in range(2):
+        optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], 0.1)
+        net(torch.rand(4, 3, 32, 32, generator=generator)).square().sum().backward()
+        optimizer.step()
+    changed = moved(net, before)
+    assert {"layer2.0.conv1.weight", "layer2.0.bn1.running_mean"} <= changed
+    assert not changed & of(net, "layer2.0.conv2", "layer2.0.bn2", "layer2.1", "layer1")
+
+
+def test_adapted_layers_are_new_and_not_frozen():
+    ours = adapt(build("resnet18", width=0.1, inputs=(3, 32, 32)), channels=1, classes=4)
+    assert new_tensors(ours) == ("conv1.weight", "fc.weight", "fc.bias")
+    assert trainable(freeze(ours, "fc")) == {"conv1", "bn1", "fc"}
+    foreign = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.LayerNorm(3), torch.nn.Linear(3, 3))
+    other = adapt(foreign, inputs=5, classes=2)
+    assert new_tensors(other) == ("0.weight", "0.bias", "2.weight", "2.bias")
+    assert new_tensors(adapt(foreign, classes=2)) == ("2.weight", "2.bias") and new_tensors(foreign) == ()
+    assert new_tensors(adapt(adapt(foreign, classes=2), inputs=5)) == new_tensors(other)
+    assert new_tensors(adapt(torch.nn.Linear(2, 3), classes=4)) == ("weight", "bias")
+
+
+def test_a_recurrent_cell_that_reads_other_inputs_is_not_frozen():
+    net = adapt(build("many-to-one", inputs=4, outputs=2, hidden=3), inputs=6)
+    cell = next(name for name in new_tensors(net) if name.endswith("weight")).rpartition(".")[0]
+    freeze(net, ALL_BUT_LAST)
+    assert cell in trainable(net)
+
+
+def test_a_new_parameter_of_the_whole_network_is_not_frozen():
+    class Own(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.scale, self.last = (
+                torch.nn.Linear(2, 2),
+                torch.nn.Parameter(torch.ones(2)),
+                torch.nn.Linear(2, 1),
+            )
+
+    net = freeze(mark_new(Own(), ["scale"]), ALL_BUT_LAST)
+    assert net.scale.requires_grad and not net.first.weight.requires_grad

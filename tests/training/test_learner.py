@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lamina.training.recipe import Adam, MiniBatch, Recipe
+from lamina.training.recipe import Adam, AdamW, MiniBatch, Recipe, RMSprop
 
 
 def test_sums_are_means_over_the_epoch(step_of, moons):
@@ -23,7 +23,7 @@ def test_sums_are_means_over_the_epoch(step_of, moons):
 
 
 @pytest.mark.parametrize(
-    "optimizer", [MiniBatch(0.1, momentum=0.9), Adam(0.01), lambda p: torch.optim.RMSprop(p, lr=0.01)]
+    "optimizer", [MiniBatch(0.1, momentum=0.9), Adam(0.01), AdamW(0.01), RMSprop(0.01, momentum=0.5)]
 )
 def test_a_state_restored_into_another_step_goes_on_bit_for_bit(step_of, optimizer):
     recipe = Recipe(optimizer, epochs=4, batch_size=16)

@@ -1,6 +1,7 @@
 """Predictions as labels, as a table and as files."""
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -59,3 +60,16 @@ def test_a_notebook_and_a_prompt_show_the_first_answers():
     assert "<th" in html and ">0.333333<" in html and ">f<" in html
     blank = Predictions(("a", "b"), ("<x>",), torch.tensor([[1.0], [torch.nan]]))
     assert "&lt;x&gt;" in blank._repr_html_() and repr(blank) == "Predictions(2 examples: <x>, )"
+
+
+def test_lines_say_what_is_predicted_with_what_is_known_about_it():
+    one, two = torch.tensor([[0.75, 0.25]]), torch.tensor([[1.0, 2.0]])
+    assert Predictions(("a",), ("x", "y"), one, sets=(("x",),)).lines(1) == [("a", "{x}; x 75.0%")]
+    assert Predictions(("a",), ("x", "y"), one, texts=("x",)).lines() == [("a", "x (x 75.0%, y 25.0%)")]
+    assert Predictions(("a",), (), torch.tensor([[-0.5]]), texts=("ein Hund",)).lines() == [("a", "ein Hund")]
+    numbers = Predictions(("a",), (), two, lower=two - 1, upper=two + 1)
+    assert numbers.lines() == [("a", "1 [0, 2], 2 [1, 3]")]
+    ahead = replace(numbers, moments=(("May", "June"),), columns=("load",))
+    assert ahead.lines() == [("May", "1 [0, 2]"), ("June", "2 [1, 3]")]
+    several = Predictions(("a", "b"), (), torch.cat([two, two]), moments=(("May", "June"),) * 2, columns=("load",))
+    assert several.lines()[2:] == [("b May", "1"), ("b June", "2")]

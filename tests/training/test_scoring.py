@@ -33,6 +33,8 @@ def houses(home):
 
 def test_a_table_of_numbers_is_scored_by_hand(home, houses):
     (home / "new.csv").write_text("garden,price,area,note\nyes,500,5,a\nno,900,9,b\nyes,2000,20,c\n")
+    record = houses.folder / "evaluation.json"
+    before = houses.split.openings, record.exists()
     found = houses.evaluate(home / "new.csv")
     given = houses.predict(home / "new.csv").values[:, 0].double()
     wanted = torch.tensor([500.0, 900.0, 2000.0], dtype=torch.float64)
@@ -41,7 +43,7 @@ def test_a_table_of_numbers_is_scored_by_hand(home, houses):
     mean = lamina.data.dataset.all_targets(houses.split.train).double().mean()
     (one,) = found.baselines
     assert one["metrics"]["mae"] == pytest.approx((mean - wanted).abs().mean().item(), rel=1e-6)
-    assert houses.split.openings == 0 and not (houses.folder / "evaluation.json").exists()
+    assert (houses.split.openings, record.exists()) == before
 
 
 def test_the_record_of_the_test_split_stays_and_gives_the_baseline(home, houses):
@@ -124,6 +126,12 @@ def test_a_series_with_dates(home):
         ("next.csv", "2024-06-10"),
         ("next.csv", "2024-06-11"),
     ]
+    held = run.predict(home / "next.csv", coverage=0.5)
+    table = held.frame()
+    assert table.columns == ["name", "moment", "sales", "lower sales", "upper sales"]
+    assert table["sales"].to_list() == pytest.approx(held.values[0].tolist())
+    assert table["upper sales"].to_list() == pytest.approx(held.upper[0].tolist())
+    assert (table["lower sales"] < table["sales"]).all() and (table["sales"] < table["upper sales"]).all()
     with pytest.warns(DataWarning, match="odd.csv: the moments do not follow each other at equal steps"):
         rows = [f"2024-06-{d:02},1\n" for d in (1, 2, 4, 8, 9, 15)]
         (home / "odd.csv").write_text("date,sales\n" + "".join(rows))

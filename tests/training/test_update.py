@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from lamina._errors import ArgumentError
 from lamina.functional.optimizers import OPTIMIZERS
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
+from lamina.training.recipe import GD, SGD, Adam, AdamW, MiniBatch, Recipe, RMSprop
 from lamina.training.tasks.feed import _steps_per_epoch, batch_size
 
 PURE = {
@@ -18,6 +18,13 @@ PURE = {
     "minibatch": (MiniBatch(0.1), "gd", {"learning_rate": 0.1}),
     "momentum": (MiniBatch(0.1, momentum=0.9), "momentum", {"learning_rate": 0.1, "momentum": 0.9}),
     "adam": (Adam(0.01), "adam", {"learning_rate": 0.01}),
+    "adamw": (AdamW(0.01, weight_decay=0.3), "adamw", {"learning_rate": 0.01, "weight_decay": 0.3}),
+    "rmsprop": (RMSprop(0.01), "rmsprop", {"learning_rate": 0.01}),
+    "rmsprop momentum": (
+        RMSprop(0.01, 0.9, momentum=0.5),
+        "rmsprop",
+        {"learning_rate": 0.01, "second_decay": 0.9, "momentum": 0.5},
+    ),
 }
 
 

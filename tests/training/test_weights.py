@@ -16,13 +16,13 @@ from torch import nn
 
 from architectures.torchvision_reference import reference
 from lamina._errors import ArgumentError, DataError, RunError
-from lamina.architectures.adapt import changed_tensors
+from lamina.architectures.adapt import changed_tensors, new_tensors
 from lamina.architectures.build import build
 from lamina.data.load import load
 from lamina.layers.dropout import mask_state
 from lamina.layers.initialized import linear
 from lamina.training.fit import fit
-from lamina.training.freezing import frozen
+from lamina.training.freezing import freeze, frozen
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.weights import _Matched, load_weights, prepare_transfer, read_tensors
 
@@ -406,9 +406,10 @@ def test_transfer_in_one_call(tmp_path):
     net, sentence = prepare_transfer(resnet(outputs=100, seed=1), path, channels=1, classes=4, freeze="layer1")
     assert set(changed_tensors(source, net)) == {"conv1.weight", "fc.weight", "fc.bias"}
     assert net.config.inputs == (1, 32, 32) and net.config.outputs == 4
-    assert frozen(net) == ("conv1", "bn1", "maxpool", "layer1")
+    assert frozen(net) == ("maxpool", "layer1")
     assert sentence == (
-        "122 of 122 tensors come from w.safetensors; adapted: conv1, fc; frozen: conv1, bn1, maxpool, layer1."
+        "122 of 122 tensors come from w.safetensors; adapted: conv1, fc; frozen: maxpool, layer1; trained all the "
+        "same, because they start anew or follow what does: conv1, bn1."
     )
     # A network that was built for the new data needs no sizes; the notes freeze nothing.
     net, sentence = prepare_transfer(resnet(outputs=4), path)
@@ -416,6 +417,29 @@ def test_transfer_in_one_call(tmp_path):
     assert frozen(net) == () and torch.equal(net.conv1.weight, source.conv1.weight)
     with pytest.raises(ArgumentError, match="`until` must be one of the stages conv1"):
         prepare_transfer(resnet(outputs=4), path, freeze="layer9000")
+
+
+def test_what_does_not_come_from_the_file_is_new(tmp_path):
+    state = trained(resnet(outputs=100)).state_dict()
+    del state["layer1.0.bn1.running_mean"]  # a layer that is there in part
+    path = write(tmp_path / "w.pt", state)
+    net = resnet(outputs=4)
+    load_weights(net, path)
+    assert new_tensors(net) == ("layer1.0.bn1.running_mean", "fc.weight", "fc.bias")
+    freeze(net, "fc")
+    assert net.layer1[0].bn1.weight.requires_grad and not net.layer1[0].conv1.weight.requires_grad
+    # What the first file lacks, a second may have.
+    head = {f"fc.{name}": t for name, t in resnet(outputs=4, seed=3).fc.state_dict().items()}
+    load_weights(net, write(tmp_path / "whole.pt", state | head))
+    assert new_tensors(net) == ("layer1.0.bn1.running_mean",)
+
+
+def test_a_layer_can_be_left_as_it_is(tmp_path):
+    source, net = trained(resnet()), resnet(seed=1)
+    before = net.fc.weight.clone()
+    matched = load_weights(net, write(tmp_path / "w.pt", source.state_dict()), anew=["fc"])
+    assert str(matched) == "120 of 122 tensors come from w.pt; of another meaning there, so new: fc"
+    assert torch.equal(net.fc.weight, before) and new_tensors(net) == ("fc.weight", "fc.bias")
 
 
 def test_the_seed_of_a_transfer_is_that_of_the_new_layers(tmp_path):

@@ -21,6 +21,8 @@ VERBS = {
     "returns.",
     "report": "The report names the network, its number of parameters and its test result, and the command that it "
     "prints trains the same weights again, byte for byte.",
+    "export": "`lamina export` writes a `.safetensors` file that answers exactly as the run does, from Python and with "
+    "`lamina predict`; in its recommended size the network is also exported as ONNX, where onnxruntime gives the same.",
     "search": "Of two learning rates the one with the smaller validation loss wins; the study opens again, and "
     "resuming it changes nothing.",
     "adapt": "`lamina.adapt` gives the network one more output: only the layers that write it are new, and every "
@@ -103,6 +105,7 @@ SENTENCES = {
     ("logic-gate on xor", "evaluate"): _NO_RUN,
     ("logic-gate on xor", "predict"): _NO_RUN,
     ("logic-gate on xor", "report"): _NO_RUN,
+    ("logic-gate on xor", "export"): _NO_RUN,
     ("logic-gate on xor", "search"): _UNTRAINED,
     ("logic-gate on xor", "adapt"): (
         "a logic gate must have `inputs` 2 and `outputs` 1, got 2 and 2: for more inputs see `shallow_parity` and "

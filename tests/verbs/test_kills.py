@@ -28,7 +28,7 @@ KILLS = 6
 
 SLOW = """
 import sys, time
-from lamina.cli import _progress as progress
+from lamina import _screen as progress
 from lamina.cli import main
 from lamina.training import fit
 assert fit.CHECKPOINT_SECONDS > 0

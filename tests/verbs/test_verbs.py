@@ -17,10 +17,10 @@ import pytest
 import torch
 
 import lamina
+from lamina import _screen as progress
 from lamina._errors import ArgumentError
 from lamina.architectures.adapt import changed_tensors, weight_layers
 from lamina.architectures.table import TABLE
-from lamina.cli import _progress as progress
 from lamina.cli import main
 from lamina.data.text.texts import answers_of, texts_of
 from lamina.functional.translation_metrics import chrf
@@ -222,6 +222,29 @@ def reports(desk: Desk) -> None:
     shutil.rmtree(desk.home / "runs/again")
 
 
+def exports(desk: Desk) -> None:
+    said = json.loads(desk.done("export", desk.folder, "-o", "model.safetensors", "--json"))
+    assert said["files"] == ["model.safetensors"]
+    run, packed, test = desk.loaded(), lamina.Run.load(desk.home / "model.safetensors"), desk.test_part()
+    spec = run.preprocess.spec
+    if spec.task == "language":
+        words = ("--prompt", "the cat", "--length", 20, "--temperature", 0)
+        assert desk.done("predict", "model.safetensors", *words) == desk.done("predict", desk.folder, *words)
+    else:
+        texts = spec.kind in ("text", "pairs")
+        inputs = texts_of(test) if texts else test.take(torch.arange(len(test)))[0]
+        found, wanted = packed.predict(inputs), run.predict(inputs)
+        assert found.values.equal(wanted.values) and found.answers == wanted.answers
+        if texts or desk.row.data == "pictures":
+            some = texts_of(test)[:3] if texts else sorted(desk.home.glob("pictures/3/*.png"))[:3]
+            assert desk.done("predict", "model.safetensors", *some) == desk.done("predict", desk.folder, *some)
+    if desk.full:
+        said = json.loads(desk.done("export", desk.folder, "-o", "model.onnx", "--json"))  # it compares by itself
+        assert said["files"][0] == "model.onnx" and "onnxruntime agrees" in said["facts"][1]
+    for file in desk.home.glob("model*"):
+        file.unlink()
+
+
 def searches(desk: Desk) -> None:
     # Batch normalization of few values enlarges last bits so much that float32 agrees in the first digits alone.
     normalized = any(isinstance(part, torch.nn.BatchNorm2d) for part in desk.loaded().model.modules())
@@ -317,6 +340,7 @@ CHECKS: dict[str, Callable[[Desk], None]] = {
     "evaluate": evaluates,
     "predict": predicts,
     "report": reports,
+    "export": exports,
     "search": searches,
     "adapt": adapts,
     "inspect": inspects,
@@ -335,6 +359,7 @@ def answer(desk: Desk, verb: str) -> str:
         "train": desk.of("train"),
         "search": desk.of("search", "learning_rate=1e-6,0.001"),
         "predict": ("predict", desk.run, "rows.csv"),
+        "export": ("export", desk.run, "-o", "model.onnx"),
     }
     code, out, err = desk.type(*words.get(verb, (verb, desk.run)))
     assert code == 2 and out == ""

@@ -6,7 +6,7 @@ that fits is carried over; of any other torch module the first and the last weig
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -70,6 +70,30 @@ def adapt(
     if _is_ours(model):
         return _rebuilt(model, channels, classes, shape, seed)
     return _exchanged(model, channels, classes, shape, seed)
+
+
+def mark_new(network: nn.Module, tensors: Iterable[str]) -> nn.Module:
+    """Note which tensors of a network start anew, in place of what was noted before.
+
+    Their layers are not frozen with the others, and train at the full rate; see `training.freezing`.
+
+    Notes: N4.38 (§4.3).
+
+    >>> from lamina.layers.initialized import linear
+    >>> new_tensors(mark_new(linear(2, 1), ["bias"])), new_tensors(linear(2, 1))
+    (('bias',), ())
+    """
+    vars(network)["_new_tensors"] = tuple(tensors)
+    return network
+
+
+def new_tensors(network: nn.Module) -> tuple[str, ...]:
+    """Name the tensors that did not come with the others from a trained network; none where nobody has noted any.
+
+    Notes: N4.38 (§4.3).
+    """
+    noted: tuple[str, ...] = vars(network).get("_new_tensors", ())
+    return noted
 
 
 def changed_tensors(before: nn.Module, after: nn.Module) -> tuple[str, ...]:
@@ -217,7 +241,10 @@ def _rebuilt(
     parameter = next(model.parameters())
     network.to(parameter.device, parameter.dtype)
     state = model.state_dict()
-    fill(network, state, compare(network, state))
+    fit = compare(network, state)
+    fill(network, state, fit)
+    trained = {*fit.whole} - {*new_tensors(model)}
+    mark_new(network, [name for name in network.state_dict() if name not in trained])
     modes = {name: module.training for name, module in model.named_modules()}
     for name, module in network.named_modules():
         module.training = modes.get(name, model.training)
@@ -278,15 +305,17 @@ def _exchanged(
     if not (grow or turn):
         return network
     if layers[0] == layers[-1]:
-        return _put(network, layers[0], _resized(layers[0], first, size, classes, "xavier", generator, network))
-    if grow:
+        network = _put(network, layers[0], _resized(layers[0], first, size, classes, "xavier", generator, network))
+    elif grow:
         network = _put(network, layers[0], _resized(layers[0], first, size, None, "he", generator, network))
-    if turn:
+    if turn and layers[0] != layers[-1]:
         labels = getattr(network, "num_classes", None)  # torchvision's and timm's networks say it once more
         if labels == _sizes(last)[1]:
             network.num_classes = classes  # type: ignore[assignment]
         network = _put(network, layers[-1], _resized(layers[-1], last, None, classes, "xavier", generator, network))
-    return network
+    new = tuple(f"{layer}.".lstrip(".") for layer, made in ((layers[0], grow), (layers[-1], turn)) if made)
+    known = new_tensors(model)
+    return mark_new(network, [name for name in network.state_dict() if name.startswith(new) or name in known])
 
 
 def _first_size(name: str, layer: nn.Module, channels: int | None, inputs: int | tuple[int, ...] | None) -> int | None:

@@ -9,7 +9,8 @@ from lamina._errors import ArgumentError
 from lamina._types import Float, Tensor
 from lamina.architectures.fnn import FNN
 
-_LAYERS = {"sigmoid": "nn.Sigmoid()", "tanh": "nn.Tanh()", "relu": "nn.ReLU()", "leaky_relu": "nn.LeakyReLU(0.1)"}
+_LAYERS = {"sigmoid": "nn.Sigmoid()", "tanh": "nn.Tanh()", "relu": "nn.ReLU()", "leaky_relu": "nn.LeakyReLU(0.1)",
+           "gelu": "nn.GELU()", "gelu_tanh": "nn.GELU(approximate='tanh')"}  # fmt: skip
 _WIDE = 64
 
 
@@ -47,7 +48,7 @@ def python_code(
     `predict` for rows of raw inputs, and it answers points given on its command line.
 
     Args:
-        network: what to write; activations sigmoid, tanh, relu, leaky_relu and identity.
+        network: what to write; every activation but heaviside.
         mean: what is taken from each input before the network sees it.
         std: what each input is divided by after that.
         classes: the names of the classes; without any the outputs are numbers.

@@ -1,6 +1,7 @@
 """Closed forms and classical algorithms of the notes, one module each: `classical.kmeans.fit(points, 3)`.
 
-Regression, estimation, k-means, PCA and the perceptron rule; backpropagation by hand is in `lamina.backprop`.
+Regression, with a penalty or without, estimation, k-means, PCA and the perceptron rule; backpropagation by hand is in
+`lamina.backprop`.
 """
 
 from lamina.classical import (
@@ -9,6 +10,7 @@ from lamina.classical import (
     kmeans,
     linear_regression,
     pca,
+    penalized,
     perceptron_rule,
     polynomial,
     supervision,
@@ -20,6 +22,7 @@ __all__ = [
     "kmeans",
     "linear_regression",
     "pca",
+    "penalized",
     "perceptron_rule",
     "polynomial",
     "supervision",

@@ -142,16 +142,32 @@ def fit(
     [1.0, 2.0, 3.0]
     """
     _check(points, targets)
+    return fit_powers(vandermonde(points, degree), targets, penalty, norm, max_iterations, tolerance)
+
+
+def fit_powers(
+    powers: Float[Tensor, "batch coefficient"],
+    targets: Float[Tensor, " batch"],
+    penalty: float = 0.0,
+    norm: int = 2,
+    max_iterations: int = 100_000,
+    tolerance: float = 1e-10,
+) -> PolynomialFit:
+    """Solve the problem of `fit` for given columns U, such as the powers of several numbers beside each other.
+
+    >>> fit_powers(torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 3.0], dtype=torch.float64)).weight.tolist()
+    [1.0, 3.0]
+    """
     at_least("penalty", penalty, 0)
     choice("norm", norm, (1, 2))
     at_least("max_iterations", max_iterations, 1)
-    U, iterations, converged = vandermonde(points, degree), 0, True
+    U, iterations, converged = powers, 0, True
     if penalty == 0:
         W = least_squares(U, targets)[0]
     elif norm == 2:
-        root = (2 * len(points) * penalty) ** 0.5
-        rows = root * torch.eye(degree + 1, dtype=U.dtype, device=U.device)
-        W = least_squares(torch.cat([U, rows]), torch.cat([targets, targets.new_zeros(degree + 1)]))[0]
+        root = (2 * len(U) * penalty) ** 0.5
+        rows = root * torch.eye(U.shape[1], dtype=U.dtype, device=U.device)
+        W = least_squares(torch.cat([U, rows]), torch.cat([targets, targets.new_zeros(U.shape[1])]))[0]
     else:
         W, iterations, converged = _proximal_gradient(U, targets, penalty, max_iterations, tolerance)
     return PolynomialFit(W, float(squared_error(W, U, targets)), iterations, converged)

@@ -16,6 +16,8 @@ from lamina.cli._cross_validate import cross_validate
 from lamina.cli._data import data_app
 from lamina.cli._draw import draw
 from lamina.cli._experiment import experiment
+from lamina.cli._explain import explain
+from lamina.cli._export import export, push
 from lamina.cli._figures import figures
 from lamina.cli._inspect import inspect
 from lamina.cli._lookup import catalogue, show_errata
@@ -25,6 +27,7 @@ from lamina.cli._progress import Reading
 from lamina.cli._report import report
 from lamina.cli._search import search
 from lamina.cli._tables import show, show_json
+from lamina.cli._tune import tune
 from lamina.cli._usage import wrong_use
 from lamina.cli._voice import say
 from lamina.data._progress import watched
@@ -73,8 +76,12 @@ app.command()(cross_validate)
 app.command()(train_verbs.resume)
 app.command()(train_verbs.evaluate)
 app.command()(train_verbs.predict)
+app.command()(explain)
 app.command()(search)
+app.command()(tune)
 app.command()(report)
+app.command()(export)
+app.command()(push)
 app.command()(draw)
 app.command()(inspect)
 app.command()(notes)

@@ -87,6 +87,11 @@ def _of_run(folder: Path) -> dict[str, Any]:
     words, remarks = train(record)
     if not words:
         raise ArgumentError(f"{folder} cannot be repeated from the command line: {remarks[0]}")
+    if "earlier" in record.config:
+        raise ArgumentError(
+            f"{folder} was continued with another recipe, which takes more than one command to repeat: "
+            f"`lamina report {folder}` lists them."
+        )
     found: dict[str, Any] = {"architecture": words[2], "read": {}, "set": {}}
     for flag, value in zip(words[3::2], words[4::2], strict=True):
         key = flag.removeprefix("--")

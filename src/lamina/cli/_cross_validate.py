@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from lamina.cli._leaders import _clock
+from lamina._screen import Quiet, clock
 from lamina.cli._names import architectures
 from lamina.cli._options import Data, Device, Epochs, Json, Read, Settings, Target, Threads
-from lamina.cli._progress import Quiet, Warnings
+from lamina.cli._progress import Warnings
 from lamina.cli._tables import show, show_json
 from lamina.cli._train import FLAGS
 from lamina.cli._usage import number
 from lamina.cli._values import reading, settings
+from lamina.cli._voice import say
 
 if TYPE_CHECKING:
     from lamina.training.cross_validation import CrossValidation, Fold
@@ -56,7 +57,9 @@ def cross_validate(
     with said:
         dataset = load_for(architecture, data, options)
         check_fit(architecture, dataset.spec)
-    said.show()
+    notes = () if as_json else dataset.spec.notes
+    say(*notes)
+    said.show(told=notes)
     kind = _Folds if as_json else _Live if sys.stdout.isatty() else _Plain
     watch = kind(folds * repeats)
     with watch:
@@ -111,7 +114,7 @@ class _Plain(_Folds):
         """Write how a fold went, and how long the others may take."""
         done, words = len(found.folds), _words(found.metric, fold.metrics[found.metric])
         left = (self.total - done) * sum(f.seconds for f in found.folds) / done
-        rest = f"; about {_clock(left)} left" if done < self.total else ""
+        rest = f"; about {clock(left)} left" if done < self.total else ""
         where = f"fold {done} of {self.total}"
         return f"{where}: {words} on {fold.examples[2]} test examples, epoch {fold.epoch}, {fold.seconds:.1f} s{rest}"
 

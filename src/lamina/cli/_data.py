@@ -54,7 +54,7 @@ def _list(as_json: Json = False) -> None:
         for row in rows
     ]
     show_table(("name", "kind", "what", "download", "where"), lines, right=(3,))
-    missing = [row["name"] for row in rows if not row["present"]]
+    missing = [row["name"] for row in rows if not row["present"] and row["kind"] != "weights"]
     if missing:
         say(f"next: lamina data get {' '.join(missing)}")
 
@@ -83,7 +83,13 @@ def get(
         return
     for name, place in places.items():
         print(f"{name} is {place}" if name in EMBEDDED else f"{name} is in {place}")
-    say(f"next: lamina data show {next(iter(places))}")
+    first = next(iter(places))
+    network = SETS[first].architecture if first in SETS else ""
+    say(
+        f"next: lamina train {network} --weights {first} --data FOLDER"
+        if network
+        else f"next: lamina data show {first}"
+    )
 
 
 @data_app.command()

@@ -100,11 +100,11 @@ def _flow(network: Any, run: Any, shape: Any, batch: int, seed: int) -> tuple[An
         return gradient_flow(network, values, labels), f"gradients of {batch} random inputs with random labels"
     import torch
 
-    from lamina.training.folder import RunFolder
+    from lamina.training.packed import home_of
     from lamina.training.rebuild import reload
     from lamina.training.tasks.feed import as_read
 
-    split = run.split or reload(RunFolder(run.folder).config()["data"])
+    split = run.split or reload(home_of(run.folder).config()["data"])
     source = run.preprocess.source(split.train)
     values, labels = source.batch(torch.arange(min(batch, len(split.train))))
     values = as_read(values, next(network.parameters()).dtype)

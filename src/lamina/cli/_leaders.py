@@ -3,7 +3,7 @@
 import time
 from typing import TYPE_CHECKING, Any
 
-from lamina.cli._progress import Quiet, watcher
+from lamina._screen import Quiet, clock, watcher
 from lamina.cli._tables import drawn
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _table(study: "Study", moment: "Moment | None", seconds: float, done: int) -
         what = "the best one again" if total and found >= total else f"{moment.trials:,} at once"
         words.append(f"{what}, epoch {moment.epoch} of {moment.epochs}")
     if total and found < total and (done or share) and seconds > 0.5:
-        words.append(f"{_clock(seconds * (total - found - share) / (done + share))} left")
+        words.append(f"{clock(seconds * (total - found - share) / (done + share))} left")
     names = study.space.names
     head = [name.replace("_", " ") for name in ("", study.metric.removeprefix("validation_"), *names, "epochs")]
     rows = []
@@ -74,17 +74,6 @@ def _table(study: "Study", moment: "Moment | None", seconds: float, done: int) -
         cells = [spell(values[name]) if name in values else "–" for name in names]
         rows.append((str(place), value, *cells, "–" if outcome.epochs is None else str(outcome.epochs)))
     return Group(Text("  ·  ".join(words), style="bold"), drawn(head, rows, right=range(len(head))))
-
-
-def _clock(seconds: float) -> str:
-    """Write a time as minutes and seconds.
-
-    >>> _clock(75.2), _clock(3700)
-    ('1:15', '1:01:40')
-    """
-    whole = max(0, round(seconds))
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
 def leaders(quiet: bool = False) -> Quiet:

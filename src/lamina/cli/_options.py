@@ -10,6 +10,10 @@ from lamina.cli._usage import number
 
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only the path of the result, and errors.")]
 Verbose = Annotated[bool, Option("--verbose", "-v", help="Also print what was decided and why, and how long it took.")]
+Track = Annotated[
+    list[str] | None,
+    Option(help="Also tell tensorboard, mlflow or wandb how the run goes. May be repeated.", metavar="NAME"),
+]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 RunPath = Annotated[Path, Argument(metavar="RUN", help="The folder of a run.")]
 Data = Annotated[

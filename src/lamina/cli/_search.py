@@ -125,7 +125,7 @@ def search(
     lines = (*problem.notes, str(runtime), *_no_kernels(problem))
     voice.say(*lines, f"{_size(study)} by {study.metric.replace('_', ' ')}, in {study.folder}")
     voice.more(f"space: {study.space}")
-    said.show(quiet)
+    said.show(quiet, told=() if voice.silent else lines)
     _run(study, problem, share, voice, processes=processes, batch=batch, release=release, again=again,
          runtime=runtime)  # fmt: skip
 

@@ -1,6 +1,7 @@
 """The verbs of a run: train, resume, evaluate, predict."""
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -23,13 +24,14 @@ from lamina.cli._options import (
     Settings,
     Target,
     Threads,
+    Track,
     Verbose,
 )
 from lamina.cli._usage import number
 from lamina.cli._values import reading, settings
 from lamina.cli._voice import Voice, say
 
-FLAGS = ("seed", "data", "target", "read", "out", "weights", "freeze", "device", "threads", "config")
+FLAGS = ("seed", "data", "target", "read", "out", "again", "weights", "freeze", "device", "threads", "track", "config")
 """Options of `lamina train` that `--set` does not take."""
 
 
@@ -54,52 +56,73 @@ def train(
     seed: Annotated[
         int, number(help="Random seed for the split, the initial weights, the batch order and the dropout masks.")
     ] = 0,
-    out: Annotated[Path | None, Option(help="The folder of the run; runs/ARCH-DATA by default.")] = None,
-    weights: Annotated[Path | None, Option(help="Start from the weights of a run or file (transfer learning).")] = None,
-    freeze: Annotated[str | None, Option(help="With --weights: train only what comes after this stage.")] = None,
+    out: Annotated[
+        Path | None,
+        Option(
+            help="The folder of the run; by default runs/ARCH-DATA, or with the next free number, runs/ARCH-DATA-2."
+        ),
+    ] = None,
+    again: Annotated[
+        bool, Option("--again", help="If the folder of --out exists, take its name with the next free number.")
+    ] = False,
+    weights: Annotated[
+        str | None,
+        Option(
+            help="Start from the weights of a run, a file, a pushed folder, or a name such as resnet18-imagenet "
+            "(transfer learning)."
+        ),
+    ] = None,
+    freeze: Annotated[
+        str | None,
+        Option(help="With --weights: keep the stages up to this one as they are, but train layers that start anew."),
+    ] = None,
     device: Device = "auto",
     threads: Threads = 0,
     step: Annotated[
         str, Option(help="How to execute updates: auto, eager, compiled (on the CPU) or captured (on CUDA).")
     ] = "auto",
+    track: Track = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Train a network, evaluate it once on the test split, and write a run folder with a report."""
-    from lamina.cli._progress import Warnings, progress
+    from lamina.cli._progress import Warnings
     from lamina.training.fit import fit
     from lamina.training.plan import check_options, option_types, plan
     from lamina.training.runtime import Runtime
+    from lamina.training.tracking import trackers
 
+    watching = trackers(track or ())
     if freeze is not None and weights is None:
         raise ArgumentError("`--freeze` keeps loaded weights as they are: name them with --weights.")
+    if out is not None and out.exists() and not again:
+        raise ArgumentError(
+            f"`--out` {out} exists, and no run overwrites another: choose another name, or add --again, which appends "
+            "the next free number."
+        )
     said, voice, begun = Warnings(), Voice(quiet, verbose, as_json), time.monotonic()
     chosen = settings(with_config(context, "set_", set_), option_types(architecture), flags=FLAGS)
     check_options(architecture, chosen, epochs, seed)
     runtime = Runtime(device=device, threads=threads, step=step).ready(chosen.get("precision", "float32"))
     options = reading(with_config(context, "read", read), data, target)
     with said:
-        job = plan(architecture, data, data_options=options, options=chosen, epochs=epochs, seed=seed, out=out)
-        model, notes = job.model, list(job.notes)
-        if weights is not None:
-            from lamina.training.weights import prepare_transfer
-
-            model, sentence = prepare_transfer(model, weights, freeze=freeze)
-            notes.append(sentence)
-        runtime = job.task.threads(runtime, model, job.recipe)
-    voice.say(*notes, str(runtime))
+        job = plan(architecture, data, data_options=options, options=chosen, epochs=epochs, seed=seed, out=out,
+                   weights=weights, freeze=freeze)  # fmt: skip
+        runtime = job.task.threads(runtime, job.model, job.recipe)
+    voice.say(*job.notes, str(runtime))
     voice.more(*(f"{key}: {value}" for key, value in options.items()))
-    said.show(quiet)
-    with said, progress(job.recipe.epochs, job.batches, quiet=voice.silent, unit=job.task.unit) as watch:
+    said.show(quiet, told=() if voice.silent else job.notes)
+    with said:
         run = fit(
-            model,
+            job.model,
             job.task,
             job.recipe,
             folder=job.folder,
-            observers=(watch,),
+            observers=watching,
             runtime=runtime,
             start={"weights": str(weights), **({"freeze": freeze} if freeze else {})} if weights else None,
+            progress=not voice.silent,
         )
     said.show(quiet)
     _finish(run, voice, begun)
@@ -107,22 +130,40 @@ def train(
 
 def resume(
     run: RunPath,
-    epochs: Annotated[int | None, number(help="Total number of epochs; as planned by default.", least=1)] = None,
+    epochs: Annotated[
+        int | None,
+        number(
+            help="Total number of epochs, those that are done included; more than planned train longer, also a run "
+            "that has ended.",
+            least=1,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Continue with another learning_rate, schedule, penalty, patience, ...; the run records both. May be "
+            "repeated.",
+        ),
+    ] = None,
+    track: Track = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Continue a run that was killed or interrupted, bit for bit as if it had never stopped."""
-    from lamina.cli._progress import Warnings, progress
+    """Continue a run that was killed or interrupted, bit for bit as if it had never stopped, or train it longer."""
+    from lamina.cli._progress import Warnings
     from lamina.training.fit import resume as resume_run
     from lamina.training.folder import RunFolder
-    from lamina.training.tasks.kinds import read_task
+    from lamina.training.recipe import option_types
+    from lamina.training.tracking import trackers
 
-    home = RunFolder.open(run)
-    recipe, unit = home.config()["recipe"], read_task(home.json("preprocess")).unit
+    RunFolder.open(run)
+    options, watching = settings(set_, option_types(), flags=("epochs",)), trackers(track or ())
     said, voice, begun = Warnings(), Voice(quiet, verbose, as_json), time.monotonic()
-    with said, progress(epochs or recipe["epochs"], quiet=voice.silent, unit=unit) as watch:
-        result = resume_run(run, observers=(watch,), epochs=epochs)
+    with said:
+        result = resume_run(run, observers=watching, epochs=epochs, options=options, progress=not voice.silent)
     said.show(quiet)
     _finish(result, voice, begun)
 
@@ -135,8 +176,8 @@ def _finish(run: Any, voice: Voice, begun: float) -> None:
             print(f"Continue with:  lamina resume {run.folder}", file=sys.stderr)
         raise typer.Exit(1)
     result = run.evaluate()
+    from lamina.report._commands import linear, spell
     from lamina.report._commands import predict as predicting
-    from lamina.report._commands import spell
     from lamina.report._record import read as read_record
     from lamina.report.render import write_report
     from lamina.training.folder import RunFolder
@@ -152,14 +193,17 @@ def _finish(run: Any, voice: Voice, begun: float) -> None:
     used = RunFolder(run.folder).json("environment")
     voice.more(f"updates: {used['step']}" + (f", because {used['step_reason']}" if used.get("step_reason") else ""))
     voice.more(f"time: {time.monotonic() - begun:.1f} s")
-    say(f"ended: {run.reason.sentence}", f"test: {result}", *result.context, f"report: {report}")
-    words = predicting(read_record(run.folder))
+    record, lines = read_record(run.folder), result.context
+    if record.simpler and (words := linear(record)):
+        lines[-1] += f" Train one with:  {shlex.join([*words[:4], record.source, *words[5:]])}"
+    say(f"ended: {run.reason.sentence}", f"test: {result}", *lines, f"report: {report}")
+    words = predicting(record)
     voice.next(spell([*words[:2], str(run.folder), *words[3:]]))
 
 
 def _compared(result: Any) -> dict[str, Any]:
     """Give what a network is compared with, for JSON."""
-    return {"baselines": result.baselines, "beaten": result.beaten}
+    return {"baselines": result.baselines, "beaten": result.beaten, "linear": result.linear}
 
 
 def evaluate(
@@ -201,7 +245,9 @@ def evaluate(
 
 
 def predict(
-    run: RunPath,
+    run: Annotated[
+        Path, Argument(metavar="RUN", help="The folder of a run, an exported .safetensors file or a pushed folder.")
+    ],
     inputs: Annotated[
         list[str] | None,
         Argument(
@@ -250,6 +296,7 @@ def predict(
 ) -> None:
     """Predict with a trained network: label pictures, table rows or texts, translate, or continue a text."""
     from lamina.cli._progress import Warnings
+    from lamina.report._commands import spell
     from lamina.training.predictions import check_suffix
     from lamina.training.run import Run
 
@@ -280,28 +327,17 @@ def predict(
         found = trained.predict(what, coverage=coverage, **options)
     said.show()
     if output is not None:
-        print(f"{len(found)} predictions written to {found.save(output)}")
+        print(f"{len(found)} prediction{'s' * (len(found) != 1)} written to {found.save(output)}")
+        Voice().next(spell(["lamina", "report", str(run)]))
     elif as_json:
         print(json.dumps(_plain(found, top)))
-    elif found.texts and found.classes:
-        for name, text, row in zip(found.names, found.texts, found.values.tolist(), strict=True):
-            chances = ", ".join(f"{label} {p:.1%}" for label, p in zip(found.classes, row, strict=True))
-            print(f"{name}: {text} ({chances})")
-    elif found.texts or (piped and trained.task.reads_texts):  # line by line, so that they can be piped on
-        named = len(found) > 1 and not piped
-        for name, answer in zip(found.names, found.answers, strict=True):
-            print(f"{name}: {answer}" if named else answer)
-    elif found.classes:
-        sets = [f"{{{', '.join(classes)}}}; " for classes in found.sets] or [""] * len(found)
-        for name, held, ranking in zip(found.names, sets, found.top(top), strict=True):
-            print(f"{name}: {held}" + ", ".join(f"{label} {probability:.1%}" for label, probability in ranking))
-    elif found.forecasts():
-        for name, moment, values in found.forecasts():
-            before = "" if len(found) == 1 else f"{name} "
-            print(f"{before}{moment}: " + ", ".join(f"{value:.6g}" for value in values))
     else:
-        for name, answer in zip(found.names, found.answers, strict=True):
-            print(f"{name}: {answer}")
+        bare = piped and trained.task.reads_texts  # line by line, so that they can be piped on
+        lines = list(zip(found.names, found.answers, strict=True)) if bare else found.lines(top)
+        alone = bare or (bool(found.texts) and not found.classes and len(found) == 1)
+        print(*(words if alone else f"{name}: {words}" for name, words in lines), sep="\n")
+        if sys.stdout.isatty():
+            Voice().next(spell(["lamina", "predict", str(run), *inputs, "-o", "predictions.csv"]))
 
 
 def _plain(found: Any, top: int) -> list[dict[str, Any]]:

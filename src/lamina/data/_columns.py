@@ -31,9 +31,15 @@ _IDENTIFIERS = ("id", "ids", "nr", "no", "number", "code", "key", "ticket", "uui
 
 
 def open_table(what: Any, form: dict[str, Any], named: Sequence[tuple[str | None, str]]) -> Cells:
-    """Read a table of at least two rows that has all named columns, each given with its argument."""
+    """Read a table of two rows and columns or more that has all named columns, each given with its argument."""
     cells = read_cells(what, Format(**form))
     frame, file = cells.frame, cells.name
+    if frame.width == 1 and "delimiter" in dict(cells.reading):
+        tried = repr(form["delimiter"]) if form.get("delimiter") else "comma, semicolon, tab or bar"
+        raise DataError(
+            f"{file} has one column only when its cells are separated by {tried}: name the right character, "
+            "for example delimiter=' '."
+        )
     if frame.height < 2:
         raise DataError(f"{file} has too few rows ({frame.height}): at least 2 are needed to load and 6 to split.")
     for name, argument in named:
@@ -381,6 +387,16 @@ def read_lists(series: "pl.Series", file: str) -> list[list[str]]:
     return [] if lists is None else lists[0]
 
 
+def read_label(column: Column, file: str) -> Tensor:
+    """Give 0 and 1 for a column of labels, also where only one of the two words occurs."""
+    numbers = {word: i for pair in _TRUTHS for i, word in enumerate(pair)}
+    words = [level.lower() for level in column.levels]
+    if not words or not numbers.keys() >= set(words):
+        check_label(column, file)
+        return column.values.float()
+    return torch.tensor([numbers[word] for word in words]).float()[column.values.long()]
+
+
 def check_label(column: Column, file: str) -> None:
     """Refuse a column that holds anything but 0 and 1, or no and yes."""
     if not _is_label(column):
@@ -472,7 +488,8 @@ def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tenso
         if column.whole:
             kind, other = ("classes", "regression") if task == "classification" else ("numbers", "classification")
             note = [
-                f"Its {len(different)} different whole numbers are taken for {kind} (task={other!r} for the other)."
+                f"The {len(different)} different whole numbers of {name!r} are taken for {kind} (task={other!r} for "
+                "the other)."
             ]
     if task == "regression":
         if column.levels:

@@ -6,8 +6,11 @@ itself whether a comma or a point is its decimal mark, unless all of its marks c
 "1,234". Beside a currency they do: money has no three decimals. Otherwise what was said decides, else the other
 columns, else the file that was read before. When none of them tells, the point is the decimal mark, but for commas in a
 file whose cells are separated by semicolons.
+
+A unit behind the numbers, as in "179 m²" or "12 kg", is dropped where all cells of a column have the same one.
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -23,6 +26,17 @@ _CODES = (
 _MONEY = rf"(?:(?:US|AU?|CA?|NZ|HK|R)?\$|\p{{Sc}}|{'|'.join(_CODES.split())})"
 _UNIT = f"(?:%|{_MONEY})"
 _MINUS = "[-−–]"
+_MEASURE = r"((?:[\p{L}\p{Sc}°Ω\"′″][\p{L}°Ω²³⁻¹/·^*.]*[23]?)(?: \p{L}+[23²³]?)?)"
+"""What a unit looks like: "kg", "m²", "m2", "km/h", "°C", "€/m²", "sq ft"."""
+
+_CLOSE = (
+    "kg g mg lb lbs oz km m cm mm nm mi ft in yd h hr hrs min s sec ms l ml cl W kW MW kWh V mV mA Hz kHz MHz GHz Pa "
+    "hPa kPa bar mbar psi kJ cal kcal Nm kB KB MB GB TB px m2 m3 km2 cm2 cm3 ccm qm sqm ha sqft km/h kmh mph m/s rpm "
+    "PS hp yrs years days hours mins"
+).split()
+"""Units that may follow their number without a space; without this list, house numbers such as 12a would be numbers."""
+
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def _pattern(mark: str) -> str:
@@ -47,12 +61,14 @@ class Marks:
     Args:
         decimal: the decimal mark of the table; None when no number tells.
         decimals: the columns that have the other one.
+        units: the columns whose numbers all have a unit behind them, and which.
         notes: what was decided, as sentences.
         doubts: sentences about what might be wrong.
     """
 
     decimal: str | None
     decimals: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
@@ -65,6 +81,7 @@ class _Written:
     plain: bool
     mark: str | None
     doubtful: str | None = None  # a cell that can be read in two ways
+    unit: str = ""
 
 
 def plain_numbers(
@@ -93,8 +110,11 @@ def plain_numbers(
     import polars as pl
 
     texts = [frame[name] for name in (frame.columns if known is None else known) if frame[name].dtype == pl.String]
-    written = [found for text in texts if (found := _written(text, known is not None))]
     earlier = before or Marks(None)
+    units = dict(earlier.units)
+    written = [
+        found for text in texts if (found := _written(text, known is not None, units.get(str(text.name)))) is not None
+    ]
     expected = "," in (said, earlier.decimal, *dict(earlier.decimals).values())
     if expected or any(found.mark == "," or found.doubtful for found in written):
         # A plain "1.234" means 1234 where commas are decimal marks.
@@ -110,14 +130,15 @@ def plain_numbers(
     columns = [
         _plain(found.column, marks[found.column.name])
         for found in written
-        if not found.plain or (found.doubtful and marks[found.column.name] == ",")
+        if not found.plain or found.unit or (found.doubtful and marks[found.column.name] == ",")
     ]
     decimals = tuple((name, mark) for name, mark in marks.items() if mark != decimal)
     told = [_doubt(found, marks[found.column.name]) for found in written if found.doubtful]
     notes, mixed = _said(written)
+    measured = tuple((found.column.name, found.unit) for found in written if found.unit)
     if sure:
-        return frame.with_columns(columns), Marks(decimal, decimals, (*told, *notes), mixed)
-    return frame.with_columns(columns), Marks(decimal, decimals, notes, (*told, *mixed))
+        return frame.with_columns(columns), Marks(decimal, decimals, measured, (*told, *notes), mixed)
+    return frame.with_columns(columns), Marks(decimal, decimals, measured, notes, (*told, *mixed))
 
 
 def _said(written: list[_Written]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -128,6 +149,8 @@ def _said(written: list[_Written]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     units = {found.column.name: _units(found.column) for found in written if not found.plain}
     if percent := [name for name, signs in units.items() if "%" in signs]:
         notes.append(f"The percent sign is dropped in {_listed(percent)}: 62 % is read as 62.")
+    if measured := [f"{found.unit} in {found.column.name!r}" for found in written if found.unit]:
+        notes.append(f"Units behind numbers are dropped: {', '.join(measured)}.")
     mixed = (
         f"Column {name!r} mixes {' and '.join(sorted(signs))}: the numbers are read as they are written."
         for name, signs in units.items()
@@ -150,8 +173,32 @@ def is_number(cell: str) -> bool:
     )
 
 
-def _written(column: "pl.Series", known: bool) -> _Written | None:
-    """Find out whether a column of text holds numbers, and whether it tells its decimal mark."""
+def _written(column: "pl.Series", known: bool, unit: str | None = None) -> _Written | None:
+    """Find out whether a column of text holds numbers, which may have a unit, and whether it tells its decimal mark."""
+    found = None if unit is not None else _bare(column, known)
+    if found is not None and not known:
+        return found
+    unit = unit or _unit(column)
+    if not unit:
+        return found
+    without = column.str.replace(rf"\s*{re.escape(unit)}\s*$", "")
+    measured = _bare(without, known)
+    return found if measured is None else replace(measured, unit=unit)
+
+
+def _unit(column: "pl.Series") -> str:
+    """Give the unit that stands behind all numbers of a column, or nothing."""
+    units = column.drop_nulls().str.extract_groups(rf"\d[.,]?(\s*){_MEASURE}\s*$").struct.unnest()
+    different = units["2"].unique()
+    if len(different) != 1 or different[0] is None:
+        return ""
+    unit = str(different[0])
+    close = unit in _CLOSE or not unit.isascii()
+    return unit if unit[:3] not in _MONTHS and (close or (units["1"] != "").all()) else ""
+
+
+def _bare(column: "pl.Series", known: bool) -> _Written | None:
+    """Find out whether a column of text holds numbers without a unit."""
     import polars as pl
 
     there = column.drop_nulls()

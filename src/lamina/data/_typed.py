@@ -27,7 +27,7 @@ def parquet(data: bytes, name: str) -> "pl.DataFrame":
 def excel(
     data: bytes, said: str | int | None, usual: str | int | None, name: str
 ) -> tuple["pl.DataFrame", str, list[str]]:
-    """Read a sheet of an Excel file: the one that was said, else the usual one if it is there, else the first."""
+    """Read a sheet of an Excel file: the one that was said, else the usual one, else the first with a table."""
     import polars as pl
 
     try:
@@ -41,7 +41,8 @@ def excel(
         return _tidy(sheets[sheet]), sheet, []
     if not full:
         raise DataError(f"{name} has no sheet with rows: a table needs a line of column names and rows.")
-    sheet = str(usual) if usual in full else full[0]
+    tables = [sheet for sheet in full if sheets[sheet].width > 1]  # a title page has one column
+    sheet = str(usual) if usual in full else (tables or full)[0]
     others = [repr(other) for other in full if other != sheet]
     note = f"The sheet {sheet!r} is read; {', '.join(others)} hold{'s' * (len(others) == 1)} data too (see `sheet`)."
     return _tidy(sheets[sheet]), sheet, [note] if others else []

@@ -2,16 +2,16 @@
 
 import threading
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.utils import data as torch_data
 
 from lamina._errors import DataError, DataWarning, choice
 from lamina._types import Int, Tensor
 from lamina.data.dataset import KINDS, TASKS, ArrayDataset, BaseDataset, Spec
+from lamina.data.several import Described, Layout, apart, joined
 from lamina.data.streaming import Stream
 
 
@@ -31,7 +31,8 @@ def from_arrays(
 
     Args:
         inputs: one example per row. Three axes are gray pictures, four pictures with the channels (1 or 3) second or
-            last; bytes stay bytes. Everything else is vectors.
+            last; bytes stay bytes. Everything else is vectors. A dict or a tuple of arrays is several inputs, which a
+            network takes by their names or in their order; each keeps its shape.
         targets: whole numbers, truth values or text are classes; truth values [N, labels] are labels, of which an
             example may have several; floats [N] or [N, outputs] are real targets; floats or bytes with more axes
             (pictures) are structured targets.
@@ -50,8 +51,14 @@ def from_arrays(
     """
     choice("kind", kind, (None, *KINDS[:3]))  # sequences and texts have loaders of their own
     choice("task", task, (None, *TASKS[:4]))
-    examples, kind = _inputs(inputs, kind)
     labels, about = _targets(targets, task, classes)
+    if _are_several(inputs, len(labels)):
+        if kind is not None or features:
+            raise DataError("`kind` and `features` are about one input, but there are several: leave them out.")
+        kind = "several"
+        examples, about["several"] = joined(inputs, _tensor)
+    else:
+        examples, kind = _inputs(inputs, kind)
     if len(examples) != len(labels):
         raise DataError(f"`targets` must have one entry for each of the {len(examples)} inputs, got {len(labels)}.")
     numbers = None if groups is None else torch.from_numpy(np.unique(np.asarray(groups), return_inverse=True)[1].copy())
@@ -62,20 +69,23 @@ def from_arrays(
 
 
 class WrappedDataset(BaseDataset):
-    """Any map-style torch `Dataset` of (input, target) pairs; examples are read when they are asked for.
+    """Any map-style dataset of (input, target) pairs; examples are read when they are asked for.
 
-    Inputs are tensors, arrays or Pillow pictures of one shape; the rules of `from_arrays` hold. The targets are read
-    once at the beginning: from an attribute `targets`, if there is one and nothing changes them, else from the pairs.
-    Random changes belong into `Augment`, where they are a function of the seed; a dataset that makes its own is warned
-    of.
+    Inputs are tensors, arrays or Pillow pictures of one shape; the rules of `from_arrays` hold. An item may also have
+    several inputs: (input, input, target), (inputs, target) or a dict; see `lamina.data.several.apart`. The targets are
+    read once at the beginning: from an attribute `targets`, if there is one and nothing changes them, else from the
+    items. Random changes belong into `Augment`, where they are a function of the seed, or into a `DataLoader`, which
+    asks for them in every epoch; a dataset that makes its own is warned of.
 
     Args:
-        dataset: what to wrap.
+        dataset: what to wrap; it has a length and can be indexed.
         task: as in `from_arrays`.
         classes: the names of the classes; by default the attribute `classes` of the dataset, else the labels.
         workers: threads that may read at once; 1 for a dataset that must not be asked by several.
+        inputs: the names of the inputs in items that are dicts; all but the target by default.
+        target: the name of the target in such items; "target", "label" or "y" by default.
 
-    >>> pairs = torch_data.TensorDataset(torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 0]))
+    >>> pairs = torch.utils.data.TensorDataset(torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 0]))
     >>> data = WrappedDataset(pairs)
     >>> len(data), data.take(torch.tensor([2]))
     (3, (tensor([[4., 5.]]), tensor([0])))
@@ -83,51 +93,60 @@ class WrappedDataset(BaseDataset):
 
     def __init__(
         self,
-        dataset: "torch_data.Dataset[Any]",
+        dataset: Any,
         *,
         task: str | None = None,
         classes: Sequence[str] | None = None,
         workers: int = 1,
+        inputs: Sequence[str] | None = None,
+        target: str | None = None,
     ) -> None:
         self._dataset, self._workers, self._lock = dataset, workers, threading.Lock()
+        self._chosen, self._target = inputs, target
         self._count = _length(dataset)
         self._name = type(dataset).__name__
-        first, _ = self._pair(0)
-        if not _equal(first, self._pair(0)[0]):
+        first = self._item(0)
+        if not _equal(first, self._item(0)):
             warnings.warn(
                 f"{self._name} gives a different example at index 0 each time it is asked, so no run could be "
-                "repeated: leave its random changes out and use `augment`.",
+                "repeated: leave its random changes out and use `augment`, or give a DataLoader of it.",
                 DataWarning,
                 stacklevel=2,
             )
-        examples, kind = _inputs(first[None], None)
+        self._several = first.several
+        examples, kind = (first.example[None], "several") if first.several else _inputs(first.example[None], None)
         self._shape, self._dtype = tuple(examples.shape[1:]), examples.dtype
         names = classes if classes is not None else getattr(dataset, "classes", None)
         self.targets, about = _targets(self._read_targets(), task, names)
         self.groups, self.official_test = None, None
-        self.spec = Spec(kind=kind, inputs=self._shape, source=self._name, **about)
+        self.spec = Spec(kind=kind, inputs=self._shape, source=self._name, several=self._several, **about)
 
-    def _pair(self, index: int) -> tuple[Any, Any]:
-        """Ask for one pair, its input as an array."""
-        try:
-            with self._lock if self._workers == 1 else threading.Lock():
-                pair = self._dataset[index]
-            example, target = pair
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"{self._name} must give pairs (input, target), but index {index} gives something else ({error})."
-            ) from error
-        return _array(example, f"{self._name}[{index}]"), target
+    def _item(self, index: int) -> "_Item":
+        """Ask for one item, its input as an array, several of them as a row of bytes."""
+        what = f"{self._name}[{index}]"
+        with self._lock if self._workers == 1 else threading.Lock():
+            found = apart(self._dataset[index], what, self._chosen, self._target)
+        if len(found.inputs) == 1:
+            return _Item(_array(found.inputs[0], what), found.target, ())
+        named = dict(zip(found.names, found.inputs, strict=True)) if found.names[0] else found.inputs
+        rows, about = joined(named, lambda value, label: _tensor(value, f"{label} of {what}")[None])
+        return _Item(rows[0], found.target, about)
 
     def _read_targets(self) -> Any:
         known = getattr(self._dataset, "targets", None)
         changed = getattr(self._dataset, "target_transform", None) or getattr(self._dataset, "transforms", None)
         if known is not None and changed is None and len(known) == self._count:
             return known
-        return [self._pair(index)[1] for index in range(self._count)]
+        return [self._item(index).target for index in range(self._count)]
 
     def _example(self, index: int) -> Tensor:
-        example = _inputs(self._pair(index)[0][None], self.spec.kind)[0][0]
+        item = self._item(index)
+        example = item.example if item.several else _inputs(item.example[None], self.spec.kind)[0][0]
+        if item.several != self._several:
+            raise DataError(
+                f"{self._name}[{index}] has {Layout(item.several)}, but index 0 has {Layout(self._several)}: bring all "
+                "examples to one shape."
+            )
         if tuple(example.shape) != self._shape or example.dtype != self._dtype:
             raise DataError(
                 f"{self._name}[{index}] has the shape {tuple(example.shape)} ({example.dtype}), but index 0 has "
@@ -150,11 +169,27 @@ class WrappedDataset(BaseDataset):
         return Stream(self._example, self.targets, order, shape=shape, dtype=dtype, workers=workers, ahead=ahead)
 
 
-def _length(dataset: "torch_data.Dataset[Any]") -> int:
-    if isinstance(dataset, torch_data.IterableDataset) or not hasattr(dataset, "__len__"):
+class _Item(NamedTuple):
+    """An item of a dataset: its input, its target, and what the inputs are where there are several."""
+
+    example: Any
+    target: Any
+    several: Described
+
+
+def _are_several(inputs: Any, examples: int) -> bool:
+    """Say whether these are several inputs: a dict, or a tuple of arrays with a row for every example."""
+    if isinstance(inputs, Mapping):
+        return bool(inputs)
+    arrays = isinstance(inputs, tuple) and inputs and all(hasattr(each, "shape") and each.shape for each in inputs)
+    return bool(arrays) and all(len(each) == examples for each in inputs)
+
+
+def _length(dataset: Any) -> int:
+    if not hasattr(dataset, "__len__"):
         raise DataError(
-            f"{type(dataset).__name__} has no length and cannot be indexed: give a map-style dataset, "
-            "for example list(dataset) in memory."
+            f"{type(dataset).__name__} has no length: give it a __len__, or make it a torch IterableDataset, which is "
+            "streamed."
         )
     count = len(dataset)
     if not count:
@@ -162,8 +197,9 @@ def _length(dataset: "torch_data.Dataset[Any]") -> int:
     return count
 
 
-def _equal(first: Any, second: Any) -> bool:
-    return first.shape == second.shape and bool((np.asarray(first) == np.asarray(second)).all())
+def _equal(first: _Item, second: _Item) -> bool:
+    one, other = first.example, second.example
+    return one.shape == other.shape and bool((np.asarray(one) == np.asarray(other)).all())
 
 
 def _array(values: Any, name: str) -> Any:
@@ -192,7 +228,7 @@ def _tensor(values: Any, name: str) -> Tensor:
         array = array.astype(np.int64)
     if array.dtype.kind == "f":
         array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32)
-    return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))))
+    return torch.from_numpy(np.asarray(array.astype(array.dtype.newbyteorder("=")), order="C"))
 
 
 def _inputs(inputs: Any, kind: str | None) -> tuple[Tensor, str]:
@@ -319,7 +355,7 @@ def _labels(values: Any, classes: Sequence[str] | None) -> tuple[Tensor, dict[st
         found, labels = np.arange(len(classes)), values  # the names number the labels, also those that do not occur
     if len(found) < 2:
         raise DataError(f"`targets` have one class only, {found[0]!s}: a classifier needs at least 2.")
-    if len(found) > max(2, len(values) // 2):
+    if classes is None and len(found) > max(2, len(values) // 2):
         raise DataError(
             f"`targets` have {len(found)} classes in {len(values)} examples, too many: give floats or "
             "task='regression'."

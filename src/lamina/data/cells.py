@@ -108,13 +108,13 @@ def read_cells(what: Any, form: Format, numbers: Collection[str] | None = None) 
     frame, marks = plain_numbers(
         _without_gaps(frame),
         said=form.decimal,
-        before=Marks(before.get("decimal"), before.get("decimals", ())),
+        before=Marks(before.get("decimal"), before.get("decimals", ()), before.get("units", ())),
         semicolons=found.get("delimiter") == ";",
         known=None if numbers is None else [column for column in numbers if column in frame.columns],
     )
     for doubt in marks.doubts:
         warnings.warn(f"{name}: {doubt}", DataWarning, stacklevel=3)
-    found |= {"decimal": marks.decimal, "decimals": marks.decimals}
+    found |= {"decimal": marks.decimal, "decimals": marks.decimals, "units": marks.units}
     reading = tuple((key, value) for key, value in found.items() if value not in (None, ()))
     return Cells(frame, name, reading, (*notes, *marks.notes, *marks.doubts))
 
@@ -309,7 +309,7 @@ def _dialect(text: str, suffix: str, form: Format) -> _Dialect:
     best, most = _Dialect(delimiters[0], quotes[0]), (False, False, 0)
     for dialect in (_Dialect(d, q, e) for q in quotes for e in escapes for d in delimiters):
         even, width = dialect.fits(sample)
-        score = even, even and dialect.delimiter == earlier, width
+        score = even, dialect.delimiter == earlier, width
         if score > most:
             best, most = dialect, score
     return best
@@ -331,12 +331,6 @@ def _split(text: str, dialect: _Dialect, form: Format, name: str) -> tuple["pl.D
     import polars as pl
 
     first = next(dialect.rows(text, name))[1]
-    if len(first) == 1:
-        tried = f"{dialect.delimiter!r}" if form.delimiter else "comma, semicolon, tab or bar"
-        raise DataError(
-            f"{name} has one column only when its cells are separated by {tried}: name the right character, "
-            "for example delimiter=' '."
-        )
     names, header = _names(first, form.earlier("header"), name)
     data = text.encode()
     scanned = None if dialect.escape else _scan(data, dialect)

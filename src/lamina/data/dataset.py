@@ -7,7 +7,7 @@ categories (-1 for a category that has no number), texts as code points. What a 
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -21,7 +21,7 @@ from lamina._types import Float, Int, Num, Seed, Tensor
 if TYPE_CHECKING:
     import lamina.data.splits
 
-KINDS = ("image", "table", "vector", "series", "tokens", "text", "pairs")
+KINDS = ("image", "table", "vector", "series", "tokens", "text", "pairs", "several", "batches")
 UNKNOWN = ("other", "error")
 TASKS = (
     "classification",
@@ -42,7 +42,8 @@ class Spec:
     Args:
         kind: "image" (channels, height, width), "table" (named columns, some of them categories), "vector", "series"
             (time, feature), "tokens" (whole numbers along time), "text" or "pairs" (code points along time; the
-            targets of pairs are texts too).
+            targets of pairs are texts too), "several" (inputs of their own shapes, in one row of bytes), or "batches",
+            which a loader makes of such examples.
         task: "classification", "multilabel" for any number of labels per example, "regression", "structured" for
             targets that are pictures or other tensors, "tagging" for a label at every step, "translation" for texts
             as targets, "language" for the next characters of a text, "description" for texts as targets of things that
@@ -68,6 +69,8 @@ class Spec:
         group: the name of the column whose rows of one value stay in one part of a split, or "".
         time: the name of the column with the moments of a series, or "".
         horizon: how many moments of a series are predicted, or how far ahead every step looks; 0 for other data.
+        several: of examples with several inputs the name ("" where they go by their order), the shape and the type of
+            each.
 
     >>> Spec("vector", "classification", inputs=(2,), outputs=2).classes
     ('0', '1')
@@ -94,6 +97,7 @@ class Spec:
     group: str = ""
     time: str = ""
     horizon: int = 0
+    several: tuple[tuple[str, tuple[int, ...], str], ...] = ()
 
     def __post_init__(self) -> None:
         choice("kind", self.kind, KINDS)
@@ -121,6 +125,17 @@ class Spec:
             raise ArgumentError(
                 f"`outputs` must be the size of `target_shape` {self.target_shape}, got {self.outputs}."
             )
+
+    @property
+    def measured(self) -> str:
+        """The target and its unit, as far as the file wrote one behind its numbers.
+
+        >>> Spec("table", "regression", (1,), 1, target="size", reading=(("units", (("size", "m²"),)),)).measured
+        'size in m²'
+        """
+        units = dict(dict(self.reading).get("units", ()))
+        names = [f"{name} in {units[name]}" if name in units else name for name in self.target.split(", ")]
+        return ", ".join(names)
 
     def as_dict(self) -> dict[str, Any]:
         """Give plain JSON values; `from_dict` takes them back."""
@@ -278,16 +293,6 @@ class ArrayDataset(BaseDataset):
 
         train, validation, test = (Subset(self, part) for part in in_time(self.times, ratios))
         return train, validation, test, "in order of time"
-
-    def earliest(self, part: int, of: int) -> "ArrayDataset | None":
-        """Give the first `part` of `of` stretches of time with about as many rows each, if they have times."""
-        if self.times is None:
-            return None
-        last = self.times.sort().values[max(0, len(self) * part // of - 1)]
-        rows = (self.times <= last).nonzero().flatten()
-        groups, weights = (None if each is None else each[rows] for each in (self.groups, self.weights))
-        inputs, targets, times = (each[rows] for each in (self.inputs, self.targets, self.times))
-        return replace(self, inputs=inputs, targets=targets, groups=groups, times=times, weights=weights)
 
     def fingerprints(self) -> Int[Tensor, " batch"]:
         """Give a 64-bit number for each example, equal for equal inputs."""

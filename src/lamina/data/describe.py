@@ -10,6 +10,7 @@ from lamina._types import Tensor
 from lamina.data._dates import moment
 from lamina.data.dataset import Dataset, Spec, all_targets
 from lamina.data.pictures import thumbnail
+from lamina.data.several import Layout
 from lamina.data.text.texts import IGNORE, text_of
 
 _SHARP = "image-rendering: pixelated; margin-right: 4px"
@@ -52,12 +53,14 @@ def what(dataset: Dataset) -> str:
     size = " x ".join(map(str, spec.inputs))
     kinds = {
         "image": f"pictures of {size}",
-        "table": f"rows of {size} columns",
-        "vector": f"vectors of {size} numbers",
+        "table": f"rows of {size} column" + "s" * (spec.inputs != (1,)),
+        "vector": f"vectors of {size} number" + "s" * (spec.inputs != (1,)),
         "series": f"windows of {size} numbers",
         "tokens": f"sequences of {size} tokens",
         "text": f"texts of up to {size} characters",
         "pairs": f"pairs of texts of up to {size} characters",
+        "several": f"examples of {Layout(spec.several)}",
+        "batches": f"examples of {Layout(spec.several)} from a loader",
     }
     tasks = {
         "classification": f"classification into {spec.outputs} classes",
@@ -142,6 +145,11 @@ def sample_card(dataset: Dataset, samples: int = 5) -> Markup | None:
 
 def _rows(spec: Spec, inputs: Tensor, names: list[str]) -> Table:
     """Write numbers and categories as a table of at most 12 columns, and the target."""
+    if spec.several:
+        layout = Layout(spec.several)
+        parts = zip(*layout.unpack(inputs), names, strict=True)
+        several = [(*map(_input_text, row), name) for *row, name in parts]
+        return Table((*layout.called, spec.target or "target"), tuple(several))
     flat = inputs.flatten(1)[:, :12]
     features = (
         spec.features
@@ -153,6 +161,11 @@ def _rows(spec: Spec, inputs: Tensor, names: list[str]) -> Table:
     more = ["..."] if math.prod(spec.inputs) > 12 else []
     body = [(*row, *more, name) for row, name in zip(cells, names, strict=True)]
     return Table((*heads, *more, spec.target or "target"), tuple(body))
+
+
+def _input_text(part: Tensor) -> str:
+    """Write one of several inputs: its number, or its shape."""
+    return f"{part.item():.6g}" if part.numel() == 1 else " x ".join(map(str, part.shape))
 
 
 def example_lines(spec: Spec, inputs: Tensor, targets: Tensor) -> list[str]:

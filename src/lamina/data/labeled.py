@@ -13,7 +13,7 @@ import torch
 
 from lamina._errors import DataError, DataWarning
 from lamina._types import Int, Tensor
-from lamina.data._columns import as_text, check_column, check_label, read_column, read_lists, read_weights
+from lamina.data._columns import as_text, check_column, read_column, read_label, read_lists, read_weights
 from lamina.data.cells import Format, read_cells, shown
 from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec, all_targets
 from lamina.data.tables import read_rows
@@ -104,9 +104,9 @@ def labeled_rows(path: Any, spec: Spec, options: Mapping[str, Any]) -> ArrayData
         check_column(spec.weight, frame.columns, file, "weight")
         weights = read_weights(frame[spec.weight], file)
     names = _target_columns(spec, frame.columns, file)
-    if spec.task == "multilabel":
-        return ArrayDataset(rows, _labels(frame, names, spec, file), spec, weights=weights)
-    there = _there(frame, names, file)
+    if spec.task == "multilabel" and names == (spec.target,) and spec.target not in spec.classes:
+        return ArrayDataset(rows, _listed(frame[spec.target], spec, file), spec, weights=weights)
+    there = _there(frame, names, file, numbers=spec.task == "regression")
     columns = [_targets(frame.filter(there)[name], spec, file) for name in names]
     kept = torch.from_numpy(there.to_numpy().copy())
     targets = torch.stack(columns, 1) if len(columns) > 1 else columns[0]
@@ -124,11 +124,13 @@ def _target_columns(spec: Spec, columns: list[str], file: str) -> tuple[str, ...
     return names
 
 
-def _there(frame: "pl.DataFrame", names: tuple[str, ...], file: str) -> "pl.Series":
-    """Say which rows have all targets; that others are left out is warned of."""
+def _there(frame: "pl.DataFrame", names: tuple[str, ...], file: str, numbers: bool = False) -> "pl.Series":
+    """Say which rows have all targets, as numbers if they must be; that others are left out is warned of."""
     import polars as pl
 
     there = frame.select(pl.all_horizontal(pl.col(*names).is_not_null())).to_series()
+    for name in names if numbers else ():
+        there &= pl.Series((~read_column(frame[name], file).missing).numpy())
     gone = int((~there).sum())
     if gone == frame.height:
         raise DataError(f"{file} has no row with the target {', '.join(map(repr, names))}: there is nothing to score.")
@@ -138,17 +140,12 @@ def _there(frame: "pl.DataFrame", names: tuple[str, ...], file: str) -> "pl.Seri
     return there
 
 
-def _labels(frame: "pl.DataFrame", names: tuple[str, ...], spec: Spec, file: str) -> Tensor:
-    """Give rows of 0 and 1: of a column of lists, or of one column for each label."""
-    if names == (spec.target,) and spec.target not in spec.classes:
-        values = torch.zeros(frame.height, spec.outputs)
-        for i, row in enumerate(read_lists(frame[spec.target], file)):
-            values[i, [_number(label, spec.classes, file) for label in row]] = 1
-        return values
-    columns = [read_column(frame[name], file) for name in names]
-    for column in columns:
-        check_label(column, file)
-    return torch.stack([column.values for column in columns], 1).float()
+def _listed(series: "pl.Series", spec: Spec, file: str) -> Tensor:
+    """Give rows of 0 and 1 for a column of lists of labels; one that is empty has none of them."""
+    values = torch.zeros(len(series), spec.outputs)
+    for i, row in enumerate(read_lists(series, file)):
+        values[i, [_number(label, spec.classes, file) for label in row]] = 1
+    return values
 
 
 def labeled_texts(path: str | Path, spec: Spec, options: Mapping[str, Any]) -> TextDataset:
@@ -184,12 +181,14 @@ def _frame(path: Any, spec: Spec, options: Mapping[str, Any]) -> tuple["pl.DataF
 
 
 def _targets(series: "pl.Series", spec: Spec, file: str) -> Tensor:
-    """Give labels as they were numbered in training, or numbers."""
+    """Give labels as they were numbered in training, 0 and 1, or numbers."""
     if spec.task == "classification":
         names = as_text(series).to_list()
         numbers = {name: _number(_written(name, spec.classes), spec.classes, file) for name in dict.fromkeys(names)}
         return torch.tensor([numbers[name] for name in names])
     column = read_column(series, file)
+    if spec.task == "multilabel":
+        return read_label(column, file)
     if column.levels:
         raise DataError(
             f"{file}: the target {series.name!r} holds text, such as {column.levels[0]!r}, but the run was trained on "

@@ -19,11 +19,12 @@ from torch.utils import data as torch_data
 
 from lamina._declared import check
 from lamina._errors import DataError, choice, nearest
-from lamina.data import sequences, synthetic
+from lamina.data import sequences, store, synthetic
 from lamina.data.arrays import WrappedDataset, from_arrays
 from lamina.data.cells import SUFFIXES, Format
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, _fingerprints
 from lamina.data.frames import as_frame
+from lamina.data.loaders import Loaders, are_loaders
 from lamina.data.series import load_series
 from lamina.data.tables import load_table
 from lamina.data.text.descriptions import digit_words, load_descriptions
@@ -107,8 +108,9 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
         what: a name of `SETS` or `NAMED`; a path to a table, texts with labels, pairs of texts, a running text or a
             time series (CSV, Excel, JSON, Parquet; see `lamina.data.cells.SUFFIXES`) or to a folder of pictures; a
             pandas or polars DataFrame, a structured array, a list of dicts or a dict of columns; arrays or tensors,
-            alone with `targets` or as a pair; any torch `Dataset`; a dataset of Lamina. A name goes before a path:
-            write "./digits" for a folder of that name.
+            alone with `targets` or as a pair, also a dict or tuple of arrays for several inputs; any torch `Dataset` or
+            `DataLoader`, or a tuple of loaders for training, validation and test; a dataset of Lamina. A name goes
+            before a path: write "./digits" for a folder of that name.
         targets: the targets of arrays.
         options: what the loader in question takes, for example `target` for a table or `count` and `seed` for a
             synthetic set; `kind` says what a file is: "table", "text", "pairs", "language", "series" or
@@ -128,14 +130,21 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
         return named
     if isinstance(what, Dataset):
         return what
-    if isinstance(what, torch_data.TensorDataset) and len(what.tensors) == 2:
-        what = what.tensors
+    if are_loaders(what):
+        return _called(Loaders, "a DataLoader", options, *(what if isinstance(what, tuple | list) else (what,)))
+    if isinstance(what, dict) and are_loaders(what.get("train")):
+        return _called(Loaders, "a DataLoader", {**what, **options})
+    if isinstance(what, torch_data.TensorDataset) and len(what.tensors) > 1:
+        *inputs, targets = what.tensors
+        what = tuple(inputs) if len(inputs) > 1 else inputs[0]
     if isinstance(what, torch_data.Dataset):
         return _called(WrappedDataset, "a torch Dataset", options, what)
     if targets is None and (table := as_frame(what)) is not None:
         rest = {option: value for option, value in options.items() if option != "kind"}
         title, loader = _READERS[form_of(Path(), list(rest), options.get("kind"))]
         return _called(loader, title, rest, table)
+    if targets is None and _is_indexed(what):
+        return _called(WrappedDataset, "a dataset", options, what)
     if targets is None:
         if not (isinstance(what, tuple) and len(what) == 2):
             raise DataError(
@@ -144,6 +153,12 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
             )
         what, targets = what
     return _called(from_arrays, "arrays", options, what, targets)
+
+
+def _is_indexed(what: Any) -> bool:
+    """Say whether this is somebody's dataset: a thing with length and items that is neither array nor collection."""
+    known = isinstance(what, list | tuple | dict | bytes) or hasattr(what, "__array__")
+    return not known and hasattr(what, "__getitem__") and hasattr(what, "__len__")
 
 
 def _by_name(what: str | Path, options: dict[str, Any]) -> Dataset:
@@ -181,6 +196,12 @@ def _loader_of(
         from lamina.data.text.corpora import LOADERS
 
         return f"{name!r}", LOADERS[name], (), options
+    published = store.SETS.get(name) if isinstance(what, str) and not path.exists() else None
+    if published is not None and published.kind == "weights":
+        raise DataError(
+            f"{name!r} names weights, not data: a network starts from them with --weights {name}, or by "
+            f"load_weights(network, {name!r})."
+        )
     if path.is_dir():
         from lamina.data.images import load_folder
 

@@ -41,7 +41,7 @@ SUFFIXES = frozenset(
 UNREAD = frozenset(".svg .psd .dng .cr2 .cr3 .nef .arw .raw".split())
 RESIZE = ("crop", "fit", "stretch")
 
-_THUMBNAIL = 64  # pixels of the longer side
+THUMBNAIL = 64  # pixels of the longer side
 _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "AVIF", "JPEG2000", "ICO")
 _HEIF = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"))
 _GRAY = frozenset(("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N"))
@@ -113,7 +113,7 @@ def _opened(path: Path, name: str) -> "Image.Image":
     # Both HEIC and AVIF are boxes of ISO media; the first one says which.
     heif = head[4:8] == b"ftyp" and head[8:12] in _HEIF and b"avif" not in head
     if heif and not _reads_heif():
-        raise UnreadableError(name, "in the format HEIC, which needs  pip install 'lamina[heic]'")
+        raise UnreadableError(name, "in the format HEIC, which needs  pip install 'lamina-nn[heic]'")
     if not heif and path.suffix.lower() in UNREAD:
         raise UnreadableError(
             name, f"in the format {path.suffix[1:].upper()}, which cannot be read", "convert it to PNG or JPEG"
@@ -325,7 +325,7 @@ def thumbnail(image: Tensor) -> str:
     pixels = image if image.dtype == torch.uint8 else (image.clamp(0, 1) * 255).round().to(torch.uint8)
     array = pixels[0].numpy() if pixels.shape[0] == 1 else pixels[:3].permute(1, 2, 0).contiguous().numpy()
     picture = Image.fromarray(array)
-    picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -240,7 +240,7 @@ class Preprocess:
                 blocks.append((torch.cat([hit, other], 1) if pooled else hit).float())
         for column, parts in enumerate(self.parts):
             blocks += [part.float()[:, None] for part in cyclic_parts(rows[:, column], parts)]
-        gaps = torch.tensor(self.missing, device=rows.device)
+        gaps = [column for column, gap in enumerate(self.missing) if gap]
         return torch.cat([*blocks, rows[:, gaps].isnan().float()], 1)
 
     def unknown(self, inputs: Num[Tensor, "batch ..."]) -> dict[str, int]:
@@ -372,7 +372,8 @@ def resized(
         return torch.nn.functional.pad(resized(images, part, "stretch"), border)
     floats = images if images.is_floating_point() else images.float()
     scaled = torch.nn.functional.interpolate(floats, tuple(size), mode="bilinear", align_corners=False, antialias=True)
-    return scaled if images.is_floating_point() else scaled.round().clamp(0, 255).to(images.dtype)
+    # Many a mean of bytes lies halfway between two: the nudge, larger than a rounding error, always takes the larger.
+    return scaled if images.is_floating_point() else (scaled + 2**-10).round().clamp(0, 255).to(images.dtype)
 
 
 def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize: bool, resize: str) -> Preprocess:
@@ -418,7 +419,7 @@ def _is_number(spec: Spec) -> list[bool]:
 def _linear(spec: Spec, rows: Tensor, parts: Sequence[tuple[str, ...]], first: Sequence[float]) -> Tensor:
     """Give the columns of numbers and the years and days of dates, NaN where a value is missing."""
     dates = [part for j, own in enumerate(parts) for part in linear_parts(rows[:, j], own, first[j])]
-    numbers = rows[:, torch.tensor(_is_number(spec), device=rows.device)].double()
+    numbers = rows[:, [column for column, number in enumerate(_is_number(spec)) if number]].double()
     return torch.cat([numbers, *(part[:, None] for part in dates)], 1)
 
 

@@ -15,6 +15,7 @@ from lamina._errors import DataError, at_least
 from lamina._types import Float, Int, Num, Tensor
 from lamina.data.augment import Augment, augment
 from lamina.data.dataset import Dataset, Spec, Subset, weights_of
+from lamina.data.mixing import joined, mixed
 
 Key = tuple[int | Tensor, int | Tensor]
 """(seed, step): the random changes of a batch are a function of these."""
@@ -69,7 +70,8 @@ class Source:
         preparing: a fitted `Preprocess`.
         device: where batches are wanted.
         budget: how many bytes may stay on the device.
-        augment: random changes of training pictures, made when a batch is asked for with a key.
+        augment: random changes of training examples, made when a batch is asked for with a key. Where they mix
+            examples, targets are those of both, as `mixing.joined` writes them.
 
     >>> from lamina.data.synthetic import blobs
     >>> from lamina.data.preprocess import Preprocess
@@ -88,8 +90,8 @@ class Source:
         budget: int = 2 * 2**30,
         augment: Augment | None = None,
     ) -> None:
-        if augment not in (None, Augment()) and preparing.spec.kind != "image":
-            raise DataError(f"`augment` changes pictures, got data of kind {preparing.spec.kind!r}: leave it out.")
+        if augment is not None:
+            augment.check(preparing.spec.kind, preparing.kept, preparing.kept_dtype == torch.int64)
         self._dataset, self._preparing, self._weights = dataset, preparing, weights_of(dataset)
         self.device = torch.device(device)
         self.augment = augment
@@ -102,6 +104,8 @@ class Source:
         one = math.prod(preparing.kept) * preparing.kept_dtype.itemsize
         if len(dataset) * one <= budget:
             self.inputs, self.targets = self._reside(max(1, _PART // max(1, one)))
+        if augment is not None and preparing.kept_dtype.is_floating_point and len(dataset):
+            self._check_range(augment)
 
     def _reside(self, size: int) -> tuple[Tensor, Tensor]:
         """Prepare everything, in parts of this size, into tensors on the device."""
@@ -128,18 +132,19 @@ class Source:
             indices = indices.to(self.device)
             # index_select is three times as fast as indexing here.
             chosen = self.inputs.index_select(0, indices)
-            return self._finish(self._changed(chosen, key)), self.targets.index_select(0, indices)
+            return self._finished(self._changed(chosen, key), self.targets.index_select(0, indices), key)
         ready = None if self._ahead is None else self._ahead.next(indices.cpu(), key)
         kept, targets = ready or self._ready(indices.cpu(), key, None)
         kept, targets = (part.to(self.device, non_blocking=True) for part in (kept, targets))
-        return self._finish(kept if self._changes_early else self._changed(kept, key)), targets
+        return self._finished(kept if self._changes_early else self._changed(kept, key), targets, key)
 
     def finished(self) -> "Source":
         """Give the source with its pictures normalized once for all, if they are resident, unchanging and not too many.
 
         A CPU takes as long for normalizing a small batch as for a layer of a small network.
         """
-        if self.inputs is None or self.augment not in (None, Augment()) or 4 * self.inputs.numel() > _FLOATS:
+        changing = self.augment is not None and not self.augment.only("mixup")
+        if self.inputs is None or changing or 4 * self.inputs.numel() > _FLOATS:
             return self
         done = copy.copy(self)
         done.inputs, done._finish = self._finish(self.inputs), lambda inputs: inputs
@@ -185,8 +190,30 @@ class Source:
         weights = None if self._weights is None else self._weights[indices]
         return self._preparing.keep(inputs), with_weights(self._preparing.targets(targets), weights)
 
+    def _finished(self, kept: Tensor, targets: Tensor, key: Key | None) -> tuple[Tensor, Tensor]:
+        """Finish a batch, mixed where that is wanted."""
+        if key is None or self.augment is None or not self.augment.mixes:
+            return self._finish(kept), targets
+        inputs, share = mixed(kept, self.augment, self._finish, *key)
+        return inputs, joined(targets, share)
+
+    def _check_range(self, augment: Augment) -> None:
+        """Refuse to recolor pictures whose white is not 1."""
+        seen = (
+            self._read(torch.arange(1), *self._dataset.take(torch.arange(1)))[0] if self.inputs is None else self.inputs
+        )
+        if not augment.only("flip", "crop", "translate", "cutout", "rotation", "mixup", "cutmix"):
+            low, high = seen.min().item(), seen.max().item()
+            if low < 0 or high > 1:
+                raise DataError(
+                    f"colors change in pictures of bytes, or of numbers from 0 to 1, got numbers from {low:g} to "
+                    f"{high:g}: scale the pictures."
+                )
+
     def _changed(self, kept: Tensor, key: Key | None) -> Tensor:
-        return kept if key is None or self.augment is None else augment(kept, self.augment, *key)
+        if key is None or self.augment is None or not self.augment.alone:
+            return kept
+        return augment(kept, self.augment, *key)
 
 
 def with_weights(

@@ -167,7 +167,10 @@ def split(
     note += f", weighted by {dataset.spec.weight!r}" if dataset.spec.weight else ""
     note += f", seed {seed}" if isinstance(seed, int) else ""
     if official is not None and copies[1]:  # nobody can change an official set, so this is no warning
-        note += f"; {copies[1]} official test examples are copies of training examples"
+        what = (
+            "example is a copy of a training example" if copies[1] == 1 else "examples are copies of training examples"
+        )
+        note += f"; {copies[1]} official test {what}"
     note += _unknown(train, validation, test)
     return Split(train, validation, Sealed(test), note + ".", again)
 
@@ -243,6 +246,8 @@ def folds(dataset: Dataset, k: int, seed: Seed = 0) -> list[Split]:
     name = dataset.spec.source or "data"
     if dataset.spec.complete:
         raise DataError(f"{name}: there are no other examples than these {len(dataset)}, so no fold could be unseen.")
+    if (times := getattr(dataset, "times", None)) is not None:
+        return _stretches(dataset, times, k, name)
     if isinstance(dataset, BaseDataset) and dataset.earliest(1, 1) is not None:
         return [_stretch(dataset, i, k, seed, name) for i in range(k)]
     if isinstance(dataset, BaseDataset) and dataset.divide(seed, (4, 1, 1)) is not None:
@@ -255,6 +260,23 @@ def folds(dataset: Dataset, k: int, seed: Seed = 0) -> list[Split]:
             warnings.simplefilter("ignore", DataWarning)  # said above, once for all folds
             inner = split(rest, seed, (4, 1, 0))
         found.append(Split(inner.train, inner.validation, Sealed(part), f"{name}: fold {i + 1} of {k}."))
+    return found
+
+
+def _stretches(dataset: Dataset, times: Float[Tensor, " batch"], k: int, name: str) -> list[Split]:
+    """Cut rows into k + 1 stretches of time, about as many in each; rows of one moment stay together."""
+    order, found = times.sort().values, []
+    edges = [*(float(order[len(order) * j // (k + 1)]) for j in range(1, k + 1)), torch.inf]
+    if len(set(edges)) <= k or len(times[times < edges[0]].unique()) < 2:
+        raise DataError(
+            f"{name} has {len(times.unique())} different moments, too few for {k} folds in order of time: ask for "
+            "fewer folds."
+        )
+    for i in range(k):
+        rows, tested = (times < edges[i]).nonzero().flatten(), (times >= edges[i]) & (times < edges[i + 1])
+        train, validation, _ = (Subset(dataset, rows[part]) for part in in_time(times[rows], (4, 1, 0)))
+        test = Sealed(Subset(dataset, tested.nonzero().flatten()))
+        found.append(Split(train, validation, test, f"{name}: fold {i + 1} of {k}, in order of time."))
     return found
 
 
@@ -283,8 +305,8 @@ def _warn_folds(dataset: Dataset, parts: Sequence[Subset]) -> None:
     copies = int((lowest != highest)[same].sum())
     if copies:
         warnings.warn(
-            f"{copies} of {len(dataset)} examples have copies in another fold, which makes results look too good: "
-            "remove them, or keep copies together with `groups`.",
+            f"{copies} of {len(dataset)} examples {'has a copy' if copies == 1 else 'have copies'} in another fold, "
+            "which makes results look too good: remove copies, or keep them together with `groups`.",
             DataWarning,
             stacklevel=3,
         )
@@ -498,9 +520,10 @@ def _unknown(train: Dataset, validation: Dataset, test: Dataset) -> str:
 def _warn_copies(copies: tuple[int, int], sizes: tuple[int, int]) -> None:
     found = [f"{n} of {size} {part} examples" for n, size, part in zip(copies, sizes, PARTS[1:], strict=True) if n]
     if found:
+        what = "is a copy of a training example" if sum(copies) == 1 else "are copies of training examples"
         warnings.warn(
-            f"{' and '.join(found)} are copies of training examples, which makes results look too good: "
-            "remove them, or keep copies together with `groups`.",
+            f"{' and '.join(found)} {what}, which makes results look too good: remove copies, or keep them together "
+            "with `groups`.",
             DataWarning,
             stacklevel=3,
         )

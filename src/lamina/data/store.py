@@ -29,12 +29,13 @@ class NamedSet:
     Args:
         name: what the user calls it, and the name of its folder.
         title: what it is, for people.
-        kind: the kind of its `Spec`.
+        kind: the kind of its `Spec`; "weights" for a file of weights, which `lamina train --weights NAME` takes.
         files: what is read.
         addresses: folders on the net, the best first, in which the downloads lie.
         archive: a tar file that is downloaded in place of `files`; it holds them in its folder `folder`.
         folder: the folder below NAME that holds `files`.
         home: another name that its folder may have.
+        architecture: of weights, the name of the network that they belong to.
     """
 
     name: str
@@ -45,6 +46,7 @@ class NamedSet:
     archive: File | None = None
     folder: str = ""
     home: str = ""
+    architecture: str = ""
 
     @property
     def downloads(self) -> tuple[File, ...]:
@@ -142,8 +144,9 @@ def _require(name: str) -> Found:
         < len(named.files)
     ]
     missing = "; ".join(parts) if parts else f"looked in {looked}"
+    what = "file of weights" if named.kind == "weights" else "data set"
     raise DataError(
-        f"the data set {name} is not here ({missing}): download it with  lamina data get {name}  or {_by_hand(named)}."
+        f"the {what} {name} is not here ({missing}): download it with  lamina data get {name}  or {_by_hand(named)}."
     )
 
 

@@ -120,9 +120,10 @@ def load_table(
         also = f"target{'s' * (len(targets) > 1)} {', '.join(map(repr, targets))}"
         raise DataError(f"{file} has no column to learn from besides the {also}. {why}")
     said = [*gone, *odd]
+    if len(kept) + len(targets) < len(names):
+        said.append("Insist with `keep`.")
     if said:
-        insist = " Insist with `keep`." if len(kept) + len(targets) < len(names) else ""
-        warnings.warn(f"{file}: {' '.join(said)}{insist}", DataWarning, stacklevel=2)
+        warnings.warn(f"{file}: {' '.join(said)}", DataWarning, stacklevel=2)
     spec = Spec(
         "table",
         wanted.task,

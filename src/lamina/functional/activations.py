@@ -1,4 +1,4 @@
-r"""Activation functions of the notes (§1, §2.4) and their derivatives.
+r"""Activation functions of the notes (§1, §2.4) and their derivatives, and GELU, which is not in the notes.
 
 All but softmax act on each component alone, so one function serves numbers, vectors and image tensors. Where torch
 computes the notes' formula, its function is called. Derivatives are functions of the pre-activation z and follow
@@ -6,6 +6,7 @@ torch's convention where a function has a corner: at z = 0 the derivative of ReL
 slope.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -85,6 +86,32 @@ def leaky_relu(y: Float[Tensor, "..."], slope: float = 0.1) -> Float[Tensor, "..
     """
     between("slope", slope, 0, 1, open_high=True)
     return torch.nn.functional.leaky_relu(y, slope)
+
+
+def gelu(y: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    r"""Apply GELU, a smooth ReLU: the input times the probability that a standard normal number is smaller.
+
+    $$\mathrm{GELU}(y) = y\,\Phi(y) = \frac y2 \left(1 + \mathrm{erf}\frac{y}{\sqrt 2}\right)$$
+
+    Not in the notes: Hendrycks and Gimpel, Gaussian error linear units, 2016. `torch.nn.functional.gelu`.
+
+    >>> [round(value, 4) for value in gelu(torch.tensor([-1.0, 0.0, 2.0])).tolist()]
+    [-0.1587, 0.0, 1.9545]
+    """
+    return torch.nn.functional.gelu(y)
+
+
+def gelu_tanh(y: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    r"""Apply GELU with a hyperbolic tangent in place of the error function, as GPT-2 does; they differ by up to 5e-4.
+
+    $$\frac y2 \left(1 + \tanh\left(\sqrt{2/\pi}\,(y + 0.044715\,y^3)\right)\right)$$
+
+    Not in the notes; `torch.nn.functional.gelu(approximate="tanh")`.
+
+    >>> [round(value, 4) for value in gelu_tanh(torch.tensor([-1.0, 0.0, 2.0])).tolist()]
+    [-0.1588, 0.0, 1.9546]
+    """
+    return torch.nn.functional.gelu(y, approximate="tanh")
 
 
 def identity(y: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -172,6 +199,26 @@ def leaky_relu_derivative(z: Float[Tensor, "..."], slope: float = 0.1) -> Float[
     """
     between("slope", slope, 0, 1, open_high=True)
     return torch.where(z > 0, torch.ones_like(z), torch.full_like(z, slope))
+
+
+def gelu_derivative(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    r"""Differentiate GELU, $\Phi(z) + z\,\varphi(z)$ with the density $\varphi$ of a standard normal number.
+
+    >>> gelu_derivative(torch.tensor([0.0])).tolist()
+    [0.5]
+    """
+    density = torch.exp(-z.square() / 2) / math.sqrt(2 * math.pi)
+    return (1 + torch.erf(z / math.sqrt(2))) / 2 + z * density
+
+
+def gelu_tanh_derivative(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    r"""Differentiate `gelu_tanh`, $\frac{1+t}2 + \frac z2 (1-t^2)\sqrt{2/\pi}\,(1 + 0.134145\,z^2)$ with the tangent t.
+
+    >>> gelu_tanh_derivative(torch.tensor([0.0])).tolist()
+    [0.5]
+    """
+    t = torch.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))
+    return (1 + t) / 2 + z / 2 * (1 - t.square()) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * z.square())
 
 
 def identity_derivative(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -276,6 +323,8 @@ ACTIVATIONS: dict[str, Activation] = {
     "tanh": Activation("tanh", tanh, tanh_derivative, zero_centered=True),
     "relu": Activation("relu", relu, relu_derivative, rectifier=True),
     "leaky_relu": Activation("leaky_relu", leaky_relu, leaky_relu_derivative, rectifier=True),
+    "gelu": Activation("gelu", gelu, gelu_derivative, rectifier=True),
+    "gelu_tanh": Activation("gelu_tanh", gelu_tanh, gelu_tanh_derivative, rectifier=True),
     "identity": Activation("identity", identity, identity_derivative, zero_centered=True),
 }
 """The component-wise activations by name; softmax is not one of them."""

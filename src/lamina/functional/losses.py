@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import torch
 
-from lamina._errors import ArgumentError, ShapeError, at_least, choice
+from lamina._errors import ArgumentError, ShapeError, above, at_least, between, choice
 from lamina._types import Bool, Float, Int, Num, Tensor
 
 _REDUCTIONS = ("mean", "none")
@@ -60,6 +60,79 @@ def mse_half(outputs: Float[Tensor, "batch ..."], targets: Float[Tensor, "batch 
     """
     _same_shape("outputs", outputs, targets)
     return (outputs - targets).square().sum() / (2 * outputs.shape[0])
+
+
+def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    choice("reduction", reduction, _REDUCTIONS)
+    return losses.mean() if reduction == "mean" else losses
+
+
+def absolute_error(
+    outputs: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"], reduction: str = "mean"
+) -> Float[Tensor, "..."]:
+    r"""Compute the absolute error, which one wild target moves no more than any other.
+
+    $$|y - S|$$
+    with y = `outputs` and S = `targets`; its minimizer is the median. `torch.nn.functional.l1_loss`.
+
+    Args:
+        outputs: numbers of any shape.
+        targets: a tensor of the same shape.
+        reduction: "mean" over all entries, or "none" for the loss of each one.
+
+    >>> absolute_error(torch.tensor([1.0, -3.0]), torch.zeros(2)).item()
+    2.0
+    """
+    _same_shape("outputs", outputs, targets)
+    return _reduced((outputs - targets).abs(), reduction)
+
+
+def huber_error(
+    outputs: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"], delta: float = 1.0, reduction: str = "mean"
+) -> Float[Tensor, "..."]:
+    r"""Compute Huber's error: half the square of small errors, a straight line for large ones.
+
+    $$\tfrac12 e^2 \text{ if } |e| \le \delta, \qquad \delta\,(|e| - \tfrac12 \delta) \text{ otherwise}$$
+    with e = `outputs` - `targets` and delta = `delta`; `torch.nn.functional.huber_loss`.
+
+    Args:
+        outputs: numbers of any shape.
+        targets: a tensor of the same shape.
+        delta: where the parabola becomes a line, greater than 0.
+        reduction: "mean" over all entries, or "none" for the loss of each one.
+
+    >>> huber_error(torch.tensor([0.5, -3.0]), torch.zeros(2), reduction="none").tolist()
+    [0.125, 2.5]
+    """
+    above("delta", delta, 0)
+    _same_shape("outputs", outputs, targets)
+    e = (outputs - targets).abs()
+    return _reduced(torch.where(e <= delta, e.square() / 2, delta * (e - delta / 2)), reduction)
+
+
+def quantile_error(
+    outputs: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"], level: float = 0.5, reduction: str = "mean"
+) -> Float[Tensor, "..."]:
+    r"""Compute the error of a quantile (pinball loss): what lies above the output costs q, what lies below 1 - q.
+
+    $$\max\{q\,(S - y),\; (q - 1)\,(S - y)\}$$
+    with y = `outputs`, S = `targets` and q = `level`. Its minimizer is the q-quantile of the targets; for q = 1/2 it is
+    half the absolute error. `sklearn.metrics.mean_pinball_loss`.
+
+    Args:
+        outputs: numbers of any shape.
+        targets: a tensor of the same shape.
+        level: the share q of targets that should lie below the output, in (0, 1).
+        reduction: "mean" over all entries, or "none" for the loss of each one.
+
+    >>> quantile_error(torch.tensor([1.0, 1.0]), torch.tensor([3.0, -1.0]), level=0.75, reduction="none").tolist()
+    [1.5, 0.5]
+    """
+    above("level", level, 0)
+    between("level", level, 0, 1, open_high=True)
+    _same_shape("outputs", outputs, targets)
+    e = targets - outputs
+    return _reduced(torch.maximum(level * e, (level - 1) * e), reduction)
 
 
 def bernoulli_likelihood(probability: Float[Tensor, "..."], label: Num[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -156,6 +229,27 @@ def negative_log_likelihood(
     flat = logits.reshape(-1, logits.shape[-1]), labels.reshape(-1).long()
     losses = torch.nn.functional.cross_entropy(*flat, reduction=reduction)
     return losses if reduction == "mean" else losses.reshape(labels.shape)
+
+
+def focal(losses: Float[Tensor, "*batch"], gamma: float = 2.0) -> Float[Tensor, "*batch"]:
+    r"""Turn cross entropies into the focal loss (Lin et al., 2017), in which what is right already counts less.
+
+    $$(1 - p)^\gamma\,(-\log p), \qquad p = e^{-\mathscr L}$$
+    with p the modeled probability of what is true, L = `losses` the cross entropies $-\log p$ and gamma = `gamma`;
+    gamma = 0 gives the cross entropies back. Of `binary_cross_entropy` it makes
+    `torchvision.ops.sigmoid_focal_loss(alpha=-1)`.
+
+    Args:
+        losses: cross entropies as the losses here give with `reduction="none"`.
+        gamma: how much less, at least 0.
+
+    >>> [round(loss, 4) for loss in focal(torch.tensor([0.1, 1.0]), gamma=2.0).tolist()]
+    [0.0009, 0.3996]
+    """
+    at_least("gamma", gamma, 0)
+    # Never exactly 0, whose power has no finite slope for gamma below 1.
+    missing = (-torch.expm1(-losses)).clamp(min=torch.finfo(losses.dtype).tiny)
+    return missing**gamma * losses
 
 
 def penalty(params: Iterable[Tensor], strength: float | Tensor, norm: int = 2) -> Float[Tensor, ""]:

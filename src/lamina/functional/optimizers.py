@@ -7,6 +7,7 @@ first axis. `vmap` over single members works as well. These updates are the spec
 `torch.optim`, which agrees with them to the last bit in float64.
 
 SGD and mini batch gradient descent are gradient descent with the gradient of sampled losses; see `sample_indices`.
+AdamW and RMSprop are not in the notes; both are widely used, and close to Adam.
 """
 
 from collections.abc import Callable, Iterator
@@ -94,7 +95,7 @@ def _descend(theta: Tensor, direction: Tensor, rate: Number) -> Tensor:
 
 
 def start(params: Params, moments: int = 0) -> State:
-    """Start an optimizer that keeps so many moments, all zero: none for gradient descent, 1 for momentum, 2 for Adam.
+    """Start an optimizer that keeps so many moments, all zero: 0 for gradient descent, 1 for momentum, 2 for Adam.
 
     >>> start({"w": torch.ones(2)}, moments=1)
     State(step=tensor(0), moments=({'w': tensor([0., 0.])},))
@@ -251,6 +252,99 @@ def adam(params: Params, grads: Params, state: State, hyper: Adam) -> tuple[Para
 
 
 @dataclass(frozen=True)
+class AdamW(Adam):
+    """The numbers of AdamW: those of Adam and lambda = `weight_decay`, with torch's defaults.
+
+    >>> AdamW().weight_decay
+    0.01
+    """
+
+    weight_decay: Number = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.weight_decay, Tensor):
+            at_least("weight_decay", self.weight_decay, 0)
+
+
+def adamw(params: Params, grads: Params, state: State, hyper: AdamW) -> tuple[Params, State]:
+    r"""Make one step of AdamW: shrink all parameters by a share of the learning rate, then make Adam's step.
+
+    $$\theta^{k+1} = (1 - \tau \lambda)\,\theta^k - \tau \frac{\hat m_1}{\sqrt{\hat m_2} + \epsilon}$$
+    with Adam's corrected moments of the gradient alone: $\lambda$ = `weight_decay` shrinks all parameters alike. A
+    penalty in the loss passes through the moments instead, which divide it by the size of the gradients.
+
+    Not in the notes: Loshchilov and Hutter, Decoupled weight decay regularization, 2019. The arguments are those of
+    `gradient_descent`; the state keeps two moments, those of `adam`.
+
+    >>> theta = {"w": torch.tensor([1.0, 1.0])}
+    >>> hyper = AdamW(learning_rate=0.25, weight_decay=0.5)
+    >>> theta, _ = adamw(theta, {"w": torch.tensor([1e-3, -1e3])}, start(theta, moments=2), hyper)
+    >>> [round(w, 3) for w in theta["w"].tolist()]  # 1 - 0.25 * 0.5, and then 0.25 times the sign of the gradient
+    [0.625, 1.125]
+    """
+    keep = 1 - hyper.learning_rate * hyper.weight_decay
+    return adam({name: theta * per_member(keep, theta) for name, theta in params.items()}, grads, state, hyper)
+
+
+@dataclass(frozen=True)
+class RMSprop:
+    """The numbers of RMSprop: tau, alpha = `second_decay`, epsilon and mu = `momentum`, with torch's defaults.
+
+    >>> RMSprop()
+    RMSprop(learning_rate=0.01, second_decay=0.99, eps=1e-08, momentum=0.0)
+    """
+
+    learning_rate: Number = 0.01
+    second_decay: Number = 0.99
+    eps: Number = 1e-8
+    momentum: Number = 0.0
+
+    def __post_init__(self) -> None:
+        _rate_checked(self.learning_rate)
+        for name in ("second_decay", "momentum"):
+            if not isinstance(value := getattr(self, name), Tensor):
+                between(name, value, 0, 1, open_high=True)
+        if not isinstance(self.eps, Tensor):
+            above("eps", self.eps, 0)
+
+
+def rmsprop(params: Params, grads: Params, state: State, hyper: RMSprop) -> tuple[Params, State]:
+    r"""Make one step of RMSprop, which divides each component by the root mean square of its recent gradients.
+
+    $$m_2^{k+1} = \alpha m_2^k + (1-\alpha) g^2, \qquad v^{k+1} = \mu v^k + \frac{g}{\sqrt{m_2^{k+1}} + \epsilon},
+    \qquad \theta^{k+1} = \theta^k - \tau v^{k+1}$$
+
+    Not in the notes: Hinton, Neural networks for machine learning, lecture 6e, 2012. The arguments are those of
+    `gradient_descent`; the state keeps two moments, v and m_2, or m_2 alone when mu is 0.
+
+    Differs: Adam without its first moment corrects m_2 for its start at zero; the first step here is
+        $1/\sqrt{1-\alpha}$ times as long.
+
+    >>> theta = {"w": torch.tensor([1.0, 1.0])}
+    >>> hyper = RMSprop(learning_rate=0.25, second_decay=0.75)
+    >>> theta, _ = rmsprop(theta, {"w": torch.tensor([1e-3, -1e3])}, start(theta, moments=1), hyper)
+    >>> [round(w, 3) for w in theta["w"].tolist()]  # the first step is tau sign(g) / sqrt(1 - alpha)
+    [0.5, 1.5]
+    """
+    _matched(params, grads)
+    *velocity, m2 = ({**moment} for moment in state.moments)
+    rest = 1.0 - hyper.second_decay
+    updated: Params = {}
+    for name, theta in params.items():
+        g = grads[name]
+        # The order of torch's own operations, so that the result is torch's to the last bit.
+        m2[name] = torch.addcmul(m2[name] * per_member(hyper.second_decay, g), g * per_member(rest, g), g)
+        denominator = m2[name].sqrt() + per_member(hyper.eps, g)
+        if velocity:
+            velocity[0][name] = torch.addcdiv(velocity[0][name] * per_member(hyper.momentum, g), g, denominator)
+            updated[name] = _descend(theta, velocity[0][name], hyper.learning_rate)
+        else:
+            updated[name] = torch.addcdiv(theta, g * -per_member(hyper.learning_rate, g), denominator)
+    return updated, State(state.step + 1, (*velocity, m2))
+
+
+@dataclass(frozen=True)
 class ProximalGradient:
     """The numbers of proximal gradient descent: tau = `learning_rate` and lambda = `strength` of the norm-1 penalty."""
 
@@ -331,6 +425,8 @@ OPTIMIZERS: dict[str, Optimizer] = {
     "gd": Optimizer(start, gradient_descent, GradientDescent),
     "momentum": Optimizer(partial(start, moments=1), momentum, Momentum),
     "adam": Optimizer(partial(start, moments=2), adam, Adam),
+    "adamw": Optimizer(partial(start, moments=2), adamw, AdamW),
+    "rmsprop": Optimizer(partial(start, moments=2), rmsprop, RMSprop),
     "proximal": Optimizer(start, proximal_gradient, ProximalGradient),
 }
 """All updates by name."""

@@ -106,7 +106,7 @@ class _Layer:
     state: Tensor | None = None
     token: int = -1
     gradient: Tensor | None = None
-    squares: list[Tensor] = field(default_factory=list)
+    slopes: dict[int, Tensor] = field(default_factory=dict)
 
 
 class Probe:
@@ -177,7 +177,8 @@ class Probe:
     def _weight_gradient(self, weight: nn.Parameter, gradient: Tensor) -> None:
         layer = self._claimed.get(id(weight))
         if layer is not None:
-            layer.squares.append(_norm(gradient))
+            before = layer.slopes.get(id(weight))  # of the pieces of the batch that were computed already
+            layer.slopes[id(weight)] = gradient if before is None else before + gradient
 
     def _measure(self, before: dict[int, Tensor]) -> None:
         """Write down what was seen, in tensors that stay where they are."""
@@ -204,7 +205,7 @@ def _row(layer: _Layer, before: dict[int, Tensor]) -> list[Tensor]:
     mean, square = state.mean(dtype=torch.float64), _norm(state).square() / max(1, state.numel())
     weight = _together([_norm(before[id(p)]) for p in layer.weights])
     update = _together([_norm(p.detach() - before[id(p)]) for p in layer.weights])
-    gradient = _together(layer.squares) if layer.squares else zero
+    gradient = _together([_norm(slope) for slope in layer.slopes.values()]) if layer.slopes else zero
     std = (square - mean.square()).clamp(min=0).sqrt()
     return [
         zero if layer.gradient is None else layer.gradient,

@@ -39,7 +39,8 @@ class LayerFlow:
     Args:
         name: of the module.
         kind: its activation; "identity" if none is seen, "residual" for a block, or the name of a recurrent cell.
-        state_gradient: the norm of the loss's gradient with respect to the layer's states of all examples.
+        state_gradient: the norm of the loss's gradient with respect to the layer's states of all examples; states are
+            those of the first piece where a batch is computed in pieces (`Recipe.micro_batch`).
         weight_gradient: the norm of that with respect to the layer's weights, before clipping.
         mean_square: of the states.
         std: their standard deviation.
@@ -278,7 +279,11 @@ def _worst(shares: list[tuple[str, float]]) -> str:
 
 
 def _initialization(kinds: set[str]) -> str:
-    rectified = kinds & {"relu", "leaky_relu", "residual"} and not kinds & {"sigmoid", "tanh", "scaled_tanh"}
+    rectified = kinds & {"relu", "leaky_relu", "gelu", "gelu_tanh", "residual"} and not kinds & {
+        "sigmoid",
+        "tanh",
+        "scaled_tanh",
+    }
     return "He's initialization (N2.36)" if rectified else "Xavier's initialization (N2.33)"
 
 

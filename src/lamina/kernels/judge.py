@@ -24,9 +24,13 @@ class Judge:
         counters: the tensors loss_sum, score_sum, ever, good, active and alive, one entry per member; changed in place.
         weights: a weight for each class, [members or 1, class], or None.
         dtype: the precision of the logits.
+        smoothing: how much of a target all classes share.
     """
 
-    def __init__(self, counters: Mapping[str, Tensor], weights: Tensor | None, dtype: torch.dtype) -> None:
+    def __init__(
+        self, counters: Mapping[str, Tensor], weights: Tensor | None, dtype: torch.dtype, smoothing: float = 0.0
+    ) -> None:
+        self._smoothing = float(smoothing)
         self._weights = None if weights is None else weights.to(dtype).contiguous()
         self._weight_stride = 0 if weights is None or len(weights) == 1 else weights.shape[1]
         definitions = (("DOUBLE", int(dtype == torch.float64)),)
@@ -49,9 +53,10 @@ class Judge:
         strides = (*logits.stride(), targets.stride(0), 0 if targets.shape[1] == 1 else targets.stride(1))
         if logits.is_cuda:
             arguments = (logits, targets, self._weights, slope, self._counters, batch, classes, *strides)
-            self._kernel.launch(members, THREADS, (*arguments, self._weight_stride))
+            self._kernel.launch(members, THREADS, (*arguments, self._weight_stride, self._smoothing))
         else:
             places = [native.pointer(t) for t in (logits, targets, self._weights, slope)]
             sizes = (members, batch, classes, *strides, self._weight_stride)
-            self._function(*places, ctypes.byref(self._counters), *map(ctypes.c_longlong, sizes))
+            numbers = (*map(ctypes.c_longlong, sizes), ctypes.c_double(self._smoothing))
+            self._function(*places, ctypes.byref(self._counters), *numbers)
         return slope.permute(2, 0, 1)

@@ -58,10 +58,11 @@ extern "C" __global__ void take_pictures(
 extern "C" __global__ void judge(
     const float* logits, const Int* labels, float* gradient, double* loss_sum, double* score_sum, double* ever, Int* good,
     Int* cursor, Int* count, float* steps, float* rate, const float* rates, int rows, int classes, int parameters,
-    int updates) {
+    int updates, double smoothing) {
   __shared__ double shared[kThreads];
   double loss = 0;
   int right = 0;
+  const float share = (float)(smoothing / classes), right_share = (float)(1 - smoothing);
   for (int b = threadIdx.x; b < rows; b += kThreads) {
     const float* z = logits + b * classes;
     const int label = (int)labels[b];
@@ -73,8 +74,10 @@ extern "C" __global__ void judge(
     for (int k = 0; k < classes; ++k) total += expf(z[k] - largest);
     const float log_total = logf(total);
     for (int k = 0; k < classes; ++k)
-      gradient[b * classes + k] = (expf(z[k] - largest - log_total) - (k == label ? 1.0f : 0.0f)) / rows;
-    loss += (double)(log_total - (z[label] - largest));
+      gradient[b * classes + k] = (expf(z[k] - largest - log_total) - (k == label ? right_share : 0.0f) - share) / rows;
+    loss += (double)(right_share * (log_total - (z[label] - largest)));
+    if (smoothing > 0)
+      for (int k = 0; k < classes; ++k) loss += (double)(share * (log_total - (z[k] - largest)));
     right += guess == label;
   }
   loss = sum_of_block(loss, shared);
@@ -107,14 +110,16 @@ struct Tensors {
   int count;
 };
 
-extern "C" __global__ void adam(Tensors all, const float* rate, double beta1, double beta2, double eps) {
-  __shared__ float shared[2];
+extern "C" __global__ void adam(Tensors all, const float* rate, double beta1, double beta2, double eps,
+                                double decay) {
+  __shared__ float shared[3];
   int t = 0;
   while (t + 1 < all.count && all.first[t + 1] <= (int)blockIdx.x) ++t;
   if (threadIdx.x == 0) {
     const double step = *all.step[t];
     shared[0] = (float)((double)*rate / (1 - pow(beta1, step)));
     shared[1] = (float)sqrt(1 - pow(beta2, step));
+    shared[2] = (float)(1 - (double)*rate * decay);
   }
   __syncthreads();
   const int i = ((int)blockIdx.x - all.first[t]) * kThreads + threadIdx.x;
@@ -125,7 +130,8 @@ extern "C" __global__ void adam(Tensors all, const float* rate, double beta1, do
   const float new2 = (float)beta2 * m2 + (float)(1 - beta2) * g * g;
   all.moment1[t][i] = new1;
   all.moment2[t][i] = new2;
-  all.theta[t][i] -= shared[0] * new1 / (sqrtf(new2) / shared[1] + (float)eps);
+  const float kept = all.theta[t][i] * shared[2];
+  all.theta[t][i] = kept - shared[0] * new1 / (sqrtf(new2) / shared[1] + (float)eps);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -84,7 +84,9 @@ class Kernels:
         self._launch("take_pictures", (size, 1), THREADS, (*tensors, *numbers, *changes), 0)
         return inputs, labels
 
-    def judge(self, logits: Tensor, labels: Tensor, counters: Sequence[Tensor], rates: Tensor) -> Tensor:
+    def judge(
+        self, logits: Tensor, labels: Tensor, counters: Sequence[Tensor], rates: Tensor, smoothing: float = 0.0
+    ) -> Tensor:
         """Give the gradient of the mean loss with respect to the logits, and count the update.
 
         Args:
@@ -92,10 +94,11 @@ class Kernels:
             labels: [row].
             counters: loss sum, score sum, sum of all losses, good steps, cursor, count, the optimizer's steps, rate.
             rates: the learning rate of every update.
+            smoothing: how much of a target all classes share.
         """
         gradient = torch.empty_like(logits)
         *sums, steps, rate = counters
-        numbers = (*logits.shape, steps.numel(), len(rates))
+        numbers = (*logits.shape, steps.numel(), len(rates), float(smoothing))
         self._launch("judge", (1, 1), THREADS, (logits, labels, gradient, *sums, steps, rate, rates, *numbers), 0)
         return gradient
 
@@ -108,7 +111,7 @@ class Kernels:
             params: with gradients that lie as they do.
             state: of each, the step (counted already) and two moments.
             rate: the learning rate.
-            numbers: the two decays and epsilon.
+            numbers: the two decays, epsilon, and the decay of the weights.
         """
         for start in range(0, len(params), TENSORS):
             table, blocks = Tensors(), 0

@@ -2,7 +2,7 @@
 // that are not alive stay as they are. The same text is compiled as C++ for the CPU and as CUDA C++.
 //
 // DOUBLE    0 for float, 1 for double
-// KIND      0 gradient descent, 1 momentum, 2 Nesterov's momentum, 3 Adam
+// KIND      0 gradient descent, 1 momentum, 2 Nesterov's momentum, 3 Adam, 4 AdamW, 5 RMSprop
 // NORM      0 no penalty in the gradient, 1 or 2 the penalty's norm
 // CLIP      0 none, 1 by a factor that the norm decides, 2 value by value
 // PROXIMAL  1 if a proximal step of norm 1 follows
@@ -10,6 +10,9 @@
 // Tensors lie as [member][entry]. `numbers` is a table [row][member]; its rows are the fields of Numbers.
 
 #include "numbers.cu"
+
+#define ADAM (KIND == 3 || KIND == 4)
+#define SQUARES (KIND >= 3)  // whether there is a second moment
 
 struct Numbers {
   Real rate;       // learning rate; divided by the correction of the first moment for Adam
@@ -21,6 +24,7 @@ struct Numbers {
   Real slope;      // 2 lambda for norm 2, lambda for norm 1
   Real threshold;  // rate times pull, for the proximal step
   Real limit;      // of values
+  Real decay;      // rate times the decay of the weights, for AdamW
 };
 
 INLINE float root_of(float x) { return sqrtf(x); }
@@ -48,11 +52,16 @@ INLINE Real clipped(Real g, Real factor, const Numbers& n) {
 INLINE Real changed(Real p, Real g, Real& m, Real& v, const Numbers& n) {
   if (KIND == 0) {
     p -= n.rate * g;
-  } else if (KIND == 3) {
+  } else if (ADAM) {
+    if (KIND == 4) p -= p * n.decay;
     // As torch.lerp does it, which keeps g exactly when the first moment has no memory.
     m = n.first < (Real)0.5 ? m + n.first * (g - m) : g - (g - m) * (1 - n.first);
     v = v * n.second + g * n.rest * g;
     p -= n.rate * m / (root_of(v) / n.root + n.eps);
+  } else if (KIND == 5) {
+    v = v * n.second + g * n.rest * g;
+    m = m * n.first + g / (root_of(v) + n.eps);
+    p -= n.rate * m;
   } else {
     m = g + m * n.first;
     p -= n.rate * (KIND == 2 ? g + m * n.first : m);
@@ -68,11 +77,12 @@ INLINE Real changed(Real p, Real g, Real& m, Real& v, const Numbers& n) {
 // [step][column] of how much of the learning rate each step takes, for all members or one column a member. `pull` is the
 // threshold of the proximal step for a learning rate of 1.
 INLINE void fill_column(Int k, Int members, Real* table, const double* rates, const double* share, Int steps, Int columns,
-                        Int step, const double* beta1, const double* beta2, const double* pull) {
+                        Int step, const double* beta1, const double* beta2, const double* pull, const double* decay) {
   const double rate = rates[k] * share[(step < steps ? step : steps - 1) * columns + (columns > 1 ? k : 0)];
-  table[k] = (Real)(KIND == 3 ? rate / (1 - pow(beta1[k], (double)(step + 1))) : rate);
-  if (KIND == 3) table[4 * members + k] = (Real)sqrt(1 - pow(beta2[k], (double)(step + 1)));
+  table[k] = (Real)(ADAM ? rate / (1 - pow(beta1[k], (double)(step + 1))) : rate);
+  if (ADAM) table[4 * members + k] = (Real)sqrt(1 - pow(beta2[k], (double)(step + 1)));
   if (PROXIMAL) table[7 * members + k] = (Real)(rate * pull[k]);
+  if (KIND == 4) table[9 * members + k] = (Real)(rate * decay[k]);
 }
 
 #ifdef __CUDACC__
@@ -83,10 +93,11 @@ constexpr int kEntries = 4;  // of a thread
 
 // Fill the table and count the step.
 extern "C" __global__ void fill(Real* table, const double* rates, const double* share, Int* step, const double* beta1,
-                                const double* beta2, const double* pull, int members, int steps, int columns) {
+                                const double* beta2, const double* pull, const double* decay, int members, int steps,
+                                int columns) {
   const Int now = *step;  // one block: nobody counts before all have read
   for (int k = threadIdx.x; k < members; k += blockDim.x)
-    fill_column(k, members, table, rates, share, steps, columns, now, beta1, beta2, pull);
+    fill_column(k, members, table, rates, share, steps, columns, now, beta1, beta2, pull, decay);
   __syncthreads();
   if (threadIdx.x == 0) *step = now + 1;
 }
@@ -105,7 +116,7 @@ extern "C" __global__ void change(Real* p, Real* g, Real* m, Real* v, const Real
     const Int at = (base + first) / kEntries;
     float4 pp = ((float4*)p)[at], gg = ((float4*)g)[at], mm = {}, vv = {};
     if (KIND > 0) mm = ((float4*)m)[at];
-    if (KIND == 3) vv = ((float4*)v)[at];
+    if (SQUARES) vv = ((float4*)v)[at];
     Real* P = (Real*)&pp; Real* G = (Real*)&gg; Real* M = (Real*)&mm; Real* V = (Real*)&vv;
 #pragma unroll
     for (int i = 0; i < kEntries; ++i) {
@@ -114,14 +125,14 @@ extern "C" __global__ void change(Real* p, Real* g, Real* m, Real* v, const Real
     }
     ((float4*)p)[at] = pp;
     if (KIND > 0) ((float4*)m)[at] = mm;
-    if (KIND == 3) ((float4*)v)[at] = vv;
+    if (SQUARES) ((float4*)v)[at] = vv;
     if (measured) ((float4*)g)[at] = gg;
     return;
   }
   for (int i = first; i < min(first + kEntries, size); ++i) {
     Real none = 0;
     const Real d = clipped(penalized(g[base + i], p[base + i], n), factor, n);
-    p[base + i] = changed(p[base + i], d, KIND > 0 ? m[base + i] : none, KIND == 3 ? v[base + i] : none, n);
+    p[base + i] = changed(p[base + i], d, KIND > 0 ? m[base + i] : none, SQUARES ? v[base + i] : none, n);
     if (measured) g[base + i] = d;
   }
 }
@@ -150,16 +161,17 @@ INLINE void change_part(Int size, Real* __restrict__ p, Real* __restrict__ g, Re
   for (Int i = 0; i < size; ++i) {
     Real none = 0;
     const Real d = clipped(penalized(g[i], p[i], n), factor, n);
-    p[i] = changed(p[i], d, KIND > 0 ? m[i] : none, KIND == 3 ? v[i] : none, n);
+    p[i] = changed(p[i], d, KIND > 0 ? m[i] : none, SQUARES ? v[i] : none, n);
     if (measured) g[i] = d;
   }
 }
 
 // Fill the table and count the step.
 extern "C" void fill(Real* table, const double* rates, const double* share, Int* step, const double* beta1,
-                     const double* beta2, const double* pull, Int members, Int steps, Int columns) {
+                     const double* beta2, const double* pull, const double* decay, Int members, Int steps,
+                     Int columns) {
   for (Int k = 0; k < members; ++k)
-    fill_column(k, members, table, rates, share, steps, columns, *step, beta1, beta2, pull);
+    fill_column(k, members, table, rates, share, steps, columns, *step, beta1, beta2, pull, decay);
   *step += 1;
 }
 
@@ -193,7 +205,7 @@ extern "C" void change_all(Int tensors, Int members, const Int* sizes, Real* con
         factor = share < 1 || share != share ? (Real)share : (Real)1;
       }
       Real* const moment = KIND > 0 ? m[t] + at : p[t] + at;
-      Real* const square = KIND == 3 ? v[t] + at : p[t] + at;
+      Real* const square = SQUARES ? v[t] + at : p[t] + at;
       change_part(sizes[t], p[t] + at, g[t] + at, moment, square, n, factor, measured);
     }
   }

@@ -30,7 +30,7 @@ class _Update:
         params: stacked parameters by name, contiguous, changed in place.
         moments: averages of gradients, changed in place.
         filling: what `fill` takes: the table of numbers [row, member] that it completes, learning rates, the share
-            of them that a step takes [step, column], the number of the step, beta1, beta2, pull.
+            of them that a step takes [step, column], the number of the step, beta1, beta2, pull, decay.
         definitions: the macros.
         limit: where gradients are clipped, one number per member, or None.
         clip: "tensor" if each tensor has a norm of its own, "global" if all have one.

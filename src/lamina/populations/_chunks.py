@@ -19,9 +19,11 @@ from lamina.populations._stack import Stack, StackFeed
 from lamina.populations.members import DIVERGED, FINISHED, Member, MemberResult, _build_networks, training_data
 from lamina.populations.stacked import _stack_modules, notes
 from lamina.training.executors.recording import Recording
+from lamina.training.freezing import stage_depths
 from lamina.training.loop import Event, Progress, events, is_best
 from lamina.training.objective import Objective
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
+from lamina.training.plateau import Plateau
+from lamina.training.recipe import GD, Ours, Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row, Rule, StopReason, rules
 from lamina.training.tasks.arrays import Arrays
@@ -60,10 +62,14 @@ class Data:
         return cls(split, preprocess, train, validation, runtime, recording)
 
 
-def _can_stack(recipe: Recipe) -> bool:
-    """Say whether a recipe has an update for populations: line search and foreign optimizers do not."""
+def _why_alone(recipe: Recipe) -> str:
+    """Say why members with this recipe are trained one by one; empty when a stack can train them."""
     record = recipe.optimizer
-    return isinstance(record, SGD | MiniBatch | Adam) or (isinstance(record, GD) and not record.line_search)
+    if not isinstance(record, Ours) or (isinstance(record, GD) and record.line_search):
+        return "no stack has an update by the recipe's optimizer"
+    if callable(recipe.loss) or recipe.metrics:
+        return "no stack computes a loss or a metric of your own"
+    return ""
 
 
 def make_stack(members: Sequence[Member], data: Data, shared_order: bool = True, check: bool = True) -> Stack:
@@ -83,9 +89,12 @@ def make_stack(members: Sequence[Member], data: Data, shared_order: bool = True,
     labels, weights = _labels(members, data, objective, networks[0])
     network = _stacked_network(networks).to(device, recipe.dtype)
     weights = None if weights is None else weights.to(device)
-    losses = Losses(objective.kind, weights, weighted=objective.weighted, scale=objective.scale)
+    losses = Losses(objective.kind, weights, weighted=objective.weighted, scale=objective.scale,
+                    error=objective.error, gamma=objective.gamma, smoothing=objective.smoothing,
+                    mixed=objective.mixed)  # fmt: skip
     feed = StackFeed(data.train, recipes, data.preprocess.finisher(device), labels, shared_order)
-    return Stack(network, feed, data.validation, losses, recipes, data.recording)
+    depths = stage_depths(networks[0])
+    return Stack(network, feed, data.validation, losses, recipes, data.recording, depths=depths)
 
 
 @torch.no_grad()
@@ -157,6 +166,7 @@ class _Chunk:
         self.rows: list[list[Row]] = [[] for _ in members]
         self.members, self.places = list(members), list(places)
         self._rules: list[tuple[Rule, ...]] = [rules(member.recipe.stopping) for member in members]
+        self._plateaus = [Plateau(member.recipe.schedule) for member in members]
         self._ended: dict[int, tuple[str, int | None]] = {}
         self._best_row = [-1] * len(members)
         self._stack = list(range(len(members)))  # which member is in which row of the stack
@@ -204,6 +214,8 @@ class _Chunk:
                 self._ended[k] = reason.name, None
         self._keep(improved)
         self._tidy()
+        if self.members[0].recipe.schedule.kind == "plateau":
+            self.stack.scale({position: self._plateaus[k](self.rows[k]) for position, k in enumerate(self._stack)})
         at.reason = self._all_ended()
         return {"epoch": at.epoch, "step": self.step, "members": found}
 

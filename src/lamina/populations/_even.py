@@ -1,13 +1,16 @@
 """Activations whose value at an entry does not depend on where the entry lies.
 
 On a CPU torch computes the last few entries of a tensor, and of each thread's share of it, by another routine than the
-rest; for the logistic function the two differ in the last bit. In a stack those entries belong to one member, which
-would feel its place. Where the shares have no such rest, torch's function is taken, else `exp`, which has no such seam.
+rest; for the logistic function and GELU the two differ in the last bit. In a stack those entries belong to one member,
+which would feel its place. The logistic function is torch's where the shares have no such rest; otherwise both are made
+of `exp`, `erf` and `tanh`, which have no such seam.
 """
 
+import math
 from typing import Any
 
 import torch
+from torch.nn.functional import gelu as functional_gelu
 
 from lamina._types import Elementwise, Float, Tensor
 from lamina.functional.activations import Activation, get_activation
@@ -52,6 +55,30 @@ def sigmoid(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return torch.sigmoid(z) if seamless(z) else _Sigmoid.apply(z)
 
 
+def gelu(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Apply GELU, every entry by the same routine: the error function has no seam.
+
+    >>> gelu(torch.tensor([0.0])).tolist()
+    [0.0]
+    """
+    return functional_gelu(z) if z.is_cuda else z * 0.5 * (1 + torch.erf(z * math.sqrt(0.5)))
+
+
+def gelu_tanh(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Apply GELU with a hyperbolic tangent, every entry by the same routine.
+
+    >>> gelu_tanh(torch.tensor([0.0])).tolist()
+    [0.0]
+    """
+    if z.is_cuda:
+        return functional_gelu(z, approximate="tanh")
+    return z * 0.5 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
+
+
+FORMS: dict[str, Elementwise] = {"sigmoid": sigmoid, "gelu": gelu, "gelu_tanh": gelu_tanh}
+"""The activations of torch with a seam, in forms without one."""
+
+
 def even(activation: str | Activation) -> Elementwise:
     """Give the function of an activation, in the form that feels no place.
 
@@ -59,4 +86,4 @@ def even(activation: str | Activation) -> Elementwise:
     True
     """
     found = get_activation(activation) if isinstance(activation, str) else activation
-    return sigmoid if found.name == "sigmoid" else found.function
+    return FORMS.get(found.name, found.function)

@@ -1,6 +1,6 @@
 """The loss and the score of every member of a population, as `training.objective.Objective` computes them for one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,9 +8,10 @@ import torch
 from torch.nn.functional import log_softmax
 
 from lamina._types import Float, Num, Tensor
-from lamina.functional.losses import binary_cross_entropy
+from lamina.data.mixing import parted
+from lamina.functional.losses import focal
 from lamina.kernels.ordered import sum_by_halves
-from lamina.training.objective import Objective
+from lamina.training.objective import Objective, label_losses
 
 
 class _Sum(torch.autograd.Function):
@@ -40,6 +41,22 @@ class Losses:
     weights: Tensor | None = None
     weighted: bool = False
     scale: float = 1.0
+    error: Callable[[Tensor, Tensor], Tensor] | None = None
+    gamma: float = 0.0
+    smoothing: float = 0.0
+    mixed: tuple[int, ...] | None = None
+
+    @property
+    def single(self) -> "Losses":
+        """The same losses for examples that are not mixed."""
+        return self if self.mixed is None else replace(self, mixed=None)
+
+    def _of_both(self, judge: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
+        """Mix what a function says of the outputs with either target, as `Objective` does."""
+        first, second, share = parted(targets, self.mixed or (), axes=2)
+        if self.kind == "nll" and not self.weighted:
+            first, second = first.long(), second.long()
+        return share * judge(outputs, first) + (1 - share) * judge(outputs, second)
 
     def select(self, keep: Tensor) -> "Losses":
         """Keep some members."""
@@ -51,20 +68,31 @@ class Losses:
         self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
     ) -> Float[Tensor, " members"]:
         """Return the mean loss of each member."""
+        if self.mixed is not None:
+            return self._of_both(self.single.loss, outputs, targets)
         batch, members = outputs.shape[:2]
-        if self.kind == "mse":
+        if self.kind == "mse" and self.error is None:
             return self.score(outputs, targets) / (2 * batch)
         targets, weight = self._apart(targets)
-        if self.kind == "bce":
+        if self.error is not None:
+            answers = _answers(outputs)
+            each = self.error(answers, _answers(targets).to(outputs.dtype).expand_as(answers))
+        elif self.kind == "bce":
             each = self._of_labels(outputs, targets)
         else:
             targets = targets.reshape(batch, -1)
             # Members and classes before the batch, as a dense last layer leaves them in memory.
             places = targets.mT[:, None].expand(members, 1, batch)
-            each = -log_softmax(outputs.reshape(batch, members, -1).permute(1, 2, 0), 1).gather(1, places)[:, 0].mT
+            logarithms = log_softmax(outputs.reshape(batch, members, -1).permute(1, 2, 0), 1)
+            each = -logarithms.gather(1, places)[:, 0].mT
+            each = focal(each, self.gamma) if self.gamma else each
             if self.weights is not None:
                 table = self.weights.to(outputs).expand(members, -1)
                 each = each * table.gather(1, targets.mT.expand(members, batch)).mT
+                logarithms = logarithms * table[..., None]
+            if self.smoothing:
+                spread: Tensor = _Sum.apply(-logarithms.movedim(1, 0)) / logarithms.shape[1]
+                each = (1 - self.smoothing) * each + self.smoothing * spread.mT
             each = each[..., None]
         total: Tensor = _Sum.apply(_flat(each, weight))
         return total / (batch * each.shape[2])
@@ -72,16 +100,17 @@ class Losses:
     def _of_labels(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the binary cross entropy of each label [batch, members, label]."""
         logits, labels = _answers(outputs), _answers(targets).to(outputs.dtype).expand_as(_answers(outputs))
-        each = binary_cross_entropy(logits, labels, reduction="none")
         if self.weights is None:
-            return each
+            return label_losses(logits, labels, None, self.gamma, self.smoothing)
         no, yes = (side.reshape(len(side), -1) for side in self.weights.to(outputs).unbind(-1))
-        return each * torch.where(labels > 0.5, yes, no)
+        return label_losses(logits, labels, (no, yes), self.gamma, self.smoothing)
 
     def score(
         self, outputs: Float[Tensor, "batch members ..."], targets: Num[Tensor, "batch one_or_members ..."]
     ) -> Num[Tensor, " members"]:
         """Return each member's number of right answers (of labels their mean), or sum of squared errors."""
+        if self.mixed is not None:
+            return self._of_both(self.single.score, outputs, targets)
         batch, members = outputs.shape[:2]
         targets, weight = self._apart(targets)
         if self.kind == "mse":

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -13,35 +12,13 @@ from lamina.data.source import Source
 from lamina.populations._update import MOMENTS, _numbers_of
 from lamina.populations.members import Member
 from lamina.populations.stacked import _stack_modules
+from lamina.training.memory import free_bytes, kept_bytes
 from lamina.training.tasks.feed import batch_size
 
 CACHE = 32 * 2**20
 """Bytes of activations up to which convolutions in groups are faster than one network after another on a CPU."""
 
 _SHARE = {"cuda": 0.85, "cpu": 0.5}  # of the free memory
-_UNKNOWN = 4 * 2**30  # bytes, where the system does not say what is free
-
-
-def _kept_bytes(network: nn.Module, inputs: Tensor) -> int:
-    """Count the bytes that a forward pass keeps for the backward pass, parameters not counted.
-
-    >>> from lamina.layers.initialized import linear
-    >>> _kept_bytes(nn.Sequential(linear(3, 5), nn.Tanh()), torch.zeros(2, 3))  # the inputs and the outputs of tanh
-    64
-    """
-    own = {t.untyped_storage().data_ptr() for t in (*network.parameters(), *network.buffers())}
-    seen: dict[int, int] = {}
-
-    def keep(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own:
-            seen[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        outputs = network.train()(inputs)
-    del outputs
-    return sum(seen.values())
 
 
 def _member_bytes(member: Member, train: Source) -> tuple[int, int]:
@@ -50,26 +27,12 @@ def _member_bytes(member: Member, train: Source) -> tuple[int, int]:
     examples = min(2, len(train))
     inputs = train.batch(torch.arange(examples))[0].cpu().to(member.recipe.dtype)
     batch = batch_size(member.recipe, len(train))
-    activations = _kept_bytes(network, inputs) * batch // examples
+    batch = min(batch, member.recipe.micro_batch or batch)
+    activations = kept_bytes(network.train(), inputs) * batch // examples
     parameters = sum(p.numel() * p.element_size() for p in network.parameters())
     moments = MOMENTS[_numbers_of([member.recipe], "cpu").optimizer]
     # Parameters, gradients, the best ones so far, and the moments.
     return parameters * (3 + moments), activations
-
-
-def _free_bytes(device: torch.device) -> int:
-    """Say how much memory a device has left.
-
-    >>> _free_bytes(torch.device("cpu")) > 2**20
-    True
-    """
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0]) + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
-    except (OSError, StopIteration, ValueError):
-        return _UNKNOWN
 
 
 def _chunk_size(members: int, fixed: int, activations: int, budget: int, most: int | None = None) -> int:
@@ -120,4 +83,4 @@ def plan(members: Sequence[Member], train: Source) -> int:
         most = max(1, CACHE // max(1, activations))
         if min(most, len(members)) > 1 and not _stacking_pays(members[:most], train):
             most = 1
-    return _chunk_size(len(members), fixed, activations, int(_SHARE[device.type] * _free_bytes(device)), most)
+    return _chunk_size(len(members), fixed, activations, int(_SHARE[device.type] * free_bytes(device)), most)

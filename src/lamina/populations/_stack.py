@@ -5,7 +5,8 @@ body takes no arguments and asks the host nothing: order, cursor, step number, r
 so that it runs eagerly and recorded. Tensors are never replaced, only written to; `retire` makes a new stack.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,9 @@ from torch.func import vmap
 
 from lamina._types import Tensor
 from lamina.data.augment import augment
+from lamina.data.mixing import joined, mixed
 from lamina.data.source import Source
-from lamina.functional.optimizers import State
+from lamina.functional.optimizers import State, per_member, proximal_threshold, soft_threshold
 from lamina.kernels.judge import Judge
 from lamina.kernels.ordered import squares_of_members
 from lamina.layers.dropout import mask_state
@@ -24,7 +26,7 @@ from lamina.populations._forms import make_update
 from lamina.populations._losses import Losses
 from lamina.populations._update import MOMENTS, Numbers, _numbers_of
 from lamina.populations.stacked import _select_members
-from lamina.training.change import measured
+from lamina.training.change import measured, partway
 from lamina.training.executors.recording import Graphs, Recording
 from lamina.training.learner import shown
 from lamina.training.recipe import Recipe
@@ -91,14 +93,24 @@ class StackFeed(Feed):
         places = (torch.arange(size, device=self.device) + self.place).clamp(max=self.orders.shape[-1] - 1)
         index = self.orders.index_select(-1, places)
         chosen = source.inputs.index_select(0, index.flatten())
-        own = () if self.shared else (self.members,)
-        if changes is not None and self.shared:
-            chosen = augment(chosen, changes, self._seed[0], self.now)
-        elif changes is not None:
-            each = chosen.unflatten(0, (self.members, size))
-            chosen = vmap(augment, in_dims=(0, None, 0, None))(each, changes, self._seed, self.now).flatten(0, 1)
-        inputs = self.finish(chosen).to(self.recipe.dtype).unflatten(0, (*own, size))
-        return inputs.unsqueeze(1) if self.shared else inputs.transpose(0, 1), self._targets(index)
+        targets = self._targets(index)
+        if changes is None:
+            inputs = self.finish(chosen).unflatten(0, (size,) if self.shared else (self.members, size))
+        else:
+            if self.shared:
+                inputs, share = self._changed(chosen, self._seed[0])
+            else:
+                inputs, share = vmap(self._changed)(chosen.unflatten(0, (self.members, size)), self._seed)
+            targets = joined(targets, share, axes=2) if changes.mixes else targets
+        inputs = inputs.to(self.recipe.dtype)
+        return inputs.unsqueeze(1) if self.shared else inputs.transpose(0, 1), targets
+
+    def _changed(self, chosen: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
+        """Change and finish the examples of a batch; and give the share of each in it."""
+        changes = self.recipe.augment
+        assert changes is not None
+        chosen = augment(chosen, changes, seed, self.now) if changes.alone else chosen
+        return mixed(chosen, changes, self.finish, seed, self.now)
 
     def _targets(self, index: Tensor) -> Tensor:
         """Give the targets of examples [batch] or [members, batch], laid out as the inputs are."""
@@ -119,7 +131,11 @@ class StackFeed(Feed):
         inputs = torch.stack([pair[0] for pair in pairs], 1).to(self.recipe.dtype)
         if self.labels is None:
             return inputs, torch.stack([pair[1] for pair in pairs], 1)
-        return inputs, self._targets(index.to(self.device))
+        targets, changes = self._targets(index.to(self.device)), self.recipe.augment
+        if changes is None or not changes.mixes:
+            return inputs, targets
+        share = torch.stack([pair[1][0, -1] for pair in pairs])
+        return inputs, joined(targets, share[0] if self.shared else share, axes=2)
 
     def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
         """Call the stacked network."""
@@ -128,18 +144,29 @@ class StackFeed(Feed):
 
 
 class StackMoving:
-    """Moves the parameters of all members that live, each by its own numbers; see `populations.update`."""
+    """Moves the parameters of all members that live, each by its own numbers; see `populations.update`.
 
-    def __init__(self, network: nn.Module, numbers: Numbers, measures: bool) -> None:
+    Args:
+        network: the stacked network.
+        numbers: the members' numbers.
+        measures: whether a stopping rule asks for the norms of steps.
+        depths: how far the stage of each parameter is from the outputs, as `freezing.stage_depths` says.
+    """
+
+    def __init__(self, network: nn.Module, numbers: Numbers, measures: bool, depths: Mapping[str, float]) -> None:
         self.named: dict[str, Tensor] = {name: p for name, p in network.named_parameters() if p.requires_grad}
-        self.numbers, self.measures = numbers, measures
+        self.numbers, self.measures, self.depths = numbers, measures, depths
         device, members = numbers.rate.device, len(numbers.rate)
         moments = [{name: torch.zeros_like(p) for name, p in self.named.items()} for _ in range(self._moments)]
         self.optimizer = State(torch.zeros((), dtype=torch.int64, device=device), tuple(moments))
         self.norms = torch.zeros(2, members, dtype=torch.float64, device=device)
         self.active, self.alive = (torch.ones(members, dtype=torch.bool, device=device) for _ in range(2))
         self.measured, self.seen = False, dict[str, Tensor]()
-        self.update = make_update(self.named, self.optimizer, self.numbers)
+        self.ever = torch.zeros(members, device=device)  # all losses of the update that this is part of
+        # Slower stages take their share of the optimizer's step before the proximal one, which then comes after both.
+        self.last = numbers.stage is not None and numbers.proximal and numbers.penalty is not None
+        made = replace(numbers, penalty=None) if self.last else numbers
+        self.update = make_update(self.named, self.optimizer, made)
 
     @property
     def _moments(self) -> int:
@@ -150,14 +177,33 @@ class StackMoving:
 
     def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
         """Change the parameters of the members that live."""
+        if loss is not None:
+            torch.logical_and(self.active, self.ever.isfinite(), out=self.alive)
         params = list(self.named.values())
-        before = [p.clone() for p in params] if self.measures and self.measured else []
+        measures, slowed = self.measures and self.measured, self.numbers.stage is not None
+        before = [p.clone() for p in params] if measures or slowed else []
         named: Any = dict(zip(self.named, grads, strict=True))
+        rate = self.numbers.now(self.optimizer.step) if slowed else None
         seen = self.update(named, self.alive, self.measured)
+        if rate is not None:
+            self._slow(before, rate)
         if self.measured:
             self.seen = seen
-        if before:
+        if measures:
             self.norms.copy_(torch.stack(measured(list(seen.values()), before, params, members=True)))
+
+    def _slow(self, before: Sequence[Tensor], rate: Tensor) -> None:
+        """Take back the part of the step that is not a member's share of it; as `training.change` does."""
+        numbers = self.numbers
+        assert numbers.stage is not None
+        for (name, p), start in zip(self.named.items(), before, strict=True):
+            share = numbers.stage ** self.depths[name]
+            new = partway(start, p, per_member(share, p))
+            if self.last and numbers.penalty is not None:
+                threshold = proximal_threshold(rate * share, numbers.penalty, numbers.momentum)
+                alive = self.alive.reshape(-1, *(1,) * (p.ndim - 1))
+                new = torch.where(alive, soft_threshold(new, threshold), start)
+            p.copy_(new)
 
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
@@ -178,6 +224,7 @@ class Stack:
         recording: where CUDA graphs are kept; None executes every operation by itself.
         before: the stack whose members go on here, if there was one.
         keep: which of them.
+        depths: how far the stage of each parameter is from the outputs; needed where a recipe has a `stage_rate`.
     """
 
     kind = "stacked"
@@ -192,6 +239,7 @@ class Stack:
         recording: Recording | None = None,
         before: "Stack | None" = None,
         keep: Tensor | None = None,
+        depths: Mapping[str, float] | None = None,
     ) -> None:
         self.model, self.feed, self.validation, self.losses = network, feed, validation, losses
         self.recipes, self.recipe, self.members, self.batches = list(recipes), recipes[0], len(recipes), feed.batches
@@ -200,11 +248,13 @@ class Stack:
         measures = any(recipe.stopping.measures for recipe in recipes)
         if before is not None and keep is not None:
             old: StackMoving = before.change
-            self.step, numbers, measures = before.step, old.numbers.select(keep), old.measures
-        self.change: StackMoving = StackMoving(network, numbers, measures)
+            self.step, numbers, measures, depths = before.step, old.numbers.select(keep), old.measures, old.depths
+        self.change: StackMoving = StackMoving(network, numbers, measures, depths or {})
         self.update = Update(network, feed, losses, self.recipe, self.change, _together, self.members)
         self.update.penalized = False  # the change adds the penalty's gradient
-        if losses.kind == "nll" and not losses.weighted and self.change.update.kind != "reference":
+        self.change.ever = self.update.ever
+        usual = losses.kind == "nll" and not losses.weighted and not losses.gamma and losses.mixed is None
+        if usual and self.change.update.kind != "reference":
             self.update.differentiate = partial(_judged, self._judge())
         recorded = recording is not None and feed.gathers
         self.graphs = Graphs(self._changed, lambda: self.change.seen, recording) if recorded else None
@@ -218,7 +268,7 @@ class Stack:
         update, change = self.update, self.change
         names = ("loss_sum", "score_sum", "ever", "good")
         counters = {name: getattr(update, name) for name in names} | {"active": change.active, "alive": change.alive}
-        return Judge(counters, self.losses.weights, self.recipe.dtype)
+        return Judge(counters, self.losses.weights, self.recipe.dtype, self.losses.smoothing)
 
     def _examiner(self, sums: Tensor) -> Judge | None:
         """Give what adds losses and scores to sums [2, members] as in training, where compiled code judges there."""
@@ -276,10 +326,11 @@ class Stack:
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, list[float]]:
-        """Return loss and score of every member on the validation examples."""
+        """Return loss and score of every member on the validation examples, without smoothed targets."""
         if self.validation is None or not len(self.validation):
             return {}
         self.model.eval()
+        plain = replace(self.losses, smoothing=0.0, mixed=None)
         sums = torch.zeros(2, self.members, dtype=torch.float64, device=self.device)
         examiner = self._examiner(sums)
         # What a forward pass keeps is less than what training keeps; how many members there are must not matter.
@@ -290,8 +341,8 @@ class Stack:
             if examiner is not None:
                 examiner(outputs.flatten(2), targets)
                 continue
-            sums[0] += self.losses.loss(outputs, targets).double() * len(indices)
-            sums[1] += self.losses.score(outputs, targets)
+            sums[0] += plain.loss(outputs, targets).double() * len(indices)
+            sums[1] += plain.score(outputs, targets)
         loss, score = (sums / len(self.validation)).tolist()
         return {"validation_loss": loss, **self.losses.scores(score, "validation_")}
 
@@ -304,6 +355,12 @@ class Stack:
         """Return the live tensors by name."""
         tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
         return tensors | {f"masks/{name}": t for name, t in mask_state(self.model).items()} | self.update.state()
+
+    def scale(self, left: Mapping[int, float]) -> None:
+        """Leave members so much of their learning rates from now on."""
+        rates: list[float] = [recipe.optimizer.learning_rate for recipe in self.recipes]  # type: ignore[union-attr]
+        now = torch.tensor([rate * left.get(k, 1.0) for k, rate in enumerate(rates)], dtype=torch.float64)
+        self.change.numbers.rate.copy_(now)
 
     def freeze(self, members: Sequence[int]) -> None:
         """Leave members as they are from now on."""
@@ -330,14 +387,13 @@ class Stack:
         return made, stay
 
 
-def _together(update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Grads]:
+def _together(
+    update: Update, inputs: Tensor, targets: Tensor, share: float | Tensor = 1.0
+) -> tuple[Tensor, Tensor, Grads]:
     """Differentiate the sum of all members' losses: no loss depends on another member's parameters."""
     outputs, losses = update.forward(update.model, inputs, targets)
-    grads = torch.autograd.grad(losses.sum(), update.params, allow_unused=True, materialize_grads=True)
-    change: Any = update.change
-    with torch.no_grad():
-        finite = (update.ever + losses.detach()).isfinite()
-        torch.logical_and(change.active, finite, out=change.alive)
+    total = update.minimized(losses, (), share).sum()
+    grads = torch.autograd.grad(total, update.params, allow_unused=True, materialize_grads=True)
     return outputs.detach(), losses.detach(), grads
 
 

@@ -85,7 +85,8 @@ def detector(layer: Detector, inputs: Tensor) -> Tensor:
     """Apply an activation; that of one member does not feel its place."""
     if not inputs.is_cuda and ordered.ready(inputs) and layer.activation in ordered.ACTIVATIONS:
         return ordered.activated(inputs, layer.activation)
-    return even.sigmoid(inputs) if layer.activation == "sigmoid" else Detector.forward(layer, inputs)
+    own = even.FORMS.get(layer.activation)
+    return Detector.forward(layer, inputs) if own is None else own(inputs)
 
 
 def logistic(layer: nn.Sigmoid, inputs: Tensor) -> Tensor:

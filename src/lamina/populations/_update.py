@@ -14,7 +14,7 @@ from lamina._types import Bool, Float, Int, Tensor
 from lamina.functional import optimizers
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import Params, State, per_member, proximal_threshold, soft_threshold
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe, rates
+from lamina.training.recipe import GD, SGD, Adam, AdamW, MiniBatch, Recipe, RMSprop, rates
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,21 @@ class Numbers:
     """The numbers of all members, vectors in float64, and the kinds that they share.
 
     Args:
-        rate: the learning rate.
+        rate: the learning rate; what a plateau leaves of it is written here.
         share: how much of it each step takes, [step, members or 1]; the last row holds for all later steps.
-        optimizer: "gd", "momentum", "nesterov" or "adam".
-        momentum: mu, for momentum and nesterov.
+        optimizer: a row of `KINDS`.
+        momentum: mu, for momentum, nesterov and RMSprop.
         beta1: decay of the first moment, for Adam.
         beta2: decay of the second moment.
         eps: epsilon.
+        decay: that of the weights, for AdamW.
         penalty: lambda; None when no member has one.
         norm: which norm the penalty has.
         proximal: whether the penalty acts by a proximal step.
         limit: where gradients are clipped, infinite for no clipping; None when no member clips.
         clip: how: "global", "tensor" or "value".
+        stage: the rate of the first stage as a share of the learning rate; None when all stages of all members have
+            the same.
     """
 
     rate: Tensor
@@ -43,11 +46,13 @@ class Numbers:
     beta1: Tensor
     beta2: Tensor
     eps: Tensor
+    decay: Tensor
     penalty: Tensor | None = None
     norm: int = 2
     proximal: bool = False
     limit: Tensor | None = None
     clip: str = "global"
+    stage: Tensor | None = None
 
     def select(self, keep: Tensor) -> "Numbers":
         """Keep some members."""
@@ -71,7 +76,8 @@ def _numbers_of(recipes: Sequence[Recipe], device: torch.device | str, batches: 
     records: list[Any] = [recipe.optimizer for recipe in recipes]
     first = records[0]
     momentum = [getattr(record, "momentum", 0.0) for record in records]
-    kind = "adam" if isinstance(first, Adam) else "momentum" if any(momentum) else "gd"
+    own = isinstance(first, Adam | AdamW | RMSprop)
+    kind = first.name if own else "momentum" if any(momentum) else "gd"
     if kind == "momentum" and first.nesterov:
         kind = "nesterov"
     strengths = [recipe.penalty.strength for recipe in recipes]
@@ -83,20 +89,22 @@ def _numbers_of(recipes: Sequence[Recipe], device: torch.device | str, batches: 
         kind,
         vector(momentum),
         vector([getattr(record, "beta1", 0.9) for record in records]),
-        vector([getattr(record, "beta2", 0.999) for record in records]),
+        vector([getattr(record, "alpha", getattr(record, "beta2", 0.999)) for record in records]),
         vector([getattr(record, "eps", 1e-8) for record in records]),
+        vector([getattr(record, "weight_decay", 0.0) for record in records]),
         vector(strengths) if any(strengths) else None,
         norm,
         norm == 1 and isinstance(first, GD | SGD | MiniBatch),
         None if all(limit is None for limit in limits) else vector([limit or float("inf") for limit in limits]),
         recipes[0].clip.kind,
+        None if all(r.stage_rate == 1 for r in recipes) else vector([recipe.stage_rate for recipe in recipes]),
     )
 
 
 def _shares(recipes: Sequence[Recipe], batches: int) -> Tensor:
     """Give the share of the learning rate that each step takes: one row and one column if all are constant."""
     schedules = [recipe.schedule for recipe in recipes]
-    if all(schedule.kind == "constant" and not schedule.warmup for schedule in schedules):
+    if all(schedule.kind in ("constant", "plateau") and not schedule.warmup for schedule in schedules):
         return torch.ones(1, 1, dtype=torch.float64)
     different = list(dict.fromkeys(schedules))
     steps = recipes[0].epochs * batches
@@ -104,8 +112,11 @@ def _shares(recipes: Sequence[Recipe], batches: int) -> Tensor:
     return shares if len(different) == 1 else shares[:, [different.index(schedule) for schedule in schedules]]
 
 
-MOMENTS = {"gd": 0, "momentum": 1, "nesterov": 1, "adam": 2}
+MOMENTS = {"gd": 0, "momentum": 1, "nesterov": 1, "adam": 2, "adamw": 2, "rmsprop": 2}
 """How many averages of gradients an optimizer keeps."""
+
+KINDS = tuple(MOMENTS)
+"""The optimizers in the order in which `update.cu` counts them."""
 
 
 def _effective_gradients(params: Params, grads: Params, numbers: Numbers) -> Params:
@@ -123,6 +134,12 @@ def moved(
     if numbers.optimizer == "adam":
         hyper = optimizers.Adam(rate, numbers.beta1, numbers.beta2, numbers.eps)
         new, state = optimizers.adam(params, grads, state, hyper)
+    elif numbers.optimizer == "adamw":
+        decayed = optimizers.AdamW(rate, numbers.beta1, numbers.beta2, numbers.eps, numbers.decay)
+        new, state = optimizers.adamw(params, grads, state, decayed)
+    elif numbers.optimizer == "rmsprop":
+        scaled = optimizers.RMSprop(rate, numbers.beta2, numbers.eps, numbers.momentum)
+        new, state = optimizers.rmsprop(params, grads, state, scaled)
     elif numbers.optimizer == "gd":
         new, state = optimizers.gradient_descent(params, grads, state, optimizers.GradientDescent(rate))
     else:
@@ -157,7 +174,7 @@ def _reference(
     return grads
 
 
-ROWS = ("rate", "first", "second", "rest", "root", "eps", "slope", "threshold", "limit")
+ROWS = ("rate", "first", "second", "rest", "root", "eps", "slope", "threshold", "limit", "decay")
 """The rows of the table of numbers that the compiled forms read, as in `update.cu`."""
 
 
@@ -171,7 +188,7 @@ class Table:
 
     def __init__(self, numbers: Numbers, dtype: torch.dtype) -> None:
         self.numbers = numbers
-        adam, zeros = numbers.optimizer == "adam", torch.zeros_like(numbers.momentum)
+        adam, zeros = numbers.optimizer in ("adam", "adamw"), torch.zeros_like(numbers.momentum)
         penalty = zeros if numbers.penalty is None else numbers.penalty
         rows = {
             "first": 1 - numbers.beta1 if adam else numbers.momentum,
@@ -187,7 +204,7 @@ class Table:
     def arguments(self, step: Tensor) -> tuple[Tensor, ...]:
         """Give the tensors that `fill` takes."""
         n = self.numbers
-        return self.values, n.rate, n.share, step, n.beta1, n.beta2, self._pull
+        return self.values, n.rate, n.share, step, n.beta1, n.beta2, self._pull, n.decay
 
     @property
     def definitions(self) -> dict[str, int]:
@@ -197,7 +214,7 @@ class Table:
         by_value = numbers.clip == "value"
         return {
             "DOUBLE": int(self.values.dtype == torch.float64),
-            "KIND": ("gd", "momentum", "nesterov", "adam").index(numbers.optimizer),
+            "KIND": KINDS.index(numbers.optimizer),
             "NORM": numbers.norm if penalized else 0,
             "CLIP": 0 if numbers.limit is None else 2 if by_value else 1,
             "PROXIMAL": int(numbers.proximal and numbers.penalty is not None),

@@ -1,7 +1,7 @@
 """One network of a population: what it is trained with, what may differ between members, and what becomes of it."""
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -21,10 +21,10 @@ from lamina.training.stopping import Row
 from lamina.training.tasks.kinds import headline_of
 
 # Numbers of a recipe and of a configuration that members may have to themselves; all else is the population's shape.
-_FREE_RECIPE = ("seed",)
+_FREE_RECIPE = ("seed", "stage_rate")
 _FREE_RECORDS = {
-    "optimizer": ("learning_rate", "momentum", "beta1", "beta2", "eps"),
-    "schedule": ("warmup", "final", "every", "factor"),
+    "optimizer": ("learning_rate", "momentum", "beta1", "beta2", "alpha", "eps", "weight_decay"),
+    "schedule": ("warmup", "final", "every", "factor", "wait", "improvement"),
     "penalty": ("strength",),
     "clip": ("limit",),
     "stopping": ("gradient_norm", "relative_step", "relative_decrease", "loss_below", "patience"),
@@ -42,8 +42,8 @@ FINISHED, DIVERGED = "finished", "diverged"
 class Member:
     """One network of a population.
 
-    Members of one population have the same shape. Their own numbers are: learning rate, momentum, betas and epsilon,
-    those of the schedule, penalty strength, clip limit, stopping bounds and seed of the recipe; dropout rate,
+    Members of one population have the same shape. Their own numbers are: those of the optimizer, the rate of the first
+    stage, those of the schedule, penalty strength, clip limit, stopping bounds and seed of the recipe; dropout rate,
     initialization kind and scale of the configuration; `seed` and `label_noise`.
 
     Args:
@@ -154,6 +154,8 @@ def _difference(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[str, A
 
 def _plain(value: Any) -> Any:
     """Make a value hashable."""
+    if isinstance(value, Mapping):
+        return tuple(value.items())
     if isinstance(value, list | tuple):
         return tuple(_plain(part) for part in value)
     if is_dataclass(value) and not isinstance(value, type):

@@ -17,7 +17,7 @@ NOTE = "the networks are trained one by one: no stack reads words or tokens"
 
 def train_in_turn(
     members: Sequence[Member],
-    task: Task,
+    task: Task | Sequence[Task],
     *,
     every: int | None = None,
     runtime: Runtime | None = None,
@@ -27,7 +27,7 @@ def train_in_turn(
 
     Args:
         members: the networks and their recipes.
-        task: what they learn from which data.
+        task: what they learn from which data, or that of each.
         every: also yield after so many updates of a member; None yields after checks only.
         runtime: device, threads and flags.
         note: says why they take turns.
@@ -39,7 +39,9 @@ def train_in_turn(
     Returns:
         One result per member.
     """
-    runs = [_Run(place, member, task, every, runtime, note) for place, member in enumerate(members)]
+    tasks = [task] * len(members) if isinstance(task, Task) else task
+    pairs = enumerate(zip(members, tasks, strict=True))
+    runs = [_Run(place, member, own, every, runtime, note) for place, (member, own) in pairs]
     yield from _in_turn(runs, len(members))
     return [result for run in runs for result in run.results().values()]
 

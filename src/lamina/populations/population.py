@@ -15,7 +15,7 @@ from lamina._types import Tensor
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
 from lamina.layers.dropout import load_run_state_, run_state
-from lamina.populations._chunks import Data, _can_stack, _Chunk, _stacked_network, _with_shared_seed
+from lamina.populations._chunks import Data, _Chunk, _stacked_network, _why_alone, _with_shared_seed
 from lamina.populations._memory import plan
 from lamina.populations.members import Events, Member, MemberResult, _check_same_shape
 from lamina.populations.one_by_one import _in_turn, train_in_turn
@@ -109,7 +109,7 @@ def _check_same_form(models: Sequence[nn.Module]) -> None:
 
 def train_population(
     members: Sequence[Member],
-    split: Split,
+    split: Split | Sequence[Split],
     *,
     runtime: Runtime | None = None,
     chunk: int | None = None,
@@ -121,7 +121,7 @@ def train_population(
 
 def train_together(
     members: Sequence[Member],
-    split: Split,
+    split: Split | Sequence[Split],
     *,
     every: int | None = None,
     runtime: Runtime | None = None,
@@ -136,7 +136,8 @@ def train_together(
 
     Args:
         members: the networks and their recipes, of one shape (see `Member.shape`).
-        split: the data.
+        split: the data, or those of each member, such as the folds of a cross-validation; members with the same data
+            share a stack.
         every: also yield after so many updates of a chunk; None yields after checks only.
         runtime: device, threads and flags.
         chunk: how many members are computed at once at most; None decides by memory.
@@ -159,27 +160,44 @@ def train_together(
     recipe = members[0].recipe
     runtime = (runtime or Runtime()).ready(recipe.precision, stacked=True)
     members = _with_shared_seed(members) if shared_order else list(members)
+    splits = [split] * len(members) if isinstance(split, Split) else list(split)
+    if len(splits) != len(members):
+        raise ArgumentError(f"`split` must be one, or one for each of the {len(members)} members, got {len(splits)}.")
     with runtime.applied(recipe.precision) as used:
-        task = Arrays(Preprocess.fit(split.train, _input_shape(members[0].config, split)), split)
-        data = Data.of(task, recipe, used)
-        size = chunk or plan(members, data.train) if _can_stack(recipe) else 1
+        tasks = {key: _task(members[0].config, part) for key, part in {id(part): part for part in splits}.items()}
+        data = {key: Data.of(task, recipe, used) for key, task in tasks.items()}
+        why = _why_alone(recipe)
+        size = 1 if why else chunk or plan(members, data[id(splits[0])].train)
         if size > 1:
-            places = [range(start, min(start + size, len(members))) for start in range(0, len(members), size)]
             width = size if padded else None
-            chunks = [_Chunk(part, [members[k] for k in part], data, shared_order, width) for part in places]
+            chunks = [
+                _Chunk(places, [members[k] for k in places], own, shared_order, width)
+                for key, own in data.items()
+                for places in _cut([k for k, part in enumerate(splits) if id(part) == key], size)
+            ]
     if size == 1:
-        alone = (
-            "" if _can_stack(recipe) else "the members run one by one: no stack has an update by the recipe's optimizer"
-        )
-        return (yield from train_in_turn(members, task, every=every, runtime=runtime, note=alone))
+        alone = f"the members run one by one: {why}" if why else ""
+        learned = [tasks[id(part)] for part in splits]
+        return (yield from train_in_turn(members, learned, every=every, runtime=runtime, note=alone))
     try:
         yield from released(_in_turn(chunks, len(members)), runtime, recipe.precision, every)
     finally:
-        data.train.close()
+        for own in data.values():
+            own.train.close()
     found: dict[int, MemberResult] = {}
     for each in chunks:
         found |= each.results()
     return [found[place] for place in range(len(members))]
+
+
+def _cut(places: list[int], size: int) -> list[list[int]]:
+    """Cut places into pieces of at most this size."""
+    return [places[start : start + size] for start in range(0, len(places), size)]
+
+
+def _task(config: Any, split: Split) -> Arrays:
+    """Say what is learned from data, prepared for networks of one configuration."""
+    return Arrays(Preprocess.fit(split.train, _input_shape(config, split)), split)
 
 
 def _input_shape(config: Any, split: Split) -> Any:

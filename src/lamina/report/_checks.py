@@ -69,6 +69,8 @@ def check_evaluation(values: dict[str, Any]) -> None:
     check_numbers(values["metrics"])
     for each in values.get("baselines") or ():
         check_numbers({**each["metrics"], "ahead": each["ahead"], "p": each["p"]})
+    if linear := values.get("linear"):
+        check_numbers({name: linear[name] for name in ("linear", "network", "ahead", "p", "examples")})
     share = finite(values["metrics"].get("accuracy"))
     expect(share is None or 0 <= share <= 1, "an accuracy outside [0, 1]")
 

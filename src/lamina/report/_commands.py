@@ -1,7 +1,7 @@
 """The command lines that belong to a run: repeat it, continue it, use it."""
 
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from typing import Any
 
@@ -48,7 +48,9 @@ def flat_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
     """Give the stored recipe under the flat names of `--set`."""
     flat: dict[str, Any] = {}
     for name, value in sorted(recipe.items(), key=lambda item: item[0] != "optimizer"):
-        if isinstance(value, dict):
+        if name == "loss" and isinstance(value, dict):
+            flat[name] = value["code"]
+        elif isinstance(value, dict):
             inside = sorted(value.items(), key=lambda item: item[0] != "name")
             flat |= {_FLAT.get((name, str(inner)), str(inner)): v for inner, v in inside}
         else:
@@ -56,16 +58,53 @@ def flat_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
+def stretches(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give the flat recipes of a run in the order in which it was trained with them."""
+    return [flat_recipe(each["recipe"]) for each in (*config.get("earlier", {}).values(), config)]
+
+
+def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Give the options of a flat recipe that differ from those of another one.
+
+    >>> changes({"epochs": 3, "clip": 1.0}, {"epochs": 6})
+    {'epochs': 6, 'clip': None}
+    """
+    return {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
+
+
+def longer(record: Record) -> tuple[list[list[str]], list[str]]:
+    """Build the commands that continue a new run as this one was continued, and say where that needs a hand."""
+    found = stretches(record.config)
+    lines, remarks = [], []
+    for place, before, after in zip(record.config.get("earlier", {}).values(), found[:-1], found[1:], strict=True):
+        changed = changes(before, after)
+        changed.pop("since", None)
+        words = ["lamina", "resume", "RUN", "--epochs", str(changed.pop("epochs", after["epochs"]))]
+        lines.append([*words, *(word for key, v in changed.items() for word in ("--set", f"{key}={write(v)}"))])
+        if place["epoch"] < before["epochs"]:
+            remarks.append(
+                f"The recipe changed after {place['step']} updates, in epoch {place['epoch'] + 1} of "
+                f"{before['epochs']}: "
+                "unless a stopping rule ends the new run there too, interrupt it."
+            )
+    return lines, [*(["RUN is the folder of the new run."] if lines else []), *remarks]
+
+
 def train(record: Record) -> tuple[list[str], list[str]]:
-    """Build the command that trains the same network again, as words."""
+    """Build the command that trains the same network again, as words; of a continued run that of its beginning."""
     config, remarks = record.config, []
+    config = config | {"recipe": next(iter(config.get("earlier", {}).values()), config)["recipe"]}
+    record = replace(record, config=config)
     found, origin = entry(config["architecture"]), config["data"]
     if found is None:
         code = config["architecture"].get("code", config["architecture"].get("network", "?"))
         return [], [f"The network {code!r} was written in Python: call `lamina.fit` with it and the recipe below."]
     if config["recipe"]["optimizer"].get("name") not in OPTIMIZERS:
-        code = config["recipe"]["optimizer"].get("code", "?")
+        code = config["recipe"]["optimizer"].get("code", config["recipe"]["optimizer"]["name"])
         return [], [f"The optimizer {code!r} was written in Python: call `lamina.fit` with it and the recipe below."]
+    if isinstance(config["recipe"].get("loss"), dict):
+        code = config["recipe"]["loss"]["code"]
+        return [], [f"The loss {code!r} was written in Python: call `lamina.fit` with it and the recipe below."]
     if not origin.get("reload", False):
         return [], ["The data were given in memory: call `lamina.fit` with them and the recipe below."]
     network = _network_options(record, found)
@@ -78,6 +117,8 @@ def train(record: Record) -> tuple[list[str], list[str]]:
     for key, value in options.items():
         words += ["--read", f"{key}={write(value)}"]
     recipe = flat_recipe(config["recipe"])
+    if names := recipe.pop("metrics", None):
+        remarks.append(f"The metrics {', '.join(names)} were written in Python: a command does without them.")
     seed = int(recipe.pop("seed", 0))
     if int(origin.get("seed", seed)) != seed:
         remarks.append(f"The split was drawn with seed {origin['seed']}, training with seed {seed}.")
@@ -92,6 +133,15 @@ def train(record: Record) -> tuple[list[str], list[str]]:
     for key, value in (_recipe_options(record, recipe) | _augment_options(record, found) | network).items():
         words += ["--set", f"{key}={write(value)}"]
     return words, remarks
+
+
+def linear(record: Record) -> list[str]:
+    """Build the command that trains a linear model on the same data; [] where no command can read them."""
+    words, _ = train(record)
+    last = next((place for place, word in enumerate(words) if word in ("--weights", "--freeze", "--epochs")), 0)
+    return (
+        ["lamina", "train", "perceptron", *words[3:last], "--seed", words[words.index("--seed") + 1]] if words else []
+    )
 
 
 def predict(record: Record) -> list[str]:
@@ -112,7 +162,7 @@ def use(record: Record) -> list[tuple[str, list[str]]]:
     """Name the commands for what can be done with the run as it stands."""
     state = record.status.get("state", "running")
     shown = [("Predict", predict(record))] if record.weights else []
-    if state in ("running", "interrupted"):
+    if state in ("running", "interrupted", "observer"):
         shown.append(("Continue it", resume(record)))
     elif state != "diverged":
         shown.append(("Train longer", [*resume(record), "--epochs", str(2 * int(record.config["recipe"]["epochs"]))]))
@@ -161,6 +211,9 @@ def _network_options(record: Record, found: Entry) -> dict[str, Any] | None:
         if found.name in SEQUENCES:
             changed = {key: stored.get(key) for key in usual}
             return task.said() | {k: v for k, v in changed.items() if _comparable(v) != _comparable(usual[k])}
+    if record.config.get("start"):  # the weights would decide what is not said
+        fixed = ("outputs", *(key for key in found.options if key != "inputs"))
+        return {key: value for key, value in stored.items() if key not in fixed}
     stored |= {key: None for key in usual if key not in stored}  # TOML has no word for None
     return {key: value for key, value in stored.items() if _comparable(value) != _comparable(usual.get(key))}
 
@@ -170,7 +223,11 @@ def _recipe_options(record: Record, flat: dict[str, Any]) -> dict[str, Any]:
     name = record.config["recipe"]["optimizer"]["name"]
     usual = flat_recipe(as_dict(Recipe(optimizer=OPTIMIZERS[name]())))
     flat = {key: value for key, value in flat.items() if key not in _NO_CHANGES}
-    said = (*_SAID, *(read_task(record.preprocess).says if record.preprocess else ()))
+    said = (
+        *_SAID,
+        *(["stage_rate"] if record.config.get("start") else ()),
+        *(read_task(record.preprocess).says if record.preprocess else ()),
+    )
     return {"optimizer": name} | {key: flat[key] for key in flat if key in said or flat[key] != usual.get(key)}
 
 

@@ -67,7 +67,7 @@ def _results(record: Record) -> list[str]:
         if table is not None:
             lines += [f"### {name}", "", *table.markdown()]
         if name == "Against the baseline" and table is not None:
-            lines += [text(record.verdict), ""]
+            lines += [text(record.verdict), "", *([text(record.simpler), ""] if record.simpler else [])]
         if name == "Calibration" and table is not None:
             lines += [f"Expected calibration error {percent(record.evaluation['calibration']['error'])}.", ""]
         if name.startswith("Importance") and (found := findings.importance(record)) is not None:
@@ -97,8 +97,11 @@ def _making(record: Record) -> list[str]:
 
 def _again(record: Record) -> list[str]:
     words, remarks = commands.train(record)
+    then, more = commands.longer(record) if words else ([], [])
+    remarks += more
     lines = ["## Do it again", ""]
-    for name, command in (("Train it again", words), *commands.use(record)):
+    again = [("Train it again", words), *(("Then continue it", line) for line in then)]
+    for name, command in (*again, *commands.use(record)):
         if command:
             lines += [f"{name}:", "", *(f"    {line}" for line in commands.spell(command).splitlines()), ""]
     return lines + [part for remark in remarks for part in (text(remark), "")]

@@ -76,7 +76,12 @@ def _against(record: Record) -> Markup | None:
     if not record.verdict:
         return None
     words = findings.strongest((record.evaluation or {})["baselines"], record.metric, record.headline)
-    return tag("p", tag("strong", record.verdict), f" {words}", class_="say" if record.beaten else "say warn")
+    line = tag("p", tag("strong", record.verdict), f" {words}", class_="say" if record.beaten else "say warn")
+    if not record.simpler:
+        return line
+    command = commands.spell(commands.linear(record))
+    more = [" Train one with ", tag("code", command)] if command else []
+    return join([line, tag("p", tag("strong", record.simpler), more, class_="say warn")])
 
 
 def _split(record: Record) -> Markup | None:
@@ -219,9 +224,10 @@ def again(record: Record) -> Markup | None:
     """Give the commands that repeat, continue and use the run."""
     words, remarks = commands.train(record)
     parts: list[Markup | None] = []
+    then, more = commands.longer(record) if words else ([], [])
     if words:
-        parts += [tag("h3", "Train it again"), command(commands.spell(words))]
-    parts += [tag("p", remark, class_="small") for remark in remarks]
+        parts += [tag("h3", "Train it again"), *(command(commands.spell(line)) for line in (words, *then))]
+    parts += [tag("p", remark, class_="small") for remark in (*remarks, *more)]
     for name, line in commands.use(record):
         parts += [tag("h3", name), command(commands.spell(line))]
     return section("Do it again", *parts)

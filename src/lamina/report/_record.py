@@ -16,6 +16,7 @@ from lamina.report._formatting import base_name, finite, scrub
 from lamina.report._tensors import Weight, trained_weights
 from lamina.training.folder import RunFolder
 from lamina.training.tasks._baselines import beaten, verdict
+from lamina.training.tasks._linear import simpler
 from lamina.training.tasks.kinds import headline_of, metric_of
 
 Row = dict[str, Any]
@@ -78,6 +79,11 @@ class Record:
         """A sentence about the strongest baseline; "" for runs without one."""
         found = self.evaluation or {}
         return verdict(found.get("baselines") or (), int(found.get("examples", 0)))
+
+    @property
+    def simpler(self) -> str:
+        """A sentence that says that a linear model does as well as the network; "" where it does not."""
+        return simpler((self.evaluation or {}).get("linear"))
 
     @property
     def beaten(self) -> bool | None:

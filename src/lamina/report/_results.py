@@ -152,6 +152,7 @@ def _worst(record: Record) -> Markup | None:
     if all(_PICTURE.fullmatch(str(row.get("picture", ""))) for row in rows):
         kind = "mistakes named" if any(row.get("name") for row in rows) else "mistakes"
         shown = tag("div", [_mistake(record, row) for row in rows], class_=kind)
+        sure += "; below, in red, what speaks for the guess" if any(row.get("why") for row in rows) else ""
     else:
         shown = table.html()
     return below(card("Worst mistakes", shown, more=sure))
@@ -171,4 +172,7 @@ def _mistake(record: Record, row: dict[str, Any]) -> Markup:
         words = [alt]
     if row.get("name"):
         words.append(tag("span", str(row["name"]), class_="name"))
-    return tag("figure", tag("img", src=row["picture"], alt=alt), tag("figcaption", words))
+    pictures = [tag("img", src=row["picture"], alt=alt)]
+    if _PICTURE.fullmatch(str(row.get("why", ""))):
+        pictures.append(tag("img", src=row["why"], alt=f"in red what speaks for {row['guess']}", class_="why"))
+    return tag("figure", pictures, tag("figcaption", words))

@@ -4,15 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamina._tables import Table
-from lamina.report._commands import flat_recipe
+from lamina.report._commands import changes, stretches
 from lamina.report._formatting import duration, number, plain, shape
 from lamina.report._record import Record
 
 
 def recipe(record: Record) -> Table:
-    """List the recipe under the names that `--set` takes."""
-    flat = flat_recipe(record.config["recipe"])
-    return _pairs([(key, record.clean(plain(value))) for key, value in flat.items()], "option")
+    """List the recipe under the names that `--set` takes, and in what those of earlier stretches differed."""
+    *before, last = stretches(record.config)
+    rows = [(key, record.clean(plain(value))) for key, value in last.items()]
+    for place, flat in zip(record.config.get("earlier", {}).values(), before, strict=True):
+        other = (f"{key} {plain(value)}" for key, value in changes(last, flat).items() if key != "since")
+        rows.append((f"up to update {number(place['step'])}", record.clean(", ".join(other))))
+    return _pairs(rows, "option")
 
 
 def architecture(record: Record) -> Table:
@@ -32,6 +36,9 @@ def preprocess(record: Record) -> Table | None:
         return _pairs(
             [*_dictionaries(fitted), *(("note", record.clean(str(n))) for n in spec.get("notes", ()))], "what"
         )
+    if "each" in fitted:
+        rows = [(name, f"{shape(size)} ({kind}), {how}") for name, size, kind, how in fitted["each"]]
+        return _pairs([*rows, *_targets(fitted)], "input")
     rows = [
         ("examples", str(spec["kind"])),
         ("stored shape", shape(spec["inputs"])),
@@ -44,13 +51,20 @@ def preprocess(record: Record) -> Table | None:
         rows += [("mean", _numbers(fitted["mean"])), ("standard deviation", _numbers(fitted["std"]))]
     elif spec["kind"] != "table" and fitted["mean"]:
         rows.append(("standardized", f"each of {number(len(fitted['mean']))} components"))
-    if fitted["target_mean"]:
-        for name, key in (("target mean", "target_mean"), ("target standard deviation", "target_std")):
-            rows.append((name, _numbers(fitted[key]) if len(fitted[key]) <= 4 else f"{len(fitted[key])} numbers"))
+    rows += _targets(fitted)
     if "steps" in fitted:
         rows += [_dictionary("dictionary", fitted["vocabulary"]), ("longest text", f"{fitted['steps']} entries")]
     rows += [("note", record.clean(str(note))) for note in spec.get("notes", ())]
     return _pairs(rows, "what")
+
+
+def _targets(fitted: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say how real targets were standardized."""
+    return [
+        (name, _numbers(fitted[key]) if len(fitted[key]) <= 4 else f"{len(fitted[key])} numbers")
+        for name, key in (("target mean", "target_mean"), ("target standard deviation", "target_std"))
+        if fitted[key]
+    ]
 
 
 def _dictionaries(fitted: dict[str, Any]) -> list[tuple[str, str]]:

@@ -51,7 +51,8 @@ def _refit(
         f"the weights of configuration {best.number} were not kept: it is trained again.", DataWarning, stacklevel=2
     )
     data = split if problem.stacks else problem.task.on(split)
-    run = fit(member.build(), data, member.recipe, folder=folder, observers=observers, runtime=runtime)
+    run = fit(member.build(), data, member.recipe, folder=folder, observers=observers, runtime=runtime,
+              progress=False)  # fmt: skip
     return _checked(run)
 
 
@@ -122,7 +123,7 @@ def _continued(folder: Path, split: Split, observers: Sequence[Observer]) -> Run
     if state is None or not home.has("environment.json"):
         return None
     if state in ("running", "interrupted"):
-        run = resume(folder, data=split, observers=observers)
+        run = resume(folder, data=split, observers=observers, progress=False)
     else:
         run = replace(Run.load(folder), split=split)
     return _checked(run)

@@ -70,8 +70,7 @@ class Problem:
             seed: of the split and the order of examples.
         """
         find(architecture)
-        dataset = load_for(architecture, data, {}) if isinstance(data, str) else data
-        split = dataset if isinstance(dataset, Split) else dataset.split(seed=seed)  # type: ignore[union-attr]
+        split = data if isinstance(data, Split) else load_for(architecture, data, {}).split(seed=seed)
         given = dict(options or {})
         fixed = {name: given.pop(name) for name in list(given) if name in option_names()}
         check_fit(architecture, split.train.spec)
@@ -86,12 +85,17 @@ class Problem:
             raise ArgumentError(
                 "`optimizer` must be one of Lamina's in a search, because files must name it: GD, SGD, Adam, …"
             )
+        if callable(recipe.loss) or recipe.metrics:
+            raise ArgumentError(
+                "`loss` and `metrics` of your own cannot be in a search, because files must name them: use a "
+                "loss by name, or train the configurations one by one with `fit`."
+            )
         if fixed or given:
             note += f"; changed: {', '.join(f'{name}={spell(value)}' for name, value in {**given, **fixed}.items())}"
         if isinstance(seeds, int):
             at_least("seeds", seeds, 1)
             seeds = range(seed, seed + seeds)
-        made = cls(architecture, split, recipe, given, fixed, tuple(seeds), (split.note, note))
+        made = cls(architecture, split, recipe, given, fixed, tuple(seeds), (*split.train.spec.notes, split.note, note))
         vars(made)["_understood"] = task, network  # once: a dictionary of many texts takes a while
         return made
 

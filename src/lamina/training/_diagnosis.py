@@ -38,7 +38,7 @@ def diagnose(step: "Learner", good: tuple[dict[str, Tensor], int, int, int], bad
     return StopReason(
         "diverged",
         f"the loss has not been finite since step {bad + 1}: {where}. "
-        f"Try a smaller learning_rate (now {rate:g}), clip the gradients (clip=1), or check the data.",
+        f"Try a smaller learning_rate (now {rate:g}), clip the gradients (clip=1), or check the data",
         bad,
     )
 

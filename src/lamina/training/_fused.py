@@ -14,7 +14,7 @@ from lamina._types import Tensor
 
 
 class Fused:
-    """What `FusedAdam` and `FusedSGD` share: the parts of `torch.optim.Optimizer` that a step uses.
+    """What the optimizers below share: the parts of `torch.optim.Optimizer` that a step uses.
 
     Args:
         params: what to change; a parameter without a gradient stays as it is.
@@ -25,11 +25,6 @@ class Fused:
         self.params = params
         self.param_groups: list[dict[str, Any]] = [{"params": params, "lr": rate}]
         self.state: dict[Tensor, dict[str, Tensor]] = {p: {} for p in params}
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
-        for p in self.params:
-            p.grad = None
 
     def step(self) -> None:
         """Change the parameters along their gradients."""
@@ -50,13 +45,14 @@ class Fused:
 
 
 class FusedAdam(Fused):
-    """Adam, as `torch.optim.Adam(fused=True)` computes it.
+    """Adam and AdamW, as `torch.optim.AdamW(fused=True)` computes them.
 
     Args:
         params: what to change.
         rate: the learning rate.
         betas: the decays of the two moments.
         eps: what is added to the root of the second moment.
+        weight_decay: the share of the rate by which AdamW shrinks all parameters; 0 for Adam.
 
     >>> theta = nn.Parameter(torch.tensor([1.0, 1.0]))
     >>> theta.grad = torch.tensor([1e-3, -1e3])
@@ -71,9 +67,10 @@ class FusedAdam(Fused):
         rate: float | Tensor,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
+        weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, rate)
-        self.betas, self.eps = betas, eps
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         for p in params:
             self.state[p] = {
                 "step": torch.zeros((), dtype=torch.float32, device=p.device),
@@ -84,7 +81,7 @@ class FusedAdam(Fused):
     def _update(self, params: list[nn.Parameter], grads: list[Tensor]) -> None:
         steps, first, second = self._lists(params, "step", "exp_avg", "exp_avg_sq")
         self._count(steps)
-        torch._fused_adam_(
+        torch._fused_adamw_(
             tuple(params),
             grads,
             first,
@@ -94,7 +91,7 @@ class FusedAdam(Fused):
             lr=self.param_groups[0]["lr"],
             beta1=self.betas[0],
             beta2=self.betas[1],
-            weight_decay=0.0,
+            weight_decay=self.weight_decay,
             eps=self.eps,
             amsgrad=False,
             maximize=False,
@@ -142,3 +139,55 @@ class FusedSGD(Fused):
             maximize=False,
             is_first_step=False,
         )
+
+
+class FusedRMSprop(Fused):
+    """RMSprop, as `torch.optim.RMSprop(foreach=True)` computes it: torch has no fused kernel.
+
+    Args:
+        params: what to change.
+        rate: the learning rate.
+        alpha: how much of the mean square is kept.
+        eps: what is added to its root.
+        momentum: how much of the velocity is kept.
+
+    >>> theta = nn.Parameter(torch.tensor([1.0, 1.0]))
+    >>> theta.grad = torch.tensor([1e-3, -1e3])
+    >>> FusedRMSprop([theta], rate=0.25, alpha=0.75).step()
+    >>> [round(value, 3) for value in theta.tolist()]
+    [0.5, 1.5]
+    """
+
+    def __init__(
+        self,
+        params: list[nn.Parameter],
+        rate: float | Tensor,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        momentum: float = 0.0,
+    ) -> None:
+        super().__init__(params, rate)
+        self.alpha, self.eps, self.momentum = alpha, eps, momentum
+        names = ("square_avg", "momentum_buffer") if momentum else ("square_avg",)
+        for p in params:
+            self.state[p] = {name: torch.zeros_like(p, memory_format=torch.preserve_format) for name in names}
+
+    def _update(self, params: list[nn.Parameter], grads: list[Tensor]) -> None:
+        own, rate = cast(list[Tensor], params), self.param_groups[0]["lr"]
+        (squares,) = self._lists(params, "square_avg")
+        torch._foreach_mul_(squares, self.alpha)
+        torch._foreach_addcmul_(squares, grads, grads, value=1 - self.alpha)
+        roots = torch._foreach_sqrt(squares)
+        torch._foreach_add_(roots, self.eps)
+        if self.momentum:
+            (velocity,) = self._lists(params, "momentum_buffer")
+            torch._foreach_mul_(velocity, self.momentum)
+            torch._foreach_addcdiv_(velocity, grads, roots)
+            if isinstance(rate, Tensor):  # on the device, where a number would be asked from the host
+                torch._foreach_sub_(own, torch._foreach_mul(velocity, rate))
+            else:
+                torch._foreach_add_(own, velocity, alpha=-rate)
+        elif isinstance(rate, Tensor):
+            torch._foreach_addcdiv_(own, torch._foreach_mul(grads, -rate), roots)
+        else:
+            torch._foreach_addcdiv_(own, grads, roots, value=-rate)

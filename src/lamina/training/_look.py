@@ -18,7 +18,7 @@ class Look:
 
 
 @torch.no_grad()
-def look(model: nn.Module, *example: Tensor) -> Look:
+def look(model: nn.Module, *example: Tensor, **named: Tensor) -> Look:
     """Run a network once, in evaluation, and count the operations of its products, forward and backward.
 
     A layer uses its weights once for every position of its output; backward takes twice as many as forward.
@@ -26,6 +26,7 @@ def look(model: nn.Module, *example: Tensor) -> Look:
     Args:
         model: a network.
         example: one prepared example, with its batch axis.
+        **named: inputs that go by their names.
 
     >>> look(nn.Linear(784, 10), torch.zeros(1, 784)).operations == 6 * 7840
     True
@@ -47,7 +48,7 @@ def look(model: nn.Module, *example: Tensor) -> Look:
     hooks = [module.register_forward_hook(count) for module in model.modules()]
     was_training = model.training
     try:
-        outputs = model.eval()(*example)
+        outputs = model.eval()(*example, **named)
     finally:
         model.train(was_training)
         for hook in hooks:

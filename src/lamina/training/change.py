@@ -11,9 +11,10 @@ from lamina.functional.clipping import clip
 from lamina.functional.losses import penalty
 from lamina.functional.optimizers import proximal_threshold, soft_threshold
 from lamina.kernels.ordered import squares_of_members, sum_by_halves
-from lamina.training._fused import Fused, FusedAdam, FusedSGD
+from lamina.training import _torch_optimizers as torchs
+from lamina.training._fused import Fused, FusedAdam, FusedRMSprop, FusedSGD
 from lamina.training.line_search import armijo
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
+from lamina.training.recipe import GD, SGD, Adam, AdamW, MiniBatch, Recipe, RMSprop
 from lamina.training.runtime import wide
 from lamina.training.update import Grads
 
@@ -22,10 +23,18 @@ class _Moving:
     """Clips, lets an optimizer make its step, and thresholds where the penalty asks for it."""
 
     def __init__(
-        self, params: list[nn.Parameter], recipe: Recipe, optimizer: Fused | torch.optim.Optimizer | None = None
+        self,
+        params: list[nn.Parameter],
+        recipe: Recipe,
+        optimizer: Fused | torch.optim.Optimizer | None = None,
+        names: Sequence[str] = (),
+        shares: Sequence[float] = (),
     ) -> None:
         self.params, self.recipe = params, recipe
-        self.optimizer = _make_optimizer(recipe, params) if optimizer is None else optimizer
+        self.shares = list(shares) or [1.0] * len(params)  # of the learning rate; see `freezing.rate_shares`
+        self.optimizer = _make_optimizer(recipe, params, names) if optimizer is None else optimizer
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        self._of_groups = [1.0 if rate is self.rate or not self.rate else float(rate / self.rate) for rate in rates]
         device = params[0].device if params else torch.device("cpu")
         self.trial = torch.tensor(float(self.rate), dtype=torch.float64)  # line search: the last accepted step size
         self.norms = torch.zeros(2, dtype=wide(device), device=device)  # gradient, relative step
@@ -33,35 +42,41 @@ class _Moving:
 
     @property
     def rate(self) -> float | Tensor:
-        """The learning rate of the next step."""
-        rate: float | Tensor = self.optimizer.param_groups[0]["lr"]
+        """The learning rate of the next step, of several parameter groups the largest one."""
+        first, *others = self.optimizer.param_groups
+        rate: float | Tensor = max([first, *others], key=lambda group: group["lr"])["lr"] if others else first["lr"]
         return rate
 
     @rate.setter
     def rate(self, value: float) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = value
+        for group, share in zip(self.optimizer.param_groups, self._of_groups, strict=True):
+            group["lr"] = value * share
 
     def forget(self) -> None:
         """Forget the gradients of the update before."""
-        self.optimizer.zero_grad(set_to_none=True)
+        for p in self.params:  # also of those that an optimizer of the caller's leaves out
+            p.grad = None
 
     def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
         """Change the parameters in place."""
         recipe = self.recipe
         if recipe.clip.limit is not None:
             self._clip(grads, recipe.clip.limit)
-        before = [p.clone() for p in self.params] if recipe.stopping.measures else []
+        slowed = min(self.shares, default=1.0) < 1
+        before = [p.clone() for p in self.params] if recipe.stopping.measures or slowed else []
         if self.searches and loss is not None:
             self._search(grads, loss, again)
         else:
             self.optimizer.step()
+            if slowed:
+                for p, start, share in zip(self.params, before, self.shares, strict=True):
+                    p.copy_(partway(start, p, share))
             if recipe.proximal:
                 momentum = getattr(recipe.optimizer, "momentum", 0.0)
                 threshold = proximal_threshold(self.rate, recipe.penalty.strength, momentum)
-                for p in self.params:
-                    p.copy_(soft_threshold(p, threshold))
-        if before:
+                for p, share in zip(self.params, self.shares, strict=True):
+                    p.copy_(soft_threshold(p, threshold * share))
+        if recipe.stopping.measures:
             self.norms.copy_(torch.stack(measured(_whole(self.params, grads), before, self.params)))
 
     def _clip(self, grads: Grads, limit: float) -> None:
@@ -79,7 +94,8 @@ class _Moving:
         first = 2 * float(self.trial) or float(self.rate)  # where no step was accepted, the next search begins anew
         strength = recipe.penalty.strength if recipe.proximal else 0.0
         grads = _whole(self.params, grads)
-        self.trial.fill_(armijo(lambda: whole(again()), self.params, grads, float(whole(loss)), first, strength))
+        start = float(whole(loss))
+        self.trial.fill_(armijo(lambda: whole(again()), self.params, grads, start, first, strength, self.shares))
 
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
@@ -94,25 +110,44 @@ class _Moving:
     def adopt(self, missing: dict[int, dict[str, Tensor]]) -> None:
         """Give an optimizer of torch, which makes its state in its first step, a saved one."""
         if missing and isinstance(self.optimizer, torch.optim.Optimizer):
+            # torch counts parameters in the order of their groups
+            ordered = [id(p) for group in self.optimizer.param_groups for p in group["params"]]
+            state = {ordered.index(id(self.params[index])): values for index, values in missing.items()}
             saved = self.optimizer.state_dict()
-            self.optimizer.load_state_dict({**saved, "state": {**saved["state"], **missing}})
+            self.optimizer.load_state_dict({**saved, "state": {**saved["state"], **state}})
+
+
+def partway(before: Tensor, after: Tensor, share: float | Tensor) -> Tensor:
+    """Go a share of the way from one tensor to another, as an optimizer with that share of the rate does.
+
+    The steps of gradient descent, momentum and Adam are the rate times something that does not depend on it, and so is
+    that of every optimizer whose state holds gradients only.
+
+    >>> partway(torch.tensor([1.0]), torch.tensor([3.0]), 0.25).tolist()
+    [1.5]
+    """
+    return after if isinstance(share, float) and share == 1 else torch.lerp(before, after, share)
 
 
 def _whole(params: Sequence[Tensor], grads: Grads) -> list[Tensor]:
     return [torch.zeros_like(p) if g is None else g for p, g in zip(params, grads, strict=True)]
 
 
-def _make_optimizer(recipe: Recipe, params: list[nn.Parameter]) -> Fused | torch.optim.Optimizer:
+def _make_optimizer(
+    recipe: Recipe, params: list[nn.Parameter], names: Sequence[str] = ()
+) -> Fused | torch.optim.Optimizer:
     """Make the optimizer of a recipe; tests bind it to `functional.optimizers` and to `torch.optim`."""
     record: Any = recipe.optimizer
-    if isinstance(record, Adam):
-        return FusedAdam(params, record.learning_rate, (record.beta1, record.beta2), record.eps)
+    if isinstance(record, Adam | AdamW):
+        decay = getattr(record, "weight_decay", 0.0)
+        return FusedAdam(params, record.learning_rate, (record.beta1, record.beta2), record.eps, decay)
+    if isinstance(record, RMSprop):
+        return FusedRMSprop(params, record.learning_rate, record.alpha, record.eps, record.momentum)
     if isinstance(record, MiniBatch):
         return FusedSGD(params, record.learning_rate, record.momentum, record.nesterov)
     if isinstance(record, GD | SGD):
         return FusedSGD(params, record.learning_rate)
-    made: torch.optim.Optimizer = record(params)
-    return made
+    return torchs.make(record, params, names)
 
 
 def measured(

@@ -3,13 +3,11 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from lamina._errors import ArgumentError, RunError
 from lamina._types import Float, Tensor
 from lamina.data.dataset import Dataset
 from lamina.functional.conformal import conformal_quantile, conformal_set, label_scores
-from lamina.training.folder import RunFolder
+from lamina.training.packed import home_of
 from lamina.training.predictions import Predictions
 from lamina.training.rebuild import reload
 
@@ -46,8 +44,7 @@ def scores_of(run: "Run", data: Dataset) -> Float[Tensor, "batch label"]:
         data: labeled examples that it was not trained on.
     """
     _check(run)
-    inputs, targets = data.take(torch.arange(len(data)))
-    found = run.task.answers(run, inputs)
+    found, targets = run.task.compared(run, data)
     if found.classes:
         return label_scores(found.values.double(), targets)[:, None]
     return (found.values.double() - targets.double().reshape(len(targets), -1)).abs()
@@ -59,7 +56,7 @@ def validation_scores(run: "Run") -> Float[Tensor, "batch label"]:
     from safetensors.torch import save_file
 
     _check(run)
-    home = RunFolder(run.folder)
+    home = home_of(run.folder)
     path, weights = home.path / "scores.safetensors", home.weights_digest()
     if path.is_file():
         with safe_open(path, "pt") as file:
@@ -90,8 +87,8 @@ def measure(run: "Run", test: Dataset) -> dict[str, Any] | None:
         quantile = conformal_quantile(scores, MEASURED)
     except ArgumentError:
         return None
-    inputs, targets = test.take(torch.arange(len(test)))
-    found = covered(run.task.answers(run, inputs), scores, MEASURED)
+    answers, targets = run.task.compared(run, test)
+    found = covered(answers, scores, MEASURED)
     if found.lower is None or found.upper is None:
         inside = [found.classes[label] in names for label, names in zip(targets.tolist(), found.sets, strict=True)]
         share, size = [sum(inside) / len(inside)], [sum(map(len, found.sets)) / len(inside)]

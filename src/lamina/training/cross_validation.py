@@ -229,14 +229,19 @@ class Crossing:
         _write_json(self.folder / FILE, self.record)
         place = self.folder / f"fold-{number + 1}"
         if all((place / name).is_file() for name in ("config.toml", "preprocess.json", "environment.json")):
-            run = resume(place, model=model, data=split, optimizer=recipe.optimizer, observers=observers)
+            run = resume(
+                place, model=model, data=split, optimizer=recipe.optimizer, observers=observers, progress=False,
+                loss=recipe.loss if callable(recipe.loss) else None, metrics=recipe.metrics,
+            )  # fmt: skip
         else:
             shutil.rmtree(place, ignore_errors=True)  # what a kill left of its first moment
-            run = fit(model, task, recipe, folder=place, observers=observers, runtime=runtime)
+            run = fit(model, task, recipe, folder=place, observers=observers, runtime=runtime, progress=False)
         if run.reason.name == "interrupted":
             return None
         if run.reason.failed:
             raise RunError(f"fold {fold + 1} of {self.k} failed: {run.reason.sentence}.")
+        if not run.rows:
+            raise RunError(f"fold {fold + 1} of {self.k} has no result: {run.reason.sentence}, before its first check.")
         test = split.open_test()
         metrics = run.task.judge(run, test)["metrics"]
         best = RunFolder(place).json("status")["best_row"]

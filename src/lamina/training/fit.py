@@ -1,7 +1,8 @@
 """Train a network: `fit` starts a run, `resume` continues one, both through the same few lines."""
 
+import shutil
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -9,37 +10,45 @@ from typing import Any
 
 from torch import nn
 
+from lamina import _screen
 from lamina._errors import ArgumentError, RunError
-from lamina.data.splits import Split
+from lamina.architectures.adapt import mark_new
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
+from lamina.training.continuing import Place, begin, continued, recorded
 from lamina.training.executors.choose import learner
 from lamina.training.folder import RunFolder, slug
 from lamina.training.learner import Learner
 from lamina.training.loop import Event, Observer, Progress, _stop_on_signal, drain, released
 from lamina.training.loop import every as at_most_every
-from lamina.training.objective import Objective
+from lamina.training.objective import Judged, Objective
+from lamina.training.plan import Plan, plan
 from lamina.training.rebuild import describe, fingerprint, rebuild, reload
 from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
 from lamina.training.stopping import StopReason
-from lamina.training.tasks.kinds import read_task, task_of
+from lamina.training.tasks.kinds import read_task, split_of, task_of
 from lamina.training.tasks.task import Task
+from lamina.training.tracking import tracked
 from lamina.training.watching import Watcher, _WatchedRows
 
 CHECKPOINT_SECONDS = 30.0
+_UNFINISHED = ("running", "interrupted", "diverged", "observer")
 
 
 def fit(
-    model: nn.Module,
+    model: nn.Module | str,
     data: Any,
     recipe: Recipe | None = None,
     *,
+    epochs: int | None = None,
+    options: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
     observers: Sequence[Observer] = (),
     runtime: Runtime | None = None,
     start: dict[str, Any] | None = None,
+    progress: bool | None = None,
 ) -> Run:
     """Train a network on data and return the run.
 
@@ -50,21 +59,57 @@ def fit(
     Notes: N1.19, N2.11 (§1, §2).
 
     Args:
-        model: any torch module; those of `lamina.build` can be rebuilt from the run folder.
-        data: a dataset or what `lamina.load` reads ("digits", "table.csv", a pair of arrays), a split, or a task.
-        recipe: how to train; Adam for 10 epochs by default.
+        model: a name from `lamina list`, whose sizes follow from the data, or any torch module; those of `lamina.build`
+            can be rebuilt from the run folder.
+        data: a dataset or what `lamina.load` reads ("digits", "table.csv", a pair of arrays, any torch `Dataset`), a
+            split, a torch `DataLoader` or a tuple of them for training, validation and test, `Loaders`, or a task.
+        recipe: how to train; by default what is recommended for a name and the data, or Adam for 10 epochs.
+        epochs: how many epochs.
+        options: flat names of the recipe such as `learning_rate`, and of a network that is named, such as `hidden`.
         folder: where the run is kept; `runs/<network>-<data>` by default.
-        observers: called after each step and each check; a `Watcher`, such as `inspection.GradientFlowObserver`, also
-            looks into the updates that it asks for.
+        observers: called after each step and each check; one that returns True ends the run there, which `resume` may
+            continue. A `Watcher`, such as `inspection.GradientFlowObserver`, also looks into the updates that it asks
+            for, and a tracker, such as `tracking.TensorBoard`, is told of the end.
         runtime: device, threads and flags.
         start: where the initial weights came from, for the record: {"weights": ..., "freeze": ...}.
+        progress: whether to show how far the run is; by default in a terminal and in a notebook.
 
     Returns:
         The run, with the best weights in `run.model`.
     """
-    options: dict[str, Any] = {"folder": folder, "observers": observers, "runtime": runtime, "start": start}
-    with _stop_on_signal() as stop:
-        return drain(fitting(model, data, recipe, stop=stop, **options))
+    job = _planned(model, data, recipe, epochs, options or {}, folder)
+    with _shown(progress, job.task, job.recipe) as watch, _stop_on_signal() as stop:
+        watch.say(*job.notes)
+        more: dict[str, Any] = {"observers": (*observers, watch), "runtime": runtime, "start": start, "stop": stop}
+        return drain(fitting(job.model, job.task, job.recipe, folder=job.folder, **more))
+
+
+def _planned(
+    model: nn.Module | str,
+    data: Any,
+    recipe: Recipe | None,
+    epochs: int | None,
+    options: Mapping[str, Any],
+    folder: str | Path | None,
+) -> Plan:
+    """Build a network that is named and choose its recipe; a module is taken as it is."""
+    if recipe is not None:
+        _expect("recipe", recipe, Recipe, "for example Recipe(epochs=10)")
+    if isinstance(model, str):
+        given = dict(options)
+        seed = given.pop("seed", recipe.seed if recipe else 0)
+        return plan(model, data, recipe, options=given, epochs=epochs, seed=seed, out=folder)
+    _expect(
+        "model", model, nn.Module, "name one, such as 'lenet5', or make one with lamina.build('lenet5', outputs=10)"
+    )
+    recipe = recipes.with_options(recipe or Recipe(), **options)
+    recipe = recipe if epochs is None else replace(recipe, epochs=epochs)
+    return Plan(model, task_of(data, seed=recipe.seed), recipe, folder)
+
+
+def _shown(show: bool | None, task: Task, recipe: Recipe) -> _screen.Quiet:
+    """Choose how a run is shown while it goes."""
+    return _screen.progress(show, recipe.epochs, task.updates(recipe), task.unit)
 
 
 def fitting(
@@ -89,8 +134,13 @@ def fitting(
     """
     recipe = recipe or Recipe()
     task, runtime = _ready(model, data, recipe, runtime)
-    home = _begun(model, task, recipe, folder, start)
-    return (yield from _train(model, task, recipe, runtime, home, observers, Progress(), None, every, stop))
+    home, progress = _begun(model, task, recipe, folder, start), Progress()
+    try:
+        return (yield from _train(model, task, recipe, runtime, home, observers, progress, None, every, stop))
+    except Exception:
+        if (progress.epoch, progress.batch) == (0, 0):  # not a single update was made
+            shutil.rmtree(home.path, ignore_errors=True)
+        raise
 
 
 def _begun(
@@ -98,16 +148,18 @@ def _begun(
 ) -> RunFolder:
     """Make the folder of a run and write what it will be."""
     split = task.split
-    home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
-    origin["fingerprint"] = fingerprint(split)
+    if split.origin is not None:
+        origin["fingerprint"] = fingerprint(split)
+    examples = [len(split.train), len(split.validation), len(split.test)]
     made = {
         "note": split.note,
-        "examples": [len(split.train), len(split.validation), len(split.test)],
+        "examples": examples if examples[0] else [],  # nobody knows how long a stream is
         "architecture": describe(model),
         "data": origin,
         "recipe": recipes.as_dict(recipe),
     }
+    home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
     home.write_config(made | ({"start": start} if start else {}))
     home.write_json("preprocess", task.as_dict())
     return home
@@ -147,51 +199,67 @@ def resume(
     folder: str | Path,
     *,
     model: nn.Module | None = None,
-    data: Split | None = None,
+    data: Any = None,
     optimizer: Optimizer | None = None,
+    loss: Judged | None = None,
+    metrics: Mapping[str, Judged] | None = None,
     observers: Sequence[Observer] = (),
     epochs: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: bool | None = None,
 ) -> Run:
-    """Continue a run that was killed or interrupted, bit for bit as if nothing had happened.
+    """Continue a run that was killed or interrupted, bit for bit as if nothing had happened, or train it longer.
 
     Args:
         folder: the folder of the run.
         model: the network, if it was not made by `lamina.build`.
-        data: the split, if it was made of arrays in memory.
+        data: what was given to `fit`, if it was made in memory: arrays, a dataset, loaders, or their split.
         optimizer: the optimizer, if it was a function of the caller's.
-        observers: called after each step and each check.
+        loss: the loss, if it was one.
+        metrics: the metrics, if there were some.
+        observers: called after each step and each check; one that returns True ends the run there.
         epochs: train up to so many epochs instead of those of the recipe.
+        options: go on with other numbers, by their flat names, such as {"learning_rate": 1e-4}: those of the optimizer,
+            the schedule, the penalty, clipping, stopping and augmentation. The run records the recipe of each stretch.
+        progress: whether to show how far the run is; by default in a terminal and in a notebook.
     """
     home = RunFolder.open(folder)
     config = home.config()
-    recipe = recipes.from_dict(config["recipe"], optimizer)
-    if epochs is not None:
-        recipe = replace(recipe, epochs=epochs)
-    recorded = home.json("environment")
-    runtime = Runtime(**{f.name: recorded[f.name] for f in fields(Runtime) if f.name in recorded}).here()
-    model = model or rebuild(config["architecture"])
-    split = data or reload(config["data"])
-    task = read_task(home.json("preprocess"), split)
-    runtime = task.threads(runtime, model, recipe)
+    recipe = recipes.from_dict(config["recipe"], optimizer, loss, metrics)
     saved = checkpoint.load(home.checkpoints)
     if saved is None and home.weights.is_file():
         raise RunError(
             f"{folder} has no checkpoint to continue from, since its network was trained in a search: train the "
             "configuration separately; `lamina report` shows the command."
         )
-    for reason in saved.skipped if saved else ():
-        print(f"note: a damaged checkpoint was skipped ({reason})")
-    progress = Progress()
+    at, place = Progress(), Place()
     if saved is not None:
         plain = saved.plain
         best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
-        progress = Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
-    home.reset_history(progress.rows)
+        at = Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
+        place = Place(plain["epoch"], plain["batch"], plain["step"], len(plain["rows"]))
+    wanted = continued(recipe, epochs, options or {}, place)
+    then = home.json("environment")
+    runtime = Runtime(**{f.name: then[f.name] for f in fields(Runtime) if f.name in then}).here()
+    model = mark_new(model or rebuild(config["architecture"]), config["architecture"].get("new", ()))
+    split = reload(config["data"]) if data is None else split_of(data, recipe.seed)
+    task = read_task(home.json("preprocess"), split)
+    runtime = task.threads(runtime, model, recipe)
+    for why in saved.skipped if saved else ():
+        print(f"note: a damaged checkpoint was skipped ({why})")
+    status = home.json("status") if home.has("status.json") else {}
+    if wanted == recipe and saved and not saved.skipped and status.get("state") not in (None, *_UNFINISHED):
+        reason = StopReason(status["state"], status["sentence"])
+        return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), at, reason)
+    if wanted != recipe:
+        recipe, config = wanted, recorded(config, wanted, place)
+    at.since = begin(config).rows
     with runtime.applied(recipe.precision) as used:
-        for difference in used.differences(recorded):
+        for difference in used.differences(then):
             print(f"note: {difference}: the result may differ in the last bits")
-    with _stop_on_signal() as stop:
-        return drain(_train(model, task, recipe, runtime, home, observers, progress, saved, every=None, stop=stop))
+    with _shown(progress, task, recipe) as watch, _stop_on_signal() as stop:
+        seen: list[Observer] = [*observers, watch]
+        return drain(_train(model, task, recipe, runtime, home, seen, at, saved, None, stop, config))
 
 
 def _train(
@@ -205,8 +273,11 @@ def _train(
     saved: checkpoint._Checkpoint | None,
     every: int | None,
     stop: Callable[[], bool],
+    config: dict[str, Any] | None = None,
 ) -> Generator[Event, None, Run]:
-    """Do what `fit` and `resume` share."""
+    """Do what `fit` and `resume` share; the description of a run that continues is written when nothing can fail."""
+    if saved is not None and recipe.micro_batch is None:  # the pieces in which batches turned out to fit
+        recipe = replace(recipe, micro_batch=saved.plain.get("micro_batch"))
     with runtime.applied(recipe.precision) as used:
         step = learner(model, task, recipe, used)
     if saved is None:
@@ -219,9 +290,15 @@ def _train(
     watched = [_WatchedRows(home, watcher, step.step) for watcher in watchers]
     save = partial(_save, home, step, watched)
     seen: list[Observer] = [_Recorder(home), *observers, *watched]
+    if saved is None:  # the initial weights may come from another run or another seed, which no file names
+        save(progress)
     home.write_json("status", {"state": "running"})
+    if config is not None:  # after the status: killed in between, the run must not seem to have ended as described
+        home.write_config(config)
+        home.reset_history(progress.rows)
     run = step.trained(progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
-    reason = yield from released(run, used, recipe.precision, every)
+    with tracked(observers, home, step.step) as told:
+        reason = told((yield from released(run, used, recipe.precision, every)))
     if reason.name == "diverged":
         for rows in watched:
             rows.flush()
@@ -239,8 +316,9 @@ def _ended(
     status = {"state": reason.name, "sentence": reason.sentence, "best_row": progress.best_row}
     if not reason.failed:
         status["weights"] = home.write_weights(model.state_dict())
+        mark_new(model, ())  # from here on all of it is trained
     home.write_json("status", status)
-    return Run(home.path, model.eval(), task, objective, tuple(progress.rows), reason, task.split)
+    return Run(home.path, model.eval(), task, objective.plain, tuple(progress.rows), reason, task.split)
 
 
 def _ready(model: nn.Module, data: Any, recipe: Recipe, runtime: Runtime | None = None) -> tuple[Task, Runtime]:
@@ -265,6 +343,11 @@ def _save(home: RunFolder, step: Learner, watched: Sequence[_WatchedRows], at: P
     """Write a checkpoint of everything that a resume needs."""
     tensors = {**step.state(), **{f"best/{name}": t for name, t in at.best.items()}}
     plain = {"epoch": at.epoch, "batch": at.batch, "step": step.step, "rows": at.rows, "best_row": at.best_row}
+    if step.feed.micro_batch is not None:
+        plain["micro_batch"] = step.feed.micro_batch
+        found = home.json("environment")
+        if found.get("micro_batch") != step.feed.micro_batch:
+            home.write_json("environment", found | {"micro_batch": step.feed.micro_batch})
     for rows in watched:
         rows.flush()
     checkpoint.save(home.checkpoints, step.step, tensors, plain)

@@ -1,18 +1,20 @@
-"""Freeze the first stages of a network: an extension of transfer learning, which by itself trains everything again.
+"""Freeze the first stages of a network, or slow them down: extensions of transfer learning, which trains everything.
 
 A frozen part computes as in evaluation whatever `model.train()` says: batch norm uses its running statistics and does
-not move them, dropout lets everything pass and does not count. So no bit of it changes, parameter or buffer.
+not move them, dropout lets everything pass and does not count. So no bit of it changes, parameter or buffer. A layer
+that starts anew (`architectures.adapt.new_tensors`) is never frozen, and never slowed down.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from torch import nn
 
 from lamina._errors import ArgumentError, nearest
-from lamina.architectures.adapt import weight_layers
+from lamina.architectures.adapt import new_tensors, weight_layers
 
 ALL_BUT_LAST = "all but last"
+_NORMS = (nn.modules.batchnorm._NormBase, nn.GroupNorm, nn.LayerNorm)
 
 
 def stages(model: nn.Module) -> tuple[str, ...]:
@@ -35,7 +37,9 @@ def stages(model: nn.Module) -> tuple[str, ...]:
 def freeze(model: nn.Module, until: str | int | Sequence[str]) -> nn.Module:
     """Keep the stages from the first up to `until` as they are; training changes only the rest.
 
-    Their parameters get no gradient, and they stay in evaluation mode. What was frozen before stays frozen.
+    Their parameters get no gradient, and they stay in evaluation mode. What was frozen before stays frozen. A layer of
+    them that starts anew, as after `adapt` or `load_weights`, is trained all the same, and so is the normalization
+    behind it, whose statistics are those of other numbers.
 
     Notes: N4.39 (§4.3).
 
@@ -54,7 +58,7 @@ def freeze(model: nn.Module, until: str | int | Sequence[str]) -> nn.Module:
     >>> frozen(net)
     ('layers.0',)
     """
-    parts = _parts(model, until)
+    parts = _without_new(model, _parts(model, until))
     held = {id(p) for name in parts for p in _parameters(model, name)}
     if all(id(p) in held or not p.requires_grad for p in model.parameters()):
         raise ArgumentError(
@@ -130,8 +134,7 @@ def _stages(model: nn.Module) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     waiting: list[str] = []  # layers without parameters in front of the first stage
     for name, module in _children(model):
-        joins = isinstance(module, nn.modules.batchnorm._NormBase | nn.GroupNorm | nn.LayerNorm)
-        if not any(True for _ in module.parameters()) or (joins and found):
+        if not any(True for _ in module.parameters()) or (isinstance(module, _NORMS) and found):
             (found[next(reversed(found))] if found else waiting).append(name)
         else:
             found[name] = [*waiting, name]
@@ -165,7 +168,7 @@ def _parts(model: nn.Module, until: str | int | Sequence[str]) -> list[str]:
                 raise ArgumentError(f"the network has no part {name!r} to freeze: it has {', '.join(stages(model))}.")
         return list(until)
     if until == ALL_BUT_LAST:
-        return _all_but(model, weight_layers(model)[-1])
+        return _all_but(model, weight_layers(model)[-1:])
     found = _stages(model)
     names = tuple(found)
     if isinstance(until, str) and until.isdigit() and until not in names:
@@ -174,17 +177,71 @@ def _parts(model: nn.Module, until: str | int | Sequence[str]) -> list[str]:
     return [part for name in names[:number] for part in found[name]]
 
 
-def _all_but(model: nn.Module, last: str) -> list[str]:
-    """Name the largest parts that do not contain a layer, and the parameters of those that do."""
+def _all_but(model: nn.Module, held: Collection[str], within: str = "") -> list[str]:
+    """Name the largest parts of a part that contain none of some layers, and the parameters of those that do."""
     parts: list[str] = []
     for name, module in model.named_modules():
-        if f"{name}.".startswith(f"{last}.") or any(name.startswith(f"{outer}.") for outer in parts[-1:]):
+        inside = not within or f"{name}.".startswith(f"{within}.")
+        if not inside or any(f"{name}.".startswith(f"{each}.") for each in (*held, *parts[-1:])):
             continue
-        if not name or last.startswith(f"{name}."):
-            parts += [f"{name}.{own}".lstrip(".") for own, _ in module.named_parameters(recurse=False)]
+        if not name or any(each.startswith(f"{name}.") for each in held):
+            own = [f"{name}.{own}".lstrip(".") for own, _ in module.named_parameters(recurse=False)]
+            parts += [each for each in own if each not in held]
         else:
             parts.append(name)
     return parts
+
+
+def _without_new(model: nn.Module, parts: Sequence[str]) -> list[str]:
+    """Leave out of some parts the layers that start anew, and the normalizations that directly follow them."""
+    held: list[str] = []
+    for tensor in new_tensors(model):
+        owner = tensor.rpartition(".")[0]
+        leaf = owner and not any(True for _ in model.get_submodule(owner).children())
+        held.append(owner if leaf else tensor)
+    before = ""
+    for name, module in model.named_modules():
+        if any(True for _ in module.children()) or not module.state_dict():
+            continue
+        if isinstance(module, _NORMS) and before in held:
+            held.append(name)
+        before = name
+    kept: list[str] = []
+    for part in parts:
+        within = [each for each in held if f"{each}.".startswith(f"{part}.")]
+        kept += [] if part in held else _all_but(model, within, part) if within else [part]
+    return kept
+
+
+def rate_shares(model: nn.Module, stage_rate: float) -> list[float]:
+    r"""Return the share of the learning rate that each parameter to train takes, in their order.
+
+    $$\rho^{(S - s)/S}$$
+    for the stage s = 0, ..., S - 1, with \rho = `stage_rate`: from \rho in the first stage by equal factors towards 1,
+    which is what starts anew takes.
+
+    Notes: N4.39 (§4.3).
+
+    >>> from lamina.architectures.build import build
+    >>> rate_shares(build("fnn", inputs=4, outputs=2, hidden=(5,)), 0.01)
+    [0.01, 0.01, 0.1, 0.1]
+    """
+    return [stage_rate**depth for depth in stage_depths(model).values()]
+
+
+def stage_depths(model: nn.Module) -> dict[str, float]:
+    """Say for each parameter to train how far its stage is from the outputs: 1 for the first one, 0 for a new layer.
+
+    Notes: N4.39 (§4.3).
+    """
+    found, new = list(_stages(model).values()), new_tensors(model)
+    depths = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            own = (n for n, parts in enumerate(found) if any(f"{name}.".startswith(f"{part}.") for part in parts))
+            stage = next(own, len(found) - 1)
+            depths[name] = 0.0 if name in new else 1 - stage / len(found)
+    return depths
 
 
 def _known(names: tuple[str, ...], name: str, argument: str) -> str:
@@ -205,6 +262,16 @@ def _parameters(model: nn.Module, name: str) -> list[nn.Parameter]:
     """Return the parameters of a module, or the one parameter of that name."""
     alone = dict(model.named_parameters(remove_duplicate=False)).get(name)
     return list(model.get_submodule(name).parameters()) if alone is None else [alone]
+
+
+def tensors_of(model: nn.Module, name: str) -> list[str]:
+    """Name the parameters and buffers of a module, or the one of that name.
+
+    >>> from lamina.layers.initialized import linear
+    >>> tensors_of(nn.Sequential(linear(2, 1)), "0")
+    ['0.weight', '0.bias']
+    """
+    return [tensor for tensor in model.state_dict() if f"{tensor}.".startswith(f"{name}.")]
 
 
 def _modules(model: nn.Module, name: str) -> list[nn.Module]:

@@ -13,8 +13,10 @@ from lamina.layers.dropout import mask_state
 from lamina.training._diagnosis import diagnose
 from lamina.training.change import _Moving
 from lamina.training.executors._eager import Eager
+from lamina.training.freezing import rate_shares
 from lamina.training.loop import Event, Observer, Progress, _Diverged, observed
 from lamina.training.objective import Objective
+from lamina.training.plateau import Plateau
 from lamina.training.recipe import Recipe, rates
 from lamina.training.runtime import wide
 from lamina.training.stopping import StopReason, rules
@@ -38,6 +40,9 @@ class _Executor(Protocol):
 
     def __call__(self, step: int, watched: bool) -> None:
         """Make update number `step` with the next batch, perhaps with watchers looking."""
+
+    def scale(self, left: float) -> None:
+        """Hear that the rates of all updates to come are `left` times those of the learner's table."""
 
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
@@ -67,11 +72,14 @@ class Learner:
         change: _Moving | None = None,
     ) -> None:
         self.model, self.feed, self.validation, self.objective, self.recipe = model, feed, validation, objective, recipe
-        self.change = change or _Moving([p for p in model.parameters() if p.requires_grad], recipe)
+        live = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        shares = rate_shares(model, recipe.stage_rate)
+        self.change = change or _Moving(list(live.values()), recipe, names=list(live), shares=shares)
         self.update = Update(model, feed, objective, recipe, self.change)
-        self.batches, self.step = feed.batches, 0
+        self.step = 0
         base = self.change.rate
         self.rates = rates(recipe.schedule, float(base), recipe.epochs * feed.batches, feed.batches).tolist()
+        self.plateau, self.left = Plateau(recipe.schedule), 1.0
         self.watchers: list[Watcher] = []
         self.executor: _Executor = (executor or Eager)(self)
 
@@ -79,6 +87,11 @@ class Learner:
     def kind(self) -> str:
         """How updates are executed."""
         return self.executor.kind
+
+    @property
+    def batches(self) -> int:
+        """How many updates make an epoch; a loader may know that only when the epoch has ended."""
+        return self.feed.batches
 
     @property
     def reason(self) -> str:
@@ -126,17 +139,28 @@ class Learner:
 
         def remember(event: Event) -> None:
             nonlocal good
-            good = good if event.row is None else self._moment(at)
+            if event.row is not None:
+                self._scale(at)
+                good = self._moment(at)
 
-        run = observed(self, recipe.epochs, rules(stopping), (remember, *observers), at, recipe.check_every,
+        self._scale(at)
+        run = observed(self, recipe.epochs, rules(stopping, at.since), (remember, *observers), at, recipe.check_every,
                        stopping.max_steps, save, stop)  # fmt: skip
         try:
+            if self.objective.metrics and (at.epoch, at.batch) == (0, 0):
+                self.evaluate()  # a metric that fails does so before the first update
             at.reason = yield from run
         except _Diverged as error:
             at.reason = diagnose(self, good, error.step)
         finally:
             self.feed.source.close()
         return at.reason
+
+    def _scale(self, at: Progress) -> None:
+        """Lower the rates of all updates to come where the schedule asks for it."""
+        if (left := self.plateau(at.rows)) != self.left:
+            self.left = left
+            self.executor.scale(left)
 
     def _moment(self, at: Progress) -> tuple[dict[str, Tensor], int, int, int]:
         """Copy the present state, from which a divergence can be replayed."""
@@ -145,7 +169,7 @@ class Learner:
     def rate(self, step: int) -> float:
         """Give the learning rate of update number `step`."""
         rate: float = self.rates[min(step, len(self.rates) - 1)]
-        return rate
+        return rate * self.left
 
     def watch(self, watcher: Watcher) -> None:
         """Let an observer look into the updates that it asks for; to be said before the first one."""
@@ -188,8 +212,10 @@ class Learner:
         """Return loss and score on the validation examples; the loss is that of true targets, not of smoothed ones."""
         if self.validation is None or not len(self.validation):
             return {}
-        loss, score = self.feed.check(self.model, self.validation, self.objective)
-        return {"validation_loss": loss, **self.objective.scores(score, "validation_")}
+        found = self.feed.check(self.model, self.validation, self.objective.plain)
+        loss, score = found.pop("loss"), found.pop("score")
+        own = {f"validation_{name}": value for name, value in found.items()}
+        return {"validation_loss": loss, **self.objective.scores(score, "validation_"), **own}
 
     def first_bad_step(self) -> int | None:
         """Return the number of the first step whose loss was not finite; None while all are well."""

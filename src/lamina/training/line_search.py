@@ -17,6 +17,7 @@ def armijo(
     value: float,
     first: float,
     strength: float = 0.0,
+    shares: Sequence[float] = (),
     slope: float = 1e-4,
     shrink: float = 0.5,
     tries: int = 60,
@@ -26,7 +27,8 @@ def armijo(
     $$L(\theta_\tau) \le L(\theta) - \frac{c}{\tau} \|\theta_\tau - \theta\|^2, \qquad
     \theta_\tau = \mathrm{soft}_{\tau\lambda}(\theta - \tau g), \qquad \tau = \tau_0, \tau_0 q, \tau_0 q^2, \dots$$
     Without a penalty of norm 1 the step is $\theta_\tau - \theta = -\tau g$, and the right side is Armijo's
-    $L(\theta) - c\,\tau\,\|g\|^2$. With one, L holds the penalty and g does not: the proximal map takes its place.
+    $L(\theta) - c\,\tau\,\|g\|^2$. With one, L holds the penalty and g does not: the proximal map takes its place. A
+    parameter that takes a share s of the step has $s\tau$ in place of $\tau$ throughout.
 
     Notes: N1.39, N1.63 (§1.3, §1.4).
 
@@ -37,6 +39,7 @@ def armijo(
         value: L at the start.
         first: the first trial step $\tau_0$.
         strength: lambda of a penalty of norm 1.
+        shares: for each parameter its share of the step; 1 by default.
         slope: the constant c.
         shrink: the factor q.
         tries: how many trial steps before giving up, which leaves the parameters unchanged.
@@ -49,12 +52,16 @@ def armijo(
     (1.0, 0.0)
     """
     start = [p.clone() for p in params]
+    parts = shares or [1.0] * len(start)
     tau = first
     for _ in range(tries):
-        for p, s, g in zip(params, start, grads, strict=True):
-            moved = s - tau * g
-            p.copy_(soft_threshold(moved, proximal_threshold(tau, strength)) if strength else moved)
-        square = sum(float((p - s).to(wide(p.device)).square().sum()) for p, s in zip(params, start, strict=True))
+        for p, s, g, share in zip(params, start, grads, parts, strict=True):
+            moved = s - tau * share * g
+            p.copy_(soft_threshold(moved, proximal_threshold(tau * share, strength)) if strength else moved)
+        square = sum(
+            float((p - s).to(wide(p.device)).square().sum()) / share
+            for p, s, share in zip(params, start, parts, strict=True)
+        )
         if square == 0:
             break
         if float(loss()) <= value - slope / tau * square:

@@ -13,14 +13,16 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 from lamina._system import STOPS
 from lamina._types import Tensor
 from lamina.training.runtime import Runtime
-from lamina.training.stopping import Row, Rule, StopReason, _epochs_done, _interrupted
+from lamina.training.stopping import Row, Rule, StopReason, _asked, _epochs_done, _interrupted, judged
 
 
 @runtime_checkable
 class _Stepping(Protocol):
     """What the loop needs of a training between two checks."""
 
-    batches: int
+    @property
+    def batches(self) -> int:
+        """How many updates make the present epoch, as far as that is known."""
 
     @property
     def step(self) -> int:
@@ -59,6 +61,9 @@ class Progress:
     rows: list[Row] = field(default_factory=list)
     best: dict[str, Tensor] = field(default_factory=dict)
     best_row: int = -1
+    since: int = 0
+    """The rows before the run was continued with another recipe."""
+
     reason: StopReason | None = None
     kind: str = ""
     """How updates are executed."""
@@ -77,7 +82,9 @@ class Event:
     row: Row | None
 
 
-Observer = Callable[[Event], None]
+Observer = Callable[[Event], Any]
+"""Hears about each step and each check; one that returns True asks the run to end there, any other answer does not."""
+
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 
@@ -119,10 +126,11 @@ def events(
     at = at or Progress()
     at.reason, last = None, math.inf if max_steps is None else max_steps
     while at.reason is None and at.epoch < epochs and step.step < last:
-        epoch = at.epoch
-        step.begin(epoch, at.batch)
-        for batch in range(at.batch + 1, step.batches + 1):
+        epoch, batch = at.epoch, at.batch
+        step.begin(epoch, batch)
+        while batch < step.batches:  # asked each time: a stream knows it only at its end
             step()
+            batch += 1
             whole = batch == step.batches
             due = step.step >= last or (whole and ((epoch + 1) % check_every == 0 or epoch + 1 == epochs))
             at.epoch, at.batch = (epoch + 1, 0) if whole and not due else (epoch, batch)
@@ -163,24 +171,32 @@ def observed(
 ) -> Generator[Event, None, StopReason]:
     """Train to the end, tell observers, save, and stop when asked to.
 
-    The arguments of `events`; and `observers` are told about each step (`row` is None) and each check, `save` is called
-    with the progress wherever a resume could begin and decides by itself whether to write, and `stop` says whether the
-    run is to end here. The events are passed on after observers were told.
+    The arguments of `events`; and `observers` are told about each step (`row` is None) and each check, and end the run
+    there by returning True (where a check follows the step, after this check). `save` is called with the progress
+    wherever a resume could begin and decides by itself whether to write, and `stop` says whether the run is to end
+    here. The events are passed on after observers were told.
     """
     at = at or Progress()
-    run = events(step, epochs, rules, at, check_every, max_steps)
+    run, asked = events(step, epochs, rules, at, check_every, max_steps), False
     while True:
         try:
             event = next(run)
         except StopIteration as end:
             return cast(StopReason, end.value)
         for observer in observers:
-            observer(event)
+            asked = _says_stop(observer(event)) or asked
         if at.batch < step.batches:
             save(at)
+            if at.epoch < epochs and at.reason is None and asked:
+                return _asked(step.step)
             if at.epoch < epochs and at.reason is None and stop():
                 return _interrupted(step.step)
         yield event
+
+
+def _says_stop(answer: Any) -> bool:
+    """Say whether an observer returned True, also as a number of NumPy or torch; counts and texts are no answer."""
+    return bool(answer) if str(getattr(answer, "dtype", "")) in ("bool", "torch.bool") else answer is True
 
 
 def drain(
@@ -239,12 +255,7 @@ def released(
 
 def is_best(rows: Sequence[Row], best_row: int) -> bool:
     """Say whether the last row has a smaller validation loss (training loss, without validation) than the best one."""
-
-    def value(row: Row) -> float:
-        loss = row.get("validation_loss", row["loss"])
-        return math.inf if loss is None or loss != loss else float(loss)
-
-    return best_row < 0 or value(rows[-1]) < value(rows[best_row])
+    return best_row < 0 or judged(rows[-1]) < judged(rows[best_row])
 
 
 def _keep_best(step: _Step, at: Progress) -> None:

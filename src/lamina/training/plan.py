@@ -22,6 +22,8 @@ from lamina.training.tasks.kinds import _wording_of, task_of
 from lamina.training.tasks.recommended import SEQUENCES, check_fit
 from lamina.training.tasks.task import Task
 from lamina.training.tasks.tokens import WORDING
+from lamina.training.transfer import Origin, fine_tuned
+from lamina.training.weights import prepare_transfer
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Plan:
         model: the network.
         task: what is learned from which data.
         recipe: how to train.
-        folder: where to keep the run.
+        folder: where to keep the run; None names it after network and data.
         notes: what was decided, for people.
         batches: how many updates make an epoch.
     """
@@ -40,8 +42,8 @@ class Plan:
     model: nn.Module
     task: Task
     recipe: Recipe
-    folder: Path
-    notes: tuple[str, ...]
+    folder: str | Path | None = None
+    notes: tuple[str, ...] = ()
     batches: int = 0
 
     @property
@@ -52,50 +54,90 @@ class Plan:
 
 def plan(
     name: str,
-    data: str | Split,
+    data: Any,
+    recipe: Recipe | None = None,
     *,
     data_options: dict[str, Any] | None = None,
     options: dict[str, Any] | None = None,
     epochs: int | None = None,
     seed: int = 0,
     out: str | Path | None = None,
+    weights: str | Path | None = None,
+    freeze: str | int | None = None,
 ) -> Plan:
     """Load the data, choose sizes and recipe, build the network.
 
+    With weights the network, above all its first layers, is the one that they were trained in, as far as no option says
+    otherwise; pictures are brought to its size and channels and normalized as they were there; and the recipe is one
+    for fine-tuning.
+
     Args:
         name: a name from `lamina list`.
-        data: the name or path of the data, or a split of them.
+        data: a name, a path or anything else that `lamina.load` reads, a split, or a task.
+        recipe: how to train; what is recommended for network and data by default.
         data_options: how to read them, such as the target column.
         options: flat names of the recipe and of the architecture, which win over what is recommended.
         epochs: how many epochs.
         seed: of the split, the weights, the order and all masks.
         out: the folder of the run.
+        weights: the folder of a run, a file of weights, or the name of weights that were downloaded.
+        freeze: the last stage to keep as it is in the weights; see `freezing.freeze`.
     """
     check_options(name, options or {}, epochs, seed)
+    origin = None if weights is None else Origin.of(weights)
     given = dict(options or {})
     recipe_options = {key: given.pop(key) for key in list(given) if key in option_names()}
-    split = data if isinstance(data, Split) else load_for(name, data, data_options or {}).split(seed=seed)
-    check_fit(name, split.train.spec)
-    task, given, wording = understood(split, given)
+    wording: dict[str, Any] = {}
+    if isinstance(data, Task):
+        task = data
+        check_fit(name, task.split.train.spec)
+    else:
+        split = data if isinstance(data, Split) else load_for(name, data, data_options or {}).split(seed=seed)
+        check_fit(name, split.train.spec)
+        task, given, wording = understood(split, given)
     _known(name, given)
-    sizes = task.sizes(name, given)
-    choice = task.recommend(name, sizes)
+    train = task.split.train
+    sizes, followed = task.sizes(name, given), {}
+    if origin is not None:
+        followed = origin.options(name, sizes, train.spec.inputs)
+        sizes = task.sizes(name, {**followed, **given})
+    transferred: tuple[str, ...] = ()
+    how, slower = "recipe: as given", ""
+    if recipe is None:
+        choice = task.recommend(name, sizes)
+        recipe, how = choice.recipe, f"recipe: {choice.sentence}"
+        recipe, slower = (recipe, "") if origin is None else fine_tuned(recipe)
+    model = build(name, seed=seed, **sizes)
+    prepared = task.for_network(model)
+    if origin is not None and weights is not None:
+        anew = origin.renewed(model, train.spec.classes)
+        model, sentence = prepare_transfer(model, weights, freeze=freeze, anew=anew)
+        prepared, normalized = _normalized(prepared, origin.statistics(model))
+        own = {key: value for key, value in followed.items() if key not in given}
+        follows = f"the network follows the weights in {', '.join(f'{k}={v}' for k, v in own.items())}" if own else ""
+        transferred = sentence, *filter(None, ["; ".join(filter(None, (follows, normalized)))])
     # Options that only another optimizer has need its name first; the order of words does not matter.
-    recipe = with_options(choice.recipe, **recipe_options, seed=seed)
+    recipe = with_options(recipe, **recipe_options, seed=seed)
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
-    model = build(name, seed=seed, **sizes)
     asked = {"epochs": epochs} if epochs is not None else {}
     changed = [f"{key}={value}" for key, value in {**wording, **given, **recipe_options, **asked}.items()]
-    how = f"recipe: {choice.sentence}" + (f"; changed: {', '.join(changed)}" if changed else "")
-    folder = Path(out) if out else Path("runs") / slug(f"{name}-{_short(data)}")
-    notes = (task.split.note, *task.notes(sizes), how)
-    return Plan(model, task.for_network(model), recipe, folder, notes, task.updates(recipe))
+    parts = (how, slower, f"changed: {', '.join(changed)}" if changed else "")
+    source = str(data) if isinstance(data, str | Path) else train.spec.source
+    folder = Path(out) if out else Path("runs") / slug(f"{name}-{Path(source).stem or source}")
+    notes = (*train.spec.notes, task.split.note, *task.notes(sizes), *transferred, "; ".join(filter(None, parts)))
+    return Plan(model, prepared, recipe, folder, notes, task.updates(recipe))
 
 
-def _short(data: str | Split) -> str:
-    source = data.train.spec.source if isinstance(data, Split) else data
-    return Path(source).stem or source
+def _normalized(task: Task, statistics: Any) -> tuple[Task, str]:
+    """Give a task whose pictures are normalized by the statistics of weights, and say so."""
+    if statistics is None:
+        return task, ""
+    whose, *numbers = statistics
+    changed = task.normalized(*numbers)
+    if changed is None:
+        return task, f"pictures are normalized by their own statistics, since those of {whose} are in other units"
+    return changed, f"pictures are normalized by the mean and standard deviation of {whose}"
 
 
 def option_types(name: str) -> dict[str, Any]:
@@ -141,14 +183,16 @@ def understood(split: Split, given: Mapping[str, Any]) -> tuple[Task, dict[str, 
     return task_of(split, **wording), rest, wording
 
 
-def load_for(name: str, data: str, options: Mapping[str, Any]) -> Any:
+def load_for(name: str, data: Any, options: Mapping[str, Any]) -> Any:
     """Load the data for an architecture; for one that reads sequences a table of numbers is a series.
 
     Args:
         name: a name from `lamina list`.
-        data: the name or path of the data.
+        data: a name, a path or anything else that `lamina.load` reads.
         options: how to read them.
     """
+    if not isinstance(data, str | Path):
+        return load(data, **options)
     path = Path(data).expanduser()
     file = data not in (*SETS, *NAMED) and path.suffix.lower() in TABLES
     if name == "one-to-many" and file:

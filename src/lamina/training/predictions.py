@@ -78,9 +78,31 @@ class Predictions:
         """What is predicted for each example, in words: a class, a text, or numbers."""
         if self.texts or self.classes:
             return list(self.texts) or self.labels
-        between = [[f" [{low:.6g}, {high:.6g}]" for low, high in row] for row in self.intervals]
-        rows = zip(self.values.tolist(), between or [[""] * self.values.shape[1]] * len(self), strict=True)
-        return [", ".join(f"{x:.6g}{end}" for x, end in zip(row, ends, strict=True) if x == x) for row, ends in rows]
+        return [_spelled(*row) for row in zip(self.values.tolist(), self.intervals or [[]] * len(self), strict=True)]
+
+    def lines(self, top: int = 5) -> list[tuple[str, str]]:
+        """Name each example, or each moment of a forecast, and say what is predicted, with what is known about it.
+
+        >>> Predictions(("a.png",), ("cat", "dog"), torch.tensor([[0.75, 0.25]])).lines()
+        [('a.png', 'cat 75.0%, dog 25.0%')]
+        """
+        if steps := self.forecasts():
+            ends: list[Any] = [()] * len(steps)
+            if self.lower is not None and self.upper is not None:
+                both = zip(self.forecasts(self.lower), self.forecasts(self.upper), strict=True)
+                ends = [list(zip(low, high, strict=True)) for (*_, low), (*_, high) in both]
+            names = [moment if len(self) == 1 else f"{name} {moment}" for name, moment, _ in steps]
+            return [(name, _spelled(step[2], end)) for name, step, end in zip(names, steps, ends, strict=True)]
+        words = self.answers
+        if self.classes:
+            ranked = self.top(top)
+            if self.texts:
+                ranked = [list(zip(self.classes, row, strict=True)) for row in self.values.tolist()]
+            shares = [", ".join(f"{label} {share:.1%}" for label, share in row) for row in ranked]
+            sets = [f"{{{', '.join(classes)}}}; " for classes in self.sets] or [""] * len(self)
+            held = [f"{text} ({part})" for text, part in zip(words, shares, strict=True)]
+            words = held if self.texts else [before + part for before, part in zip(sets, shares, strict=True)]
+        return list(zip(self.names, words, strict=True))
 
     @property
     def intervals(self) -> list[list[tuple[float, float]]]:
@@ -90,12 +112,12 @@ class Predictions:
         rows = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
         return [list(zip(low, high, strict=True)) for low, high in rows]
 
-    def forecasts(self) -> list[tuple[str, str, list[float]]]:
-        """List name, moment and values of every step of forecasts whose moments have names."""
+    def forecasts(self, of: Float[Tensor, "batch label"] | None = None) -> list[tuple[str, str, list[float]]]:
+        """List name, moment and values (or ends of intervals) of every step of forecasts whose moments have names."""
         if not self.moments or not all(self.moments):
             return []
         rows = []
-        for name, moments, row in zip(self.names, self.moments, self.values, strict=True):
+        for name, moments, row in zip(self.names, self.moments, self.values if of is None else of, strict=True):
             steps = row.reshape(len(moments), -1).tolist()
             rows += [(name, moment, values) for moment, values in zip(moments, steps, strict=True)]
         return rows
@@ -111,8 +133,15 @@ class Predictions:
         import polars as pl
 
         if steps := self.forecasts():
-            names = (self.called, "moment", *self.columns)
-            return pl.DataFrame([(name, moment, *values) for name, moment, values in steps], names, orient="row")
+            table: dict[str, list[Any]] = {
+                self.called: [step[0] for step in steps],
+                "moment": [step[1] for step in steps],
+            }
+            for word, ends in (("", None), ("lower ", self.lower), ("upper ", self.upper)):
+                if not word or ends is not None:
+                    rows = [values for _, _, values in self.forecasts(ends)]
+                    table |= {word + name: [row[j] for row in rows] for j, name in enumerate(self.columns)}
+            return pl.DataFrame(table)
         beside = pl.DataFrame({self.called: list(self.names)}) if self.read is None else self.read
         columns = []
         for name, values in self._columns():
@@ -180,6 +209,16 @@ class Predictions:
         rows = tuple(tuple("" if cell is None else _short(cell) for cell in row) for row in frame.iter_rows())
         right = [j for j, kind in enumerate(frame.dtypes) if kind.is_numeric()]
         return str(Table(tuple(frame.columns), rows, right).html())
+
+
+def _spelled(values: Sequence[float], intervals: Sequence[tuple[float, float]] = ()) -> str:
+    """Write numbers, each with its interval if it has one; what is no number is left out.
+
+    >>> _spelled([1.5, 2.0], [(1.0, 2.0), (1.5, 2.5)])
+    '1.5 [1, 2], 2 [1.5, 2.5]'
+    """
+    ends = [f" [{low:.6g}, {high:.6g}]" for low, high in intervals] or [""] * len(values)
+    return ", ".join(f"{value:.6g}{end}" for value, end in zip(values, ends, strict=True) if value == value)
 
 
 def check_suffix(path: str | Path) -> None:

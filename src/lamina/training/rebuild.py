@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from lamina._errors import RunError
+from lamina.architectures.adapt import new_tensors
 from lamina.architectures.table import TABLE
 from lamina.data.dataset import all_targets
 from lamina.data.load import load
@@ -19,13 +20,15 @@ def describe(model: nn.Module) -> dict[str, Any]:
     """Say in plain values how to build a network again."""
     config = getattr(model, "config", None)
     known = {entry.network for entry in TABLE.values()}
+    new = {"new": new_tensors(model)} if new_tensors(model) else {}  # these take the full rate, also after a resume
     if not is_dataclass(config) or type(model).__name__ not in known:
-        return {"network": "custom", "code": type(model).__qualname__}
+        return {"network": "custom", "code": type(model).__qualname__, **new}
     values: dict[str, Any] = asdict(config)  # type: ignore[arg-type]
     held, unset = frozen(model), [name for name, value in values.items() if value is None]
     return {
         "network": type(model).__name__,
         **({"frozen": held} if held else {}),
+        **new,
         **({"unset": unset} if unset else {}),  # TOML has no word for None
         "config": values,
     }

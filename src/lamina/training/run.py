@@ -17,14 +17,18 @@ from lamina._types import Float, Num, Tensor
 from lamina.data.dataset import Dataset
 from lamina.data.load import NAMED, SETS
 from lamina.data.splits import Split
+from lamina.training import recipe as recipes
 from lamina.training.conformal import covered, measure, scores_of, validation_scores
+from lamina.training.explanations import Explanation, explain
 from lamina.training.folder import RunFolder
 from lamina.training.importance import Importance, affordable, importance
-from lamina.training.objective import Objective
+from lamina.training.objective import Judged, Objective
+from lamina.training.packed import home_of, open_home
 from lamina.training.predictions import Predictions
 from lamina.training.rebuild import rebuild, reload
 from lamina.training.stopping import Row, StopReason
 from lamina.training.tasks._baselines import beaten, compared, verdict
+from lamina.training.tasks._linear import simpler
 from lamina.training.tasks.kinds import read_task
 from lamina.training.tasks.task import Task
 
@@ -51,6 +55,8 @@ class Evaluation:
         importance: how much worse the network gets when a column is shuffled, where that takes seconds.
         baselines: what answers without a look at the inputs are worth, the strongest first: name and metrics of each,
             by how much the network is `ahead` of it, and how likely luck alone would put it so far off (`p`).
+        linear: for a table what a linear model fitted to the training part reaches on the validation part, beside the
+            network: both values of the `metric`, by how much the network is `ahead` in cost, and `p` as above.
         usual: what the baselines know of the training part.
         unit: what errors are measured in: the name of the target.
         moments: for a series the moment of the first target of every example, if its moments have names.
@@ -69,6 +75,7 @@ class Evaluation:
     conformal: dict[str, Any] | None = None
     importance: dict[str, Any] | None = None
     baselines: list[dict[str, Any]] | None = None
+    linear: dict[str, Any] | None = None
     usual: dict[str, Any] | None = None
     unit: str = ""
     moments: list[str] | None = None
@@ -91,8 +98,9 @@ class Evaluation:
 
     @property
     def context(self) -> list[str]:
-        """Lines that say what the baselines reach, and whether the network beats them."""
-        return context(self.baselines or (), self.examples, self.unit)
+        """Lines that say what the baselines reach, whether the network beats them, and that a linear model does."""
+        lines = context(self.baselines or (), self.examples, self.unit)
+        return [*lines, said] if (said := simpler(self.linear)) else lines
 
 
 def in_words(metrics: Mapping[str, float], unit: str = "") -> str:
@@ -118,13 +126,29 @@ def context(baselines: Sequence[Mapping[str, Any]], examples: int, unit: str = "
 def _number(value: float | None) -> str:
     """Write a number so that large and small ones stay readable.
 
-    >>> _number(0.25), _number(48211.4), _number(0.00012)
-    ('0.2500', '48,211', '0.00012')
+    >>> _number(0.25), _number(48211.4), _number(0.00012), _number(46159242465.4)
+    ('0.2500', '48,211', '0.00012', '4.616e+10')
     """
     if value is None or not math.isfinite(value):
         return "undefined"
     size = abs(value)
-    return f"{value:,.0f}" if 1e4 <= size < 1e9 else f"{value:.4f}" if size >= 1e-3 or not size else f"{value:.4g}"
+    return (
+        f"{value:,.0f}" if 1e4 <= size < 1e9 else f"{value:.4f}" if 1e-3 <= size < 1e4 or not size else f"{value:.4g}"
+    )
+
+
+def _lost(what: str, name: str) -> Judged:
+    """Stand in for a loss or a metric that a file cannot hold: its value is not known."""
+
+    def judged(outputs: Tensor, targets: Tensor) -> Tensor:
+        sentence = f"the {what} {name!r} is a function, which the folder of a run cannot hold"
+        again = f"give it again, as in Run.load(folder, {'loss=...' if what == 'loss' else 'metrics={...}'})."
+        if outputs.requires_grad:
+            raise ArgumentError(f"{sentence}: {again}")
+        warnings.warn(f"{sentence}, so its value is undefined: {again}", DataWarning, stacklevel=2)
+        return outputs.new_full((len(targets),) if what == "loss" else (), math.nan)
+
+    return judged
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,7 +159,7 @@ class Run(Shown):
         folder: where it is kept.
         model: the network with its best weights, in evaluation mode.
         task: what was learned, and how inputs are prepared.
-        objective: what was minimized.
+        objective: what was minimized, without smoothed targets.
         rows: the history, one row per check.
         reason: why it ended.
         split: the data; None after `Run.load` until they are needed.
@@ -150,14 +174,23 @@ class Run(Shown):
     split: Split | None = None
 
     @classmethod
-    def load(cls, folder: str | Path, *, model: nn.Module | None = None) -> "Run":
-        """Read a run back from its folder.
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        model: nn.Module | None = None,
+        loss: Judged | None = None,
+        metrics: Mapping[str, Judged] | None = None,
+    ) -> "Run":
+        """Read a run back from its folder, or from what `lamina export` or `lamina push` made of it.
 
         Args:
-            folder: the folder of the run.
+            folder: the folder of the run, a .safetensors file, or a pushed folder.
             model: the network, if it was not made by `lamina.build`.
+            loss: the loss, if it was a function of the caller's; without it a new evaluation leaves the loss undefined.
+            metrics: those of the caller; a new evaluation leaves those undefined that are not given.
         """
-        home = RunFolder.open(folder)
+        home = open_home(folder)
         config = home.config()
         network = model or rebuild(config["architecture"])
         status = home.json("status") if home.has("status.json") else {"state": "running"}
@@ -172,7 +205,12 @@ class Run(Shown):
             raise RunError(f"{home.weights} does not hold the weights of this architecture: {error}") from error
         task = read_task(home.json("preprocess"))
         reason = StopReason(status["state"], status.get("sentence", "the run has not ended"))
-        objective = task.objective_again(network, config["recipe"].get("loss"))
+        values = config["recipe"]
+        code = values["loss"]["code"] if isinstance(values.get("loss"), dict) else ""
+        judging = {name: _lost("metric", name) for name in values.get("metrics", ())} | {**(metrics or {})}
+        values = values | {"metrics": list(judging)}
+        recipe = recipes.from_dict(values, recipes.Adam(), loss or _lost("loss", code), judging)
+        objective = task.objective_again(network, recipe)
         return cls(home.path, network.eval(), task, objective, tuple(home.rows()), reason)
 
     def _headline(self) -> str:
@@ -183,7 +221,7 @@ class Run(Shown):
 
     def _tested(self) -> Evaluation | None:
         """Give what the test split said when it was opened; None before."""
-        home = RunFolder(self.folder)
+        home = home_of(self.folder)
         return Evaluation(**home.json("evaluation")) if home.has("evaluation.json") else None
 
     def _facts(self) -> Iterator[tuple[str, str]]:
@@ -236,7 +274,9 @@ class Run(Shown):
         >>> found.examples, found.baselines[0]["name"]
         (30, "always '0', the most frequent class in training")
         """
-        home = RunFolder(self.folder)
+        home = home_of(self.folder)
+        if not all(bool(p.isfinite().all()) for p in self.model.parameters()):
+            raise RunError(f"the network of {self.folder.as_posix()} cannot be judged: {self.reason.sentence}")
         before = home.json("evaluation") if home.has("evaluation.json") else None
         if data is not None:
             if again:
@@ -249,6 +289,7 @@ class Run(Shown):
         test, here = split.open_test(), replace(self, split=split)
         openings = 1 + (before or {}).get("openings", 0)
         context: dict[str, Any] = {"conformal": measure(here, test), "importance": affordable(here, test)}
+        context["linear"] = self.task.against_linear(here, split)
         judged = self._judge(test, self.task.usual(split.train)) | context
         home.write_json("evaluation", vars(Evaluation(**judged, openings=openings, weights=weights)))
         return Evaluation(**home.json("evaluation"))
@@ -259,7 +300,7 @@ class Run(Shown):
         costs = judged.pop("costs", None)
         cost = judged["metrics"]["loss"] if costs is None else costs.mean().item()
         found = compared(self.task.baselines(usual, test), cost, costs, self.task.related(len(test)))
-        unit = self.task.spec.target if "rmse" in judged["metrics"] else ""
+        unit = self.task.unit or self.task.spec.measured if "rmse" in judged["metrics"] else ""
         return judged | {"baselines": found, "usual": usual, "unit": unit}
 
     def _scored(self, data: Any, home: RunFolder, before: dict[str, Any] | None) -> Evaluation:
@@ -335,6 +376,19 @@ class Run(Shown):
             seed: of the permutations.
         """
         return importance(self, data, repeats, seed)
+
+    def explain(self, what: Any, *, of: str | None = None, most: int | None = None) -> list[Explanation]:
+        """Say why the network answers as it does: which pixels, columns or words have to do with it.
+
+        Pictures get Grad-CAM, saliency and occlusion; columns and words get gradient times input, which is what they
+        add to the answer as far as the network is linear around the example.
+
+        Args:
+            what: what `predict` takes.
+            of: the class, label or target to explain; by default what the network answers, or the first target.
+            most: how many examples to explain at most, the first ones; all by default.
+        """
+        return explain(self, what, of, most)
 
     def write(
         self, prompt: str = "", steps: int = 200, *, temperature: float = 1.0, top_k: int | None = None, seed: int = 0

@@ -31,12 +31,27 @@ class StopReason:
 Rule = Callable[[Sequence[Row]], StopReason | None]
 
 
-def rules(stopping: Stopping) -> tuple[Rule, ...]:
+def judged(row: Row) -> float:
+    """Give the loss by which a check is judged: validation loss, or training loss without one; undefined is worst.
+
+    >>> judged({"loss": 0.5, "validation_loss": 0.75}), judged({"loss": float("nan")})
+    (0.75, inf)
+    """
+    loss = row.get("validation_loss", row["loss"])
+    return math.inf if loss is None or loss != loss else float(loss)
+
+
+def rules(stopping: Stopping, since: int = 0) -> tuple[Rule, ...]:
     """Return the rules that a `Stopping` record asks for, in the order in which they are consulted.
 
     Notes: N1.37 (§1.3).
+
+    Args:
+        stopping: the numbers.
+        since: the checks before the run was continued, which do not wear out the patience.
     """
-    asked = [(name, sentence, getattr(stopping, name)) for name, sentence in _SENTENCES.items()]
+    sentences = _SENTENCES | {"patience": partial(_patience, since)}
+    asked = [(name, sentence, getattr(stopping, name)) for name, sentence in sentences.items()]
     return tuple(_rule(name, partial(sentence, bound)) for name, sentence, bound in asked if bound is not None)
 
 
@@ -58,6 +73,11 @@ def _interrupted(step: int) -> StopReason:
     return StopReason("interrupted", f"interrupted after step {step}; everything up to there is saved")
 
 
+def _asked(step: int) -> StopReason:
+    """Give the reason of a run that an observer ended after `step` steps."""
+    return StopReason("observer", f"an observer asked to stop after step {step}")
+
+
 def _max_steps(bound: int, history: Sequence[Row]) -> str | None:
     return f"the maximum of {bound} steps was reached" if history[-1]["step"] >= bound else None
 
@@ -77,11 +97,11 @@ def _decrease(bound: float, history: Sequence[Row]) -> str | None:
     return f"the loss fell by only {decrease:.3g} of itself between two checks, less than {bound:g}"
 
 
-def _patience(checks: int, history: Sequence[Row]) -> str | None:
+def _patience(since: int, checks: int, history: Sequence[Row]) -> str | None:
     losses = [row.get("validation_loss") for row in history]
     values = [math.inf if loss is None else loss for loss in losses]
     best = values.index(min(values))
-    if len(values) - 1 - best < checks:
+    if len(values) - 1 - max(best, since - 1) < checks:
         return None
     found = f"the best was {values[best]:.4g} at step {history[best]['step']}"
     return f"the validation loss did not improve in {checks} checks; {found}"
@@ -93,6 +113,6 @@ _SENTENCES: dict[str, Callable[[Any, Sequence[Row]], str | None]] = {
     "relative_step": partial(_below, "relative_step", "the relative step ‖θ⁺ − θ‖/‖θ‖"),
     "loss_below": partial(_below, "loss", "the training loss"),
     "relative_decrease": _decrease,
-    "patience": _patience,
+    "patience": partial(_patience, 0),
 }
 """The sentence for each number of a `Stopping` record once it is reached, else None."""

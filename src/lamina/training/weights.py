@@ -4,7 +4,7 @@ import pickle
 import re
 import warnings
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ from torch import nn
 
 from lamina._errors import DataError
 from lamina._types import Tensor
-from lamina.architectures.adapt import Fit, adapt, changed_tensors, compare, fill, weight_layers
+from lamina.architectures.adapt import Fit, adapt, changed_tensors, compare, fill, mark_new, weight_layers
+from lamina.data import store
 from lamina.layers.dropout import mask_state
 from lamina.training import freezing
-from lamina.training.folder import RunFolder
+from lamina.training.packed import open_home
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "state_dict_ema")
 _PREFIXES = ("module.", "model.", "_orig_mod.")  # left by DataParallel, Lightning and torch.compile
@@ -34,14 +35,17 @@ class _Matched:
     unexpected: tuple[str, ...] = ()
     reshaped: tuple[str, ...] = ()
     partly: tuple[str, ...] = ()
+    anew: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        total = sum(map(len, (self.loaded, self.missing, self.reshaped, self.partly)))
+        total = sum(map(len, (self.loaded, self.missing, self.reshaped, self.partly, self.anew)))
         parts = [f"{len(self.loaded)} of {total} tensors come from {self.source}"]
         if self.reshaped:
             parts.append(f"of another size there, so new: {_layers(self.reshaped)}")
         if self.partly:
             parts.append(f"new only where they read the inputs: {_layers(self.partly)}")
+        if self.anew:
+            parts.append(f"of another meaning there, so new: {_layers(self.anew)}")
         if self.missing:
             parts.append(f"not there, so new: {_layers(self.missing)}")
         if self.unexpected:
@@ -49,19 +53,21 @@ class _Matched:
         return "; ".join(parts)
 
 
-def load_weights(model: nn.Module, path: str | Path) -> _Matched:
+def load_weights(model: nn.Module, path: str | Path, anew: Collection[str] = ()) -> _Matched:
     """Copy trained weights into a network wherever name and shape agree, and say what agreed.
 
     A file is recognized by its content. torch's own files are read with `weights_only`, which executes nothing; names
     may stand in a wrapper such as `state_dict` and carry a prefix such as `module.`. The names of torchvision's and
     timm's AlexNet and ResNets are ours. A layer of another size, as the first and last one of other data, is left as it
-    is. The rates and counters of dropout belong to a run, not to its weights, and are never taken.
+    is. The rates and counters of dropout belong to a run, not to its weights, and are never taken. What does not come
+    from the file is noted as new, so that `freeze` lets it train (`architectures.adapt.new_tensors`).
 
     Notes: N4.35, N4.39 (§4.3).
 
     Args:
         model: the network; changed in place, but not if anything is refused.
-        path: the folder of a run, or a file.
+        path: the folder of a run, a file, or the name of weights that were downloaded, such as "resnet18-imagenet".
+        anew: layers that are left as they are although the file has them, such as one for labels of another meaning.
 
     Returns:
         The names by what became of them; as text, one sentence.
@@ -77,17 +83,21 @@ def load_weights(model: nn.Module, path: str | Path) -> _Matched:
     ...     str(load_weights(new, Path(folder, "digits.pt")))
     '8 of 10 tensors come from digits.pt; of another size there, so new: classifier.7'
     """
-    path = Path(path)
+    tensors, path = read_tensors(path), Path(path)
     own = model.state_dict()
     masks = mask_state(model)  # in files of version 0.1
-    tensors = {name: t for name, t in _renamed(read_tensors(path), own | masks).items() if name not in masks}
-    fit = compare(model, tensors)
+    tensors = {name: t for name, t in renamed(tensors, own | masks).items() if name not in masks}
+    left = {name for name in own if _owner(name) in anew}
+    fit = compare(model, {name: t for name, t in tensors.items() if name not in left})
     counters = tuple(name for name in own if name.endswith("num_batches_tracked"))  # old files do without
-    missing = tuple(name for name in fit.missing if name not in counters)
+    missing = tuple(name for name in fit.missing if name not in counters and name not in left)
     _check_architecture(model, path, fit)
     _check_finite(own, path, {name: tensors[name] for name in (*fit.whole, *fit.partly)})
     fill(model, tensors, fit)
-    return _Matched(path.name, fit.whole, missing, fit.unexpected, fit.reshaped, fit.partly)
+    fresh, before = {*missing, *left, *fit.reshaped, *fit.partly}, vars(model).get("_new_tensors", tuple(own))
+    mark_new(model, [name for name in own if name in fresh and name in before])  # of two files each may bring a part
+    renewed = tuple(name for name in own if name in left)
+    return _Matched(path.name, fit.whole, missing, fit.unexpected, fit.reshaped, fit.partly, renewed)
 
 
 def prepare_transfer(
@@ -98,6 +108,7 @@ def prepare_transfer(
     freeze: str | int | None = None,
     *,
     seed: int = 0,
+    anew: Collection[str] = (),
 ) -> tuple[nn.Module, str]:
     """Make a network ready for transfer learning: load weights, adapt first and last layer, freeze stages.
 
@@ -111,8 +122,10 @@ def prepare_transfer(
         weights: the folder of a run, or a file; see `load_weights`.
         channels: the number of channels of the new pictures, if the network was built for others.
         classes: the number of new labels, if the network was built for others.
-        freeze: what to freeze, see `freezing.freeze`; None for nothing, as in the notes.
+        freeze: what to freeze, see `freezing.freeze`; None for nothing, as in the notes. What starts anew is trained
+            wherever it lies.
         seed: for the new layers.
+        anew: layers that are not taken from the weights.
 
     Returns:
         The network to train, and a sentence that says what was loaded, renewed and frozen.
@@ -125,14 +138,20 @@ def prepare_transfer(
     >>> sentence
     '10 of 10 tensors come from digits.pt; adapted: classifier.7; frozen: features.'
     """
-    parts = [str(load_weights(model, weights))]
+    parts = [str(load_weights(model, weights, anew))]
     adapted = adapt(model, channels, classes, seed=seed)
     renewed = changed_tensors(model, adapted)
     if renewed:
         parts.append(f"adapted: {_layers(renewed)}")
     if freeze is not None:
+        asked = {name for part in freezing._parts(adapted, freeze) for name in freezing.tensors_of(adapted, part)}
         freezing.freeze(adapted, freeze)
-        parts.append(f"frozen: {', '.join(freezing.frozen(adapted))}")
+        held = freezing.frozen(adapted)
+        parts.append(f"frozen: {', '.join(held) or 'nothing'}")
+        left = asked - {name for part in held for name in freezing.tensors_of(adapted, part)}
+        if left:
+            layers = _layers(name for name in adapted.state_dict() if name in left)
+            parts.append(f"trained all the same, because they start anew or follow what does: {layers}")
     return adapted, "; ".join(parts) + "."
 
 
@@ -145,9 +164,9 @@ def read_tensors(path: str | Path) -> dict[str, Tensor]:
     Traceback (most recent call last):
     lamina._errors.DataError: nowhere.pt does not exist: give the folder of a run, a .safetensors file, or a .pt or ...
     """
-    path = Path(path)
+    path = _located(path)
     if path.is_dir():
-        home = RunFolder.open(path)
+        home = open_home(path)
         home.config()  # refuses what a newer version wrote
         return home.read_weights()
     try:
@@ -166,6 +185,17 @@ def read_tensors(path: str | Path) -> dict[str, Tensor]:
     if not isinstance(loaded, Mapping) or not any(isinstance(value, Tensor) for value in loaded.values()):
         raise DataError(f"{path} holds a {type(loaded).__name__} instead of tensors with names: give {_KINDS}.")
     return {name: value for name, value in loaded.items() if isinstance(name, str) and isinstance(value, Tensor)}
+
+
+def _located(weights: str | Path) -> Path:
+    """Find the file of weights that have a name and were downloaded, verified; other paths stay what they are."""
+    named = store.SETS.get(str(weights))
+    if named is None or named.kind != "weights" or Path(weights).exists():
+        return Path(weights)
+    found = store._require(named.name)
+    for _ in found.contents():
+        pass
+    return found.path / named.files[0].name
 
 
 def _safetensors(path: Path) -> Any:
@@ -218,8 +248,12 @@ def _damaged(path: Path, error: Exception) -> DataError:
     return DataError(f"{path} is damaged or not a file of weights ({reason}): copy it again, or give {_KINDS}.")
 
 
-def _renamed(tensors: dict[str, Tensor], wanted: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Take known prefixes off the names that a network does not have."""
+def renamed(tensors: dict[str, Tensor], wanted: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Take known prefixes off the names that a network does not have.
+
+    >>> renamed({"module.fc.bias": torch.zeros(1)}, {"fc.bias": None}).keys()
+    dict_keys(['fc.bias'])
+    """
     found = {}
     for name, tensor in tensors.items():
         short = name

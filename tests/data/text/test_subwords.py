@@ -12,7 +12,7 @@ from lamina.data.text.vocabulary import END, UNKNOWN, Vocabulary, Wording
 
 def test_subwords_need_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(MissingExtraError, match=r"a dictionary of subwords needs .*'lamina\[language\]'"):
+    with pytest.raises(MissingExtraError, match=r"a dictionary of subwords needs .*'lamina-nn\[language\]'"):
         Vocabulary.fit(["a"], Wording("subword", size=300))
 
 

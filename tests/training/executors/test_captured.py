@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from torch import nn
 
 import lamina
 from conformance.cases import ARCHITECTURES
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, RunWarning
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.data.preprocess import Preprocess
@@ -17,12 +18,25 @@ from lamina.training.executors.captured import _capture, _why_not, captured
 from lamina.training.executors.choose import learner
 from lamina.training.fit import fit, resume
 from lamina.training.learner import Learner
-from lamina.training.loop import Event
+from lamina.training.loop import Event, Progress, drain
 from lamina.training.objective import Objective
-from lamina.training.recipe import GD, SGD, Adam, Clip, MiniBatch, Penalty, Recipe, Schedule, Stopping
+from lamina.training.recipe import (
+    GD,
+    SGD,
+    Adam,
+    AdamW,
+    Clip,
+    MiniBatch,
+    Penalty,
+    Recipe,
+    RMSprop,
+    Schedule,
+    Stopping,
+)
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.feed import Feed
+from lamina.training.train import train
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 EXAMPLES = 11
@@ -109,14 +123,20 @@ RECIPES = {
     "momentum": Recipe(MiniBatch(0.1, momentum=0.9)),
     "nesterov": Recipe(MiniBatch(0.1, momentum=0.9, nesterov=True)),
     "adam": Recipe(Adam(0.01)),
+    "adamw": Recipe(AdamW(0.01, weight_decay=0.5), schedule=Schedule("cosine")),
+    "rmsprop": Recipe(RMSprop(0.003), schedule=Schedule("cosine")),
+    "rmsprop momentum": Recipe(RMSprop(0.001, momentum=0.5), clip=Clip(0.5)),
     "cosine": Recipe(Adam(0.01), schedule=Schedule("cosine")),
     "penalty": Recipe(Adam(0.01), penalty=Penalty(0.01)),
     "proximal": Recipe(MiniBatch(0.1), penalty=Penalty(0.01, norm=1), schedule=Schedule("warmup", warmup=0.5)),
     "proximal momentum": Recipe(MiniBatch(0.1, momentum=0.9), penalty=Penalty(0.01, norm=1)),
     "clip": Recipe(MiniBatch(0.1), clip=Clip(0.05)),
+    "stages": Recipe(Adam(0.01), stage_rate=0.1),
+    "proximal stages": Recipe(MiniBatch(0.1, momentum=0.9), penalty=Penalty(0.01, norm=1), stage_rate=0.1),
     "measured": Recipe(MiniBatch(0.1), stopping=Stopping(gradient_norm=1e-9)),
     "sampled": Recipe(MiniBatch(0.1), sampling="with-replacement"),
     "weighted": Recipe(Adam(0.01), class_weights="balanced"),
+    "smoothed": Recipe(Adam(0.01), label_smoothing=0.2),
     "bfloat16": Recipe(Adam(0.01), precision="bfloat16"),
     "tf32": Recipe(Adam(0.01), precision="tf32"),
 }
@@ -191,6 +211,48 @@ def test_a_run_with_dropout_batch_norm_and_random_pictures_equals_the_eager_one(
     for first, second in zip(*(run.rows for run in runs), strict=True):
         assert second["loss"] == pytest.approx(first["loss"], rel=1e-3)
         assert second["validation_accuracy"] == pytest.approx(first["validation_accuracy"], abs=0.02)
+
+
+MIXED = Augment(rotation=15.0, contrast=0.3, mixup=0.3, cutmix=1.0)
+
+
+@cuda
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    "more", [{"micro_batch": 30}, {"augment": MIXED}, {"augment": MIXED, "micro_batch": 30}], ids=str
+)
+def test_pieces_and_mixtures_are_captured(more):
+    """Bytes may be rounded to either side, so that turned pictures agree to a few thousandths of the loss."""
+    found = []
+    for kind in ("eager", "captured"):
+        net, recipe = lamina.build("lenet5", inputs=(1, 8, 8), outputs=10, seed=1), replace(RUN, **more)
+        at = Progress()
+        drain(train(net, lamina.load("digits"), recipe, kind, runtime=Runtime("cuda"), at=at))
+        assert at.kind == kind
+        found.append([row["loss"] for row in at.rows] + [row["validation_loss"] for row in at.rows])
+    assert found[1] == pytest.approx(found[0], rel=2e-2)
+
+
+@cuda
+@pytest.mark.cuda
+@pytest.mark.parametrize(("kind", "room"), [("eager", 100), ("captured", 48)])
+def test_memory_of_a_gpu_that_is_full_splits_the_batch(kind, room, tmp_path):
+    """A network that keeps 64 KiB a picture, with room for a few hundred of 1024 of them."""
+    g = torch.Generator().manual_seed(0)
+    data = from_arrays(torch.randn(2048, 64, generator=g), torch.arange(2048) % 4)
+    net = nn.Sequential(nn.Linear(64, 16384), nn.ReLU(), nn.Linear(16384, 4))
+    recipe, total = Recipe(MiniBatch(0.01), epochs=2, batch_size=1024), torch.cuda.get_device_properties(0).total_memory
+    whole = fit(copy.deepcopy(net), data, recipe, folder=tmp_path / "whole", runtime=Runtime("cuda", step=kind))
+    torch.cuda.empty_cache()
+    try:
+        torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + room * 2**20) / total)
+        with pytest.warns(RunWarning, match="a batch of 1024 examples does not fit in memory"):
+            cramped = fit(net, data, recipe, folder=tmp_path / "cramped", runtime=Runtime("cuda", step=kind))
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    found = json.loads((tmp_path / "cramped/environment.json").read_text())
+    assert found["step"] == kind and found["micro_batch"] < 1024
+    assert [row["loss"] for row in cramped.rows] == pytest.approx([row["loss"] for row in whole.rows], rel=1e-4)
 
 
 class Stop(Exception):

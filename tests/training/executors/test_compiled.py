@@ -29,6 +29,8 @@ def test_what_is_not_compiled_has_a_reason(source, moons, net, monkeypatch):
         assert "over time" in _why_not(loop, feed, Recipe())
     deep = nn.Sequential(*(nn.Linear(2, 2) for _ in range(151)))
     assert "has 151 layers, more than 150" in _why_not(deep, feed, Recipe())
+    many = Recipe(batch_size=60, micro_batch=1)
+    assert "60 pieces of a batch by 3 layers are more than 150" in _why_not(net(), Feed(source, many), many)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert "no compiler (g++)" in _why_not(net(), feed, Recipe())
     step = compiled(net(), Feed(source, Recipe()), None, Objective("nll"), Recipe())

@@ -92,6 +92,20 @@ def test_rows_are_read_from_tables(tmp_path):
     torch.testing.assert_close(run.predict(text).values, found.values)
 
 
+def test_vectors_are_read_from_tables(tmp_path):
+    path = tmp_path / "rows.csv"
+    for data, names in (("xor", "y2,y1"), ("moons", "x2,x1")):
+        run = fit(lamina.build("fnn", inputs=2, outputs=2), lamina.load(data), Recipe(Adam(0.01), epochs=1))
+        path.write_text(f"{names}\n1,0\n0.5,0.25\n")
+        by_hand = run.predict(torch.tensor([[0.0, 1.0], [0.25, 0.5]]))
+        torch.testing.assert_close(run.predict(path).values, by_hand.values)
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(
+        DataError, match="lacks the columns 'x1', 'x2' of the training data: it has the columns 'a', 'b'"
+    ):
+        run.predict(path)
+
+
 def test_the_next_table_is_read_as_the_first(tmp_path):
     rows = [f"{i},{i % 7}5;{'süß' if i % 2 else 'herb'};1.{i:03}\n" for i in range(30)]
     names, path = "größe;art;preis\n", tmp_path / "first.csv"

@@ -14,7 +14,7 @@ from lamina.data.dataset import all_targets
 from lamina.data.series import _as_series
 from lamina.data.text.texts import IGNORE
 from lamina.functional.metrics import sign_flip_p
-from lamina.training.tasks._baselines import Baseline, answered, beaten, compared, unigram, verdict
+from lamina.training.tasks._baselines import Baseline, answered, beaten, compared, number_metrics, unigram, verdict
 from lamina.training.tasks.kinds import task_of
 
 
@@ -50,7 +50,10 @@ def test_several_outputs_have_a_mean_each():
     task = task_of(from_arrays(torch.randn(18, 3), targets))
     assert task.unit == "standard deviations" and task.scale == pytest.approx(1 / math.sqrt(2))
     (one,) = task.baselines({"mean": [1.0, 20.0]}, task.split.train)
-    assert one.metrics["mse"] == (1 + 100) / 2 and one.metrics["mae"] == (1 + 10) / 2
+    a, b = task.preprocess.target_std
+    assert one.metrics["mse"] == pytest.approx((1 / a**2 + 100 / b**2) / 2, rel=1e-12)
+    assert one.metrics["mae"] == pytest.approx((1 / a + 10 / b) / 2, rel=1e-12)
+    assert (one.metrics["rmse of output 1"], one.metrics["rmse of output 2"]) == (1, 10)
 
 
 def test_a_series_is_also_compared_with_its_last_value():
@@ -137,3 +140,27 @@ def test_the_strongest_baseline_comes_first_and_is_named():
     assert [each["name"] for each in both] == ["near", "far"] and both[0]["p"] is None
     assert verdict(both, 2) == "The network does not beat the strongest baseline (near)."
     assert verdict(compared([weak, strong], 0.5, None), 2) == "The network beats the strongest baseline (near)."
+
+
+def test_outputs_with_units_of_their_own_are_judged_in_standard_deviations_and_each_in_its_units(tmp_path):
+    x = torch.linspace(-1, 1, 60)
+    rows = [{"x": float(v), "price": 1000 * float(v) + 7 * (i % 3), "days": float(v) ** 2} for i, v in enumerate(x)]
+    net = lamina.build("fnn", inputs=1, outputs=2, hidden=4)
+    run = lamina.fit(net, lamina.load(rows, target=["price", "days"]), epochs=2, folder=tmp_path / "run")
+    found = run.evaluate()
+    inputs, targets = run.split.open_test().take(torch.arange(10))
+    errors = run.predict(inputs).values.double() - targets.double()
+    own = errors.square().mean(0).sqrt()
+    stds = torch.tensor(run.preprocess.target_std, dtype=torch.float64)
+    assert [found.metrics["rmse price"], found.metrics["rmse days"]] == pytest.approx(own.tolist(), rel=1e-5)
+    assert found.metrics["rmse"] == pytest.approx((errors / stds).square().mean().sqrt().item(), rel=1e-5)
+    assert found.unit == "standard deviations" and "rmse price" in found.baselines[0]["metrics"]
+    best = min(row["validation_rmse"] for row in run.rows)
+    assert 0.1 < found.metrics["rmse"] / best < 10  # as the history is
+
+
+def test_a_forecast_of_several_steps_has_one_error_for_each_column():
+    given, wanted = torch.tensor([[1.0, 10.0, 3.0, 30.0]]), torch.zeros(1, 4)
+    found, squares = number_metrics(given, wanted, apart=[("a", 1.0), ("b", 10.0)])
+    assert found["rmse a"] == pytest.approx(5**0.5) and found["rmse b"] == pytest.approx(500**0.5)
+    assert found["mse"] == 5 and squares.tolist() == [5.0]

@@ -153,7 +153,7 @@ def test_the_share_of_true_words_falls_evenly(monkeypatch):
     monkeypatch.setattr(
         batches,
         "scheduled_inputs",
-        lambda targets, own, share, seed, now: shares.append(share) or teacher_inputs(targets, START),
+        lambda targets, own, share, seed, now, first: shares.append(share) or teacher_inputs(targets, START),
     )
     run_epochs(step, 3)
     assert shares[0] == 1 and shares[-1] == pytest.approx(0.4)

@@ -1,5 +1,7 @@
 """What `lamina train` chooses: sizes that fit the data, and a recipe with its reason."""
 
+from dataclasses import replace
+
 import pytest
 
 from lamina._errors import ArgumentError
@@ -60,5 +62,23 @@ def test_recipes_have_their_reasons():
     assert resnet.recipe.optimizer == MiniBatch(0.1, 0.9, nesterov=True) and resnet.recipe.penalty == Penalty(2.5e-4)
     assert resnet.recipe.augment == Augment(flip=True, crop=4) and resnet.recipe.epochs == 30
     few = recommend("fnn", IRIS, 100, {})
-    assert few.recipe.penalty == Penalty(3e-3) and few.recipe.batch_size == 16 and "penalty 3e-3" in few.sentence
-    assert recommend("fnn", IRIS, 100_000, {}).recipe.penalty == Penalty()
+    assert few.recipe.penalty == Penalty(0.005) and few.recipe.batch_size == 16 and few.recipe.epochs == 200
+    assert few.sentence.startswith("Adam, rate up to 0.003 in one cycle, penalty 0.005; 200 epochs")
+    epochs = [recommend("fnn", IRIS, n, {}).recipe.epochs for n in (400, 1280, 2560, 12_800, 1_000_000)]
+    assert epochs == [80, 100, 200, 80, 10]  # 2,000 updates, the same, the most, 8,000 updates, the least
+    assert [recommend("fnn", IRIS, n, {}).recipe.batch_size for n in (500, 501, 2001)] == [16, 64, 128]
+    assert recommend("perceptron", IRIS, 100, {}).recipe.optimizer == Adam(0.03)
+
+
+@pytest.mark.parametrize(("task", "share"), [("regression", 1), ("classification", 4), ("multilabel", 4)])
+def test_the_penalty_of_a_table_is_columns_by_twice_the_rows_and_a_quarter_of_that_for_classes(task, share):
+    def penalty(examples, columns, kind="table", **more):
+        spec = Spec(kind, task, (columns,), 3)
+        return share * recommend("fnn", replace(spec, **more), examples, {}).recipe.penalty.strength
+
+    assert penalty(1000, 8) == 0.004 and penalty(100_000, 8) == 4e-5 and penalty(1000, 16, "vector") == 0.008
+    assert penalty(100, 20) == penalty(10, 1000) == 0.02 * share  # the most
+    assert penalty(4, 2, complete=True) == 0.0  # a truth table has no other rows
+    wide = recommend("fnn", Spec("table", task, (10,), 3), 1000, {"inputs": 16})  # a category became 7 columns
+    assert wide.recipe.penalty == Penalty(0.008 / share)
+    assert recommend("fnn", DIGITS, 1000, {}).recipe.penalty == Penalty()

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import lamina
-from lamina._errors import ArgumentError, DataError, ShapeError
+from lamina._errors import DataError, ShapeError
 from lamina.data.load import load
 from lamina.data.text.texts import RunningText, TextDataset
 from lamina.experiments.trained import parts
@@ -118,9 +118,6 @@ def test_networks_that_do_not_fit_are_refused_with_a_way_out(tmp_path):
         fit(lamina.build("many-to-many", inputs=10, outputs=2, embedding=4), tokens, folder=tmp_path / "run")
     with pytest.raises(ShapeError, match="a classification task does not fit EncoderDecoder"):
         fit(lamina.build("seq2seq", inputs=10, outputs=2), tokens, folder=tmp_path / "run")
-    with pytest.raises(ArgumentError, match="is for texts and tokens, got 0.1 for data of kind 'image'"):
-        net = lamina.build("fnn", inputs=64, outputs=10)
-        fit(net, load("digits"), Recipe(label_smoothing=0.1), folder=tmp_path / "run")
 
 
 def test_threads_follow_the_work_of_one_time_step(monkeypatch):

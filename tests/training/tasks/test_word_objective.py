@@ -64,7 +64,7 @@ def test_examples_are_counted_for_other_losses():
 
 @pytest.mark.parametrize(("task", "ignore"), [("translation", 0), ("language", 0), ("tagging", IGNORE)])
 def test_each_task_has_its_padding(task, ignore):
-    chosen = _sequence_objective(task, torch.zeros(1, 3, 9), 9, smoothing=0.1)
+    chosen = _sequence_objective(task, torch.zeros(1, 3, 9), 9, Recipe(label_smoothing=0.1))
     assert chosen == TokenObjective("nll", smoothing=0.1, ignore=ignore)
     assert math.isclose(chosen.loss(torch.zeros(1, 3, 9), torch.tensor([[1, 2, 3]])).item(), math.log(9), rel_tol=1e-6)
 
@@ -73,7 +73,9 @@ def test_labels_of_texts_are_those_of_any_classification():
     assert _sequence_objective("classification", torch.zeros(1, 3), 3) == Objective("nll")
     assert _sequence_objective("classification", torch.zeros(1, 1), 2) == Objective("bce")
     assert _sequence_objective("regression", torch.zeros(1, 1), 1) == Objective("mse")
-    assert _sequence_objective("classification", torch.zeros(1, 3), 3, smoothing=0.2) == Objective("nll", None, 0.2)
+    assert _sequence_objective("classification", torch.zeros(1, 3), 3, Recipe(label_smoothing=0.2)) == Objective(
+        "nll", None, 0.2
+    )
 
 
 def test_what_does_not_fit_is_said():
@@ -87,11 +89,11 @@ def test_what_does_not_fit_is_said():
     with pytest.raises(ShapeError, match="the network gives 9 outputs, but the data have 4 classes"):
         _sequence_objective("classification", one, 4)
     with pytest.raises(ArgumentError, match="`loss` 'mse' does not fit a translation task: use 'nll'"):
-        _sequence_objective("translation", many, 9, loss="mse")
+        _sequence_objective("translation", many, 9, Recipe(loss="mse"))
     with pytest.raises(ArgumentError, match="`class_weights` are for classification, but the task is tagging"):
-        _sequence_objective("tagging", many, 9, class_weights="balanced")
-    with pytest.raises(ArgumentError, match="`label_smoothing` needs at least 2 outputs that are classes, got 0.1"):
-        _sequence_objective("classification", torch.zeros(1, 1), 2, smoothing=0.1)
+        _sequence_objective("tagging", many, 9, Recipe(class_weights="balanced"))
+    with pytest.raises(ArgumentError, match="`label_smoothing` is for classes and labels, but the targets are numbers"):
+        _sequence_objective("regression", torch.zeros(1, 1), 1, Recipe(label_smoothing=0.1))
 
 
 def test_the_recipe_bounds_the_options_of_sequences():
@@ -101,3 +103,17 @@ def test_the_recipe_bounds_the_options_of_sequences():
         Recipe(teacher_forcing=1.5)
     with pytest.raises(ArgumentError, match="`window` must be at least 1, got 0"):
         Recipe(window=0)
+
+
+def test_losses_and_metrics_of_ones_own_do_not_fit_words():
+    with pytest.raises(ArgumentError, match="`metrics` are for tasks with one answer per example, but the task is tag"):
+        _sequence_objective("tagging", torch.zeros(1, 3, 9), 9, Recipe(metrics={"mine": torch.dist}))
+    with pytest.raises(ArgumentError, match="`loss` 'focal' does not fit a translation task: use 'nll'"):
+        _sequence_objective("translation", torch.zeros(1, 3, 9), 9, Recipe(loss="focal"))
+    with pytest.raises(
+        ArgumentError, match="`loss` of your own does not fit a tagging task: use 'nll' or leave it out"
+    ):
+        _sequence_objective("tagging", torch.zeros(1, 3, 9), 9, Recipe(loss=torch.dist))
+    with pytest.raises(ArgumentError, match="`label_smoothing` is for the losses 'nll' and 'bce', got 'focal': leave"):
+        _sequence_objective("classification", torch.zeros(1, 3), 3, Recipe(loss="focal", label_smoothing=0.1))
+    assert _sequence_objective("classification", torch.zeros(1, 3), 3, Recipe(loss="focal")).gamma == 2.0

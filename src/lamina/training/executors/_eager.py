@@ -29,5 +29,8 @@ class Eager:
         with learner.looking():
             learner.update(inputs, targets)
 
+    def scale(self, left: float) -> None:
+        """Need nothing: the learner is asked for every rate."""
+
     def by_hand(self) -> None:
         """Need nothing."""

@@ -21,14 +21,15 @@ from lamina.kernels import small_networks as kernels
 from lamina.kernels.small_networks import Kernels
 from lamina.layers.dropout import load_run_state_, run_state
 from lamina.layers.half_weights import HalfWeights
-from lamina.training._fused import FusedAdam, FusedSGD
+from lamina.training._fused import FusedAdam, FusedRMSprop, FusedSGD
 from lamina.training.change import _Moving
 from lamina.training.executors._eager import Eager
 from lamina.training.executors._small import SmallLayers, small
 from lamina.training.executors.recording import Graphs
+from lamina.training.freezing import rate_shares
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
+from lamina.training.recipe import GD, SGD, Adam, AdamW, MiniBatch, Ours, Recipe, RMSprop
 from lamina.training.tasks.feed import Feed
 from lamina.training.update import Grads, Update
 
@@ -55,8 +56,8 @@ class _Captured:
             by_ours = small(learner.model, feed.batch_size)
             weights = HalfWeights(learner.model) if update.half and not by_ours else nullcontext()
             update.products = _Together(SmallLayers(ours), weights, update.products)
-        self.takes, self.judges = self._takes_pictures(), self._judges_labels()
-        if self.judges:
+        self.takes, self._judges = self._takes_pictures(), self._judges_labels()
+        if self._judges:
             update.differentiate = self._judged
         self.graphs = Graphs(self._changed, lambda: [p.grad for p in learner.params])
         self._grads: Any = None
@@ -70,6 +71,11 @@ class _Captured:
         else:  # what cannot be recorded is known before the first update
             batch = feed.next(0)
             self.graphs.record(_form(batch, False), partial(self._given, False), batch)
+
+    @property
+    def judges(self) -> bool:
+        """Whether our kernel judges the outputs, and counts: that of a whole batch."""
+        return self._judges and not self.learner.feed.splits
 
     @property
     def reason(self) -> str:
@@ -107,6 +113,10 @@ class _Captured:
             self._grads = grads
             for p, grad in zip(self.learner.params, grads, strict=True):
                 p.grad = grad
+
+    def scale(self, left: float) -> None:
+        """Write the new rates into the table that the graphs read."""
+        self.table.copy_(torch.tensor(self.learner.rates, dtype=torch.float64) * left)
 
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
@@ -151,6 +161,8 @@ class _Captured:
         feed, train = self.learner.feed, self.learner.feed.source
         if self.ours is None or not feed.gathers or train.inputs is None or train.targets is None or not train.affine:
             return False
+        if train.augment is not None and not train.augment.only("flip", "crop", "translate", "cutout"):
+            return False
         self._shape = self._example()[0].shape[1:]
         return train.inputs.dtype == torch.uint8 and train.targets.dtype == torch.int64 and train.targets.ndim == 1
 
@@ -158,9 +170,14 @@ class _Captured:
         """Say whether our kernel can judge the outputs: a row of few logits an example, and nothing but their loss."""
         learner = self.learner
         objective, plain = learner.objective, type(learner.objective) is Objective
-        if self.ours is None or not learner.feed.gathers or not plain or objective.kind != "nll":
+        if self.ours is None or not learner.feed.gathers or not plain or objective.kind != "nll" or objective.reshaped:
             return False
-        if objective.weights is not None or objective.weighted or learner.update.penalized:
+        if (
+            objective.weights is not None
+            or objective.weighted
+            or objective.mixed is not None
+            or learner.update.penalized
+        ):
             return False
         was_training = learner.model.training
         with torch.no_grad():
@@ -181,7 +198,8 @@ class _Captured:
         sums = update.loss_sum, update.score_sum, update.ever, update.good, self.cursor, self.count
         assert self.ours is not None
         with torch.no_grad():
-            slope = self.ours.judge(outputs.contiguous(), labels, (*sums, steps, change.rate), self.table)
+            slope = self.ours.judge(outputs.contiguous(), labels, (*sums, steps, change.rate), self.table,
+                                    self.learner.objective.smoothing)  # fmt: skip
         change.forget()
         _Judged.apply(outputs, slope).backward()
         if adam:
@@ -225,7 +243,7 @@ class _Judged(torch.autograd.Function):
 
 
 class _DeviceAdam(FusedAdam):
-    """Adam with its counts in one vector, by our kernel where the network is small."""
+    """Adam and AdamW with their counts in one vector, by our kernel where the network is small."""
 
     def __init__(
         self,
@@ -233,9 +251,10 @@ class _DeviceAdam(FusedAdam):
         rate: Tensor,
         betas: tuple[float, float],
         eps: float,
+        weight_decay: float,
         ours: Kernels | None,
     ) -> None:
-        super().__init__(params, rate, betas, eps)
+        super().__init__(params, rate, betas, eps, weight_decay)
         self.ours = ours if sum(p.numel() for p in params) <= kernels.ADAM_SIZE else None
         self.steps = torch.zeros(len(params), device=rate.device)
         self.counted = False  # whether somebody else has counted this update
@@ -255,14 +274,14 @@ class _DeviceAdam(FusedAdam):
         self._count(steps)
         rate: Tensor = self.param_groups[0]["lr"]
         moments = list(zip(steps, first, second, strict=True))
-        self.ours.adam(list(params), moments, rate, (*self.betas, self.eps))
+        self.ours.adam(list(params), moments, rate, (*self.betas, self.eps, self.weight_decay))
 
 
 def _double_adam(
-    params: list[nn.Parameter], rate: Tensor, betas: tuple[float, float], eps: float
+    params: list[nn.Parameter], rate: Tensor, betas: tuple[float, float], eps: float, weight_decay: float
 ) -> torch.optim.Optimizer:
-    """Make an Adam in double precision, whose state exists from the start: torch's fused one reads a single rate."""
-    made = torch.optim.Adam(params, lr=rate, betas=betas, eps=eps, capturable=True, foreach=True)
+    """Make an AdamW in double precision, whose state exists from the start: torch's fused one reads a single rate."""
+    made = torch.optim.AdamW(params, rate, betas, eps, weight_decay, capturable=True, foreach=True)
     for p in params:
         step = torch.zeros((), dtype=torch.float64, device=p.device)
         made.state[p] = {"step": step, "exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}
@@ -273,11 +292,13 @@ def _device_optimizer(recipe: Recipe, params: list[nn.Parameter], ours: Kernels 
     """Make an optimizer whose learning rate and step count lie on the device."""
     record: Any = recipe.optimizer
     rate = torch.tensor(record.learning_rate, dtype=recipe.dtype, device=params[0].device)
-    if isinstance(record, Adam):
-        betas = record.beta1, record.beta2
+    if isinstance(record, Adam | AdamW):
+        betas, decay = (record.beta1, record.beta2), getattr(record, "weight_decay", 0.0)
         if rate.dtype == torch.float64:
-            return _double_adam(params, rate, betas, record.eps)
-        return _DeviceAdam(params, rate, betas, record.eps, ours)
+            return _double_adam(params, rate, betas, record.eps, decay)
+        return _DeviceAdam(params, rate, betas, record.eps, decay, ours)
+    if isinstance(record, RMSprop):
+        return FusedRMSprop(params, rate, record.alpha, record.eps, record.momentum)
     momentum, nesterov = (record.momentum, record.nesterov) if isinstance(record, MiniBatch) else (0.0, False)
     return FusedSGD(params, rate, momentum, nesterov)
 
@@ -293,12 +314,12 @@ def _why_not(feed: Feed, recipe: Recipe) -> str:
     """
     if isinstance(recipe.optimizer, GD) and recipe.optimizer.line_search:
         return "a line search asks after each trial whether the loss fell"
-    if not isinstance(recipe.optimizer, GD | SGD | MiniBatch | Adam):
+    if not isinstance(recipe.optimizer, Ours):
         return "the optimizer is not one of Lamina's"
-    if recipe.precision == "float64" and not isinstance(recipe.optimizer, Adam):
+    if recipe.precision == "float64" and isinstance(recipe.optimizer, GD | SGD | MiniBatch):
         return "torch's SGD on the device takes its rate in single precision"
     if feed.source.inputs is None:
-        return "the data do not fit on the device and are streamed"
+        return "the data do not lie on the device but are streamed"
     return ""
 
 
@@ -326,5 +347,6 @@ def _capture(model: nn.Module, feed: Feed, validation: Source | None, objective:
     single = recipe.precision != "float64" and feed.gathers
     ours = kernels.load(torch.cuda.current_device()) if single else None
     params = [p for p in model.parameters() if p.requires_grad]
-    change = _Moving(params, recipe, _device_optimizer(recipe, params, ours))
+    shares = rate_shares(model, recipe.stage_rate)
+    change = _Moving(params, recipe, _device_optimizer(recipe, params, ours), shares=shares)
     return Learner(model, feed, validation, objective, recipe, partial(_Captured, ours=ours), change)

@@ -3,6 +3,7 @@
 Fixed rules decide wherever they can, so that short runs depend on nothing that was measured.
 """
 
+import torch
 from torch import nn
 
 from lamina.layers.memory_format import to_channels_last
@@ -11,12 +12,16 @@ from lamina.training.executors._tuning import tuned
 from lamina.training.executors.captured import captured
 from lamina.training.executors.compiled import compiled
 from lamina.training.learner import Learner
+from lamina.training.memory import free_bytes, kept_bytes, piece, say_split
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.task import Task
 
 OVERHEAD, SPEED = 1e-4, 2e10
 """The fixed estimate: the least number of seconds per update, and the operations per second beyond that."""
+
+LARGE = 1e9
+"""Operations of an update from which on its memory is forecast; smaller ones fit everywhere."""
 
 SHORT = 30.0
 """Estimated seconds up to which a run is eager without any measurement."""
@@ -37,9 +42,14 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
         to_channels_last(model)
     objective = task.objective(model, recipe)
     source = task.source(task.split.train, recipe, runtime.device)
+    if recipe.augment is not None and source.augment is None:
+        recipe.augment.check(task.spec.kind, task.spec.inputs, whole=True)
     apart = task.split.validation
     validation = task.source(apart, recipe, runtime.device, check=True) if len(apart) else None
     feed = task.feed(source, model, recipe)
+    work = task.look(model).operations * feed.batch_size
+    if feed.micro_batch is None and feed.device.type == "cpu" and work > LARGE:
+        feed.micro_batch = _forecast(model, task, feed.batch_size)
     parts = model, feed, validation, objective, recipe
     if runtime.step == "compiled":
         return compiled(*parts)
@@ -47,7 +57,19 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
         return captured(*parts)
     updates = recipe.epochs * feed.batches
     updates = min(updates, recipe.stopping.max_steps or updates)
-    seconds = updates * (OVERHEAD + task.look(model).operations * feed.batch_size / SPEED)
+    seconds = updates * (OVERHEAD + work / SPEED)
     if runtime.step == "eager" or not feed.gathers or seconds < SHORT or feed.device.type != "cpu":
         return Learner(*parts)
     return tuned(*parts, updates)
+
+
+def _forecast(model: nn.Module, task: Task, examples: int) -> int | None:
+    """Say into which pieces a batch must be divided to fit into the memory of a CPU; None if it fits."""
+    was_training = model.training
+    each = kept_bytes(model.eval(), *task.example(model))
+    model.train(was_training)
+    size = piece(examples, each, free_bytes(torch.device("cpu")))
+    if size == examples:
+        return None
+    say_split(model, examples, size)
+    return size

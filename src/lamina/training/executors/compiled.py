@@ -23,11 +23,11 @@ from lamina.data.source import Source
 from lamina.functional import optimizers as pure
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import Params, State, proximal_threshold, soft_threshold
-from lamina.training.change import _Moving, measured
+from lamina.training.change import _Moving, measured, partway
 from lamina.training.executors._eager import Eager
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
-from lamina.training.recipe import GD, SGD, Adam, MiniBatch, Recipe
+from lamina.training.recipe import GD, Adam, AdamW, MiniBatch, Ours, Recipe, RMSprop
 from lamina.training.tasks.feed import Feed
 from lamina.training.update import Grads, Update
 
@@ -39,7 +39,8 @@ LOOPS = ("layers.cells", "layers.recurrent", "architectures.recurrent", "archite
 
 _NUMBERS = count()
 
-MOMENTS = {"adam": ("exp_avg", "exp_avg_sq"), "momentum": ("momentum_buffer",), "gd": ()}
+MOMENTS = ("exp_avg", "momentum_buffer", "exp_avg_sq", "square_avg")
+"""The moments of all rules under the names that torch gives them, in the order of `functional.optimizers`."""
 
 
 class _Compiled:
@@ -58,9 +59,11 @@ class _Compiled:
         model = learner.model
         params = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
         self._update = copy.copy(learner.update)
-        self._update.differentiate = partial(_functionally, params, dict(model.named_buffers()))
-        table = torch.tensor(learner.rates, dtype=torch.float64)
-        self._update.change = _PureMoving(learner.change, params, self._count, table)
+        pure = partial(_functionally, params, dict(model.named_buffers()))
+        self._update.differentiate = self._update.by_piece = pure
+        self._full = torch.tensor(learner.rates, dtype=torch.float64)
+        self._table = self._full.clone()
+        self._update.change = _PureMoving(learner.change, params, self._count, self._table)
         whole = MethodType(_copy(_Compiled._make), self)
         self._whole = torch.compile(whole, backend=self.backend, fullgraph=True, dynamic=False)
 
@@ -80,10 +83,14 @@ class _Compiled:
         feed.cursor = end
         feed.seen += feed.batch_size
 
+    def scale(self, left: float) -> None:
+        """Write the new rates into the table that the update reads."""
+        torch.mul(self._full, left, out=self._table)
+
     def _make(self, indices: Tensor) -> None:
         """Make the whole update of the examples `indices`; what is compiled."""
         feed = self.learner.feed
-        self._update(*feed.source.batch(indices, (feed.recipe.seed, self._count)))
+        self._update.once(*feed.source.batch(indices, (feed.recipe.seed, self._count)))
 
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
@@ -91,22 +98,21 @@ class _Compiled:
 
 
 def _total(
-    update: Update, inputs: Tensor, targets: Tensor, params: Params, buffers: Params
+    update: Update, inputs: Tensor, targets: Tensor, share: float | Tensor, params: Params, buffers: Params
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Params]]:
     """Return what is minimized; beside it the data loss, the outputs and the buffers after this pass."""
     buffers = {name: value.clone() for name, value in buffers.items()}
     outputs, loss = update.forward(
-        lambda inputs: functional_call(update.model, {**params, **buffers}, (inputs,)), inputs, targets
+        lambda *each, **named: functional_call(update.model, {**params, **buffers}, each, named), inputs, targets
     )
-    total = loss + update.penalty(params.values()) if update.penalized else loss
-    return total, (loss, outputs, buffers)
+    return update.minimized(loss, params.values(), share), (loss, outputs, buffers)
 
 
 def _functionally(
-    params: Params, live: Params, update: Update, inputs: Tensor, targets: Tensor
+    params: Params, live: Params, update: Update, inputs: Tensor, targets: Tensor, share: float | Tensor = 1.0
 ) -> tuple[Tensor, Tensor, Grads]:
     """Differentiate a pure function of parameters and buffers; the buffers after the pass are written back."""
-    function = grad_and_value(lambda *tensors: _total(update, inputs, targets, *tensors), has_aux=True)
+    function = grad_and_value(lambda *tensors: _total(update, inputs, targets, share, *tensors), has_aux=True)
     grads, (_, (loss, outputs, buffers)) = function(params, live)
     for name, value in buffers.items():
         live[name].copy_(value)
@@ -125,12 +131,16 @@ class _PureMoving:
             change.norms,
         )
         record: Any = change.recipe.optimizer
-        self._rule = "adam" if isinstance(record, Adam) else "momentum" if getattr(record, "momentum", 0) else "gd"
+        own = isinstance(record, Adam | AdamW | RMSprop)
+        self._rule = record.name if own else "momentum" if getattr(record, "momentum", 0) else "gd"
         states = [change.optimizer.state[p] for p in change.params]
         self._moments = tuple(
-            {name: state[moment] for name, state in zip(params, states, strict=True)} for moment in MOMENTS[self._rule]
+            {name: state[moment] for name, state in zip(params, states, strict=True)}
+            for moment in MOMENTS
+            if states and moment in states[0]
         )
         self._steps = [state["step"] for state in states if "step" in state]
+        self._shares = dict(zip(params, change.shares, strict=True))
         self._nesterov = isinstance(record, MiniBatch) and record.nesterov
 
     def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
@@ -159,9 +169,11 @@ class _PureMoving:
             (velocity,) = state.moments
             ahead = {name: g + hyper.momentum * velocity[name] for name, g in grads.items()}
             updated, _ = pure.gradient_descent(params, ahead, State(self._count, ()), pure.GradientDescent(rate))
+        shares = self._shares
+        updated = {name: partway(params[name], value, shares[name]) for name, value in updated.items()}
         if self.recipe.proximal:
             threshold = proximal_threshold(rate, self.recipe.penalty.strength, getattr(hyper, "momentum", 0.0))
-            updated = {name: soft_threshold(value, threshold) for name, value in updated.items()}
+            updated = {name: soft_threshold(value, threshold * shares[name]) for name, value in updated.items()}
         return updated, state.moments
 
     def forget(self) -> None:
@@ -180,8 +192,12 @@ def _copy(function: Any) -> FunctionType:
 
 def _hyper(record: Any, rate: Tensor) -> Any:
     """Give the numbers of a recipe's optimizer as the pure updates take them, with the rate as a tensor."""
+    if isinstance(record, AdamW):
+        return pure.AdamW(rate, record.beta1, record.beta2, record.eps, record.weight_decay)
     if isinstance(record, Adam):
         return pure.Adam(rate, record.beta1, record.beta2, record.eps)
+    if isinstance(record, RMSprop):
+        return pure.RMSprop(rate, record.alpha, record.eps, record.momentum)
     return pure.Momentum(rate, record.momentum) if getattr(record, "momentum", 0) else pure.GradientDescent(rate)
 
 
@@ -198,7 +214,7 @@ def _why_not(model: nn.Module, feed: Feed, recipe: Recipe) -> str:
         return "there is no compiler (g++) on this machine"
     if isinstance(recipe.optimizer, GD) and recipe.optimizer.line_search:
         return "a line search asks after each trial whether the loss fell"
-    if not isinstance(recipe.optimizer, GD | SGD | MiniBatch | Adam):
+    if not isinstance(recipe.optimizer, Ours):
         return "the optimizer is not one of Lamina's"
     if feed.source.inputs is None:
         return "the data are streamed"
@@ -206,7 +222,11 @@ def _why_not(model: nn.Module, feed: Feed, recipe: Recipe) -> str:
         return "sequences have many lengths, for each of which a compiler would start again"
     if any(isinstance(m, nn.RNNBase) or type(m).__module__.endswith(LOOPS) for m in model.modules()):
         return "the network repeats a layer over time, which a compiler would unroll"
-    layers = sum(1 for m in model.modules() if not list(m.children()))
+    layers, pieces = sum(1 for m in model.modules() if not list(m.children())), len(feed.parts(feed.batch_size))
+    if pieces > 1 and pieces * layers > LARGEST:
+        return (
+            f"{pieces} pieces of a batch by {layers} layers are more than {LARGEST}, and would take minutes to compile"
+        )
     if layers > LARGEST:
         return f"the network has {layers} layers, more than {LARGEST}, and would take minutes to compile"
     return ""

@@ -11,6 +11,7 @@ import torch
 
 from lamina._types import Tensor
 from lamina.kernels.norm import recorded_kernels
+from lamina.training.memory import SplitError
 
 GRAPHS = 64
 """The largest number of forms that are recorded."""
@@ -37,7 +38,7 @@ class Recording:
         self._pool: Any = None
 
     def record(self, body: Callable[[], None], tensors: Iterable[Tensor]) -> Callable[[], None]:
-        """Record `body` and return the function that replays it.
+        """Record `body` and return the function that replays it; anew if it was split because memory was full.
 
         Args:
             body: device work without arguments, without a result and without a question to the host; it finds and
@@ -47,6 +48,15 @@ class Recording:
         Returns:
             A function that does the recorded work again, on what the tensors then hold.
         """
+        tensors = list(tensors)
+        while True:
+            try:
+                return self._record(body, tensors)
+            except RuntimeError as error:
+                if not _was_split(error):
+                    raise
+
+    def _record(self, body: Callable[[], None], tensors: Iterable[Tensor]) -> Callable[[], None]:
         kept = [(tensor, tensor.clone()) for tensor in tensors]
         try:
             with recorded_kernels():
@@ -71,6 +81,11 @@ class Recording:
                 body()
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
+
+
+def _was_split(error: BaseException | None) -> bool:
+    """Say whether work was split, perhaps before the end of its recording failed because of that."""
+    return error is not None and (isinstance(error, SplitError) or _was_split(error.__context__))
 
 
 @dataclass

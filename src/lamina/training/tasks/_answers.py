@@ -1,7 +1,6 @@
 """Judge classes, labels and numbers: confusion, calibration, errors, and the worst mistakes."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,22 +20,20 @@ from lamina.functional.metrics import (
     f1_scores,
     forecast_errors,
     label_scores,
-    mean_errors,
-    r2,
     share,
 )
 from lamina.training.objective import Objective
-from lamina.training.tasks._baselines import weighed
+from lamina.training.tasks._baselines import number_metrics, weighed
 from lamina.training.tasks.task import WORST
 
-Shown = Callable[[Tensor], dict[str, Any]]
+Shown = Callable[[Any], dict[str, Any]]
 """Gives what a report shows of an example."""
 
 
 def judge_classes(
     objective: Objective,
     names: tuple[str, ...],
-    inputs: Tensor,
+    inputs: Any,
     labels: Tensor,
     outputs: Tensor,
     weights: Tensor | None,
@@ -96,7 +93,7 @@ def judge_classes(
 def judge_labels(
     objective: Objective,
     names: tuple[str, ...],
-    inputs: Tensor,
+    inputs: Any,
     targets: Tensor,
     outputs: Tensor,
     weights: Tensor | None,
@@ -153,32 +150,25 @@ def judge_labels(
 def judge_numbers(
     objective: Objective,
     preprocess: Any,
-    inputs: Tensor,
+    inputs: Any,
     targets: Tensor,
     outputs: Tensor,
     weights: Tensor | None,
     shown: Shown,
+    apart: Sequence[tuple[str, float]] = (),
 ) -> dict[str, Any]:
-    """Judge real outputs, in the units of the targets; those of a series also against the naive forecast."""
+    """Judge real outputs as `number_metrics` does; those of a series also against the naive forecast."""
     wanted = targets.double().reshape(len(targets), -1)
     given = preprocess.untargets(outputs).double().reshape(len(outputs), -1)
     loss = float(objective.loss(outputs, with_weights(preprocess.targets(targets), weights)))
-    errors, (mse, mae) = given - wanted, mean_errors(given, wanted, weights)
-    metrics = {
-        "loss": loss,
-        "mse": mse,
-        "mae": mae,
-        "r2": r2(given, wanted, weights),
-        "rmse": math.sqrt(mse),
-        **forecast_metrics(preprocess.spec, inputs, targets, given),
-    }
+    errors, (found, costs) = given - wanted, number_metrics(given, wanted, weights, apart)
+    metrics = {"loss": loss, **found, **forecast_metrics(preprocess.spec, inputs, targets, given)}
     order = errors.square().sum(1).argsort(descending=True, stable=True)[:WORST].tolist()
     worst = [
         {"index": i, "target": wanted[i, 0].item(), "output": given[i, 0].item(), **shown(inputs[i])} for i in order
     ]
     columns = wanted[:, 0].tolist(), given[:, 0].tolist()
     predictions = [[round(a, 6), round(b, 6)] for a, b in zip(*columns, strict=True)]
-    costs = weighed(errors.square().mean(1), weights)
     return {
         "examples": len(targets),
         "metrics": metrics,
@@ -201,7 +191,7 @@ def last_values(spec: Spec, inputs: Tensor) -> Tensor | None:
     return inputs[:, -1, columns].repeat(1, spec.outputs // len(columns))
 
 
-def forecast_metrics(spec: Spec, inputs: Tensor, targets: Tensor, given: Tensor) -> dict[str, float]:
+def forecast_metrics(spec: Spec, inputs: Any, targets: Tensor, given: Tensor) -> dict[str, float]:
     """Compare forecasts of a series with the naive one, which repeats the last value; nothing for other targets."""
     columns = [i for i, name in enumerate(spec.features) if name in spec.target.split(", ")]
     if spec.kind != "series" or not columns or inputs.shape[1] < 2:

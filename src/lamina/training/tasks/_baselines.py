@@ -108,12 +108,41 @@ def each_usual(shares: Sequence[float], targets: Tensor, weights: Tensor | None 
     return Baseline("what is most frequent in training, label by label", metrics, wrong.mean().item(), wrong)
 
 
-def answered(name: str, given: Tensor, wanted: Tensor, weights: Tensor | None = None) -> Baseline:
+def answered(
+    name: str, given: Tensor, wanted: Tensor, weights: Tensor | None = None, apart: Sequence[tuple[str, float]] = ()
+) -> Baseline:
     """Judge real answers of a baseline, [example, output]; weights of examples have the mean 1."""
+    metrics, squares = number_metrics(given, wanted, weights, apart)
+    return Baseline(name, metrics, metrics["mse"], squares)
+
+
+def number_metrics(
+    given: Tensor, wanted: Tensor, weights: Tensor | None = None, apart: Sequence[tuple[str, float]] = ()
+) -> tuple[dict[str, float], Tensor]:
+    """Compute the metrics of real answers [example, output], and the squared error of each example.
+
+    Args:
+        given: the answers.
+        wanted: what is right.
+        weights: of the examples, with the mean 1.
+        apart: name and standard deviation of each output, if they have units of their own: the common errors are then
+            in standard deviations, and each name gets a root mean squared error in its units.
+
+    >>> found, _ = number_metrics(torch.tensor([[3.0, 0.0]]), torch.zeros(1, 2), apart=[("price", 3.0), ("days", 1.0)])
+    >>> found["mse"], found["rmse price"], found["rmse days"]
+    (0.5, 3.0, 0.0)
+    """
+    errors, own = given.double() - wanted.double(), {}
+    if apart:
+        columns = [apart[j % len(apart)] for j in range(errors.shape[1])]
+        for name in dict.fromkeys(name for name, _ in apart):
+            places = [j for j, (other, _) in enumerate(columns) if other == name]
+            own[f"rmse {name}"] = math.sqrt(weighed(errors[:, places].square(), weights).mean().item())
+        scale = torch.tensor([std for _, std in columns], dtype=torch.float64)
+        given, wanted = given.double() / scale, wanted.double() / scale
     mse, mae = mean_errors(given.double(), wanted.double(), weights)
-    squares = weighed((given.double() - wanted.double()).square().mean(1), weights)
-    metrics = {"mse": mse, "mae": mae, "r2": r2(given, wanted, weights), "rmse": math.sqrt(mse)}
-    return Baseline(name, metrics, mse, squares)
+    metrics = {"mse": mse, "mae": mae, "r2": r2(given, wanted, weights), "rmse": math.sqrt(mse)} | own
+    return metrics, weighed((given.double() - wanted.double()).square().mean(1), weights)
 
 
 def unigram(counts: Sequence[int], targets: Tensor, what: str) -> Baseline:

@@ -1,6 +1,6 @@
 """Feeds of sequences: batches whose shapes only the host knows, pairs with a teacher, windows of a running text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import torch
@@ -14,6 +14,7 @@ from lamina.data.text.tokens import TokenSource
 from lamina.data.text.vocabulary import START
 from lamina.functional.random import uniform
 from lamina.functional.recurrent import State
+from lamina.training.deployment import Port
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Recipe
 from lamina.training.runtime import wide
@@ -44,14 +45,20 @@ class SequenceFeed(Feed):
         self.seen += len(indices)
         return self.source.batch(indices, (self.recipe.seed, step))
 
-    @torch.no_grad()
-    def check(self, model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
-        """Return the mean loss and score on all examples of a source; every word counts once."""
-        model.eval()
-        everything = torch.arange(len(source)).split(CHECK_BATCH)
-        batches = source.in_order(CHECK_BATCH) if isinstance(source, TokenSource) else everything
-        pairs = (source.batch(indices, None) for indices in batches)
-        return _means(((self.outputs(model, *pair), pair[1]) for pair in pairs), objective)
+    def answered(self, model: nn.Module, source: Source) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give outputs and targets of all examples of a source in batches."""
+        size = self.at_once(CHECK_BATCH)
+        everything = torch.arange(len(source)).split(size)
+        batches = source.in_order(size) if isinstance(source, TokenSource) else everything
+        for indices in batches:
+            inputs, targets = source.batch(indices, None)
+            yield self.outputs(model, inputs, targets), targets
+
+    def means(
+        self, answered: Iterable[tuple[Tensor, Tensor]], source: Source, objective: Objective
+    ) -> tuple[float, float]:
+        """Return the mean loss and score of outputs and targets; every word counts once."""
+        return _means(answered, objective)
 
 
 class PairFeed(SequenceFeed):
@@ -61,10 +68,15 @@ class PairFeed(SequenceFeed):
     """
 
     _now: int | Tensor = 0
+    _first = 0
 
     def at(self, step: int | Tensor) -> None:
         """Hear which update comes next."""
         self._now = step
+
+    def turn(self, first: int) -> None:
+        """Hear which pairs of a batch come next, since each hears its own words."""
+        self._first = first
 
     def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
         """Call a network with a batch and what its decoder hears."""
@@ -77,7 +89,8 @@ class PairFeed(SequenceFeed):
             own = model(inputs, true).argmax(-1)
         model.train()
         share = 1 - (1 - final) * (self._now / max(1, self.recipe.epochs * self.batches - 1))
-        return cast(Tensor, model(inputs, scheduled_inputs(targets, own, share, self.recipe.seed, self._now)))
+        heard = scheduled_inputs(targets, own, share, self.recipe.seed, self._now, self._first)
+        return cast(Tensor, model(inputs, heard))
 
 
 class WindowFeed(SequenceFeed):
@@ -92,6 +105,7 @@ class WindowFeed(SequenceFeed):
             what = "gd" if isinstance(recipe.optimizer, GD) else f"sampling={recipe.sampling!r}"
             raise ArgumentError(f"a running text is read in order, window by window, got {what}: use 'adam'.")
         self.carried = no_state(model, source.rows)
+        self._first, self._after = 0, list[Tensor]()
         super().__init__(source, recipe)
 
     def begin(self, epoch: int, batch: int, step: int) -> None:
@@ -105,10 +119,16 @@ class WindowFeed(SequenceFeed):
         self.cursor += 1
         return cast(StreamSource, self.source).window(self.cursor - 1)
 
+    def turn(self, first: int) -> None:
+        """Hear which readers come next, since each goes on from its own state."""
+        self._first = first
+
     def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
         """Let a network read on."""
-        outputs, state = model.read(inputs, as_state(self.carried))
-        self._after = [part.detach() for part in parts_of(state)]
+        readers = slice(self._first, self._first + len(inputs))
+        outputs, state = model.read(inputs, as_state([part[:, readers] for part in self.carried]))
+        after = [part.detach() for part in parts_of(state)]
+        self._after = [torch.cat(pair, 1) for pair in zip(self._after, after, strict=True)] if self._first else after
         return cast(Tensor, outputs)
 
     def carry(self) -> None:
@@ -120,9 +140,10 @@ class WindowFeed(SequenceFeed):
         return {f"step/carried{number}": part for number, part in enumerate(self.carried)}
 
     @torch.no_grad()
-    def check(self, model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
+    def check(self, model: nn.Module, source: Source, objective: Objective) -> dict[str, float]:
         """Return the mean loss and score along a running text, the state carried from window to window."""
-        return stream_loss_and_score(model, cast(StreamSource, source), objective)
+        loss, score = stream_loss_and_score(model, cast(StreamSource, source), objective)
+        return {"loss": loss, "score": score}
 
 
 @torch.no_grad()
@@ -159,17 +180,20 @@ def scheduled_inputs(
     share: float | Tensor,
     seed: int,
     step: int | Tensor,
+    first: int = 0,
 ) -> Int[Tensor, "batch time"]:
     """Give what a decoder reads when it hears only some true words, and of the others what it would have said.
 
-    Both are moved on by one step, and START comes first. Which words are true is a pure function of seed and step.
+    Both are moved on by one step, and START comes first. Which words are true is a pure function of seed, step and the
+    place of a pair in the whole batch, which is that of `first` for the first one here.
 
     >>> targets, own = torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9, 4]])
     >>> scheduled_inputs(targets, own, 1.0, 0, 0).tolist(), scheduled_inputs(targets, own, 0.0, 0, 0).tolist()
     ([[2, 5, 6]], [[2, 8, 9]])
     """
     true, said = teacher_inputs(targets, START), teacher_inputs(own, START)
-    return torch.where(true_words(true.shape, share, seed, step, targets.device), true, said)
+    heard = true_words((first + len(true), true.shape[1]), share, seed, step, targets.device)[first:]
+    return torch.where(heard, true, said)
 
 
 def true_words(
@@ -201,7 +225,14 @@ def no_state(model: nn.Module, rows: int) -> list[Tensor]:
     return [parameter.new_zeros(shape).detach() for _ in range(2 if recurrent.cell == "lstm" else 1)]
 
 
-def as_state(parts: list[Tensor]) -> State:
+def state_ports(model: nn.Module, layers: int) -> tuple[Port, ...]:
+    """Say what a recurrent network is given of its state where it is used without Lamina: h, and c for an LSTM."""
+    config = cast(Any, model).config
+    names = ("h", "c") if config.cell == "lstm" else ("h",)
+    return tuple(Port(name, (layers, "batch", config.hidden)) for name in names)
+
+
+def as_state(parts: Sequence[Tensor]) -> State:
     """Give the parts of a state as a network takes them."""
     return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
 

@@ -16,12 +16,13 @@ from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.texts import answers_of, text_of
 from lamina.functional.translation_metrics import exact_share
 from lamina.training._look import Look
+from lamina.training.deployment import Deployed
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.recommended import _clipped
 from lamina.training.tasks.task import SHOWN, Task, _Choice, wrong
-from lamina.training.tasks.texts import describe
+from lamina.training.tasks.texts import describe, most_probable
 from lamina.training.tasks.tokens import _judged_words, _Words, units
 
 if TYPE_CHECKING:
@@ -133,3 +134,18 @@ class Descriptions(_Words):
     read_file = Arrays.read_file
     read_table = Arrays.read_table
     shown = Arrays.shown
+
+    def deployed(self, model: nn.Module, prepared: bool = False) -> dict[str, Deployed]:
+        """Read things; answer with the tokens of their texts, which a dictionary outside makes words of."""
+        (found,) = Arrays.deployed(self, model, prepared).values()
+        return {"": replace(found, outputs=("words",), classes=()) if prepared else found}
+
+    def values(self, outputs: Tensor) -> Tensor:
+        """Give the most probable token at each step."""
+        return most_probable(outputs).indices
+
+    _answer, _stored = Arrays._answer, Arrays._stored
+
+    @property
+    def pipeline(self) -> str:
+        return "image-to-text" if self.spec.kind == "image" else "text-generation"

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec, all_targets, weights_of
 from lamina.data.describe import labels_text
@@ -23,10 +21,6 @@ class Labels(Arrays):
     The loss is the mean binary cross entropy of the labels, and a label is guessed from a probability of one half on.
     """
 
-    def notes(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
-        """Say how pictures are scaled, and of a column of lists that it was taken for one."""
-        return (*super().notes(sizes), *(note for note in self.spec.notes if note.startswith("The cells of")))
-
     @classmethod
     def score_of(cls, spec: Spec) -> str:
         """Name the score of a check: the share of right answers, the mean over the labels."""
@@ -39,9 +33,10 @@ class Labels(Arrays):
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         """Judge a trained network on data it has never seen."""
-        inputs, targets = test.take(torch.arange(len(test)))
-        outputs = self.outputs(run.model, inputs)
-        return judge_labels(run.objective, self.spec.classes, inputs, targets, outputs, weights_of(test), self.shown)
+        judged = self.examined(run.model, test)
+        found = judge_labels(run.objective, self.spec.classes, *judged)
+        found["metrics"] |= self.measured(run, judged[2], judged[1], judged[3])
+        return found
 
     def usual(self, train: Dataset) -> dict[str, Any]:
         """Give the share of the training part that has each label."""
@@ -57,5 +52,9 @@ class Labels(Arrays):
 
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
         """Give the probability of each label, and name those from one half on."""
-        values, classes = outputs.reshape(len(outputs), -1).sigmoid(), self.spec.classes
+        values, classes = self.values(outputs), self.spec.classes
         return Predictions(names, classes, values, tuple(labels_text(classes, row) for row in values))
+
+    def values(self, outputs: Tensor) -> Tensor:
+        """Give the probability of each label."""
+        return outputs.reshape(outputs.shape[0], -1).sigmoid()

@@ -1,7 +1,7 @@
 """Pairs of texts: the second is learned from the first."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torch import nn
 
@@ -14,9 +14,10 @@ from lamina.data.text.texts import answers_of, text_of, texts_of
 from lamina.data.text.tokens import TokenSource
 from lamina.data.text.vocabulary import PAD, START
 from lamina.functional.translation_metrics import bleu, chrf, exact_share
+from lamina.training.deployment import Deployed, Port, Steps, below
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
-from lamina.training.tasks._batches import PairFeed
+from lamina.training.tasks._batches import PairFeed, as_state, parts_of, state_ports
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped
 from lamina.training.tasks.task import SHOWN, Task, _Choice, wrong
@@ -75,7 +76,7 @@ class Pairs(_Words):
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         source = TokenSource(self.dictionary.encode(test), next(run.model.parameters()).device)
-        metrics = _word_metrics(*PairFeed(source, Recipe()).check(run.model, source, run.objective))
+        metrics = _word_metrics(**PairFeed(source, Recipe()).check(run.model, source, run.objective))
         texts, answers = texts_of(test), answers_of(test)
         written, worth = translate(run.model, self.dictionary, texts)
         metrics["exact"] = exact_share(written, answers)
@@ -89,7 +90,31 @@ class Pairs(_Words):
         ]
         return {"examples": len(test), "metrics": metrics, "worst": worst}
 
+    def deployed(self, model: nn.Module, prepared: bool = False) -> dict[str, Deployed]:
+        """Give the encoder, which reads a text, and the decoder, which writes one word after another."""
+        read, config = self.input_size, cast(Any, model).config
+        state = state_ports(model, config.layers + bool(config.context))
+        names = tuple(port.name for port in state)
+        source = Port("inputs", ("batch", "time"), below(read))
+        before = Port("before", ("batch",), below(self.output_size))
+        encoder = Steps(model, lambda network, words: tuple(parts_of(network.encode(words))))
+        decoder = Steps(model, _write)
+        return {
+            "encoder": Deployed(encoder, (source,), names),
+            "decoder": Deployed(decoder, (before, *state), ("outputs", *(f"{name}_after" for name in names))),
+        }
+
+    @property
+    def pipeline(self) -> str:
+        return "translation"
+
     def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
         """Translate texts."""
         written, worth = translate(run.model, self.dictionary, texts, **options)
         return Predictions(tuple(texts), (), worth[:, None], tuple(written))
+
+
+def _write(network: Any, before: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
+    """Advance a decoder by one word; return the outputs and the tensors of its state."""
+    outputs, after = network.write(before, as_state(state))
+    return outputs, *parts_of(after)

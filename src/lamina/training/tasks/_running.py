@@ -1,7 +1,7 @@
 """A running text: each next character, or word, is learned from all before."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
@@ -11,10 +11,18 @@ from lamina._types import Tensor
 from lamina.data.dataset import Dataset, Spec
 from lamina.data.source import Source
 from lamina.data.text.texts import running_text_of
-from lamina.training.folder import RunFolder
+from lamina.training.deployment import Deployed, Port, Steps, below
+from lamina.training.packed import home_of
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
-from lamina.training.tasks._batches import WindowFeed, readers, stream_loss_and_score
+from lamina.training.tasks._batches import (
+    WindowFeed,
+    as_state,
+    parts_of,
+    readers,
+    state_ports,
+    stream_loss_and_score,
+)
 from lamina.training.tasks._streams import StreamSource
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.recommended import _clipped
@@ -71,7 +79,7 @@ class RunningText(_Words):
         return self.dictionary.stream(part)[1:]
 
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
-        recipe = RunFolder(run.folder).config()["recipe"]
+        recipe = home_of(run.folder).config()["recipe"]
         tokens = self.dictionary.stream(test)
         rows, window = int(recipe.get("batch_size", 64)), int(recipe.get("window", 100))
         source = StreamSource.to_check(tokens, rows, window, next(run.model.parameters()).device)
@@ -85,3 +93,27 @@ class RunningText(_Words):
     def write(self, run: "Run", prompt: str, steps: int, **options: Any) -> str:
         """Write on after a prompt."""
         return continue_text(run.model, self.dictionary, prompt, steps, **options)
+
+    def deployed(self, model: nn.Module, prepared: bool = False) -> dict[str, Deployed]:
+        """Read words from a state on, and give the state after them, so that a text can be continued."""
+        state = state_ports(model, cast(Any, model).config.layers)
+        words = Port("inputs", ("batch", "time"), below(self.input_size))
+        after = tuple(f"{port.name}_after" for port in state)
+        answer, name = (_probabilities, "probabilities") if prepared else (_read, "outputs")
+        return {"": Deployed(Steps(model, answer), (words, *state), (name, *after))}
+
+    @property
+    def pipeline(self) -> str:
+        return "text-generation"
+
+
+def _read(network: Any, words: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
+    """Go on from a state; return the outputs and the tensors of the state after the last word."""
+    outputs, after = network.read(words, as_state(state))
+    return outputs, *parts_of(after)
+
+
+def _probabilities(network: Any, words: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
+    """Go on from a state; return the probabilities of the next words and the state."""
+    outputs, *after = _read(network, words, *state)
+    return outputs.softmax(-1), *after

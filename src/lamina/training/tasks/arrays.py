@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
-from lamina._errors import ArgumentError, DataError, DataWarning, ShapeError
+from lamina._errors import DataError, DataWarning, ShapeError
 from lamina._types import Float, Tensor
+from lamina.architectures.perceptron import Perceptron
 from lamina.architectures.recurrent import ManyToMany, ManyToOne, OneToMany
 from lamina.architectures.seq2seq import EncoderDecoder
 from lamina.data._dates import moment
@@ -26,19 +27,23 @@ from lamina.data.labeled import as_trained, labeled_rows, reading
 from lamina.data.load import NAMED, SETS
 from lamina.data.moments import continued
 from lamina.data.picture_files import read_pictures
-from lamina.data.pictures import thumbnail
+from lamina.data.pictures import THUMBNAIL, thumbnail
 from lamina.data.preprocess import Preprocess
 from lamina.data.series import ahead, moments_of, series_like
-from lamina.data.source import Source
+from lamina.data.source import Source, with_weights
 from lamina.data.splits import Split
 from lamina.data.tables import as_written, open_rows, rows_of
 from lamina.functional.activations import probabilities
+from lamina.inspection.attribution import Choose
+from lamina.training.deployment import Deployed, Draw, Port, Steps, below, normal
+from lamina.training.explanations import Seen, heat_of
 from lamina.training.objective import Objective, choose
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
-from lamina.training.tasks._answers import judge_classes, judge_numbers, last_values
+from lamina.training.tasks._answers import Shown, judge_classes, judge_numbers, last_values
 from lamina.training.tasks._baselines import Baseline, always, answered, weighed
+from lamina.training.tasks._linear import against, linear_baseline
 from lamina.training.tasks.feed import as_read, batch_size
 from lamina.training.tasks.recommended import SEQUENCES, _recommend_series, _series_options, network_options, recommend
 from lamina.training.tasks.task import Task, _Choice, _on_device
@@ -98,6 +103,16 @@ class Arrays(Task):
             return type(self)(replace(done, inputs=wanted), self.split)
         return type(self)(Preprocess.fit(self.split.train, shape), self.split)
 
+    def normalized(self, mean: Sequence[float], std: Sequence[float], scale: float) -> "Arrays | None":
+        """Give the task with pictures normalized by other numbers; None if those are in other units."""
+        fitted = self.preprocess
+        if self.spec.kind != "image":
+            return self
+        unit = fitted.scale == 1 and 0 <= min(fitted.mean) <= max(fitted.mean) <= 1 and max(fitted.std) <= 0.5
+        if len(mean) != len(fitted.mean) or (fitted.scale != scale and not (unit and scale == 1 / 255)):
+            return None
+        return type(self)(replace(fitted, mean=tuple(mean), std=tuple(std)), self.split)
+
     def columns(self) -> dict[str, tuple[int, ...]]:
         """Name the columns of a table, a vector or a series, with their places on the last axis."""
         if self.spec.kind not in ("table", "vector", "series"):
@@ -144,11 +159,6 @@ class Arrays(Task):
     def objective(self, model: nn.Module, recipe: Recipe) -> Objective:
         """Choose the loss by what the network gives for one example, and check that it fits."""
         spec = self.spec
-        if recipe.label_smoothing:
-            raise ArgumentError(
-                f"`label_smoothing` is for texts and tokens, got {recipe.label_smoothing} for data of kind "
-                f"{spec.kind!r}: leave it out."
-            )
         outputs = self.look(model).outputs
         given = math.prod(outputs.shape[1:])
         wanted = (1, 2) if spec.task == "classification" and spec.outputs == 2 else (spec.outputs,)
@@ -159,8 +169,21 @@ class Arrays(Task):
                 f"build it with outputs={spec.outputs}."
             )
         train = self.split.train
-        chosen = choose(spec.task, given, recipe.loss, recipe.class_weights, all_targets(train), weights_of(train))
-        return _on_device(replace(chosen, scale=self.scale), model, recipe)
+        labels = all_targets(train) if recipe.class_weights else torch.zeros(0, dtype=torch.int64)
+        asked = recipe.loss, recipe.class_weights, labels, weights_of(train)
+        chosen = choose(spec.task, given, *asked, **recipe.loss_numbers, smoothing=recipe.label_smoothing)
+        if recipe.augment is not None and recipe.augment.mixes:
+            chosen = replace(chosen, mixed=self._prepared_targets(train).shape[1:])
+        return _on_device(self._measuring(chosen, recipe), model, recipe)
+
+    def _prepared_targets(self, part: Dataset) -> Tensor:
+        """Give the target of one example as a batch has it."""
+        one, weights = torch.arange(1), weights_of(part)
+        return with_weights(self.preprocess.targets(part.take(one)[1]), None if weights is None else weights[one])
+
+    def _measuring(self, chosen: Objective, recipe: Recipe) -> Objective:
+        """Give an objective the metrics of a recipe, and the units of the data."""
+        return replace(chosen, scale=self.scale, metrics=recipe.metrics, units=self.preprocess.untargets)
 
     @property
     def scale(self) -> float:
@@ -178,17 +201,27 @@ class Arrays(Task):
         return different.pop() if len(different) == 1 else None
 
     @property
+    def apart(self) -> list[tuple[str, float]]:
+        """The name of each output and its standard deviation, where outputs have units of their own; else nothing."""
+        if self.score_of(self.spec) != "rmse" or self._std is not None:
+            return []
+        stds, names = self.preprocess.target_std, self.spec.measured.split(", ")
+        if len(names) == 1 or len(stds) % len(names):
+            names = [f"of output {j + 1}" for j in range(len(stds))]
+        return [(names[j % len(names)], std) for j, std in enumerate(stds)]
+
+    @property
     def unit(self) -> str:
         """What errors of a check are in: units of the target, or standard deviations where outputs have own units."""
         if self.score_of(self.spec) != "rmse":
             return ""
-        return "standard deviations" if self._std is None else self.spec.target
+        return "standard deviations" if self._std is None else self.spec.measured
 
-    def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
+    def objective_again(self, model: nn.Module, recipe: Recipe) -> Objective:
         """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
-        kind = loss or {"classification": "", "multilabel": "bce"}.get(self.spec.task, "mse")
-        kind = kind or ("bce" if self.look(model).outputs.numel() == 1 else "nll")
-        return Objective(kind, weighted=bool(self.spec.weight))
+        outputs, nothing = self.look(model).outputs[0].numel(), torch.zeros(0, dtype=torch.int64)
+        chosen = choose(self.spec.task, outputs, recipe.loss, None, nothing, **recipe.loss_numbers)
+        return replace(self._measuring(chosen, recipe), scale=1.0, weighted=bool(self.spec.weight))
 
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
         """Give the prepared examples of a part of the data."""
@@ -216,18 +249,37 @@ class Arrays(Task):
         prepared = (self.preprocess.apply(part) for part in inputs.split(batch_size))
         return torch.cat([model(as_read(each, parameter.dtype).to(parameter.device)).cpu() for each in prepared])
 
+    def examined(self, model: nn.Module, test: Dataset) -> tuple[Any, Tensor, Tensor, Tensor | None, Shown]:
+        """Give examples, targets, outputs and weights of some data, and what shows an example."""
+        inputs, targets = test.take(torch.arange(len(test)))
+        return inputs, targets, self.outputs(model, inputs), weights_of(test), self.shown
+
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         """Judge a trained network on data it has never seen."""
-        inputs, targets = test.take(torch.arange(len(test)))
-        judged = inputs, targets, self.outputs(run.model, inputs), weights_of(test), self.shown
+        judged = self.examined(run.model, test)
         if self.spec.task == "classification":
             found = judge_classes(run.objective, self.spec.classes, *judged)
         else:
-            found = judge_numbers(run.objective, self.preprocess, *judged) | {"moments": moments_of(test) or None}
+            found = judge_numbers(run.objective, self.preprocess, *judged, self.apart) | {
+                "moments": moments_of(test) or None
+            }
+        found["metrics"] |= self.measured(run, judged[2], judged[1], judged[3])
         for mistake in found["worst"]:
             name = test.name(mistake["index"]) if isinstance(test, BaseDataset) else ""
             mistake |= {"name": name} if name else {}
+            if self.spec.kind == "image" and self.spec.classes:
+                mistake["why"] = self._why(run.model, test, mistake)
         return found
+
+    def _why(self, model: nn.Module, test: Dataset, mistake: Mapping[str, Any]) -> str:
+        """Draw what of a picture speaks for the class that it was taken for."""
+        (seen,) = self.seen(model, test.take(torch.tensor([mistake["index"]]))[0])
+        choose, _ = self.aim(self.spec.classes.index(mistake["guess"]))
+        return thumbnail(heat_of(model, seen, choose, THUMBNAIL))
+
+    def measured(self, run: "Run", outputs: Tensor, targets: Tensor, weights: Tensor | None) -> dict[str, float]:
+        """Compute the metrics of the recipe for stored targets."""
+        return run.objective.measured(outputs, with_weights(self.preprocess.targets(targets), weights))
 
     def usual(self, train: Dataset) -> dict[str, Any]:
         """Give the most frequent class of the training part, or the mean of its targets."""
@@ -243,11 +295,20 @@ class Arrays(Task):
             return [always(usual["label"], self.spec.classes[usual["label"]], targets, weights)]
         wanted = targets.double().reshape(len(targets), -1)
         mean = torch.tensor(usual["mean"], dtype=torch.float64).expand_as(wanted)
-        found = [answered("the mean of the training targets", mean, wanted, weights)]
+        found = [answered("the mean of the training targets", mean, wanted, weights, self.apart)]
         if self.spec.kind == "series":
             last = last_values(self.spec, test.take(torch.arange(len(test)))[0])
-            found += [] if last is None else [answered("the last value", last, wanted)]
+            found += [] if last is None else [answered("the last value", last, wanted, None, self.apart)]
         return found
+
+    def against_linear(self, run: "Run", split: Split) -> dict[str, Any] | None:
+        """Compare a network for a table with ridge or logistic regression, unless it is a linear model itself."""
+        rows = self.spec.kind in ("table", "vector") and self.plain and not self.spec.complete
+        linear = linear_baseline(self.preprocess, split) if rows and not isinstance(run.model, Perceptron) else None
+        if linear is None:
+            return None
+        judged = self.judge(run, split.validation)
+        return against(linear, judged["metrics"], judged["costs"])
 
     def related(self, examples: int) -> int:
         """Return how many neighbors depend on each other: windows of a series, as far as they look ahead."""
@@ -259,8 +320,10 @@ class Arrays(Task):
     def labeled(self, what: Any, options: Mapping[str, Any]) -> Dataset:
         """Read new examples with their answers: a table, a folder of pictures, a series; else what `load` knows."""
         spec, path = self.spec, isinstance(what, str | Path) and Path(what)
-        if spec.kind == "table" and as_frame(what) is not None:
-            return labeled_rows(what, spec, options)
+        if spec.kind == "table" and (as_frame(what) is not None or (path and path.suffix.lower() in TABLES)):
+            rows = labeled_rows(what, spec, options)
+            self._say_unknown(rows.inputs)
+            return rows
         if not path or (isinstance(what, str) and what in (*SETS, *NAMED)) or not path.exists():
             return super().labeled(what, options)
         if spec.kind == "image" and path.is_dir():
@@ -268,22 +331,24 @@ class Arrays(Task):
             folder = load_folder(path, size=(size[0], size[1]), channels=spec.inputs[0], resize=spec.resize or "crop",
                                  one_class=True, **how)  # fmt: skip
             return as_trained(folder, spec)
-        if spec.kind == "table" and path.suffix.lower() in TABLES:
-            return labeled_rows(path, spec, options)
         if spec.kind == "series" and path.suffix.lower() in TABLES:
             return as_trained(series_like(path, spec, scored=True, **reading(options)), spec)
         return super().labeled(what, options)
 
-    def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
-        """Predict pictures, rows of a table, what comes after a series, or arrays."""
-        names, inputs, table = self.read(what)
+    def _say_unknown(self, inputs: Tensor) -> None:
+        """Warn of categories that the training part does not have."""
         unknown = [f"{name!r} in {count}" for name, count in self.preprocess.unknown(inputs).items()]
         if unknown:
             warnings.warn(
                 f"categories that no training row has count as other: {some(unknown)} of {len(inputs)} rows.",
                 DataWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+
+    def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
+        """Predict pictures, rows of a table, what comes after a series, or arrays."""
+        names, inputs, table = self.read(what)
+        self._say_unknown(inputs)
         found = replace(self.told(names, self.outputs(run.model, inputs)), read=table)
         if self.spec.kind != "series" or isinstance(what, Tensor):
             return found
@@ -305,9 +370,75 @@ class Arrays(Task):
 
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
         """Make predictions of outputs."""
+        classes = self.spec.classes if self.spec.task == "classification" else ()
+        return Predictions(names, classes, self.values(outputs))
+
+    def values(self, outputs: Tensor) -> Tensor:
+        """Give the probabilities of the classes, or numbers in the units of the data."""
         if self.spec.task == "classification":
-            return Predictions(names, self.spec.classes, probabilities(outputs))
-        return Predictions(names, (), self.preprocess.untargets(outputs).reshape(len(outputs), -1))
+            return probabilities(outputs)
+        return self.preprocess.untargets(outputs).reshape(outputs.shape[0], -1)
+
+    def deployed(self, model: nn.Module, prepared: bool = False) -> dict[str, Deployed]:
+        """Read prepared examples, sequences of any number of steps; or stored ones, a table by its columns."""
+        if not prepared:
+            shape: tuple[int | str, ...] = self.preprocess.inputs
+            shape = ("time", *shape[1:]) if isinstance(model, ManyToOne | ManyToMany) else shape
+            return {"": Deployed(model, (Port("inputs", ("batch", *shape)),))}
+        spec, answers = self.spec, ("probabilities",) if self.spec.classes else ("values",)
+        classes = spec.classes if spec.task == "classification" else ()
+        columns = tuple(zip(spec.features, spec.levels, strict=True)) if spec.kind == "table" else ()
+        if any(spec.dates):
+            name = next(name for name, date in zip(spec.features, spec.dates, strict=True) if date)
+            raise DataError(
+                f"the preparation of the column {name!r} cannot be exported, because it holds dates: export the "
+                "network alone, without --with-preparation."
+            )
+        if spec.levels and spec.unknown == "error":
+            raise DataError(
+                "this run refuses unknown categories, which an exported network cannot: export the network alone, "
+                "without --with-preparation."
+            )
+        port = Port("inputs", ("batch", *spec.inputs), self._stored())
+        return {"": Deployed(Steps(model, self._answer), (port,), answers, classes, columns)}
+
+    def _answer(self, network: nn.Module, stored: Tensor) -> Tensor:
+        """Prepare stored examples, run a network, and give what `predict` gives."""
+        return self.values(network(as_read(self.preprocess.apply(stored), next(network.parameters()).dtype)))
+
+    def _stored(self) -> Draw:
+        """Give what draws stored examples: bytes of pictures, categories and gaps of tables, numbers."""
+        spec, preprocess = self.spec, self.preprocess
+        if spec.kind == "image":
+            return below(256, torch.uint8) if preprocess.kept_dtype == torch.uint8 else normal
+        if spec.kind != "table":
+            mean, std = (torch.tensor(each).reshape(-1) for each in (preprocess.mean, preprocess.std))
+            shape = (1, *spec.inputs) if len(mean) == math.prod(spec.inputs) else (-1,)
+            return lambda size, generator: normal(size, generator) * std.reshape(shape) + mean.reshape(shape)
+
+        def rows(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+            numbers = iter(zip(preprocess.mean, preprocess.std, strict=True))
+            columns = []
+            for levels, gaps in zip(spec.levels, preprocess.missing, strict=True):
+                if levels:
+                    column = torch.randint(-1, len(levels), shape[:1], generator=generator).double()
+                else:
+                    mean, std = next(numbers)
+                    column = normal(shape[:1], generator).double() * std + mean
+                gone = torch.rand(shape[:1], generator=generator) < 0.2
+                columns.append(torch.where(gone, torch.nan, column) if gaps else column)
+            return torch.stack(columns, 1)
+
+        return rows
+
+    @property
+    def pipeline(self) -> str:
+        """What the Hub calls such a task."""
+        if self.spec.kind == "image":
+            return "image-classification" if self.spec.classes else "image-to-image"
+        if self.spec.kind == "series" and not self.spec.classes:
+            return "time-series-forecasting"
+        return "tabular-classification" if self.spec.classes else "tabular-regression"
 
     def read(self, what: Any) -> Examples:
         """Give names and stored examples of what is meant: a path, a list of paths, a table, content or an array."""
@@ -353,9 +484,49 @@ class Arrays(Task):
         """Read rows of a table, or the end of a series, as the training table was read."""
         if self.spec.kind == "series":
             return Examples((name,), _last_window(what, name, self.spec)[None])
-        cells = open_rows(what, self.spec)
-        rows = rows_of(cells, self.spec)
+        spec = replace(self.spec, kind="table")  # numbers of a vector that have no names are x1, x2, ...
+        cells = open_rows(what, spec)
+        rows = rows_of(cells, spec)
         return Examples(tuple(map(str, range(1, len(rows) + 1))), rows, as_written(cells))
+
+    def seen(self, model: nn.Module, what: Any) -> list[Seen]:
+        """Read examples as a network takes them, with their pictures or their columns."""
+        names, inputs, _ = self.read(what)
+        parameter = next(model.parameters())
+        prepared = as_read(self.preprocess.apply(inputs), parameter.dtype).to(parameter.device)
+        if self.spec.kind == "image":
+            shape = tuple(self.preprocess.kept)
+            return [Seen(*each, shape) for each in zip(names, prepared.split(1), inputs, strict=True)]
+        columns = self.preprocess.columns or {name: at for name, at in self.columns().items()}
+        values = [self.shown(example)["values"] for example in inputs]
+        return [
+            Seen(name, example, columns=columns, values=shown)
+            for name, example, shown in zip(names, prepared.split(1), values, strict=True)
+        ]
+
+    def aims(self) -> tuple[str, ...]:
+        """Name the classes or labels, or the targets."""
+        if self.spec.classes:
+            return self.spec.classes
+        names = tuple(self.spec.target.split(", ")) if self.spec.target else ()
+        count = self.spec.outputs
+        return names if len(names) == count else tuple(f"output {j + 1}" for j in range(count))
+
+    def aim(self, place: int) -> tuple[Choose, str]:
+        """Take a logit, of two classes that share one with its sign, or a number in the units of its target."""
+        if self.spec.classes:
+            sign = 1.0 if place else -1.0
+
+            def logit(outputs: Tensor) -> Tensor:
+                flat = outputs.reshape(len(outputs), -1)
+                return sign * flat[:, 0] if flat.shape[1] == 1 and len(self.spec.classes) == 2 else flat[:, place]
+
+            return logit, f"what each adds to the score of {self.spec.classes[place]}, before the probability"
+
+        def number(outputs: Tensor) -> Tensor:
+            return self.preprocess.untargets(outputs).reshape(len(outputs), -1)[:, place]
+
+        return number, f"what each adds to {self.aims()[place]}, compared with its mean"
 
     def shown(self, example: Tensor) -> dict[str, Any]:
         """Give what a report shows of an example: a small picture, or its values by name."""

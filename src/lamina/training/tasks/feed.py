@@ -1,10 +1,13 @@
 """Feeds: the batches of an epoch in their order, and how a network is called with one."""
 
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, cast
 
 import torch
 from torch import nn
 
+from lamina._errors import ArgumentError
 from lamina._types import Int, Tensor
 from lamina.data.source import Source
 from lamina.functional.optimizers import sample_indices
@@ -45,7 +48,8 @@ def epoch_order(examples: int, batch_size: int, sampling: str, seed: int, epoch:
     >>> sorted(epoch_order(5, 2, "epoch", seed=0, epoch=3).tolist())
     [0, 1, 2, 3, 4]
     """
-    generator = torch.Generator().manual_seed((seed * 2**31 + epoch) % 2**63)
+    # A generator reads the low 32 bits alone: pairs of seeds are a golden ratio of them apart.
+    generator = torch.Generator().manual_seed((seed * 2**31 + seed // 2 * 0x9E3779B1 + epoch) % 2**32)
     if sampling == "epoch":
         return torch.randperm(examples, generator=generator)
     draws = max(1, examples // batch_size)
@@ -70,11 +74,17 @@ class Feed:
     def __init__(self, source: Source, recipe: Recipe) -> None:
         self.source, self.recipe = source, recipe
         self.batch_size, self.batches = batch_size(recipe, len(source)), _steps_per_epoch(recipe, len(source))
+        if recipe.augment is not None and recipe.augment.mixes and self.batch_size == 1:
+            raise ArgumentError(
+                f"`{recipe.augment.made[-1]}` mixes the examples of a batch, but batches have 1 example: use a larger "
+                "`batch_size`, or another optimizer than 'sgd'."
+            )
         # Alg. 3 draws every example independently.
         independent = isinstance(recipe.optimizer, SGD) and recipe.sampling == "epoch"
         self.sampling = "with-replacement" if independent else recipe.sampling
         self.order = torch.empty(0, dtype=torch.int64)
         self.cursor = self.seen = 0
+        self.micro_batch = recipe.micro_batch
 
     @property
     def device(self) -> torch.device:
@@ -106,9 +116,33 @@ class Feed:
         self.seen += len(indices)
         return self.source.batch(indices, (self.recipe.seed, step))
 
-    def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+    def outputs(self, model: Any, inputs: Any, targets: Tensor) -> Tensor:
         """Call a network with a batch."""
         return cast(Tensor, model(as_read(inputs, self.recipe.dtype)))
+
+    @property
+    def splits(self) -> bool:
+        """Whether batches are computed in pieces."""
+        return self.micro_batch is not None and self.micro_batch < self.batch_size
+
+    def parts(self, examples: int) -> list[slice]:
+        """Divide the examples of a batch evenly into those that are computed at once.
+
+        >>> feed = object.__new__(Feed)
+        >>> feed.micro_batch = 4
+        >>> feed.parts(9)
+        [slice(0, 3, None), slice(3, 6, None), slice(6, 9, None)]
+        """
+        pieces = max(1, -(-examples // (self.micro_batch or max(1, examples))))
+        bounds = [examples * number // pieces for number in range(pieces + 1)]
+        return [slice(first, end) for first, end in pairwise(bounds)]
+
+    def turn(self, first: int) -> None:
+        """Hear with which example of a batch the piece begins for which `outputs` is called next."""
+
+    def at_once(self, most: int) -> int:
+        """Return how many examples are checked at once; a pass without a gradient keeps less than one with it."""
+        return most if self.micro_batch is None else min(most, 4 * self.micro_batch)
 
     def at(self, step: int | Tensor) -> None:
         """Hear which update comes next: a number, or a tensor that counts on the device."""
@@ -120,18 +154,37 @@ class Feed:
         """Return the live tensors, by name, that a resume must bring back."""
         return {}
 
-    @torch.no_grad()
-    def check(self, model: nn.Module, source: Source, objective: Objective) -> tuple[float, float]:
-        """Return the mean loss and score on all examples of a source; none is padded or counted twice."""
-        model.eval()
-        dtype = next(model.parameters()).dtype
-        sums = torch.zeros(2, dtype=wide(source.device), device=source.device)
-        batches = torch.arange(len(source)).split(CHECK_BATCH)
+    def answered(self, model: nn.Module, source: Source) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give outputs and targets of all examples of a source in batches; none is padded or counted twice."""
+        batches = torch.arange(len(source)).split(self.at_once(CHECK_BATCH))
         source.prefetch(batches)
         for indices in batches:
             inputs, targets = source.batch(indices, None)
-            outputs = model(inputs.to(dtype))
-            pair = torch.stack([objective.loss(outputs, targets) * len(indices), objective.score(outputs, targets)])
+            yield self.outputs(model, inputs, targets), targets
+
+    @torch.no_grad()
+    def check(self, model: nn.Module, source: Source, objective: Objective) -> dict[str, float]:
+        """Return the mean "loss" and "score" on all examples of a source, and the metrics of the objective."""
+        model.eval()
+        kept: list[tuple[Tensor, Tensor]] = []
+
+        def seen() -> Iterator[tuple[Tensor, Tensor]]:
+            for pair in self.answered(model, source):
+                if objective.metrics:
+                    kept.append(pair)
+                yield pair
+
+        loss, score = self.means(seen(), source, objective)
+        own = objective.measured(*map(torch.cat, zip(*kept, strict=True))) if kept else {}
+        return {"loss": loss, "score": score, **own}
+
+    def means(
+        self, answered: Iterable[tuple[Tensor, Tensor]], source: Source, objective: Objective
+    ) -> tuple[float, float]:
+        """Return the mean loss and score of outputs and targets."""
+        objective, sums = objective.plain, torch.zeros(2, dtype=wide(source.device), device=source.device)
+        for outputs, targets in answered:
+            pair = torch.stack([objective.loss(outputs, targets) * len(targets), objective.score(outputs, targets)])
             sums = sums + pair.to(sums.dtype)
         loss, score = (sums / len(source)).tolist()
         return loss, score

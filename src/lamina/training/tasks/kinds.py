@@ -7,6 +7,7 @@ from lamina._errors import ArgumentError
 from lamina.data.dataset import Spec
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
+from lamina.data.several import SeveralPreprocess
 from lamina.data.splits import Split
 from lamina.data.text.descriptions import DescriptionPreprocess
 from lamina.data.text.tokens import TextPreprocess
@@ -15,6 +16,8 @@ from lamina.training.tasks._labels import Labels
 from lamina.training.tasks._pairs import Pairs
 from lamina.training.tasks._running import RunningText
 from lamina.training.tasks.arrays import Arrays
+from lamina.training.tasks.loaders import Loaded, LoadedLabels
+from lamina.training.tasks.several import Several, SeveralLabels
 from lamina.training.tasks.task import Task
 from lamina.training.tasks.tokens import _Texts, _Tokens
 
@@ -24,6 +27,10 @@ KINDS: tuple[tuple[str | None, str | None, type[Task], Any], ...] = (
     ("text", "language", RunningText, TextPreprocess),
     ("text", None, _Texts, TextPreprocess),
     ("tokens", None, _Tokens, Preprocess),
+    ("several", "multilabel", SeveralLabels, SeveralPreprocess),
+    ("several", None, Several, SeveralPreprocess),
+    ("batches", "multilabel", LoadedLabels, SeveralPreprocess),
+    ("batches", None, Loaded, SeveralPreprocess),
     (None, "multilabel", Labels, Preprocess),
     (None, None, Arrays, Preprocess),
 )
@@ -51,13 +58,20 @@ def task_of(data: Any, *, preprocess: Any = None, seed: int = 0, **wording: Any)
     """
     if isinstance(data, Task):
         return data
-    split = data if isinstance(data, Split) else load(data).split(seed=seed)  # type: ignore[attr-defined]
+    split = split_of(data, seed)
     kind, _ = _row(split.train.spec)
     for name in wording:
         if name not in kind.wording:
             known = f"there are {', '.join(kind.wording)}" if kind.wording else "they have no dictionary"
             raise ArgumentError(f"`{name}` is not an option for data of kind {split.train.spec.kind!r}: {known}.")
     return kind(preprocess, split) if preprocess is not None else kind.fit(split, **wording)
+
+
+def split_of(data: Any, seed: int = 0) -> Split:
+    """Divide data 4:1:1, unless they are divided already."""
+    if isinstance(data, Task):
+        return data.split
+    return data if isinstance(data, Split) else load(data).split(seed=seed)  # type: ignore[attr-defined]
 
 
 def _wording_of(data: Split) -> tuple[str, ...]:
@@ -69,6 +83,16 @@ def read_task(values: Mapping[str, Any], split: Split | None = None) -> Task:
     """Make a task of what its `as_dict` gave."""
     kind, preprocess = _row(Spec.from_dict(values["spec"]))
     return kind(preprocess.from_dict(values), split)
+
+
+def task_for(preprocess: Any) -> Task:
+    """Make a task without data of how its examples are prepared.
+
+    >>> from lamina.data.synthetic import moons
+    >>> task_for(task_of(moons(60)).preprocess).spec.kind
+    'vector'
+    """
+    return _row(preprocess.spec)[0](preprocess)
 
 
 def metric_of(spec: Spec) -> str:

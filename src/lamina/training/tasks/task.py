@@ -17,6 +17,7 @@ from lamina.data.load import load
 from lamina.data.source import Source
 from lamina.data.splits import Split
 from lamina.training._look import Look, look
+from lamina.training.deployment import Deployed
 from lamina.training.objective import Objective
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
@@ -25,6 +26,8 @@ from lamina.training.tasks._baselines import Baseline
 from lamina.training.tasks.feed import Feed, _steps_per_epoch
 
 if TYPE_CHECKING:
+    from lamina.inspection.attribution import Choose
+    from lamina.training.explanations import Seen
     from lamina.training.run import Run
 
 SHOWN = 200
@@ -124,6 +127,16 @@ class Task:
         """Return how many updates make an epoch."""
         return _steps_per_epoch(recipe, len(self.split.train))
 
+    def normalized(self, mean: Sequence[float], std: Sequence[float], scale: float) -> "Task | None":
+        """Give the task with pictures normalized by the numbers of other weights; None if those are in other units.
+
+        Args:
+            mean: of each channel.
+            std: the standard deviations.
+            scale: what stored pictures are multiplied by first, 1/255 for bytes.
+        """
+        return self
+
     def columns(self) -> dict[str, tuple[int, ...]]:
         """Name the columns of the stored examples, with their places on the last axis; refuse where there are none."""
         raise ArgumentError(
@@ -140,11 +153,14 @@ class Task:
     def look(self, model: nn.Module) -> Look:
         """Run a network with one example, once."""
         if self._looked is None or self._looked[0]() is not model:
-            found = look(model, *self.example(model))
+            found = self._seen(model)
             if not isinstance(found.outputs, Tensor) or len(found.outputs) != 1:
                 raise ShapeError("the network must return one tensor with one row per example.")
             self._looked = weakref.ref(model), found
         return self._looked[1]
+
+    def _seen(self, model: nn.Module) -> Look:
+        return look(model, *self.example(model))
 
     def threads(self, runtime: Runtime, model: nn.Module, recipe: Recipe) -> Runtime:
         """Fill in the number of threads on the CPU, unless it is given."""
@@ -154,7 +170,7 @@ class Task:
         """Choose the loss by what the network gives for one example, and check that it fits."""
         raise NotImplementedError
 
-    def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
+    def objective_again(self, model: nn.Module, recipe: Recipe) -> Objective:
         """Choose the objective of a run again, but for weights and smoothing, which only training needs."""
         raise NotImplementedError
 
@@ -210,6 +226,10 @@ class Task:
         """
         return []
 
+    def against_linear(self, run: "Run", split: Split) -> dict[str, Any] | None:
+        """Compare a trained network with a linear model on the validation part; None where there is nothing to say."""
+        return None
+
     def related(self, examples: int) -> int:
         """Return how many neighbors among so many test examples depend on each other."""
         return 1
@@ -240,6 +260,15 @@ class Task:
         """Predict stored examples."""
         raise NotImplementedError
 
+    def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
+        """Make predictions of outputs."""
+        raise NotImplementedError
+
+    def compared(self, run: "Run", data: Dataset) -> tuple[Predictions, Tensor]:
+        """Predict the examples of labeled data, and give their targets."""
+        inputs, targets = data.take(torch.arange(len(data)))
+        return self.answers(run, inputs), targets
+
     def truth(self, target: Tensor) -> str:
         """Say what is right for an example, in words."""
         raise NotImplementedError
@@ -252,6 +281,37 @@ class Task:
 
     def shown(self, example: Tensor) -> dict[str, Any]:
         """Give what a report shows of an example."""
+        raise NotImplementedError
+
+    def seen(self, model: nn.Module, what: Any) -> "list[Seen]":
+        """Read what `predict` takes as a network takes it, one example after another, to be explained."""
+        raise ArgumentError(
+            "explanations are for one class, some labels or numbers as an answer, but the run was trained for "
+            f"{self.spec.task}."
+        )
+
+    def aims(self) -> tuple[str, ...]:
+        """Name what can be explained: classes, labels or targets."""
+        raise NotImplementedError
+
+    def aim(self, place: int) -> "tuple[Choose, str]":
+        """Give what takes the number that stands for a class, label or target from the outputs, and its unit."""
+        raise NotImplementedError
+
+    # a network that leaves the house
+
+    def deployed(self, model: nn.Module, prepared: bool = False) -> dict[str, Deployed]:
+        """Say what a network reads and writes where it is used without Lamina, the whole under the name "".
+
+        Args:
+            model: the network.
+            prepared: whether it reads stored examples and answers as `predict` does, not prepared ones and outputs.
+        """
+        raise NotImplementedError
+
+    @property
+    def pipeline(self) -> str:
+        """What the Hub calls such a task."""
         raise NotImplementedError
 
     def as_dict(self) -> dict[str, Any]:

@@ -125,10 +125,15 @@ def describe(
     Returns:
         The texts and the mean logarithm of the probability of their words.
     """
-    never = torch.tensor([PAD, START], device=outputs.device)
-    gains, words = outputs.index_fill(-1, never, -torch.inf).float().log_softmax(-1).max(-1)
+    gains, words = most_probable(outputs)
     inside = ((words == END).cumsum(1) - (words == END).long()) == 0
     return preprocess.write(words), (gains * inside).sum(1).cpu() / inside.sum(1).cpu()
+
+
+def most_probable(outputs: Float[Tensor, "batch time word"]) -> torch.return_types.max:
+    """Give the most probable words, and the logarithms of their probabilities among those that can be written."""
+    never = torch.tensor([PAD, START], device=outputs.device)
+    return outputs.index_fill(-1, never, -torch.inf).float().log_softmax(-1).max(-1)
 
 
 def continue_text(

@@ -20,6 +20,8 @@ from lamina.data.text.texts import IGNORE, text_of
 from lamina.data.text.tokens import TextPreprocess, TokenSource
 from lamina.data.text.vocabulary import PAD, Wording
 from lamina.functional.metrics import sequence_accuracy
+from lamina.training.deployment import Deployed, Port, Steps, below
+from lamina.training.explanations import Seen
 from lamina.training.objective import Objective
 from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
@@ -104,16 +106,15 @@ class _Tokens(Arrays):
             self.spec.task,
             self.look(model).outputs,
             self.output_size,
-            loss=recipe.loss,
-            class_weights=recipe.class_weights,
-            smoothing=recipe.label_smoothing,
+            recipe,
             labels=all_targets(self.split.train) if recipe.class_weights else None,
         )
-        return _on_device(replace(chosen, scale=self.scale), model, recipe)
+        return _on_device(self._measuring(chosen, recipe), model, recipe)
 
-    def objective_again(self, model: nn.Module, loss: str | None) -> Objective:
-        outputs = self.look(model).outputs
-        return _sequence_objective(self.spec.task, outputs, outputs.shape[-1], loss=loss)
+    def objective_again(self, model: nn.Module, recipe: Recipe) -> Objective:
+        outputs, plain = self.look(model).outputs, replace(recipe, class_weights=None, label_smoothing=0.0)
+        chosen = _sequence_objective(self.spec.task, outputs, outputs.shape[-1], plain)
+        return replace(self._measuring(chosen, recipe), scale=1.0)
 
     def check_dictionary(self, model: nn.Module) -> None:
         """Raise unless a network of ours reads the words of the dictionary, or the tokens of the data."""
@@ -170,9 +171,29 @@ class _Tokens(Arrays):
     def told(self, names: tuple[str, ...], outputs: Tensor) -> Predictions:
         if self.spec.task != "tagging":
             return super().told(names, outputs)
-        sure, labels = outputs.softmax(-1).max(-1)
+        sure, labels = self.values(outputs).max(-1)
         tags = tuple(" ".join(self.spec.classes[i] for i in row) for row in labels.tolist())
         return Predictions(names, (), sure.mean(1, keepdim=True), tags)
+
+    def values(self, outputs: Tensor) -> Tensor:
+        """Give the probabilities of the classes, or of the labels at every step, or numbers in units of the data."""
+        return outputs.softmax(-1) if self.spec.task == "tagging" else super().values(outputs)
+
+    def deployed(self, model: nn.Module, prepared: bool = False) -> dict[str, Deployed]:
+        """Read rows of tokens of any length; a dictionary that makes tokens of texts stays outside."""
+        port = Port("inputs", ("batch", "time"), below(self.input_size))
+        if not prepared:
+            return {"": Deployed(model, (port,))}
+        answers, classes = ("probabilities",) if self.spec.classes else ("values",), self.spec.classes
+        return {
+            "": Deployed(Steps(model, lambda network, tokens: self.values(network(tokens))), (port,), answers, classes)
+        }
+
+    @property
+    def pipeline(self) -> str:
+        if self.spec.task == "tagging":
+            return "token-classification"
+        return "text-classification" if self.reads_texts else super().pipeline
 
     def truth(self, target: Tensor) -> str:
         if self.spec.task != "tagging":
@@ -283,6 +304,18 @@ class _Texts(_Tokens):
     def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
         """Predict texts."""
         return self.told(tuple(texts), _text_outputs(run.model, self.dictionary, texts))
+
+    def seen(self, model: nn.Module, what: Any) -> list[Seen]:
+        """Read texts as a network takes them, with their words."""
+        if self.spec.task not in ("classification", "regression"):
+            return Task.seen(self, model, what)
+        dictionary, device, found = self.dictionary, next(model.parameters()).device, []
+        for text in read_texts(what, self.spec.reading)[0]:
+            if text is not None:
+                words = tuple(dictionary.vocabulary.split(text))
+                tokens = dictionary.read([text])
+                found.append(Seen(text, tokens.to(device), words=(*words, "end")[: tokens.shape[1]]))
+        return found
 
     def answers(self, run: "Run", inputs: Tensor) -> Predictions:
         return self.say(run, [text_of(row) for row in inputs])

@@ -1,6 +1,6 @@
 """What is minimized when a network answers with words or labels at every step: a mean over the steps that count."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch.nn.functional import cross_entropy
@@ -10,6 +10,7 @@ from lamina._types import Tensor
 from lamina.data.text.texts import IGNORE
 from lamina.data.text.vocabulary import PAD
 from lamina.training.objective import Objective, choose
+from lamina.training.recipe import Recipe
 
 _STEPS = ("translation", "language", "tagging", "description")  # tasks with an answer at every step
 _FITS = {"translation": "seq2seq", "description": "one-to-many"}
@@ -73,13 +74,12 @@ def _sequence_objective(
     task: str,
     outputs: Tensor,
     wanted: int,
-    *,
-    loss: str | None = None,
-    class_weights: str | None = None,
-    smoothing: float = 0.0,
+    recipe: Recipe | None = None,
     labels: Tensor | None = None,
 ) -> Objective:
     """Choose the objective of a task on texts or tokens, and check that the network fits it."""
+    recipe = recipe or Recipe()
+    loss, class_weights, smoothing = recipe.loss, recipe.class_weights, recipe.label_smoothing
     axes = 3 if task in _STEPS else 2
     if outputs.ndim != axes:
         fits = "many-to-one" if axes == 2 else _FITS.get(task, "many-to-many")
@@ -96,18 +96,16 @@ def _sequence_objective(
             f"the network gives {given} outputs, but the data have {wanted} {what}: build it with outputs={wanted}."
         )
     if task in _STEPS:
+        if recipe.metrics:
+            raise ArgumentError(
+                f"`metrics` are for tasks with one answer per example, but the task is {task}: leave them out."
+            )
         if loss not in (None, "nll"):
-            raise ArgumentError(f"`loss` {loss!r} does not fit a {task} task: use 'nll' or leave it out.")
+            what = "of your own" if callable(loss) else repr(loss)
+            raise ArgumentError(f"`loss` {what} does not fit a {task} task: use 'nll' or leave it out.")
         if class_weights is not None:
             raise ArgumentError(f"`class_weights` are for classification, but the task is {task}: leave them out.")
         ignore = IGNORE if task == "tagging" else PAD
         return TokenObjective("nll", smoothing=smoothing, ignore=ignore)
-    chosen = choose(task, given, loss, class_weights, torch.zeros(0, dtype=torch.int64) if labels is None else labels)
-    if not smoothing:
-        return chosen
-    if chosen.kind != "nll":
-        raise ArgumentError(
-            f"`label_smoothing` needs at least 2 outputs that are classes, got {smoothing} with the loss "
-            f"{chosen.kind!r}: leave it out."
-        )
-    return replace(chosen, smoothing=smoothing)
+    known = torch.zeros(0, dtype=torch.int64) if labels is None else labels
+    return choose(task, given, loss, class_weights, known, **recipe.loss_numbers, smoothing=smoothing)

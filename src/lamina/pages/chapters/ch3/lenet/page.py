@@ -12,12 +12,16 @@ with app.setup:
     from lamina.drawing.charts import Note, Series
     from lamina.drawing.famous import lenet5
     from lamina.drawing.panels import picture_grid
+    from lamina.drawing.why import heated
     from lamina.functional.activations import probabilities
+    from lamina.functional.attribution import occlusion, saliency
     from lamina.inspection.activations import feature_maps, kernels, normalized
+    from lamina.inspection.attribution import class_map
     from lamina.pages import kit
     from lamina.pages.chapters.ch3._shared import pixels, shades
     from lamina.pages.chapters.ch3.lenet._work import STROKES, inked
     from lamina.pages.kit._shipped import shipped
+    from lamina.training.explanations import Seen, picture_maps
 
     LAYERS = {  # name of the module: what it is called here
         "features.0": "convolution 1",
@@ -123,6 +127,59 @@ def _(record):
             `{record.command}`
         """),
         kit.source(as_mnist, LeNet5),
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    asked = mo.ui.dropdown(["what it reads", *map(str, range(10))], value="what it reads", label="why")
+    kit.column(
+        kit.section("Why does it read this?", ids=("N3.07",)),
+        kit.prose(r"""
+            Three answers to the same question, for the output $z_k$ of one digit. **Grad-CAM** weighs the maps $A_c$ of the second
+            convolution by their mean gradient, $\alpha_c = \frac{1}{HW} \sum_{ij} \partial z_k / \partial A_{cij}$, and keeps what speaks for
+            the digit. **Saliency** is the gradient itself, $|\partial z_k / \partial u_{ij}|$: where a small change would matter most.
+            **Occlusion** covers a square and looks how much $z_k$ falls: red where the digit needs what is there, blue where it would
+            be surer without it. `lamina explain RUN picture.png -o why.png` does the same for a network of yours.
+        """),
+        kit.source(class_map, saliency, occlusion),
+    )
+    return (asked,)
+
+
+@app.cell(hide_code=True)
+def _(asked, chances, digit, network, record):
+    _best = int(chances.argmax())
+    _k = _best if asked.value == "what it reads" else int(asked.value)
+    _seen = Seen("digit", record.preprocess.apply((255 * digit).round().byte()[None, None]), digit[None].float())
+    _maps = picture_maps(network, _seen, lambda outputs: outputs[:, _k], occluded=True)
+    _ink = (255 * digit).tolist()
+    kit.panel(
+        kit.controls("The output of which digit?", asked),
+        kit.row(
+            *(
+                kit.svg(
+                    picture_grid([heated(_ink, heat.tolist())], 1, cell=180),
+                    f"{name} for the output of {_k}: strongest at row {divmod(int(heat.argmax()), 28)[0] + 1}, column {divmod(int(heat.argmax()), 28)[1] + 1}.",
+                    width=210,
+                    caption=name,
+                )
+                for name, heat in _maps.items()
+            ),
+            least=190,
+        ),
+        kit.facts(output_of=_k, probability=f"{chances[_k]:.2%}"),
+    )  # fmt: skip
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Draw a 3 and ask why it is not an 8. Where does occlusion turn red for the 8, and what would have to be there?",
+        """The open left side speaks against an 8: cover the right strokes, which both digits share, and the output of the 8 falls. Close
+        the two bows on the left, and the answer changes. None of the three maps shows what is missing; they only see what is there.""",
     )
     return
 

@@ -89,7 +89,7 @@ def recipe_options() -> tuple[Option, ...]:
     """List the options of a recipe that have a widget.
 
     >>> recipe_options()[0].choices
-    ('gd', 'sgd', 'minibatch', 'adam')
+    ('gd', 'sgd', 'minibatch', 'adam', 'adamw', 'rmsprop')
     """
     kinds = {"optimizer": tuple(OPTIMIZERS)}
     try:

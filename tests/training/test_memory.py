@@ -1,0 +1,46 @@
+import pytest
+import torch
+from torch import nn
+
+from lamina._errors import RunWarning
+from lamina.architectures.build import build
+from lamina.training import memory
+from lamina.training.memory import free_bytes, is_full, kept_bytes, piece, say_split
+
+
+def test_activations_are_counted_once():
+    network = build("fnn", inputs=3, outputs=2, hidden=(5, 5), activation="tanh")
+    assert kept_bytes(network, torch.zeros(4, 3)) == 4 * 4 * (3 + 5 + 5)
+
+
+def test_free_memory_is_asked_of_the_system(monkeypatch):
+    assert 2**20 < free_bytes(torch.device("cpu")) < 2**50
+    monkeypatch.setattr(memory.Path, "read_text", lambda self, **options: "nothing")
+    assert free_bytes(torch.device("cpu")) == 4 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("sentence", "full"),
+    [
+        ("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes.", True),
+        ("MPS backend out of memory (MPS allocated: 1 GB)", True),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True),
+        ("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", False),
+    ],
+)
+def test_errors_that_mean_full_memory(sentence, full):
+    assert is_full(RuntimeError(sentence)) is full
+
+
+def test_pieces_are_halves_that_fit_with_half_as_much_beside():
+    assert piece(100, 2, 300) == 100 and piece(100, 2, 299) == 50
+    assert piece(7, 10, 61) == 4 and piece(7, 10, 59) == 2 and piece(7, 10, 29) == 1
+
+
+def test_the_sentence_names_batch_normalization_where_there_is_some():
+    with pytest.warns(
+        RunWarning, match="a batch of 8 examples does not fit .* pieces of 4 .*; the update stays the same"
+    ):
+        say_split(nn.Linear(2, 2), 8, 4)
+    with pytest.warns(RunWarning, match="batch normalization takes its statistics from each piece"):
+        say_split(nn.Sequential(nn.BatchNorm1d(2)), 8, 4)
