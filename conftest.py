@@ -1,5 +1,6 @@
 """What every test and doctest shares: a processor that can, one thread a worker, and a process left as it was found."""
 
+import gc
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ import jaxtyping
 import pytest
 import torch
 
+import shapes  # noqa: F401  (before whatever it checks is imported)
 from lamina._processor import LIMIT, bfloat16_limit
 from safety import changes, listed, seeded_generators, state
 
@@ -38,6 +40,17 @@ def nothing_left_changed():
         after["threads"] = state()["threads"]
     found = changes(before, after)
     assert not found, "the test left the process changed: " + "; ".join(found)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the garbage collector from walking, again and again, over what lives until the last test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
