@@ -10,8 +10,10 @@ SHAPED := $(L).kernels,$(L).functional,$(L).layers,$(L).architectures,$(L).backp
 ifneq (,$(filter C POSIX,$(LC_ALL)))
 unexport LC_ALL
 endif
+# Every command that a test starts would compile Lamina anew.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-shuffled test-slow test-pages check format catalogue notes docs bench claims mutants dist wheel-test clean
+.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench claims mutants dist wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,14 +26,10 @@ $(READY): pyproject.toml
 demo: $(READY)  ## train LeNet-5 on the embedded digits and say where the report is
 	.venv/bin/lamina train lenet5
 
-test: $(READY)  ## the default test suite, with shapes checked; then the compiled tests, without
-	$(PY) -m pytest -n auto --ignore tests/compiled --jaxtyping-packages=$(SHAPED) $(SHUFFLE)
+SHUFFLE = $(if $(SEED),--random-order --random-order-seed=$(SEED))
+test: $(READY)  ## the default test suite, with shapes checked; then the compiled tests, without; SEED=N shuffles them
+	$(PY) -m pytest -n auto --dist worksteal --ignore tests/compiled --jaxtyping-packages=$(SHAPED) $(SHUFFLE)
 	JAXTYPING_DISABLE=1 $(PY) -m pytest -n auto tests/compiled $(SHUFFLE)
-
-SEED ?= $(shell date +%s)
-test-shuffled: $(READY)  ## the default test suite in a random order; SEED=N repeats one
-	@echo "shuffled with SEED=$(SEED)"
-	$(MAKE) test SHUFFLE="--random-order --random-order-seed=$(SEED)"
 
 test-slow: $(READY)  ## the slow tests only
 	$(PY) -m pytest --ignore tests/compiled -m slow
@@ -78,7 +76,7 @@ dist: $(READY)  ## build wheel and sdist, and check them as PyPI would
 	rm -rf build dist && $(PY) -m build --quiet --outdir dist
 	$(PY) -m twine check --strict dist/*
 
-wheel-test: dist  ## build the wheel and run part of the suite against it from another folder
+wheel-test: dist  ## build the wheel and use it from another folder: its files, its command, and the work without any extra
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
 	mkdir -p build/elsewhere && cd build/elsewhere && PYTHONPATH=../wheel ../../$(PY) -m pytest -q -c ../../pyproject.toml \
-		--rootdir ../.. -p no:cacheprovider ../../tests/test_package.py ../../tests/cli
+		--rootdir ../.. -p no:cacheprovider -m 'not browser' ../../tests/test_package.py ../../tests/test_installed.py

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 
+import hypothesis  # noqa: F401  (it asks the garbage collector, which keeps silent about what is frozen below)
 import jaxtyping
 import pytest
 import torch

@@ -7,16 +7,14 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch.utils.data
 
 import lamina
-from lamina.cli import main
+from scripts import command
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -50,10 +48,7 @@ def test_a_page_runs_from_top_to_bottom(path, capsys, tmp_path, monkeypatch, req
     text = path.read_text(encoding="utf-8")
     for language, block in re.findall(r"^```(python|sh)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         if language == "sh":
-            for words in lamina_lines(block):
-                code = typed(words)
-                assert code == 0, (words, capsys.readouterr().err)
-            capsys.readouterr()
+            run_shell(block)
         else:
             exec(compile(block, str(path), "exec"), names)
             promised = re.findall(r"print\(.*#\s*(.+)$", block, re.MULTILINE)
@@ -61,35 +56,22 @@ def test_a_page_runs_from_top_to_bottom(path, capsys, tmp_path, monkeypatch, req
             assert printed[: len(promised)] == promised, path
 
 
-def test_shell_lines_of_the_readme_run(tmp_path):
-    """In processes of their own, as a user starts them."""
+def test_shell_lines_of_the_readme_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for block in blocks(ROOT / "README.md", "sh"):
-        for words in lamina_lines(block):
-            done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=tmp_path)
-            assert done.returncode == 0, (words, done.stderr)
+        run_shell(block)
 
 
-def lamina_lines(block: str) -> Iterator[list[str]]:
-    """Give the words of each `lamina` line of a block, and see that its `make` targets are there."""
+def run_shell(block: str) -> None:
+    """Run the `lamina` lines of a block, and see that its `make` targets are there."""
     makefile = (ROOT / "Makefile").read_text()
     for line in block.splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] == ["lamina"]:
-            yield words
+            done = command(*words[1:])
+            assert done.returncode == 0, (line, done.stderr)
         elif words[:1] == ["make"]:
             assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), line
-
-
-def typed(words: list[str]) -> int:
-    """Type a command in this process, where torch is imported already, and as a user without the shape checker."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", words)
-        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
-        try:
-            main()
-        except SystemExit as end:
-            return int(end.code or 0)
-    return 0
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -49,11 +49,10 @@ def asked(driver):
     return found
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_page_loads_with_formulas_and_asks_nobody_else(driver, address, path):
+def sound(driver, address):
+    """See that formulas are set, that no cell has failed, and that nobody but the server was asked for anything."""
     from harness import elements, page_text
 
-    opened(driver, address, path)
     assert elements(driver, "el.classList.contains('katex')"), "no formula"
     assert not elements(driver, "el.classList.contains('katex-error')"), "a formula cannot be set"
     assert "An ancestor raised" not in page_text(driver) and "Traceback" not in page_text(driver)
@@ -64,11 +63,13 @@ def test_page_loads_with_formulas_and_asks_nobody_else(driver, address, path):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_page_fits_a_phone(driver, address, path):
+def test_page_is_sound_and_fits_a_phone(driver, address, path):
+    """In a window as wide as a phone; `test_reader_does` opens every page in a wide one."""
     from harness import sized
 
     with sized(driver, 360, 740):
         opened(driver, address, path)
+        sound(driver, address)
         wide = driver.execute_script("return document.documentElement.scrollWidth")
     assert wide <= 360, f"the page is {wide} pixels wide"
 
@@ -76,6 +77,7 @@ def test_page_fits_a_phone(driver, address, path):
 @pytest.mark.parametrize(("path", "check"), checks(), ids=lambda value: getattr(value, "__name__", value))
 def test_reader_does(driver, address, path, check):
     opened(driver, address, path)
+    sound(driver, address)
     check(driver)
     assert not errors(driver)
 

@@ -1,19 +1,15 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from scripts import script
+
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "xor_by_hand.py"
-
-
-def run(*options):
-    return subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True)
 
 
 @pytest.mark.notes("N2.11")
 def test_the_demo_learns_xor_and_says_so():
-    done = run()
+    done = script(SCRIPT)
     assert done.returncode == 0, done.stderr
     first, *_, last = [line for line in done.stdout.splitlines() if line.startswith("step")]
     assert first.startswith("step    0  binary cross entropy 0.7") and last.startswith(
@@ -25,4 +21,4 @@ def test_the_demo_learns_xor_and_says_so():
 
 
 def test_a_promise_that_is_not_kept_is_a_failure():
-    assert run("--target", "1e-6").returncode == 1
+    assert script(SCRIPT, "--target", "1e-6").returncode == 1

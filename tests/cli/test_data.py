@@ -20,6 +20,7 @@ from lamina.cli import _data as data
 from lamina.data import store
 from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.load import NAMED, SETS, load
+from scripts import command
 
 root = typer.Typer()
 root.add_typer(data.data_app, name="data")
@@ -260,11 +261,8 @@ def test_left_out_pictures_are_told_once(photos):
 
 
 def test_exit_codes(photos, tmp_path):
-    def run(*arguments):
-        return subprocess.run([sys.executable, "-m", "lamina", "data", *arguments], capture_output=True, text=True)
-
-    assert run("show", str(photos)).returncode == 0
-    bad = run("show", str(tmp_path / "nowhere"))
+    assert command("data", "show", photos).returncode == 0
+    bad = command("data", "show", tmp_path / "nowhere")
     assert bad.returncode == 2 and bad.stderr.startswith("lamina: there is no data set named") and not bad.stdout
 
 

@@ -19,10 +19,7 @@ from PIL import Image
 
 import lamina
 from lamina.data.pictures import _reads_heif
-
-
-def lamina_(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "lamina", *words], capture_output=True, text=True, cwd=cwd)
+from scripts import command
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +40,7 @@ def trained(tmp_path_factory):
         "--out",
         "runs/a",
     )
-    done = lamina_(*words, cwd=home)
+    done = subprocess.run([sys.executable, "-m", "lamina", *words], capture_output=True, text=True, cwd=home)
     assert done.returncode == 0, done.stderr
     return home, done
 
@@ -68,22 +65,22 @@ def test_training_says_what_it_does_and_where_the_report_is(trained):
 
 def test_evaluate_shows_the_record_and_json_is_json(trained):
     home, _ = trained
-    first = lamina_("evaluate", "runs/a", "--json", cwd=home)
-    record = json.loads(first.stdout)
+    record = json.loads(command("evaluate", home / "runs/a", "--json").stdout)
     assert record["openings"] == 1 and record["examples"] == 299 and 0 < record["accuracy"] <= 1
 
 
-def test_predict_prints_labels_and_writes_csv(trained, tmp_path):
+def test_predict_prints_labels_and_writes_csv(trained, tmp_path, monkeypatch):
     home, _ = trained
+    monkeypatch.chdir(home)
     inputs, _ = lamina.load("digits").take(torch.arange(2))
     for i in range(2):
         Image.fromarray(inputs[i, 0].numpy()).save(home / f"d{i}.png")
-    out = lamina_("predict", "runs/a", "d0.png", "d1.png", "--top", "2", cwd=home)
+    out = command("predict", "runs/a", "d0.png", "d1.png", "--top", "2")
     lines = out.stdout.splitlines()
     assert len(lines) == 2 and lines[0].startswith("d0.png: ") and lines[0].count("%") == 2
-    rows = json.loads(lamina_("predict", "runs/a", "d0.png", "--json", cwd=home).stdout)
+    rows = json.loads(command("predict", "runs/a", "d0.png", "--json").stdout)
     assert rows[0]["name"] == "d0.png" and len(rows[0]["top"]) == 5
-    done = lamina_("predict", "runs/a", "d0.png", "d1.png", "-o", str(tmp_path / "p.csv"), cwd=home)
+    done = command("predict", "runs/a", "d0.png", "d1.png", "-o", tmp_path / "p.csv")
     assert done.stdout == f"2 predictions written to {tmp_path / 'p.csv'}\nnext: lamina report runs/a\n"
     table = (tmp_path / "p.csv").read_text().splitlines()
     assert table[0].startswith("name,predicted,probability,p(0),p(1)") and len(table) == 3
@@ -104,7 +101,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_result(trained, tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and "interrupted after step" in err and "Continue with:  lamina resume b" in err
-    done = lamina_("resume", "b", cwd=tmp_path)
+    done = command("resume", tmp_path / "b")
     assert done.returncode == 0, done.stderr
     for name in ("history.jsonl", "weights.safetensors"):
         assert (tmp_path / "b" / name).read_bytes() == (home / "runs/a" / name).read_bytes()
@@ -455,16 +452,16 @@ def test_what_was_decided_about_a_table_is_told_once(typed):
     rows = "".join(f"{i},same,{i * 7 % 40}.5,{'' if i == 3 else i % 2}\n" for i in range(40))
     Path("t.csv").write_text("id,flat,x,y\n" + rows)
     words, sentence = ("--data", "t.csv", "--target", "y"), "Column 'flat' is left out: it is 'same' in every row."
-    for command in (
+    for line in (
         ("train", "fnn", *words, "--epochs", "1"),
         ("search", "fnn", "hidden=4,8", *words, "--epochs", "1", "--grid"),
         ("cross-validate", "fnn", *words, "--epochs", "1", "--folds", "2"),
         ("data", "show", *words[1:]),
     ):
-        code, out, err = typed(*command)
-        assert code == 0 and err == "", command
+        code, out, err = typed(*line)
+        assert code == 0 and err == "", line
         for note in (sentence, "1 row without the target 'y' is left out.", "Insist with `keep`."):
-            assert out.splitlines().count(note) == 1, command
+            assert out.splitlines().count(note) == 1, line
     code, out, err = typed("train", "fnn", *words, "--epochs", "1", "--json")
     assert code == 0 and len(out.splitlines()) == 1 and err.count(sentence) == 1
     assert typed("train", "fnn", *words, "--epochs", "1", "--quiet")[2] == ""

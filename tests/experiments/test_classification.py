@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from lamina.experiments.classification import (
     spam_filter,
 )
 from lamina.experiments.result import REGISTRY, ClaimError
+from scripts import script
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "mnist_fnn.py"
 needs_mnist = pytest.mark.skipif(not os.environ.get("LAMINA_DATA") or find("mnist") is None, reason="needs LAMINA_DATA")
@@ -140,16 +139,17 @@ def test_lenet_and_fnn_on_mnist():
     assert relu[2] - fnn[2] > 0.008 and sigmoid[4] > 0.96
 
 
-def run_example(folder, *options):
-    environment = {name: value for name, value in os.environ.items() if name != "LAMINA_DATA"}
-    environment["XDG_CACHE_HOME"] = str(folder)  # no MNIST there
-    command = [sys.executable, SCRIPT, *options]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+@pytest.fixture
+def run_example(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LAMINA_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # no MNIST there
+    return lambda *options: script(SCRIPT, *options)
 
 
 @pytest.mark.notes("N2.63")
-def test_the_example_keeps_its_promise(tmp_path):
-    done = run_example(tmp_path)
+def test_the_example_keeps_its_promise(run_example, tmp_path):
+    done = run_example()
     assert done.returncode == 0, done.stderr
     assert "digits: test accuracy 0.9" in done.stdout and "on 299 pictures, promised 0.93" in done.stdout
     matrix = torch.tensor([[int(cell) for cell in line.split()] for line in done.stdout.splitlines()[-10:]])
@@ -158,5 +158,5 @@ def test_the_example_keeps_its_promise(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_example_fails_below_its_promise(tmp_path):
-    assert run_example(tmp_path, "--target", "1.0").returncode == 1
+def test_the_example_fails_below_its_promise(run_example):
+    assert run_example("--target", "1.0").returncode == 1

@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from lamina.experiments.depth import (
 )
 from lamina.experiments.result import REGISTRY, ClaimError
 from lamina.functional.dense import parameter_count
+from scripts import script
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "deep_networks.py"
 
@@ -151,7 +150,7 @@ def test_deep_training_at_full_size():
 
 @pytest.mark.notes("N2.25")
 def test_the_example_keeps_its_promise():
-    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True)
+    done = script(SCRIPT)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert [float(line[-1]) > 0.9 for line in lines[1:]] == [False, False, True, True]
@@ -160,4 +159,4 @@ def test_the_example_keeps_its_promise():
 
 @pytest.mark.slow
 def test_the_example_fails_below_its_promise():
-    assert subprocess.run([sys.executable, SCRIPT, "--target", "1.01"], capture_output=True).returncode == 1
+    assert script(SCRIPT, "--target", "1.01").returncode == 1

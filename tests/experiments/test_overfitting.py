@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from lamina.experiments.overfitting import (
     weight_decay,
 )
 from lamina.experiments.result import REGISTRY, ClaimError
+from scripts import script
 
 
 def test_registered():
@@ -153,12 +152,11 @@ def test_with_enough_points_there_is_no_overfitting():
 
 
 def test_the_example_chooses_a_degree_and_keeps_its_promise():
-    script = Path(__file__).resolve().parents[2] / "examples" / "polynomials.py"
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    path = Path(__file__).resolve().parents[2] / "examples" / "polynomials.py"
+    done = script(path)
     assert done.returncode == 0, done.stderr
     assert "degree 3" in done.stdout and done.stdout.count("*") > 10
-    missed = subprocess.run([sys.executable, script, "--target", "0.001"], capture_output=True, text=True)
-    assert missed.returncode == 1
+    assert script(path, "--target", "0.001").returncode == 1
 
 
 def test_samples_are_the_figure_of_the_notes():

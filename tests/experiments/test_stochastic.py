@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +6,7 @@ import torch
 from lamina.experiments import stochastic
 from lamina.experiments.result import REGISTRY, ClaimError
 from lamina.experiments.stochastic import adam_on_batches, cost_of_a_step, learning_rates, noise_ball, sampling
+from scripts import script
 
 
 def test_registered():
@@ -122,8 +121,7 @@ def test_another_adam_is_found_out(monkeypatch):
 
 
 def race(*options):
-    script = Path(__file__).resolve().parents[2] / "examples" / "optimizers_race.py"
-    return subprocess.run([sys.executable, script, *options], capture_output=True, text=True)
+    return script(Path(__file__).resolve().parents[2] / "examples" / "optimizers_race.py", *options)
 
 
 def test_the_race_is_run_and_won_by_batches():

@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import jaxtyping
@@ -8,6 +6,7 @@ import pytest
 
 from lamina.experiments.result import REGISTRY, ClaimError
 from lamina.experiments.xor import xor_training
+from scripts import script
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "xor_training.py"
 
@@ -42,7 +41,7 @@ def test_same_numbers_again_and_claims_that_fail():
 
 @pytest.mark.notes("N2.14")
 def test_the_example_keeps_its_promise_or_fails():
-    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True)
+    done = script(SCRIPT)
     assert done.returncode == 0, done.stderr
     assert "of 20 starting points" in done.stdout
-    assert subprocess.run([sys.executable, SCRIPT, "--target", "1.0"], capture_output=True).returncode == 1
+    assert script(SCRIPT, "--target", "1.0").returncode == 1

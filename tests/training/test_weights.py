@@ -3,8 +3,6 @@ import json
 import os
 import pickle
 import struct
-import subprocess
-import sys
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
@@ -25,6 +23,7 @@ from lamina.training.fit import fit
 from lamina.training.freezing import freeze, frozen
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.weights import _Matched, load_weights, prepare_transfer, read_tensors
+from scripts import command, script
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "transfer.py"
 
@@ -265,10 +264,10 @@ def test_a_pickle_with_code_is_refused_and_not_executed(tmp_path):
     assert (tmp_path / "executed").exists()
 
 
-def test_the_command_ends_with_exit_code_2_and_one_sentence(tmp_path):
+def test_the_command_ends_with_exit_code_2_and_one_sentence(tmp_path, monkeypatch):
     malicious_files(tmp_path)
-    command = [sys.executable, "-m", "lamina", "train", "lenet5", "--weights", "zip.pth", "--epochs", "1"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    monkeypatch.chdir(tmp_path)
+    done = command("train", "lenet5", "--weights", "zip.pth", "--epochs", "1")
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("lamina: zip.pth asks for the Python object posix.system; none of it was executed")
     assert done.stderr.count("\n") == 1 and not (tmp_path / "executed").exists() and not (tmp_path / "runs").exists()
@@ -448,13 +447,17 @@ def test_the_seed_of_a_transfer_is_that_of_the_new_layers(tmp_path):
     assert changed_tensors(one, same) == () and changed_tensors(one, other) == ("fc.weight",)
 
 
-def example(*options, **environment):
-    variables = {name: value for name, value in os.environ.items() if name != "LAMINA_DATA"} | environment
-    return subprocess.run([sys.executable, EXAMPLE, *options], capture_output=True, text=True, env=variables)
+def example(*options):
+    return script(EXAMPLE, *options)
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    monkeypatch.delenv("LAMINA_DATA", raising=False)
 
 
 @pytest.mark.notes("N4.40")
-def test_transfer_takes_fewer_steps_than_training_from_scratch():
+def test_transfer_takes_fewer_steps_than_training_from_scratch(no_data):
     done = example("--seeds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     seed, transfer, scratch = map(int, done.stdout.splitlines()[3].split())
@@ -463,7 +466,7 @@ def test_transfer_takes_fewer_steps_than_training_from_scratch():
 
 @pytest.mark.slow
 @pytest.mark.notes("N4.40")
-def test_transfer_takes_fewer_steps_over_three_seeds_and_a_broken_promise_is_a_failure():
+def test_transfer_takes_fewer_steps_over_three_seeds_and_a_broken_promise_is_a_failure(no_data):
     assert example().returncode == 0
     assert example("--target", "0.01", "--seeds", "1").returncode == 1
 
@@ -472,7 +475,7 @@ def test_transfer_takes_fewer_steps_over_three_seeds_and_a_broken_promise_is_a_f
 @pytest.mark.notes("N4.40")
 @pytest.mark.skipif(not os.environ.get("LAMINA_DATA"), reason="needs LAMINA_DATA")
 def test_transfer_from_digits_to_clothes():
-    done = example(LAMINA_DATA=os.environ["LAMINA_DATA"])
+    done = example()
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [list(map(int, line.split())) for line in done.stdout.splitlines()[3:6]]
     assert [row[0] for row in rows] == [0, 1, 2] and all(a < b for _, a, b in rows)
