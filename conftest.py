@@ -13,7 +13,7 @@ import torch
 
 import shapes  # noqa: F401  (before whatever it checks is imported)
 from lamina._processor import LIMIT, bfloat16_limit
-from safety import changes, listed, seeded_generators, state
+from safety import Shared, changes, listed, seeded_generators, state
 
 torch.set_num_threads(1)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background, where commands would be deaf, too
@@ -21,6 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background, 
 os.environ.setdefault("LAMINA_DEVICE", "cpu")  # "auto" in tests; those marked `cuda` name their device
 if limit := bfloat16_limit():  # before the first product; workers and commands inherit it
     os.environ[LIMIT] = limit
+shared = Shared()
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def generator() -> torch.Generator:
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_changed():
-    """Fail a test that leaves the process other than it found it."""
+def nothing_left_changed(request):
+    """Fail a test that leaves the process, or what it shares with other tests, other than it found it."""
     before = state()
     with seeded_generators():
         yield
@@ -39,8 +40,19 @@ def nothing_left_changed():
     while after["threads"] != before["threads"] and time.monotonic() < until:  # a thread that is just ending
         time.sleep(0.01)
         after["threads"] = state()["threads"]
-    found = changes(before, after)
+    found = changes(before, after) + shared.changes(request.fixturenames)
     assert not found, "the test left the process changed: " + "; ".join(found)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    value = yield
+    shared.add(fixturedef, value)
+    return value
+
+
+def pytest_fixture_post_finalizer(fixturedef):
+    shared.given.pop(fixturedef, None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The net under the tests: what no test may leave changed, and why a test may be skipped."""
+"""The net under the tests: what no test may leave changed, what tests share, and why a test may be skipped."""
 
 import contextlib
 import os
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from lamina.training._denormals import flushes
+from lamina.training.run import Run
 
 REASONS = (
     "needs a GPU",
@@ -67,6 +68,47 @@ def state() -> dict[str, object]:
         "working directory": os.getcwd(),
         "threads": {thread for thread in threading.enumerate() if not thread.daemon},
     }
+
+
+def content(value: object) -> object:
+    """Describe what a test could change of something that tests share: networks, tensors, and the record of a run.
+
+    Torch counts the writes to each tensor. A test part may be opened and a report be written: those are not compared.
+    """
+    if isinstance(value, torch.Tensor):
+        return None if value.is_inference() else value._version, value.requires_grad
+    if isinstance(value, torch.nn.Module):
+        modes = [part.training for part in value.modules()]
+        tensors = [*value.named_parameters(), *value.named_buffers()]
+        return modes, [(name, id(tensor), content(tensor)) for name, tensor in tensors]
+    if isinstance(value, tuple | list):
+        return [content(part) for part in value]
+    if isinstance(value, Run):
+        files = [
+            value.folder / name for name in ("config.toml", "preprocess.json", "history.jsonl", "weights.safetensors")
+        ]
+        return content(value.model), len(value.rows), [path.stat().st_mtime_ns for path in files if path.exists()]
+    return None
+
+
+class Shared:
+    """What fixtures of a wider scope than a test have given, and how it was."""
+
+    def __init__(self) -> None:
+        self.given: dict[object, tuple[str, object, object]] = {}
+
+    def add(self, fixture, value: object) -> None:
+        if fixture.scope != "function" and (now := content(value)) is not None:
+            self.given[fixture] = fixture.argname, value, now
+
+    def changes(self, names: list[str]) -> list[str]:
+        """Say which of the fixtures that a test has asked for it has changed, each of them once."""
+        found = []
+        for fixture, (name, value, before) in self.given.items():
+            if name in names and (now := content(value)) != before:
+                found.append(f"`{name}`, which other tests share")
+                self.given[fixture] = name, value, now
+        return found
 
 
 @contextlib.contextmanager

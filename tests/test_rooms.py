@@ -15,7 +15,7 @@ def found(source: str) -> list[int]:
             sides = [node.left, *node.comparators]
             asked = [side for side in sides if isinstance(side, ast.Attribute) and side.attr in ("kind", "task")]
             lines += [node.lineno for side in asked if ast.unparse(side.value).endswith("spec")]
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
             lines += [node.lineno] if "Preprocess" in ast.unparse(node.args[1]) else []
     return lines
 

@@ -1,6 +1,7 @@
 """The net under the tests holds: leaks and unlisted skips fail, and a plain test passes."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,11 @@ def test_leaks_and_unlisted_skips_fail(tmp_path):
     numbers = "np.random.rand(), random.random(), torch.rand(1).item()"
     tests.append(f"SEEN = []\ndef test_plain(generator):\n    SEEN.append([{numbers}])\n")
     tests.append(f"def test_next(generator):\n    assert SEEN == [[{numbers}]]\n")
+    tests.append("@pytest.fixture(scope='module')\ndef net():\n    return torch.nn.Linear(2, 2).eval()\n")
+    tests.append("def test_reads(net):\n    net(torch.ones(2))\n")
+    tests.append("def test_writes(net):\n    torch.nn.init.ones_(net.weight)\n")
+    tests.append("def test_switches(net):\n    net.train()\n")
+    tests.append("def test_later(net):\n    pass\n")
     tests.append("def test_unlisted():\n    pytest.skip('it is Monday')\n")
     tests.append("def test_listed():\n    pytest.skip('needs a GPU')\n")
     imports = "import os, random, signal, threading, time\nimport numpy as np\nimport pytest\nimport torch\n"
@@ -44,10 +50,16 @@ def test_leaks_and_unlisted_skips_fail(tmp_path):
         assert (
             f"ERROR test_some.py::test_{n} - AssertionError: the test left the process changed: {name}:" in done.stdout
         )
+    for name in ("writes", "switches"):
+        said = (
+            f"ERROR test_some.py::test_{name} - AssertionError: the test left the process changed: `net`, which other"
+        )
+        assert said in done.stdout
+    assert not re.search("ERROR test_some.py::test_(reads|later)", done.stdout)
     assert "PASSED test_some.py::test_next" in done.stdout and "ERROR test_some.py::test_next" not in done.stdout
     assert "skipped because 'it is Monday', which is not on the list" in done.stdout
     assert "skipped because 'no', which is not on the list" in done.stdout
-    assert "1 failed" in done.stdout and "1 skipped" in done.stdout and f"{len(LEAKS) + 1} errors" in done.stdout
+    assert "1 failed" in done.stdout and "1 skipped" in done.stdout and f"{len(LEAKS) + 3} errors" in done.stdout
 
 
 def test_state_is_compared_item_by_item(monkeypatch, tmp_path):

@@ -21,12 +21,6 @@ def test_a_card_escapes_what_it_shows_and_leaves_out_what_is_not_there():
         repr(Shown())
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    net = lamina.build("fnn", inputs=4, outputs=3, hidden=(8,))
-    return lamina.fit(net, "iris", lamina.Recipe(epochs=3), folder=tmp_path_factory.mktemp("runs") / "a")
-
-
 def test_networks_are_one_line_and_print_their_layers():
     net = lamina.build("lenet5", outputs=10)
     assert repr(net) == "LeNet5(1×28×28 to 10; 61,706 parameters)"
@@ -41,7 +35,9 @@ def test_every_architecture_has_a_short_line(name):
     assert "\n" not in line and len(line) < 80 and line.endswith(" parameters)")
 
 
-def test_a_run_says_what_was_trained_and_how_it_went(run):
+def test_a_run_says_what_was_trained_and_how_it_went(tmp_path):
+    net = lamina.build("fnn", inputs=4, outputs=3, hidden=(8,))
+    run = lamina.fit(net, "iris", lamina.Recipe(epochs=3), folder=tmp_path / "a")
     assert repr(run) == f"Run({run.folder.as_posix()}: FNN, 3 epochs)"
     assert "not opened yet: run.evaluate()" in run._repr_html_() and "<svg" in run._repr_html_()
     accuracy = run.evaluate().metrics["accuracy"]

@@ -31,14 +31,14 @@ def step_of(moons, net):
     return make
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def digits(tmp_path_factory):
     net = lamina.build("fnn", inputs=64, outputs=10, hidden=(32,))
     folder = tmp_path_factory.mktemp("runs") / "digits"
     return fit(net, lamina.load("digits"), Recipe(Adam(0.01), epochs=8), folder=folder)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def curve(tmp_path_factory):
     data = lamina.load("linear")
     net = lamina.build("fnn", inputs=data.spec.inputs, outputs=1, hidden=(16,), activation="tanh")
