@@ -23,6 +23,7 @@ from lamina.data.source import Source
 from lamina.functional import optimizers as pure
 from lamina.functional.clipping import clip
 from lamina.functional.optimizers import Params, State, proximal_threshold, soft_threshold
+from lamina.layers.memory_format import overrunning
 from lamina.training.change import _Moving, measured, partway
 from lamina.training.executors._eager import Eager
 from lamina.training.learner import Learner
@@ -65,7 +66,9 @@ class _Compiled:
         self._table = self._full.clone()
         self._update.change = _PureMoving(learner.change, params, self._count, self._table)
         whole = MethodType(_copy(_Compiled._make), self)
-        self._whole = torch.compile(whole, backend=self.backend, fullgraph=True, dynamic=False)
+        # The compiler brings convolutions to channels-last by itself, also those for which that is unsafe.
+        options = {"layout_optimization": False} if self.backend == "inductor" and overrunning(model) else None
+        self._whole = torch.compile(whole, backend=self.backend, fullgraph=True, dynamic=False, options=options)
 
     def begin(self, step: int) -> None:
         """Need nothing."""
