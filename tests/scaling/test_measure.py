@@ -46,7 +46,9 @@ def test_what_a_network_sends():
 def test_a_workload_has_the_sizes_of_the_job():
     plain = job(batch_size=16)
     work = workload(plain, [(16, 0.2), (4, 0.1)], jitter=0.5)
-    assert (work.batch, work.updates, work.epochs) == (16, 7, 3)  # 100 of 150 flowers
+    assert (work.batch, work.updates, work.epochs, work.tail) == (16, 7, 3, 6)  # 102 of 150 flowers
+    drawn = workload(job(batch_size=16, sampling="with-replacement"), [(16, 0.2)])
+    assert (drawn.updates, drawn.tail) == (6, 0)
     assert work.timings == ((4, 0.1), (16, 0.2)) and (work.jitter, work.evaluation, work.checkpoint) == (0.5, 0, 0)
     assert work.gradient_bytes == 4 * (5 * 8 + 9 * 3)
 

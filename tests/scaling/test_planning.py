@@ -12,7 +12,7 @@ from lamina.drawing.svg import svg
 from lamina.scaling.collectives import Link
 from lamina.scaling.failures import daly
 from lamina.scaling.planning import GPUS, assumptions, of_device, plan_ranks, planned
-from lamina.scaling.ranks import Workload, scaled
+from lamina.scaling.scaled import Workload, scaled
 from lamina.training.runtime import Runtime
 
 WORK = Workload(

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from lamina.scaling.ranks import Workload
+from lamina.scaling.scaled import Workload
 from lamina.training import checkpoint
 from lamina.training.executors.choose import learner
 from lamina.training.learner import Learner
@@ -55,9 +55,12 @@ def workload(job: Plan, timings: Sequence[tuple[int, float]], **measured: float)
         timings: pairs of a number of examples and the seconds of an update with them.
         measured: `jitter`, `evaluation` and `checkpoint`, as far as they are known.
     """
+    examples, updates = len(job.split.train), job.task.updates(job.recipe)
+    batch = batch_size(job.recipe, examples)
     return Workload(
-        batch=batch_size(job.recipe, len(job.split.train)),
-        updates=job.task.updates(job.recipe),
+        batch=batch,
+        updates=updates,
+        tail=examples % batch if updates == -(-examples // batch) else 0,
         epochs=job.recipe.epochs,
         timings=tuple(sorted(timings)),
         gradient_bytes=gradient_bytes(job.model, job.recipe),

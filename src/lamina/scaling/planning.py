@@ -11,7 +11,7 @@ from lamina._errors import ArgumentError, whole
 from lamina.scaling.collectives import Link
 from lamina.scaling.failures import Course, daly, simulate
 from lamina.scaling.measure import measured, workload
-from lamina.scaling.ranks import Cluster, Scaled, Workload, counts, recommended, scaled
+from lamina.scaling.scaled import Cluster, Scaled, Workload, counts, recommended, scaled
 from lamina.training.plan import Plan, plan
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.feed import batch_size
@@ -287,7 +287,7 @@ def _course(work: Workload, cluster: Cluster, row: Scaled, seed: int) -> Course:
     elif math.isfinite(mtbf):
         interval = 1  # what costs nothing is done after every update
     # A check belongs to the updates of its epoch, and what ranks do together is as long for all of them.
-    mean = row.step - row.waiting + row.evaluation / work.updates
+    mean = max(row.epoch / work.updates - row.waiting, row.computing)
     return simulate(
         updates,
         row.ranks,
@@ -309,4 +309,5 @@ def _with_examples(work: Workload, job: Plan, examples: int) -> Workload:
     if work.batch > examples:
         raise ArgumentError(f"`examples` must be at least the batch ({work.batch}), got {examples}: lower batch_size.")
     share = examples / len(job.split.train)
-    return replace(work, updates=math.ceil(examples / work.batch), evaluation=work.evaluation * share)
+    updates = math.ceil(examples / work.batch)
+    return replace(work, updates=updates, tail=examples % work.batch, evaluation=work.evaluation * share)

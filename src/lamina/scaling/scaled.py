@@ -44,6 +44,7 @@ class Workload:
         value_bytes: the bytes of one number.
         evaluation: the seconds of a check after each epoch on one rank.
         checkpoint: the seconds that a checkpoint takes.
+        tail: the examples of the last update of an epoch, if it has fewer than the others; 0 if not.
     """
 
     batch: int
@@ -56,12 +57,14 @@ class Workload:
     value_bytes: int = 4
     evaluation: float = 0.0
     checkpoint: float = 0.0
+    tail: int = 0
 
     def __post_init__(self) -> None:
         for name in ("batch", "updates", "epochs"):
             whole(name, getattr(self, name), 1)
         for name in ("gradient_bytes", "jitter", "evaluation", "checkpoint"):
             at_least(name, getattr(self, name), 0)
+        whole("tail", self.tail, 0, self.batch - 1)
         if not self.timings:
             raise ArgumentError("`timings` must hold at least 1 pair of examples and seconds, got none.")
         for examples, seconds in self.timings:
@@ -231,16 +234,19 @@ def scaled(work: Workload, cluster: Cluster, ranks: int) -> Scaled:
     >>> two.batch, two.computing, round(two.gradients, 6), round(two.step, 6)  # 2 messages of half the gradients
     (32, 0.3, 0.102, 0.402)
     """
-    parts = _parts(work, cluster, ranks)
-    epoch, alone = _epoch(work, parts), _epoch(work, _parts(work, cluster, 1))
+    parts = _parts(work, cluster, ranks, work.batch)
+    evaluation = work.evaluation * cluster.sharing(ranks) / ranks + cluster.reduced(ranks, COUNTS)[0]
+    epoch = _updates(work, cluster, ranks) + evaluation
+    alone = _updates(work, cluster, 1) + work.evaluation
     hours = epoch * work.epochs * ranks / 3600
     return Scaled(
         ranks=ranks,
         batch=math.ceil(work.batch / ranks),
         **parts,
+        evaluation=evaluation,
         epoch=epoch,
         run=epoch * work.epochs,
-        rate=work.batch / _step(parts),
+        rate=work.batch / sum(parts.values()),
         efficiency=alone / (ranks * epoch),
         device_hours=hours,
         cost=hours * cluster.price,
@@ -269,11 +275,11 @@ def recommended(rows: Sequence[Scaled], least: float = 0.5) -> Scaled:
     return next((row for row in reversed(rows) if row.efficiency >= least), rows[0])
 
 
-def _parts(work: Workload, cluster: Cluster, ranks: int) -> dict[str, float]:
-    """Give the parts of an update, and a check, in seconds."""
+def _parts(work: Workload, cluster: Cluster, ranks: int, examples: int) -> dict[str, float]:
+    """Give the parts of an update with so many examples on all ranks, in seconds."""
     whole("ranks", ranks, 1)
-    batch, sharing = math.ceil(work.batch / ranks), cluster.sharing(ranks)
-    computing = work.seconds(batch) * sharing
+    batch = math.ceil(examples / ranks)
+    computing = work.seconds(batch) * cluster.sharing(ranks)
     waiting = slowest(ranks, computing, work.jitter * computing, cluster.shape) - computing
     summed, _ = cluster.reduced(ranks, work.gradient_bytes)
     gradients = max(0.0, summed - cluster.overlap * BACKWARD * computing)
@@ -282,22 +288,17 @@ def _parts(work: Workload, cluster: Cluster, ranks: int) -> dict[str, float]:
         norms = PASSES * sum(cluster.reduced(ranks, channels * work.value_bytes)[0] for channels in work.norms)
     read = min(ranks, cluster.per_node) * batch / cluster.reading
     reading = max(0.0, read - computing - waiting - gradients - norms)
-    evaluation = work.evaluation * sharing / ranks + cluster.reduced(ranks, COUNTS)[0]
     return {
         "computing": computing,
         "waiting": waiting,
         "gradients": gradients,
         "norms": norms,
         "reading": reading,
-        "evaluation": evaluation,
     }
 
 
-def _step(parts: dict[str, float]) -> float:
-    """Add up the seconds of an update."""
-    return sum(seconds for name, seconds in parts.items() if name != "evaluation")
-
-
-def _epoch(work: Workload, parts: dict[str, float]) -> float:
-    """Add up the seconds of an epoch."""
-    return work.updates * _step(parts) + parts["evaluation"]
+def _updates(work: Workload, cluster: Cluster, ranks: int) -> float:
+    """Add up the seconds of the updates of an epoch, of which the last may have fewer examples."""
+    full = work.updates - (work.tail > 0)
+    last = sum(_parts(work, cluster, ranks, work.tail).values()) if work.tail else 0.0
+    return full * sum(_parts(work, cluster, ranks, work.batch).values()) + last

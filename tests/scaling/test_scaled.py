@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError
 from lamina.scaling.collectives import Link
-from lamina.scaling.ranks import Cluster, Workload, counts, recommended, scaled
+from lamina.scaling.scaled import Cluster, Workload, counts, recommended, scaled
 
 LINK = Link(latency=1e-3, bandwidth=1e9)
 WORK = Workload(
@@ -47,6 +47,14 @@ def test_one_rank_is_what_was_measured():
     assert found.step == found.computing == 0.4 and found.how == "none" and found.efficiency == 1
     assert (found.waiting, found.gradients, found.norms, found.reading) == (0, 0, 0, 0)
     assert found.evaluation == 2.0 and found.epoch == 6.0
+
+
+def test_the_last_update_of_an_epoch_may_have_fewer_examples():
+    found = scaled(replace(WORK, tail=32), HERE, 4)
+    step = scaled(WORK, HERE, 4).step
+    assert found.step == step  # that of the others
+    assert found.epoch == pytest.approx(9 * step + (step - 0.1 + 0.09) + found.evaluation)  # 8 instead of 16 each
+    assert scaled(replace(WORK, tail=32), HERE, 1).epoch == pytest.approx(9 * 0.4 + 0.2 + 2.0)
 
 
 def test_slow_ranks_by_hand():
@@ -165,6 +173,7 @@ def test_without_communication_and_fixed_costs_scaling_is_ideal(work):
         ({"epochs": 0}, "`epochs` must be at least 1, got 0"),
         ({"jitter": -1}, "`jitter` must be at least 0, got -1"),
         ({"gradient_bytes": -1}, "`gradient_bytes` must be at least 0, got -1"),
+        ({"tail": 64}, "`tail` must be at most 63, got 64"),
         ({"timings": ()}, "`timings` must hold at least 1 pair of examples and seconds, got none"),
         ({"timings": ((0, 1.0),)}, "`timings` must be at least 1, got 0"),
         ({"timings": ((1, 0.0),)}, "`timings` must be greater than 0, got 0.0"),
