@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,16 @@ def test_failures_suggest_when_to_write_a_checkpoint(typed):
     code, out, _ = typed(*GIVEN, "--gpus", "2", "--mtbf", "0.01", "--checkpoint", "0.05", "--restart", "1")
     # the square root of 2 * 0.05 s * 18 s, less a little
     assert code == 0 and "checkpoints: one takes 50 ms; one every 1.3" in out.replace("1.29", "1.3")
+
+
+def test_the_docs_show_what_is_printed(typed):
+    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^lamina (plan resnet18-cifar .*)$", page, re.MULTILINE)
+    shown = page.split("\nprints\n\n```\n")[1].split("```")[0]
+    code, out, _ = typed(*line.split(), "-o", "plan.svg")
+    assert code == 0 and out.replace("drawn to plan.svg", "").split() == shown.split()
+    drawn = Path(__file__).parents[2] / "docs" / "figures" / "plan.svg"
+    assert Path("plan.svg").read_text(encoding="utf-8") == drawn.read_text(encoding="utf-8")
 
 
 def test_measured_on_this_machine(typed):
