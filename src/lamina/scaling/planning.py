@@ -117,7 +117,7 @@ class RankPlan:
             y_label="examples per second",
             log_x=True,
             log_y=True,
-            width=400,
+            width=440,
             height=300,
         )
         parts = {"computing": "line1", "waiting": "line3", "gradients": "line2", "norms": "line4", "reading": "line5"}
@@ -135,7 +135,7 @@ class RankPlan:
             y_label="milliseconds",
             log_x=True,
             log_y=True,
-            width=400,
+            width=440,
             height=300,
         )
         return panels([speed, update], 2, title=f"{self.name} on up to {xs[-1]:,} ranks")
