@@ -28,7 +28,7 @@ SECTIONS = {
         "howto-pictures", "howto-table", "howto-texts", "howto-pairs", "howto-series", "own-data",
     ],
     "Training": [
-        "training", "sequences", "optimizers", "own-loss", "augmentation", "transfer", "searching", "tracking",
+        "training", "sequences", "optimizers", "own-loss", "augmentation", "transfer", "searching", "scale", "tracking",
         "estimators", "export",
     ],
     "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes"],

@@ -268,6 +268,19 @@ def search_overhead() -> str:
     return "\n".join([*lines, "", "`benchmarks/search_overhead.py`."])
 
 
+def scaling() -> str:
+    """Show what was predicted for some ranks beside what they took."""
+    if (record := recorded("scaling")) is None:
+        return ""
+    head = "| network | ranks | batch per rank | predicted, ms per update | measured, ms per update | error |"
+    lines = [head, "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for r in record["rows"]:
+        shown = f"{r['predicted_ms']:.1f} | {r['measured_ms']:.1f} | {r['error']:+.0%}"
+        lines.append(f"| {r['network']} | {r['ranks']} | {r['batch_per_rank']} | {shown} |")
+    where = f"{record['cores']} cores, one thread per rank, float32, gloo over loopback"
+    return "\n".join([*lines, "", f"{where}; `benchmarks/scaling.py`."])
+
+
 def gridsearch() -> str:
     """Show how long a grid search with cross-validation takes beside its peer."""
     if (record := recorded("gridsearch")) is None:
@@ -410,7 +423,7 @@ def filled(text: str) -> str:
     return text
 
 
-PAGES = (ROOT / "README.md", ROOT / "docs/benchmarks.md", ROOT / "docs/architectures.md")
+PAGES = (ROOT / "README.md", ROOT / "docs/benchmarks.md", ROOT / "docs/architectures.md", ROOT / "docs/scale.md")
 TABLES = (
     ("highlights", highlights),
     ("architectures", architectures),
@@ -425,6 +438,7 @@ TABLES = (
     ("resnet", resnet),
     ("population", population),
     ("search_overhead", search_overhead),
+    ("scaling", scaling),
     ("gridsearch", gridsearch),
     ("language", language),
     ("tokens", tokens),

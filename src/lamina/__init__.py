@@ -37,6 +37,7 @@ Training
     Clip                 the bound on the norm or on the entries of the gradient
     Stopping             when to stop early
     Runtime              where and how to compute: device, threads, compilation, deterministic algorithms
+    plan_ranks           predict what a training takes on many ranks, from a few updates on one device
 
 Searching
     search               train many configurations, choose the best by validation and test it once
@@ -74,6 +75,7 @@ Packages
     drawing              scenes of plain shapes, and charts
     populations          many networks of one shape as one
     studies              spaces, samplers, studies
+    scaling              what a training takes on more ranks than there are: links, slow ranks, failures
     estimators           networks and classical methods behind scikit-learn's interface
     experiments          the claims and figures of the notes as functions
     export               trained networks as ONNX, torch programs, one file or a folder for the Hub: `save` and `push`
@@ -88,7 +90,7 @@ __version__ = "0.1.0"
 
 _PACKAGES = (
     "architectures", "backprop", "classical", "data", "drawing", "estimators", "experiments", "export", "functional",
-    "inspection", "layers", "populations", "studies", "training",
+    "inspection", "layers", "populations", "scaling", "studies", "training",
 )  # fmt: skip
 _NAMES = {
     "_errors": ("ArgumentError", "DataError", "LaminaError"),
@@ -104,6 +106,7 @@ _NAMES = {
     "inspection.receptive_field": ("receptive_field",),
     "inspection.summary": ("summary",),
     "report.render": ("write_report",),
+    "scaling.planning": ("plan_ranks",),
     "studies.halving": ("Halving",),
     "studies.samplers": ("Grid", "OneAtATime", "Random"),
     "studies.search": ("resume_search", "search"),
@@ -139,6 +142,7 @@ if TYPE_CHECKING:
     from lamina import inspection as inspection
     from lamina import layers as layers
     from lamina import populations as populations
+    from lamina import scaling as scaling
     from lamina import studies as studies
     from lamina import training as training
     from lamina._errors import ArgumentError as ArgumentError
@@ -156,6 +160,7 @@ if TYPE_CHECKING:
     from lamina.inspection.receptive_field import receptive_field as receptive_field
     from lamina.inspection.summary import summary as summary
     from lamina.report.render import write_report as write_report
+    from lamina.scaling.planning import plan_ranks as plan_ranks
     from lamina.studies.halving import Halving as Halving
     from lamina.studies.samplers import Grid as Grid
     from lamina.studies.samplers import OneAtATime as OneAtATime

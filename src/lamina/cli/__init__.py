@@ -23,6 +23,7 @@ from lamina.cli._inspect import inspect
 from lamina.cli._lookup import catalogue, show_errata
 from lamina.cli._notes import notes
 from lamina.cli._options import Json
+from lamina.cli._plan import plan
 from lamina.cli._progress import Reading
 from lamina.cli._report import report
 from lamina.cli._search import search
@@ -79,6 +80,7 @@ app.command()(train_verbs.predict)
 app.command()(explain)
 app.command()(search)
 app.command()(tune)
+app.command()(plan)
 app.command()(report)
 app.command()(export)
 app.command()(push)

@@ -1,0 +1,1 @@
+"""What a training would take on more devices than there are: predicted from what one device does here."""

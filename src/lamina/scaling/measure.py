@@ -1,0 +1,186 @@
+"""Measure on the device at hand what one rank would do: a few updates at each size of batch, a check, a checkpoint."""
+
+import copy
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from lamina.scaling.scaled import Workload
+from lamina.training import checkpoint
+from lamina.training.executors.choose import learner
+from lamina.training.learner import Learner
+from lamina.training.plan import Plan
+from lamina.training.recipe import GD, MiniBatch, Recipe, Schedule, Stopping
+from lamina.training.runtime import Runtime
+from lamina.training.tasks.feed import batch_size
+
+WARM, LEAST, MOST = 3, 5, 30
+"""Updates before the first that counts, and how many count at least and at most."""
+
+QUARTILES = 1.349
+"""How many standard deviations the quartiles of normal numbers are apart."""
+
+
+def norm_channels(model: nn.Module) -> tuple[int, ...]:
+    """List the channels of the batch-norm layers of a network.
+
+    >>> norm_channels(nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU()))
+    (4,)
+    """
+    layers = (module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm))
+    return tuple(layer.num_features for layer in layers)
+
+
+def gradient_bytes(model: nn.Module, recipe: Recipe) -> int:
+    """Count the bytes of all gradients.
+
+    >>> gradient_bytes(nn.Linear(3, 2), Recipe(precision="float64"))
+    64
+    """
+    return sum(p.numel() for p in model.parameters() if p.requires_grad) * recipe.dtype.itemsize
+
+
+def workload(job: Plan, timings: Sequence[tuple[int, float]], **measured: float) -> Workload:
+    """Describe a training with timings that are known.
+
+    Args:
+        job: network, data and recipe.
+        timings: pairs of a number of examples and the seconds of an update with them.
+        measured: `jitter`, `evaluation` and `checkpoint`, as far as they are known.
+    """
+    examples, updates = len(job.split.train), job.task.updates(job.recipe)
+    batch = batch_size(job.recipe, examples)
+    return Workload(
+        batch=batch,
+        updates=updates,
+        tail=examples % batch if updates == -(-examples // batch) else 0,
+        epochs=job.recipe.epochs,
+        timings=tuple(sorted(timings)),
+        gradient_bytes=gradient_bytes(job.model, job.recipe),
+        norms=norm_channels(job.model),
+        value_bytes=job.recipe.dtype.itemsize,
+        **measured,
+    )
+
+
+def measured(job: Plan, sizes: Sequence[int], runtime: Runtime, seconds: float = 30.0) -> Workload:
+    """Measure a training on one device.
+
+    The smallest batches come first; sizes for which the time does not suffice are left out, but never the second.
+
+    Args:
+        job: network, data and recipe; the network is not changed.
+        sizes: the numbers of examples that a rank may have to compute.
+        runtime: device, threads and flags.
+        seconds: how long this may take, about.
+    """
+    began, timings, spreads = time.perf_counter(), list[tuple[int, float]](), list[float]()
+    # One example alone has no variance to normalize by, and none to be mixed with.
+    pairs = norm_channels(job.model) or (job.recipe.augment is not None and job.recipe.augment.mixes)
+    sizes = sorted({max(size, 2) if pairs else size for size in sizes})
+    evaluation = written = 0.0
+    for number, size in enumerate(sizes):
+        left = seconds - (time.perf_counter() - began)
+        if number >= 2 and _ahead(timings, size) * (WARM + LEAST) > left:
+            break
+        share = max(left, 0.0) / (len(sizes) - number)
+        recipe = _brief(job.recipe, size)
+        with runtime.applied(recipe.precision) as used:
+            step = learner(copy.deepcopy(job.model), job.task, recipe, used)
+            try:
+                found = _updates(step, share)
+                timings.append((size, statistics.median(found)))
+                spreads.append(_spread(found))
+                if size == sizes[0]:
+                    evaluation, written = _check(step), _written(step)
+            finally:
+                step.feed.source.close()
+    jitter = statistics.median(spreads)
+    return workload(job, _rising(timings), jitter=jitter, evaluation=evaluation, checkpoint=written)
+
+
+def _rising(timings: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Let no batch take longer than a larger one did: what disturbs a measurement only adds to it.
+
+    >>> _rising([(1, 5.0), (2, 3.0), (4, 6.0)])
+    [(1, 3.0), (2, 3.0), (4, 6.0)]
+    """
+    return [(size, min(t for _, t in timings[place:])) for place, (size, _) in enumerate(timings)]
+
+
+def _ahead(timings: Sequence[tuple[int, float]], size: int) -> float:
+    """Guess the seconds of an update with more examples than any that was timed, from the last two."""
+    (x0, t0), (x1, t1) = timings[-2:]
+    return max(t1, t1 + (t1 - t0) * (size - x1) / (x1 - x0))
+
+
+def _brief(recipe: Recipe, size: int) -> Recipe:
+    """Give the recipe of a few updates with batches of this size."""
+    optimizer = recipe.optimizer
+    if isinstance(optimizer, GD):  # a rank takes a part of all examples
+        optimizer = MiniBatch(learning_rate=optimizer.learning_rate)
+    return replace(
+        recipe, optimizer=optimizer, batch_size=size, epochs=1, schedule=Schedule(), stopping=Stopping(), check_every=1
+    )
+
+
+def _updates(step: Learner, seconds: float) -> list[float]:
+    """Time updates one by one, until there are enough or the time is over."""
+    found, epoch, left = list[float](), 0, 0
+    began = time.perf_counter()
+    while len(found) < WARM + LEAST or (len(found) < WARM + MOST and time.perf_counter() - began < seconds):
+        if not left:
+            step.begin(epoch)
+            epoch, left = epoch + 1, step.batches
+        _wait(step)
+        start = time.perf_counter()
+        step()
+        _wait(step)
+        found.append(time.perf_counter() - start)
+        left -= 1
+    return found[WARM:]
+
+
+def _wait(step: Learner) -> None:
+    """Wait until the device has done what it was told."""
+    if step.feed.device.type == "cuda":
+        torch.cuda.synchronize(step.feed.device)
+
+
+def _spread(found: Sequence[float]) -> float:
+    """Give the spread of timings as a share of them, from their quartiles: a busy moment is no noise.
+
+    >>> round(_spread([1.0, 2.0, 3.0, 4.0, 100.0]), 3)
+    0.494
+    """
+    low, middle, high = statistics.quantiles(found, n=4, method="inclusive")
+    return (high - low) / QUARTILES / middle
+
+
+def _check(step: Learner) -> float:
+    """Time a check; the second one, since a first may compile or tune something."""
+    if step.validation is None:
+        return 0.0
+    taken = math.inf
+    for _ in range(2):
+        start = time.perf_counter()
+        step.evaluate()
+        taken = time.perf_counter() - start
+    return taken
+
+
+def _written(step: Learner) -> float:
+    """Time a checkpoint, of the state and of the best weights beside it."""
+    state = step.state()
+    state |= {f"best/{name}": t.detach().clone() for name, t in state.items() if name.startswith("model/")}
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        checkpoint.save(Path(folder), 0, state, {})
+        return time.perf_counter() - start
