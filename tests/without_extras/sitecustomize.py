@@ -7,7 +7,6 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-
 HIDDEN = os.environ.get("HIDDEN", "")
 
 
