@@ -57,14 +57,16 @@ def serving(*options: str) -> Iterator[str]:
     process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(300):
+        for _ in range(1200):
             if process.poll() is not None:
                 said.seek(0)
                 raise RuntimeError(f"the server ended: {said.read()}")
             with contextlib.suppress(OSError):
-                urllib.request.urlopen(address + "/", timeout=2).read()
+                urllib.request.urlopen(address + "/", timeout=10).read()
                 break
             time.sleep(0.1)
+        else:
+            raise RuntimeError("the server did not answer in two minutes")
         yield address
     finally:
         process.terminate()
