@@ -89,10 +89,27 @@ def test_the_recipe_of_a_few_updates():
     assert measure._brief(adam, 3).optimizer == adam.optimizer
 
 
-def test_the_rest_is_extrapolated_by_a_line():
-    assert measure._ahead([(1, 1.0), (2, 3.0)], 4) == 7.0 and measure._ahead([(1, 3.0), (2, 2.0)], 4) == 2.0
+def test_what_is_measured_next():
+    following = measure._following
+    assert following({}, [1, 2, 4], 0.0) == 1
+    assert following({1: 1.0}, [2, 4, 8], 40.0) == 8 and following({1: 1.0}, [2, 4, 8], 39.0) == 4  # 5 updates each
+    assert following({1: 1.0}, [2, 4, 8], 1.0) == 2  # two sizes make a line
+    assert following({1: 1.0, 8: 2.0}, [2, 4], 1000.0) == 4 and following({1: 1.0, 8: 2.0}, [2, 4], 10.0) == 2
+    assert following({1: 1.0, 8: 2.0}, [2, 4], 9.0) is None
+    assert measure._most({1: 1.0, 8: 2.0}, 16) == 4.0
 
 
-def test_a_network_without_validation_data_has_no_check():
-    step = type("Step", (), {"validation": None})()
-    assert measure._check(step) == 0
+def test_a_check_is_timed_or_guessed(clock):
+    class Step:
+        validation = range(30)
+        checks = 0
+
+        def evaluate(self):
+            self.checks += 1
+
+    step = Step()
+    assert measure._check(step, (4, 2.0), 100.0) == 1.0 and step.checks == 1  # one reading of the clock
+    # 30 examples at 0.5 s each, of which a third is the forward pass
+    assert measure._check(step, (4, 2.0), 4.9) == pytest.approx(5.0) and step.checks == 1
+    step.validation = None
+    assert measure._check(step, (4, 2.0), 100.0) == 0

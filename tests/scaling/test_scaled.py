@@ -103,6 +103,7 @@ def test_timings_between_and_beyond():
 def test_the_fixed_part_and_the_batch_that_is_too_small():
     line = replace(WORK, timings=tuple((n, 0.03 + 0.002 * n) for n in (1, 4, 16, 64)))
     assert line.fixed == pytest.approx((0.03, 0.002)) and line.small == 15
+    assert replace(WORK, timings=((1, 0.1), (64, 0.1))).small == 65  # whatever the batch, it is overhead
 
 
 def test_the_counts_of_a_table():

@@ -197,7 +197,7 @@ def _table(found: "RankPlan") -> None:
             f"{row.efficiency:.{0 if row.efficiency >= 0.1 else 1}%}",
             _duration(row.epoch),
             _duration(row.run),
-            f"{row.cost:,.2f}" if priced else f"{row.device_hours:,.3g}",
+            f"{row.cost:,.2f}" if priced else _hours(row.device_hours),
         )
         for row in found.rows
     ]
@@ -214,11 +214,13 @@ def _sentences(found: "RankPlan") -> list[str]:
         f"{found.name}: {work.batch:,} examples per update, {work.updates:,} updates per epoch, {work.epochs} "
         f"epoch{'s' * (work.epochs != 1)}; {_bytes(work.gradient_bytes)} of gradients{measured}",
         f"recommended: {best.ranks:,} rank{'s' * (best.ranks != 1)} (*), the most with an efficiency of at least "
-        f"{found.least:.0%}; a run takes {_duration(best.run)} and {best.device_hours:,.3g} device hours",
+        f"{found.least:.0%}; a run takes {_duration(best.run)} and {_hours(best.device_hours)} device hours",
     ]
     if found.fastest.ranks != best.ranks:
         lines.append(f"fastest: {found.fastest.ranks:,} ranks, {_duration(found.fastest.run)}")
-    if work.small > 1:
+    if work.small > work.batch:
+        lines.append(f"batch: an update takes {_duration(fixed)} however few examples it has: more ranks hardly help")
+    elif work.small > 1:
         where = f" (from {found.too_small.ranks:,} ranks on)" if found.too_small else ""
         lines.append(
             f"batch: {_duration(fixed)} of an update do not shrink with the batch, {_duration(each)} per example do; "
@@ -249,6 +251,15 @@ def _duration(seconds: float) -> str:
             return f"{float(f'{seconds / size:.3g}'):g} {unit}"
     size, unit = (3600.0, "h") if seconds < 2 * 86400 else (86400.0, "d")
     return f"{float(f'{seconds / size:.3g}'):,g} {unit}"
+
+
+def _hours(count: float) -> str:
+    """Write a number with three digits, and whole ones in full.
+
+    >>> _hours(0.01234), _hours(1675.3)
+    ('0.0123', '1,675')
+    """
+    return f"{count:.3g}" if count < 100 else f"{count:,.0f}"
 
 
 def _bytes(count: float) -> str:

@@ -1,27 +1,25 @@
 """Measure on the device at hand what one rank would do: a few updates at each size of batch, a check, a checkpoint."""
 
 import copy
-import math
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from lamina.scaling.scaled import Workload
+from lamina.scaling.scaled import BACKWARD, Workload
 from lamina.training import checkpoint
 from lamina.training.executors.choose import learner
 from lamina.training.learner import Learner
 from lamina.training.plan import Plan
 from lamina.training.recipe import GD, MiniBatch, Recipe, Schedule, Stopping
 from lamina.training.runtime import Runtime
-from lamina.training.tasks.feed import batch_size
 
-WARM, LEAST, MOST = 3, 5, 30
+WARM, LEAST, MOST = 2, 3, 30
 """Updates before the first that counts, and how many count at least and at most."""
 
 QUARTILES = 1.349
@@ -55,8 +53,7 @@ def workload(job: Plan, timings: Sequence[tuple[int, float]], **measured: float)
         timings: pairs of a number of examples and the seconds of an update with them.
         measured: `jitter`, `evaluation` and `checkpoint`, as far as they are known.
     """
-    examples, updates = len(job.split.train), job.task.updates(job.recipe)
-    batch = batch_size(job.recipe, examples)
+    examples, updates, batch = len(job.split.train), job.task.updates(job.recipe), job.task.examples(job.recipe)
     return Workload(
         batch=batch,
         updates=updates,
@@ -73,7 +70,8 @@ def workload(job: Plan, timings: Sequence[tuple[int, float]], **measured: float)
 def measured(job: Plan, sizes: Sequence[int], runtime: Runtime, seconds: float = 30.0) -> Workload:
     """Measure a training on one device.
 
-    The smallest batches come first; sizes for which the time does not suffice are left out, but never the second.
+    The smallest batch comes first, then the largest for which the time suffices, then those between. What is left out
+    is extrapolated by the workload.
 
     Args:
         job: network, data and recipe; the network is not changed.
@@ -81,29 +79,31 @@ def measured(job: Plan, sizes: Sequence[int], runtime: Runtime, seconds: float =
         runtime: device, threads and flags.
         seconds: how long this may take, about.
     """
-    began, timings, spreads = time.perf_counter(), list[tuple[int, float]](), list[float]()
+    began, timings, spreads = time.perf_counter(), dict[int, float](), list[float]()
     # One example alone has no variance to normalize by, and none to be mixed with.
     pairs = norm_channels(job.model) or (job.recipe.augment is not None and job.recipe.augment.mixes)
-    sizes = sorted({max(size, 2) if pairs else size for size in sizes})
+    left = sorted({max(size, 2) if pairs else size for size in sizes})
     evaluation = written = 0.0
-    for number, size in enumerate(sizes):
-        left = seconds - (time.perf_counter() - began)
-        if number >= 2 and _ahead(timings, size) * (WARM + LEAST) > left:
+    while left:
+        remaining = seconds - (time.perf_counter() - began)
+        size = _following(timings, left, remaining)
+        if size is None:
             break
-        share = max(left, 0.0) / (len(sizes) - number)
-        recipe = _brief(job.recipe, size)
+        left.remove(size)
+        share, recipe = max(remaining, 0.0) / (len(left) + 1), _brief(job.recipe, size)
         with runtime.applied(recipe.precision) as used:
             step = learner(copy.deepcopy(job.model), job.task, recipe, used)
             try:
                 found = _updates(step, share)
-                timings.append((size, statistics.median(found)))
+                timings[size] = statistics.median(found)
                 spreads.append(_spread(found))
-                if size == sizes[0]:
-                    evaluation, written = _check(step), _written(step)
+                written = written or _written(step)
+                if size == max(timings):
+                    evaluation = _check(step, (size, timings[size]), share)
             finally:
                 step.feed.source.close()
     jitter = statistics.median(spreads)
-    return workload(job, _rising(timings), jitter=jitter, evaluation=evaluation, checkpoint=written)
+    return workload(job, _rising(sorted(timings.items())), jitter=jitter, evaluation=evaluation, checkpoint=written)
 
 
 def _rising(timings: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
@@ -115,10 +115,26 @@ def _rising(timings: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     return [(size, min(t for _, t in timings[place:])) for place, (size, _) in enumerate(timings)]
 
 
-def _ahead(timings: Sequence[tuple[int, float]], size: int) -> float:
-    """Guess the seconds of an update with more examples than any that was timed, from the last two."""
-    (x0, t0), (x1, t1) = timings[-2:]
-    return max(t1, t1 + (t1 - t0) * (size - x1) / (x1 - x0))
+def _following(timings: Mapping[int, float], left: Sequence[int], seconds: float) -> int | None:
+    """Choose the size to measure next: the smallest, then the largest that the time allows, which it always does once.
+
+    >>> [_following({2: 1.0}, [4, 8, 16], seconds) for seconds in (60.0, 30.0, 0.0)]
+    [16, 8, 4]
+    """
+    if not timings:
+        return left[0]
+    known = max(timings)
+    fits = [size for size in left if _most(timings, size) * (WARM + LEAST) <= seconds]
+    above = [size for size in fits if size > known]
+    if above or len(timings) == 1:
+        return max(above, default=left[0])
+    return fits[len(fits) // 2] if fits else None
+
+
+def _most(timings: Mapping[int, float], size: int) -> float:
+    """Return what an update takes at most: as much per example as with the nearest smaller batch."""
+    nearest = max(known for known in timings if known <= size)
+    return timings[nearest] * size / nearest
 
 
 def _brief(recipe: Recipe, size: int) -> Recipe:
@@ -164,16 +180,23 @@ def _spread(found: Sequence[float]) -> float:
     return (high - low) / QUARTILES / middle
 
 
-def _check(step: Learner) -> float:
-    """Time a check; the second one, since a first may compile or tune something."""
-    if step.validation is None:
+def _check(step: Learner, timing: tuple[int, float], seconds: float) -> float:
+    """Time a check; one that would take longer than this is guessed: per example it is the forward part of an update.
+
+    Args:
+        step: the training.
+        timing: a number of examples, and the seconds of an update with them.
+        seconds: how long it may take.
+    """
+    if step.validation is None or not len(step.validation):
         return 0.0
-    taken = math.inf
-    for _ in range(2):
-        start = time.perf_counter()
-        step.evaluate()
-        taken = time.perf_counter() - start
-    return taken
+    size, update = timing
+    guess = (1 - BACKWARD) * update / size * len(step.validation)
+    if guess > seconds:
+        return guess
+    start = time.perf_counter()
+    step.evaluate()
+    return time.perf_counter() - start
 
 
 def _written(step: Learner) -> float:

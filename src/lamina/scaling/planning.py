@@ -14,7 +14,6 @@ from lamina.scaling.measure import measured, workload
 from lamina.scaling.scaled import Cluster, Scaled, Workload, counts, recommended, scaled
 from lamina.training.plan import Plan, plan
 from lamina.training.runtime import Runtime
-from lamina.training.tasks.feed import batch_size
 
 if TYPE_CHECKING:
     from lamina.drawing.scene import Scene
@@ -39,7 +38,7 @@ SOURCES = {
     },
     "cpu": {
         "inside": "within a node 1 GB/s and 150 us, as gloo was measured over loopback on a machine of 2 busy cores",
-        "between": "between nodes the same as within one, which no network was asked for",
+        "between": "between nodes the same as within a node, which was measured on no network",
         "mtbf": "no failures",
     },
 }
@@ -206,7 +205,7 @@ def plan_ranks(
         if len(timings) == 1 and ranks > 1:
             notes.append("Only one timing was given: computing is taken as proportional to the batch, the best case.")
     else:
-        whole_batch = batch_size(job.recipe, len(job.split.train))
+        whole_batch = job.task.examples(job.recipe)
         sizes = [math.ceil(whole_batch / n) for n in counts(ranks)]
         work, device = measured(job, sizes, runtime, seconds), str(runtime)
         work = replace(
@@ -308,6 +307,12 @@ def _with_examples(work: Workload, job: Plan, examples: int) -> Workload:
     whole("examples", examples, 1)
     if work.batch > examples:
         raise ArgumentError(f"`examples` must be at least the batch ({work.batch}), got {examples}: lower batch_size.")
-    share = examples / len(job.split.train)
+    train = len(job.split.train)
+    if work.updates not in (train // work.batch, -(-train // work.batch)):
+        raise ArgumentError(
+            "`examples` is for data whose examples stand by themselves, and a running text has windows: leave it out, "
+            "and use a longer text."
+        )
+    share = examples / train
     updates = math.ceil(examples / work.batch)
     return replace(work, updates=updates, tail=examples % work.batch, evaluation=work.evaluation * share)

@@ -112,13 +112,13 @@ class Workload:
 
     @property
     def small(self) -> int:
-        """The examples per rank below which more than half of computing is the fixed part; 0 if there is none.
+        """The examples per rank below which more than half of computing is the fixed part, at most one more than all.
 
         >>> Workload(64, 1, 1, ((16, 0.02), (64, 0.05)), 0).small
         16
         """
         fixed, each = self.fixed
-        return math.ceil(fixed / each - 1e-9) if each > 0 else 0
+        return math.ceil(min(fixed / each, self.batch + 1) - 1e-9) if each > 0 else self.batch + 1
 
 
 @dataclass(frozen=True)

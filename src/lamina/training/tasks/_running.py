@@ -65,6 +65,9 @@ class RunningText(_Words):
     def updates(self, recipe: Recipe) -> int:
         return StreamSource(self.dictionary.stream(self.split.train), readers(recipe), recipe.window).windows
 
+    def examples(self, recipe: Recipe) -> int:
+        return readers(recipe)
+
     def source(self, part: Dataset, recipe: Recipe, device: torch.device | str, check: bool = False) -> Source:
         """Give the windows of a part of the text."""
         make = StreamSource.to_check if check else StreamSource

@@ -23,7 +23,7 @@ from lamina.training.predictions import Predictions
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks._baselines import Baseline
-from lamina.training.tasks.feed import Feed, _steps_per_epoch
+from lamina.training.tasks.feed import Feed, _steps_per_epoch, batch_size
 
 if TYPE_CHECKING:
     from lamina.inspection.attribution import Choose
@@ -126,6 +126,10 @@ class Task:
     def updates(self, recipe: Recipe) -> int:
         """Return how many updates make an epoch."""
         return _steps_per_epoch(recipe, len(self.split.train))
+
+    def examples(self, recipe: Recipe) -> int:
+        """Return how many examples, or parts of a running text, an update takes."""
+        return batch_size(recipe, len(self.split.train))
 
     def normalized(self, mean: Sequence[float], std: Sequence[float], scale: float) -> "Task | None":
         """Give the task with pictures normalized by the numbers of other weights; None if those are in other units.
