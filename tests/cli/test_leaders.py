@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from lamina.cli._leaders import _LiveLeaders, _PlainLeaders, _table, leaders
-from lamina.studies.records import Outcome
-from lamina.studies.study import Moment, Study
+from lamina.studies.records import Moment, Outcome
+from lamina.studies.study import Study
 
 
 @pytest.fixture
@@ -15,8 +15,10 @@ def study(tmp_path):
     made = Study.create(
         tmp_path / "s", {"learning_rate": [0.1, 0.01, 0.001, 1e-4], "hidden": [8, (8, 8)]}, metric="validation_loss"
     )
-    errors = iter([0.5, 0.25, 0.125, 0.75])
-    return made.run(lambda v: Outcome(next(errors), epochs=3), go_on=lambda: len(made.state.results) < 3)
+    errors = [0.5, 0.25, 0.125]
+    with pytest.raises(IndexError):
+        made.run(lambda v: Outcome(errors.pop(0), epochs=3))
+    return made
 
 
 def text_of(drawn) -> str:
