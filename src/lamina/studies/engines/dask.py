@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from lamina._errors import MissingExtraError, RunError
@@ -37,7 +37,8 @@ class Dask:
 
     def __init__(self, client: Any, job: Job, *, expected: int = 1, ending: ExitStack | None = None) -> None:
         self._client, self._job, self._expected, self._ending = client, job, expected, ending or ExitStack()
-        self.lost, self._known = 0, dict[str, str | None]()  # address of a worker -> the GPU it is given
+        self.lost, self._looked = 0, 0.0
+        self._known: dict[str, tuple[str | None, int]] = {}  # which GPUs a worker sees, by its address
         self._said: queue.Queue[tuple[Any, Any]] = queue.Queue()
         self._topic = f"lamina-{uuid.uuid4().hex}"
         self._flying: dict[str, tuple[Any, Chunk, str]] = {}  # key -> future, chunk, worker
@@ -82,11 +83,12 @@ class Dask:
             if not self._flying and not again and self._known:
                 self._look()  # count those that were lost last
                 return
+            if time.monotonic() - self._looked > TICK:
+                self._look()
+                tell(-1, None)
             try:
                 kind, value = self._said.get(timeout=TICK)
             except queue.Empty:
-                self._look()
-                tell(-1, None)
                 continue
             if kind == "moment":
                 tell(value["number"], Moment(**value["moment"]))
@@ -109,10 +111,9 @@ class Dask:
     def _submit(self, chunk: Chunk, address: str) -> None:
         self._tasks += 1
         key = f"{self._topic}-{self._tasks}"
-        future = self._client.submit(
-            _task, self._job, chunk, self._topic, self._known[address], key=key, pure=False, workers=[address],
-            allow_other_workers=True,
-        )  # fmt: skip
+        what = self._job, chunk, self._topic, _shared_gpus(self._known)[address]
+        where = {"workers": [address], "allow_other_workers": True}
+        future = self._client.submit(_task, *what, key=key, pure=False, **where)
         self._flying[key] = future, chunk, address
         future.add_done_callback(lambda done: self._said.put(("done", done.key)))
 
@@ -131,18 +132,13 @@ class Dask:
 
     def _look(self) -> bool:
         """See which workers there are; say whether there is one."""
+        self._looked = time.monotonic()
         now = self._asked(self._client.nthreads)
-        gone, come = (
-            [each for each in self._known if each not in now],
-            [each for each in now if each not in self._known],
-        )
-        self.lost += len(gone)
-        for address in gone:
+        for address in [each for each in self._known if each not in now]:
+            self.lost += 1
             del self._known[address]
-        if come:
-            self._known |= dict.fromkeys(come)
-            self._known |= _shared_gpus(self._asked(lambda: self._client.run(_gpus, on_error="ignore")))
-            self._known = {address: chosen for address, chosen in self._known.items() if address in now}
+        if come := [each for each in now if each not in self._known]:
+            self._known |= self._asked(lambda: self._client.run(_gpus, workers=come, on_error="ignore"))
         return bool(self._known)
 
     def _asked(self, question: Any) -> Any:
@@ -242,5 +238,4 @@ def _task(job: Job, chunk: Chunk, topic: str, chosen: str | None) -> Tried | str
             raise _Unwanted
         worker.log_event(topic, {"number": chunk.number, "moment": asdict(moment)})
 
-    job = Job(job.problem, job.score, job.halving, on_threads(job.runtime, worker.state.nthreads))
-    return job.attempt(chunk, tell)
+    return replace(job, runtime=on_threads(job.runtime, worker.state.nthreads)).attempt(chunk, tell)
