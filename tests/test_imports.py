@@ -17,7 +17,6 @@ BREAKERS = {
     "lamina.data.dataset -> lamina.data.splits": "`split` is a method of every dataset and makes subsets of it",
     "lamina.data.text.descriptions -> lamina.data.load": "the digits with their words are the digits that `load` reads",
     "lamina.drawing.scene -> lamina.drawing.svg": "a notebook asks a scene for its SVG",
-    "lamina.studies._workers -> lamina.studies.search": "a worker process does what the search does",
     "lamina.studies.samplers -> lamina.studies.tpe": "a sampler is read back by its name, and TPE is a sampler",
 }
 """Late imports that break a cycle, and why there is one. A new one fails the test: move what both need below both."""

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from lamina.cli._leaders import _LiveLeaders, _PlainLeaders, _table, leaders
-from lamina.studies.records import Outcome
-from lamina.studies.study import Moment, Study
+from lamina.studies.records import Moment, Outcome
+from lamina.studies.study import Study
 
 
 @pytest.fixture
@@ -15,8 +15,10 @@ def study(tmp_path):
     made = Study.create(
         tmp_path / "s", {"learning_rate": [0.1, 0.01, 0.001, 1e-4], "hidden": [8, (8, 8)]}, metric="validation_loss"
     )
-    errors = iter([0.5, 0.25, 0.125, 0.75])
-    return made.run(lambda v: Outcome(next(errors), epochs=3), go_on=lambda: len(made.state.results) < 3)
+    errors = [0.5, 0.25, 0.125]
+    with pytest.raises(IndexError):
+        made.run(lambda v: Outcome(errors.pop(0), epochs=3))
+    return made
 
 
 def text_of(drawn) -> str:
@@ -39,6 +41,11 @@ def test_the_table_shows_leaders_progress_and_time_left(study):
         ["3", "0.5000", "0.1", "8", "3"],
     ]
     assert "left" not in text_of(_table(study, None, seconds=10.0, done=0))
+    busy = Moment(4, 1, 2, updates=600, workers=2, rate=1234.5)
+    assert "  ·  4 at once, epoch 1 of 2  ·  2 workers, 1,234 networks x updates per second  ·  0:06 left" in " ".join(
+        text_of(_table(study, busy, seconds=10.0, done=3)).split()
+    ).replace(" · ", "  ·  ")
+    assert "  ·  waiting  ·  0 workers" in text_of(_table(study, Moment(0, workers=0), seconds=0.1, done=0))
     study.run(lambda v: 1.0)
     assert "8 of 8 configurations  ·  the best one again, epoch 2 of 3\n" in text_of(
         _table(study, Moment(1, 2, 3), 10.0, 8)
@@ -52,6 +59,11 @@ def test_a_terminal_gets_a_live_table_and_a_pipe_a_few_lines(study, monkeypatch,
             watch(study, None)
         watch(study, Moment(4, 1, 2))
     assert capsys.readouterr().out == "3/8 configurations  best 0.1250\n"
+    with leaders() as watch:
+        watch(study, Moment(4, 1, 2, updates=600, workers=2, rate=1234.5))
+        watch(study, None)
+    said = "3/8 configurations  best 0.1250  (2 workers, 1,234 networks x updates per second)\n"
+    assert capsys.readouterr().out == said
     with leaders(quiet=True) as watch:
         watch(study, None)
     assert capsys.readouterr().out == ""

@@ -128,7 +128,8 @@ def test_parts_are_typed_with_the_same_words(typed):
         (("--resume", "nowhere", "fnn"), "`--resume` takes the folder of a study and nothing that would change it"),
         (("fnn", "dropout=0", "--metric", "mse"), "`metric` must be one of 'accuracy', 'loss', got 'mse'"),
         (("fnn", "dropout=0", "--tpe", "3", "--halving"), "halving drops configurations of a stack"),
-        (("fnn", "dropout=0", "--processes", "0"), "`--processes` must be a whole number from 1 to 1024, got 0"),
+        (("fnn", "dropout=0", "--on", "processes:0"), "`on` must name from 1 to 1,024 processes, got 0"),
+        (("fnn", "dropout=0", "--on", "dsak://a:1"), "`on` must be processes:N, dask://HOST:PORT, slurm or"),
         (("lenet5", "dropout=0", "--data", "iris"), "lenet5 reads pictures"),
     ],
 )

@@ -66,7 +66,7 @@ def test_paths_of_the_machine_stay_out(tmp_path):
     made.run(lambda v: v["dropout"])
     page = render(made.folder)
     assert str(tmp_path) not in page and "fnn on my table.csv" in page and "--target kind" in page
-    assert json.loads((made.folder / "journal.jsonl").read_text().splitlines()[0])["event"] == "claim"
+    assert json.loads((made.folder / "journal.jsonl").read_text().splitlines()[0])["event"] == "result"
 
 
 def test_values_are_written_for_people():

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lamina._errors import RunError
+from lamina._errors import RunError, RunWarning
 from lamina.studies import _journal as journals
 from lamina.studies._journal import Journal
 
@@ -19,9 +19,8 @@ def path(tmp_path):
 
 def write(path, *events):
     journal = Journal(path)
-    with journal.locked():
+    with journal.writing():
         journal.append(*events)
-    journal.close()
 
 
 def test_events_come_back_once_and_in_order(path):
@@ -69,7 +68,10 @@ def test_damage_inside_is_named_with_its_line(path):
 
 
 def test_what_cannot_be_written_or_read_is_a_sentence(tmp_path):
-    with pytest.raises(RunError, match=r"cannot write .*its folder is gone"), Journal(tmp_path / "no/journal").locked():
+    with (
+        pytest.raises(RunError, match=r"cannot write .*its folder is gone"),
+        Journal(tmp_path / "no/journal").writing(),
+    ):
         pass
     (tmp_path / "folder").mkdir()
     with pytest.raises(RunError, match="cannot be read"):
@@ -83,7 +85,7 @@ def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
     monkeypatch.setattr(os, "write", lambda handle, content: real(handle, content[:5]))
     with (
         pytest.raises(RunError, match="the disk is full: free some space. What was saved before is intact"),
-        journal.locked(),
+        journal.writing(),
     ):
         journal.append({"event": "b"})
     monkeypatch.undo()
@@ -91,20 +93,32 @@ def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
     assert [event["event"] for event in Journal(path).new()] == ["a", "c"]
 
 
-def test_a_file_system_without_locks_is_for_one_writer(path, monkeypatch):
-    def refuse(handle):
+def test_a_file_system_without_locks_leaves_it_to_the_user_to_write_once(path, monkeypatch):
+    def refuse(handle, *, wait):
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(journals, "lock", refuse)
-    with (
-        pytest.raises(RunError, match=r"cannot be locked \(No locks available\).*use one process, or parts"),
-        Journal(path).locked(),
-    ):
-        pass
-    alone = Journal(path, alone=True)
-    with alone.locked():
-        alone.append({"event": "a"})
-    assert alone.new() == [{"event": "a"}]
+    journal = Journal(path)
+    with pytest.warns(RunWarning, match=r"cannot be locked \(No locks available\): make sure that no other process"):
+        with journal.writing():
+            journal.append({"event": "a"})
+    assert journal.new() == [{"event": "a"}]
+
+
+def test_a_second_writer_is_refused_until_the_first_has_ended(path):
+    first, second = Journal(path), Journal(path)
+    with first.writing():
+        with first.writing():  # the writer may say so again
+            first.append({"event": "a"})
+        first.append({"event": "b"})
+        with (
+            pytest.raises(RunError, match="another process is writing to .*journal.jsonl, and a study has one writer"),
+            second.writing(),
+        ):
+            pass
+    with second.writing():
+        second.append({"event": "c"})
+    assert [event["event"] for event in first.new()] == ["a", "b", "c"]
 
 
 def test_quick_results_share_a_sync_and_slow_ones_do_not(path, monkeypatch):
@@ -113,8 +127,8 @@ def test_quick_results_share_a_sync_and_slow_ones_do_not(path, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(journals.time, "monotonic", lambda: clock[0])
     journal = Journal(path)
-    with journal.locked():
-        journal.append({"event": "claim"})
+    with journal.writing():
+        journal.append({"event": "stage"})
         for _ in range(10):
             clock[0] += 0.001
             journal.append({"event": "result"}, sync=False)
@@ -122,25 +136,27 @@ def test_quick_results_share_a_sync_and_slow_ones_do_not(path, monkeypatch):
         clock[0] += 0.05
         journal.append({"event": "result"}, sync=False)
         assert len(synced) == 2
-    journal.close()
     assert len(synced) == 3
 
 
-APPEND = """
+HOLD = """
 import sys
 from pathlib import Path
 from lamina.studies._journal import Journal
 journal = Journal(Path(sys.argv[1]))
-for i in range(200):
-    with journal.locked():
-        journal.append({"event": sys.argv[2], "n": i, "text": "x" * 300}, sync=False)
+with journal.writing():
+    journal.append({"event": "a"})
+    print("writing", flush=True)
+    sys.stdin.read()
 """
 
 
-def test_processes_do_not_cut_into_each_other(path):
-    workers = [subprocess.Popen([sys.executable, "-c", APPEND, path, name]) for name in "abc"]
-    assert [worker.wait() for worker in workers] == [0, 0, 0]
-    events = Journal(path).new()
-    assert len(events) == 600
-    for name in "abc":
-        assert [event["n"] for event in events if event["event"] == name] == list(range(200))
+def test_a_killed_writer_makes_room_for_the_next(path):
+    process = subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline().strip() == b"writing"
+    with pytest.raises(RunError, match="wait until it has ended, or stop it"), Journal(path).writing():
+        pass
+    process.kill()
+    process.communicate()
+    write(path, {"event": "b"})
+    assert [event["event"] for event in Journal(path).new()] == ["a", "b"]

@@ -22,9 +22,7 @@ def test_a_search_trains_all_chooses_by_validation_and_tests_once(found):
     assert all(r.outcome.epochs == 4 and len(r.outcome.curve) == 4 for r in found.results)
     assert found.description["problem"]["examples"] == [160, 40, 40]  # 4:1:1
     assert found.test["examples"] == 40 and found.test["openings"] == 1 and found.test["trial"] == found.best.number
-    assert len(events(found, "claim")) == 2  # two shapes, each trained as one
-    shapes = [{str(found.trials[n].values["hidden"]) for n in event["trials"]} for event in events(found, "claim")]
-    assert sorted(map(sorted, shapes)) == [["(8, 8)"], ["8"]]
+    assert [event["size"] for event in events(found, "stack")] == [4, 4]  # two shapes, each trained as one
 
 
 def test_resuming_a_search_in_the_middle(tmp_path, found):
@@ -46,16 +44,17 @@ def test_resuming_a_search_in_the_middle(tmp_path, found):
     assert done.best.number == found.best.number and done.test["metrics"] == found.test["metrics"]
 
 
-def test_processes_need_data_that_can_be_loaded_again(tmp_path, split):
-    problem, study = plan("fnn", split, {"learning_rate": [1e-2]}, folder=tmp_path / "s")
-    with pytest.raises(RunError, match="given in memory, which other processes cannot see: use 1 process"):
-        go_on(study, problem, processes=2)
-    with pytest.raises(ArgumentError, match="`processes` must be at least 1, got 0"):
-        go_on(study, problem, processes=0)
-    with pytest.raises(ArgumentError, match="`part` is one process's share: start it without --processes"):
-        go_on(study, problem, processes=2, part=Part(1, 2))
+def test_data_in_memory_must_be_given_again(tmp_path, split):
+    _, study = plan("fnn", split, {"learning_rate": [1e-2]}, folder=tmp_path / "s")
     with pytest.raises(RunError, match="were given in memory: give their split again as `data`"):
         resume_search(study.folder)
+
+
+def test_a_search_is_refused_while_another_process_searches(tmp_path, split):
+    problem, study = plan("fnn", split, {"learning_rate": [1e-2]}, options={"epochs": 1}, folder=tmp_path / "s")
+    with study.writing(), pytest.raises(RunError, match="another process is writing to"):
+        go_on(Study.open(study.folder), problem)
+    assert go_on(study, problem).test is not None
 
 
 def test_a_study_of_a_function_is_not_a_search(tmp_path):

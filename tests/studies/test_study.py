@@ -1,20 +1,18 @@
 """Studies: every configuration once, whoever is killed when."""
 
-import random
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 
 import pytest
 
+from lamina._errors import RunError
 from lamina.studies.folder import Part
 from lamina.studies.samplers import OneAtATime, Random
-from lamina.studies.space import Space
 from lamina.studies.study import Study
 from lamina.studies.tpe import TPE
-from studies.small import SPACE, bowl, events, recorded
+from studies.small import SPACE, bowl, recorded
 
 
 def test_a_study_tries_everything_and_finds_the_best(tmp_path):
@@ -44,7 +42,7 @@ def test_an_error_in_between_loses_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         study.run(fails)
     assert len(study.results) == 7 and not study.complete
-    Study.open(study.folder).run(fails)  # in the same process, whose claims are known to be void
+    Study.open(study.folder).run(fails)
     assert recorded(study) == Counter(range(20)) and len(tried) == 21
 
 
@@ -74,44 +72,25 @@ def test_adaptive_samplers_resume_as_if_never_stopped(tmp_path):
         assert straight.complete and broken.complete and recorded(broken) == recorded(straight)
 
 
-def test_workers_at_the_same_time_share_and_do_not_repeat(tmp_path):
-    folder = Study.create(tmp_path / "s", Space.read(["x=0..1.0"]), Random(200)).folder
-    tried, errors = [], []
-
-    def slow(values):
-        tried.append(values["x"])
-        time.sleep(0.001)
-        return values["x"]
-
-    def work_():
-        try:
-            Study.open(folder).run(slow)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work_) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors and len(tried) == len(set(tried)) == 200
-    assert recorded(Study.open(folder)) == Counter(range(200))
-    assert len({event["worker"]["token"] for event in events(Study.open(folder), "claim")}) == 4
-
-
-def test_a_result_that_somebody_else_has_written_stands(tmp_path):
+def test_a_study_has_one_writer(tmp_path):
     study = Study.create(tmp_path / "s", {"x": [0, 1]})
 
     def overtaken(values):
-        other = Study.open(study.folder)
-        journal = other._journal(other.home.journal())
-        with journal.locked():
-            if values["x"] not in other.state.results:
-                journal.append({"event": "result", "trial": values["x"], "values": values, "value": 7.0})
-        return 1.0
+        with pytest.raises(RunError, match="another process is writing to .*journal.jsonl, and a study has one writer"):
+            Study.open(study.folder).run(bowl)
+        return values["x"]
 
-    study.run(overtaken)
-    assert recorded(study) == Counter([0, 1]) and [r.outcome.value for r in study.results] == [7.0, 7.0]
+    assert study.run(overtaken).complete and recorded(study) == Counter([0, 1])
+
+
+def test_a_part_and_the_whole_are_not_written_at_once_but_parts_are(tmp_path):
+    study = Study.create(tmp_path / "s", SPACE)
+    with study.writing(Part(1, 2)):
+        other = Study.open(study.folder)
+        other.run(bowl, part=Part(2, 2))
+        with pytest.raises(RunError, match="another process is writing to .*journal-1-of-2.jsonl"):
+            other.run(bowl)
+    assert recorded(other.run(bowl)) == Counter(range(20))
 
 
 def test_parts_are_disjoint_complete_and_merged_by_reading(tmp_path):
@@ -131,61 +110,35 @@ def test_parts_are_disjoint_complete_and_merged_by_reading(tmp_path):
     assert Study.open(tmp_path / "parts").results == merged.results
 
 
-# Killed workers
+# Killed searches
 
-WORKER = """
+SEARCH = """
 import sys, time
 from lamina.studies.study import Study
 def error(values):
-    time.sleep(float(sys.argv[2]))
+    time.sleep(0.02)
     return (values["a"] - 0.3) ** 2 + values["b"]
 Study.open(sys.argv[1]).run(error)
 """
 
 
-def killed(folder, trials, kills, wait, workers=3, seed=0):
-    """Search with workers that are killed at random moments and replaced; return the study and the number of kills."""
-    space = {"a": "0..1.0", "b": "0..1.0"}
-    study = Study.create(folder, space, Random(trials))
-    chance, done = random.Random(seed), 0
-
-    def start():
-        return subprocess.Popen([sys.executable, "-c", WORKER, str(study.folder), str(wait)])
-
-    at_work = [start() for _ in range(workers)]
-    begun = time.monotonic()
-    while done < kills and not study.refresh().complete and time.monotonic() - begun < 240:
-        time.sleep(chance.uniform(0.05, 0.6))
-        if study.refresh().state.results:  # let the first ones begin
-            victim = chance.randrange(workers)
-            at_work[victim].kill()
-            at_work[victim].wait()
-            done += 1
-            at_work[victim] = start()
-    for worker in at_work:
-        assert worker.wait(timeout=240) == 0
-    return study.refresh(), done
-
-
-def check_killed(study, trials):
-    assert recorded(study) == Counter(range(trials))  # each exactly once, nothing lost
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_killed_search_loses_nothing_and_repeats_nothing(tmp_path, kills):
+    trials = 30 * kills
+    study = Study.create(tmp_path / "s", {"a": "0..1.0", "b": "0..1.0"}, Random(trials))
+    for turn in range(1, kills + 1):
+        process = subprocess.Popen([sys.executable, "-c", SEARCH, str(study.folder)])
+        while len(study.refresh().state.results) < 10 * turn:
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+    assert 10 * kills <= len(study.refresh().results) < trials
+    Study.open(study.folder).run(lambda v: (v["a"] - 0.3) ** 2 + v["b"])
+    assert recorded(study.refresh()) == Counter(range(trials))  # each exactly once, nothing lost
     straight = Random(trials).propose(study.space, ())
     errors = [(v["a"] - 0.3) ** 2 + v["b"] for v in straight]
     assert [r.values for r in study.results] == straight
     assert study.best.number == errors.index(min(errors)) and study.best.outcome.value == min(errors)
-
-
-def test_killed_workers_lose_nothing_and_repeat_nothing(tmp_path):
-    study, kills = killed(tmp_path / "s", 60, 2, 0.02, workers=2)
-    check_killed(study, 60)
-    assert kills >= 1
-
-
-@pytest.mark.slow
-def test_a_thousand_configurations_survive_twenty_kills(tmp_path):
-    study, kills = killed(tmp_path / "s", 1000, 20, 0.06)
-    check_killed(study, 1000)
-    assert kills == 20
 
 
 def test_what_an_interrupt_kept_from_being_taken_is_read_again(tmp_path, monkeypatch):

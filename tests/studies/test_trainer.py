@@ -60,8 +60,10 @@ def test_batches_are_limited(tmp_path, split):
     problem, study = plan(
         "fnn", split, {"learning_rate": [1e-3, 2e-3, 3e-3, 4e-3, 5e-3]}, options={"epochs": 1}, folder=tmp_path / "s"
     )
-    work(study, problem, batch=2)
-    assert [len(event["trials"]) for event in events(study, "claim")] == [2, 2, 1]
+    seen = []
+    work(study, problem, batch=2, watch=lambda study, moment: seen.append(moment))
+    assert [moment.trials for moment in seen if moment and moment.epoch == 0] == [2, 2, 1]
+    assert [event["size"] for event in events(study, "stack")] == [2]
 
 
 def test_what_runs_one_by_one_is_said(tmp_path, split):

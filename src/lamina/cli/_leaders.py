@@ -7,7 +7,8 @@ from lamina._screen import Quiet, clock, watcher
 from lamina.cli._tables import drawn
 
 if TYPE_CHECKING:
-    from lamina.studies.study import Moment, Study
+    from lamina.studies.records import Moment
+    from lamina.studies.study import Study
 
 LEADERS = 8
 
@@ -16,20 +17,20 @@ class _PlainLeaders(Quiet):
     """Print about ten lines per search, for logs and pipes."""
 
     def __init__(self) -> None:
-        self.shown = -1
+        self.shown, self.last = -1, ""
 
     def __call__(self, study: "Study", moment: "Moment | None") -> None:
         """Print a line when another tenth is done."""
+        self.last = self.last if moment is None else _pace(moment)
         done, total = len(study.state.results), study.total
         tenth = done * 10 // total if total else done // 10
         if moment is not None or tenth <= self.shown or not done:
             return
         self.shown = tenth
         value = study.leaders(1)[0].outcome.value
-        print(
-            f"{done:,}{f'/{total:,}' if total else ''} configurations  best {'–' if value is None else f'{value:.4f}'}",
-            flush=True,
-        )
+        best = "–" if value is None else f"{value:.4f}"
+        of = f"/{total:,}" if total else ""
+        print(f"{done:,}{of} configurations  best {best}{self.last and f'  ({self.last})'}", flush=True)
 
 
 class _LiveLeaders(Quiet):
@@ -61,7 +62,8 @@ def _table(study: "Study", moment: "Moment | None", seconds: float, done: int) -
     share = moment.epoch / moment.epochs * moment.trials if moment is not None and moment.epochs else 0.0
     if moment is not None:
         what = "the best one again" if total and found >= total else f"{moment.trials:,} at once"
-        words.append(f"{what}, epoch {moment.epoch} of {moment.epochs}")
+        words.append(f"{what}, epoch {moment.epoch} of {moment.epochs}" if moment.trials else "waiting")
+        words += [pace] if (pace := _pace(moment)) else []
     if total and found < total and (done or share) and seconds > 0.5:
         words.append(f"{clock(seconds * (total - found - share) / (done + share))} left")
     names = study.space.names
@@ -74,6 +76,14 @@ def _table(study: "Study", moment: "Moment | None", seconds: float, done: int) -
         cells = [spell(values[name]) if name in values else "–" for name in names]
         rows.append((str(place), value, *cells, "–" if outcome.epochs is None else str(outcome.epochs)))
     return Group(Text("  ·  ".join(words), style="bold"), drawn(head, rows, right=range(len(head))))
+
+
+def _pace(moment: "Moment") -> str:
+    """Say how many workers there are and how fast they are, as soon as that is known."""
+    workers = f"{moment.workers} worker{'s' * (moment.workers != 1)}"
+    if moment.rate:
+        return f"{workers}, {moment.rate:,.0f} networks x updates per second"
+    return "" if moment.trials else workers
 
 
 def leaders(quiet: bool = False) -> Quiet:

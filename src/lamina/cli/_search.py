@@ -56,16 +56,20 @@ def search(
     seed: Annotated[int, number(help="Random seed for the split, the weights, the batch order and the search.")] = 0,
     folder: Annotated[Path | None, Option(help="The folder of the study; studies/ARCH-DATA by default.")] = None,
     resume: Annotated[Path | None, Option(metavar="FOLDER", help="Continue the study in this folder.")] = None,
-    processes: Annotated[
-        int, number(help="Number of processes on this machine that share the work.", least=1, most=1024)
-    ] = 1,
+    on: Annotated[
+        str | None,
+        Option(
+            metavar="WHERE",
+            help="Train on processes:4 of this machine, on the Dask cluster dask://HOST:PORT, or on nodes of slurm "
+            "(slurm:nodes=4,time=01:00:00,gpus=1,partition=gpu); in this process by default.",
+        ),
+    ] = None,
     part: Annotated[
         str | None, Option(metavar="I/N", help="Run only part I of N, without coordination (for job arrays).")
     ] = None,
     batch: Annotated[
         int | None, number(help="Train at most this many networks at once; as many as fit by default.", least=1)
     ] = None,
-    release: Annotated[bool, Option("--release", help="Take over what another machine has claimed.")] = False,
     again: Annotated[bool, Option("--again", help="Open the test split even if it was opened before.")] = False,
     device: Device = "auto",
     threads: Threads = 0,
@@ -76,10 +80,12 @@ def search(
     """Train many configurations of a network, choose one by validation, test it once, and write a report."""
     given = [word for word in words or () if "=" in word]
     names = [word for word in words or () if "=" not in word]
+    from lamina.studies.engines.choose import Place
     from lamina.studies.folder import Part
     from lamina.training.runtime import Runtime
 
-    runtime, voice = Runtime(device=device, threads=threads).ready(stacked=True), Voice(quiet, verbose, as_json)
+    place, asked, voice = Place(on), Runtime(device=device, threads=threads), Voice(quiet, verbose, as_json)
+    runtime = place.runtime(asked)
     share = None if part is None else Part.read(part)
     said = Warnings()
     if resume is not None:
@@ -122,12 +128,12 @@ def search(
                 join=share is not None,
                 runtime=runtime,
             )
-    lines = (*problem.notes, str(runtime), *_no_kernels(problem))
+    where = f"on {place}" if place.away else f"{runtime}, in {place}" if on else str(runtime)
+    lines = (*problem.notes, where, *_no_kernels(problem))
     voice.say(*lines, f"{_size(study)} by {study.metric.replace('_', ' ')}, in {study.folder}")
     voice.more(f"space: {study.space}")
     said.show(quiet, told=() if voice.silent else lines)
-    _run(study, problem, share, voice, processes=processes, batch=batch, release=release, again=again,
-         runtime=runtime)  # fmt: skip
+    _run(study, problem, share, voice, on=on, batch=batch, again=again, runtime=asked)
 
 
 def _no_kernels(problem: Any) -> list[str]:
@@ -178,7 +184,7 @@ def _run(study: "Study", problem: Any, share: Any, voice: Voice, **how: Any) -> 
     except KeyboardInterrupt:
         done = len(study.refresh().state.results)
         print(f"lamina: interrupted after {done:,} configurations; they are saved.", file=sys.stderr)
-        again = f" --part {share}" if share else ""
+        again = (f" --part {share}" if share else "") + (f" --on {how['on']}" if how["on"] else "")
         print(f"Continue with:  {study.resume_command}{again}", file=sys.stderr)
         raise typer.Exit(1) from None
     except RunError as error:

@@ -1,8 +1,8 @@
 r"""The memory of a study: one file, one JSON line an event, only ever appended to.
 
-Several processes may write to it. Each takes the file's lock, reads what the others have written, decides, appends and
-lets go. A line is the system's as soon as it is appended: a process that is killed loses nothing of it. It is on the
-disk (`fsync`) when the lock is let go; only results that follow each other within `SYNC_SECONDS` share one `fsync`.
+One process writes to it: the lock of the file is its own for as long as it searches, and the system takes it back
+however the process ends. A line is the system's as soon as it is appended: a process that is killed loses nothing of
+it. It is on the disk (`fsync`) at once; only results that follow each other within `SYNC_SECONDS` share one `fsync`.
 
 A crash may cut the last line short. A reader passes over what has no line end; the next writer cuts it off.
 """
@@ -11,25 +11,28 @@ import errno
 import json
 import os
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lamina._errors import RunError
-from lamina._system import lock, unlock
+from lamina._errors import RunError, RunWarning
+from lamina._system import lock
 from lamina.training.files import cannot_write, finite
 
 Event = dict[str, Any]
 SYNC_SECONDS = 0.02
+_TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
+"""What systems say when a file is locked by somebody else; anything else means that there are no locks."""
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows: no carriage returns
 
 
 class Journal:
     """Read and append events."""
 
-    def __init__(self, path: Path, *, alone: bool = False) -> None:
-        self.path, self.alone = path, alone
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._read_to = 0
         self._lines = 0
         self._handle: int | None = None
@@ -73,22 +76,28 @@ class Journal:
         self._read_to, self._lines = value
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other writers out; cut off a last line that a crash left incomplete."""
+    def writing(self) -> Iterator[None]:
+        """Be the one writer for as long as the block lasts; cut off a last line that a crash left incomplete.
+
+        Raises:
+            RunError: somebody else is.
+        """
+        if self._held:
+            yield
+            return
         handle = self._open()
-        self._lock(handle)
-        self._held = True
         try:
+            self._lock(handle)
+            self._held = True
             self._repair(handle)
             yield
         finally:
             self._held = False
-            with suppress(OSError):
-                unlock(handle)
+            self._close()
 
     def append(self, *events: Event, sync: bool = True) -> None:
-        """Append events as one piece; needs the lock."""
-        assert self._held, "append without the lock"
+        """Append events as one piece; within `writing`."""
+        assert self._held, "only the writer appends"
         handle = self._open()
         content = b"".join((json.dumps(finite(event)) + "\n").encode() for event in events)
         try:
@@ -101,17 +110,14 @@ class Journal:
         except OSError as error:
             raise RunError(cannot_write(self.path, error)) from error
 
-    def sync(self) -> None:
-        """Wait until everything is on the disk."""
+    def _close(self) -> None:
+        """Wait for the disk and let the file and its lock go."""
         if self._handle is not None:
-            os.fsync(self._handle)
-
-    def close(self) -> None:
-        """Wait for the disk and let the file go; it opens again when needed."""
-        if self._handle is not None:
-            self.sync()
-            os.close(self._handle)
-            self._handle = None
+            handle, self._handle = self._handle, None
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
     def _open(self) -> int:
         if self._handle is None:
@@ -123,14 +129,18 @@ class Journal:
 
     def _lock(self, handle: int) -> None:
         try:
-            lock(handle)
+            lock(handle, wait=False)
         except OSError as error:
-            if self.alone:
-                return
-            raise RunError(
-                f"{self.path} cannot be locked ({error.strerror}), so processes cannot share it: "
-                "use one process, or parts (--part 1/4), which share nothing."
-            ) from error
+            if error.errno in _TAKEN:
+                raise RunError(
+                    f"another process is writing to {self.path}, and a study has one writer: wait until it has ended, "
+                    "or stop it."
+                ) from error
+            warnings.warn(
+                f"{self.path} cannot be locked ({error.strerror}): make sure that no other process searches there.",
+                RunWarning,
+                stacklevel=4,
+            )
 
     def _repair(self, handle: int) -> None:
         size = os.fstat(handle).st_size

@@ -1,19 +1,18 @@
 """The weights of the best configuration so far, so that the network that is tested is the one that was compared.
 
-Every process keeps one file in `kept/` of the study, that of the best trial it has trained; the best of all is among
-them. It becomes an ordinary run folder without being trained again.
+A worker gives back the network of the best trial of a chunk, if it is better than those before. The search keeps one
+file in `kept/` of the study. It becomes an ordinary run folder without being trained again.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lamina._system import remove
 from lamina._types import Tensor
 from lamina.populations.members import MemberResult
-from lamina.studies.records import Outcome, Result, Trial
+from lamina.studies.records import Outcome, Rank, Result, Trial
 from lamina.training.checkpoint import pack, unpack
 from lamina.training.stopping import Row
 
@@ -46,25 +45,59 @@ class Kept:
         return None
 
 
+def best_of(
+    trials: Sequence[Trial],
+    outcomes: Sequence[Outcome],
+    found: Sequence[MemberResult],
+    direction: str,
+    beat: Rank | None,
+) -> tuple[int, Kept] | None:
+    """Give the number and the network of the best of some trials, if it is better than what is known.
+
+    Args:
+        trials: what was tried.
+        outcomes: what came of each.
+        found: the network of the first seed of each.
+        direction: "minimize" or "maximize".
+        beat: the rank of the best one so far.
+    """
+    ranked = [
+        (Result(trial.number, trial.values, outcome).rank(direction), result)
+        for trial, outcome, result in zip(trials, outcomes, found, strict=True)
+        if outcome.value is not None and result.weights
+    ]
+    if not ranked:
+        return None
+    rank, best = min(ranked, key=lambda each: each[0])
+    if beat is not None and rank >= beat:
+        return None
+    kept = Kept(best.weights, list(best.rows), best.best_row, best.reason, best.kind, best.together)
+    return rank[-1], kept
+
+
 class _Keeper:
-    """Keeps the best trial of this process."""
+    """Keeps the file of the best trial.
 
-    def __init__(self, folder: Path, direction: str) -> None:
-        self._folder, self._direction = folder, direction
-        self._best: tuple[Any, int] | None = None
+    Args:
+        folder: of the study.
+        best: what is known already; its file counts if it is there.
+        direction: "minimize" or "maximize".
+        alone: whether nobody else keeps files there, so that those that a killed search has left can go.
+    """
 
-    def __call__(self, trials: Sequence[Trial], outcomes: Sequence[Outcome], found: Sequence[MemberResult]) -> None:
-        """Look at trials with their outcomes and the networks of their first seeds."""
-        for trial, outcome, result in zip(trials, outcomes, found, strict=True):
-            rank = Result(trial.number, trial.values, outcome).rank(self._direction)
-            if outcome.value is None or not result.weights or (self._best and rank >= self._best[0]):
-                continue
-            old, self._best = self._best, (rank, trial.number)
-            rows, how = list(result.rows), (result.reason, result.kind, result.together)
-            Kept(result.weights, rows, result.best_row, *how).write(self._path(trial.number))
-            if old is not None:
-                for path in self._path(old[1]).parent.glob(f"{self._path(old[1]).name}-*"):
-                    remove(path)
+    def __init__(self, folder: Path, best: Result | None, direction: str, *, alone: bool) -> None:
+        self._folder = folder
+        mine = set() if best is None or best.outcome.value is None else set(self._files(best.number))
+        self.beat = best.rank(direction) if best is not None and mine else None
+        for path in set(folder.glob(f"{FOLDER}/*")) - mine if alone else ():
+            remove(path)
 
-    def _path(self, trial: int) -> Path:
-        return self._folder / FOLDER / f"trial-{trial:06d}"
+    def write(self, number: int, kept: Kept, rank: Rank) -> list[Path]:
+        """Write a better network; return the files that are of no use once its result is recorded."""
+        old = [] if self.beat is None else list(self._files(self.beat[-1]))
+        kept.write(self._folder / FOLDER / f"trial-{number:06d}")
+        self.beat = rank
+        return old
+
+    def _files(self, trial: int) -> Iterator[Path]:
+        return self._folder.glob(f"{FOLDER}/trial-{trial:06d}-*")

@@ -2,25 +2,22 @@
 
 import math
 import time
-import warnings
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamina._errors import DataWarning
 from lamina.populations.members import DIVERGED, FINISHED, MemberResult, finite
 from lamina.populations.one_by_one import train_in_turn
 from lamina.populations.population import train_together
+from lamina.studies._keeping import best_of
+from lamina.studies.engines.chunk import Chunk, Tried
 from lamina.studies.halving import Halving
 from lamina.studies.problem import Problem
-from lamina.studies.records import DROPPED, Outcome, Trial
-from lamina.studies.study import Moment, Recorded
-from lamina.training.files import digest
+from lamina.studies.records import DROPPED, Moment, Outcome
 from lamina.training.loop import Event, drain
 from lamina.training.runtime import Runtime
 from lamina.training.stopping import Row
 
-BATCH = {"cpu": 64, "cuda": 1024}
-"""How many networks are trained at once, and lost at most when the process is killed."""
+Told = Callable[[Moment], None]
 
 
 class Trainer:
@@ -33,57 +30,38 @@ class Trainer:
         *,
         halving: Halving | None = None,
         runtime: Runtime | None = None,
-        batch: int | None = None,
-        tell: Callable[[Moment], None] = lambda moment: None,
-        keep: Callable[[Sequence[Trial], Sequence[Outcome], Sequence[MemberResult]], None] = lambda *found: None,
-        widths: MutableMapping[str, int] | None = None,
     ) -> None:
-        self.problem, self.halving, self.tell, self.keep = problem, halving, tell, keep
-        self.widths = {} if widths is None else widths
+        self.problem, self.halving = problem, halving
         self.metric, self.direction = score
         self.runtime = (runtime or Runtime()).ready(problem.recipe.precision, stacked=True)
-        networks = batch or BATCH[self.runtime.device.partition(":")[0]]
-        # What is trained one by one is recorded one by one, unless halving compares it on the way.
-        self.batch = max(1, networks // len(problem.seeds)) if problem.stacks or halving else 1
-        self._shapes: dict[int, Any] = {}
 
-    def pick(self, free: Sequence[Trial], share: int) -> list[Trial]:
-        """Take trials of the shape of the first one."""
-        wanted = self._shape(free[0])
-        return [trial for trial in free if self._shape(trial) == wanted][: min(self.batch, share)]
-
-    def _shape(self, trial: Trial) -> Any:
-        if trial.number not in self._shapes:
-            self._shapes[trial.number] = self.problem.members(trial.values)[0].shape
-        return self._shapes[trial.number]
-
-    def __call__(self, trials: list[Trial]) -> Recorded:
-        """Train them and give all outcomes at the end."""
-        grouped = [self.problem.members(trial.values) for trial in trials]
-        members = [member for group in grouped for member in group]
-        epochs, seeds = members[0].recipe.epochs, len(self.problem.seeds)
-        rungs = _Rungs(self, len(trials), seeds, epochs)
+    def __call__(self, chunk: Chunk, tell: Told = lambda moment: None) -> Tried:
+        """Train a chunk and say what came of it."""
+        trials, stacks, seeds = chunk.trials, self.problem.stacks, len(self.problem.seeds)
+        members = [member for trial in trials for member in self.problem.members(trial.values)]
+        epochs = members[0].recipe.epochs
+        rungs = _Rungs(self, len(trials), seeds, epochs, tell)
         begun = time.monotonic()
-        self.tell(Moment(len(trials), 0, epochs))
-        split = self.problem.split
-        if self.problem.stacks:
-            shape = digest(repr(members[0].shape).encode())
-            run = train_together(members, split, runtime=self.runtime, chunk=self.widths.get(shape),
+        tell(Moment(len(trials), 0, epochs))
+        if stacks:
+            run = train_together(members, self.problem.split, runtime=self.runtime, chunk=chunk.width,
                                  padded=self.halving is None)  # fmt: skip
         else:
             run = train_in_turn(members, self.problem.task, runtime=self.runtime)
         found = drain(run, rungs)
-        if self.problem.stacks and shape not in self.widths:
-            self.widths[shape] = found[0].together
-        for note in dict.fromkeys(note for result in found for note in result.notes):
-            warnings.warn(note, DataWarning, stacklevel=2)
         share = round((time.monotonic() - begun) / len(trials), 6)
-        outcomes = [
+        outcomes = tuple(
             self.outcome(found[place * seeds : (place + 1) * seeds], place in rungs.dropped, share)
             for place in range(len(trials))
-        ]
-        self.keep(trials, outcomes, found[::seeds])
-        yield list(zip(trials, outcomes, strict=True))
+        )
+        return Tried(
+            chunk,
+            outcomes,
+            found[0].together if stacks else None,
+            best_of(trials, outcomes, found[::seeds], self.direction, chunk.beat),
+            tuple(dict.fromkeys(note for result in found for note in result.notes)),
+            rungs.updates,
+        )
 
     def outcome(self, found: Sequence[MemberResult], dropped: bool, seconds: float) -> Outcome:
         """Average over the seeds; one seed that diverged makes the configuration one that diverges."""
@@ -112,8 +90,8 @@ class Trainer:
 class _Rungs:
     """Watches a stack: tells which epoch it is, and says at the rungs of halving what is dropped."""
 
-    def __init__(self, trainer: Trainer, trials: int, seeds: int, epochs: int) -> None:
-        self.trainer, self.trials, self.seeds, self.epochs = trainer, trials, seeds, epochs
+    def __init__(self, trainer: Trainer, trials: int, seeds: int, epochs: int, tell: Told) -> None:
+        self.trainer, self.trials, self.seeds, self.epochs, self.tell = trainer, trials, seeds, epochs, tell
         self.rungs = trainer.halving.rungs(epochs) if trainer.halving else ()
         self.rows: list[list[Row]] = [[] for _ in range(trials * seeds)]
         self.dropped: set[int] = set()
@@ -126,7 +104,7 @@ class _Rungs:
         for history, row in zip(self.rows, event.row["members"], strict=True):
             if row is not None:
                 history.append(row)
-        self.trainer.tell(Moment(self.trials - len(self.dropped), epoch, self.epochs))
+        self.tell(Moment(self.trials - len(self.dropped), epoch, self.epochs, self.updates))
         if self.trainer.halving is None or self.passed == len(self.rungs) or epoch < self.rungs[self.passed]:
             return []
         while self.passed < len(self.rungs) and epoch >= self.rungs[self.passed]:
@@ -135,6 +113,11 @@ class _Rungs:
         gone = [alive[i] for i in self.trainer.halving.drop([self._error(place) for place in alive])]
         self.dropped |= set(gone)
         return [place * self.seeds + seed for place in gone for seed in range(self.seeds)]
+
+    @property
+    def updates(self) -> int:
+        """How many updates were made, over all networks."""
+        return sum(history[-1]["step"] for history in self.rows if history)
 
     def _error(self, place: int) -> tuple[float, float]:
         """Give error and loss so far: of the row with the smallest validation loss, averaged over the seeds."""

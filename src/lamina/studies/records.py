@@ -10,6 +10,9 @@ from lamina.studies.space import Values
 DROPPED = "dropped"
 STATES = (FINISHED, DROPPED, DIVERGED)
 
+Rank = tuple[bool, float, float, int]
+"""What results are ordered by."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -66,7 +69,7 @@ class Result:
             return math.inf
         return -value if direction == "maximize" else value
 
-    def rank(self, direction: str) -> tuple[bool, float, float, int]:
+    def rank(self, direction: str) -> Rank:
         """Give what results are ordered by: finished ones first, then error, tie and number."""
         tie = self.outcome.tie
         return (
@@ -75,3 +78,24 @@ class Result:
             math.inf if tie is None or not math.isfinite(tie) else tie,
             self.number,
         )
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is going on right now.
+
+    Args:
+        trials: how many are tried at once.
+        epoch: which one they are in; where several workers are at it, the mean.
+        epochs: how many there are.
+        updates: how many updates were made, over all networks.
+        workers: how many there are at present.
+        rate: networks x updates per second.
+    """
+
+    trials: int
+    epoch: int = 0
+    epochs: int = 0
+    updates: int = 0
+    workers: int = 1
+    rate: float = 0.0

@@ -8,16 +8,16 @@ from typing import Any
 from lamina._errors import ArgumentError
 from lamina.data.dataset import Dataset
 from lamina.data.splits import Split
-from lamina.studies._keeping import _Keeper
-from lamina.studies._trainer import Trainer
-from lamina.studies._workers import run_workers
+from lamina.studies._dispatch import Dispatcher
+from lamina.studies.engines.choose import Place
 from lamina.studies.finish import evaluate
 from lamina.studies.folder import Part
 from lamina.studies.halving import Halving
 from lamina.studies.problem import Problem
+from lamina.studies.records import Moment
 from lamina.studies.samplers import Grid, OneAtATime, Sampler
 from lamina.studies.space import Space
-from lamina.studies.study import Moment, Study, Watch, _Widths
+from lamina.studies.study import Study, Watch
 from lamina.training.folder import slug
 from lamina.training.loop import Event
 from lamina.training.recipe import Recipe
@@ -37,7 +37,7 @@ def search(
     metric: str | None = None,
     halving: Halving | None = None,
     folder: str | Path | None = None,
-    processes: int = 1,
+    on: Any = None,
     runtime: Runtime | None = None,
 ) -> Study:
     """Train a network with many configurations, choose the best one by validation, and test it once.
@@ -59,7 +59,8 @@ def search(
         metric: "accuracy", "loss" or "rmse" on the validation data.
         halving: drop the worse configurations on the way.
         folder: where the study is kept; `studies/<architecture>-<data>` by default.
-        processes: how many processes on this machine share the work.
+        on: where the networks are trained: "processes:4" on this machine, "dask://HOST:PORT", a `distributed.Client`,
+            "slurm" or "slurm:nodes=4,time=01:00:00"; in this process by default.
         runtime: device, threads and flags.
 
     Returns:
@@ -71,6 +72,7 @@ def search(
     >>> study.best.values, study.test["examples"]
     ({'learning_rate': 0.03}, 24)
     """
+    place = Place(on)
     problem, study = plan(
         architecture,
         data,
@@ -82,9 +84,9 @@ def search(
         metric=metric,
         halving=halving,
         folder=folder,
-        runtime=runtime,
+        runtime=place.runtime(runtime or Runtime()),
     )
-    return go_on(study, problem, processes=processes, runtime=runtime)
+    return go_on(study, problem, on=on, runtime=runtime)
 
 
 def plan(
@@ -138,14 +140,14 @@ def resume_search(
     folder: str | Path,
     *,
     data: Split | None = None,
-    processes: int = 1,
+    on: Any = None,
     runtime: Runtime | None = None,
     watch: Watch = lambda study, moment: None,
     **how: Any,
 ) -> Study:
     """Continue a study that was killed, or finish one whose parts are done."""
     study = Study.open(folder)
-    return go_on(study, open_problem(study, data), processes=processes, runtime=runtime, watch=watch, **how)
+    return go_on(study, open_problem(study, data), on=on, runtime=runtime, watch=watch, **how)
 
 
 def open_problem(study: Study, data: Split | None = None) -> Problem:
@@ -161,45 +163,40 @@ def go_on(
     study: Study,
     problem: Problem,
     *,
-    processes: int = 1,
+    on: Any = None,
     part: Part | None = None,
     runtime: Runtime | None = None,
     batch: int | None = None,
-    release: bool = False,
     again: bool = False,
     watch: Watch = lambda study, moment: None,
 ) -> Study:
-    """Try what is left; when nothing is, train the best configuration again and test it.
+    """Try what is left; when nothing is, make a run of the best configuration and test it.
 
     Args:
         study: the study.
         problem: what it is about.
-        processes: how many processes on this machine share the work.
+        on: where the networks are trained; see `search`.
         part: do only this part; the test is left to whoever finishes the study.
         runtime: device, threads and flags.
         batch: how many networks at most are trained at once.
-        release: take over what workers on other machines have claimed.
         again: open the test split although it was opened before.
         watch: told about every result and every epoch.
+
+    Raises:
+        RunError: another process writes to the study.
     """
-    runtime = (runtime or Runtime()).ready(problem.recipe.precision, stacked=True)
-    if processes < 1:
-        raise ArgumentError(f"`processes` must be at least 1, got {processes}.")
-    if processes > 1:
-        if part is not None:
-            raise ArgumentError("`part` is one process's share: start it without --processes.")
-        run_workers(study, processes, runtime=runtime, batch=batch, release=release, watch=watch)
-    else:
-        work(study, problem, part=part, runtime=runtime, batch=batch, release=release, watch=watch)
-    if part is None and study.complete and (again or not study.state.tests):
-        epochs = problem.members(study.best.values)[0].recipe.epochs
+    with study.writing(part):
+        work(study, problem, on=on, part=part, runtime=runtime, batch=batch, watch=watch)
+        if part is None and study.complete and (again or not study.state.tests):
+            epochs = problem.members(study.best.values)[0].recipe.epochs
 
-        def refitting(event: Event) -> None:
-            if event.row is not None:
-                watch(study, Moment(1, event.epoch, epochs))
+            def refitting(event: Event) -> None:
+                if event.row is not None:
+                    watch(study, Moment(1, event.epoch, epochs))
 
-        evaluate(study, problem, again=again, runtime=runtime, observers=(refitting,))
-    watch(study, None)
+            mine = Place(on).runtime(runtime or Runtime(), problem.recipe.precision)
+            evaluate(study, problem, again=again, runtime=mine, observers=(refitting,))
+        watch(study, None)
     return study
 
 
@@ -207,22 +204,15 @@ def work(
     study: Study,
     problem: Problem,
     *,
+    on: Any = None,
     part: Part | None = None,
-    processes: int = 1,
     runtime: Runtime | None = None,
     batch: int | None = None,
-    release: bool = False,
     watch: Watch = lambda study, moment: None,
-    **more: Any,
 ) -> Study:
-    """Be one worker: train what is free until nothing is left."""
-
-    def tell(moment: Moment) -> None:
-        watch(study, moment)
-
-    halving = Halving(**study.description["halving"]) if "halving" in study.description else None
-    trainer = Trainer(
-        problem, (study.metric, study.direction), halving=halving, runtime=runtime, batch=batch, tell=tell,
-        keep=_Keeper(study.folder, study.direction), widths=_Widths(study, part),
-    )  # fmt: skip
-    return study.run(trainer, part=part, processes=processes, release=release, watch=watch, **more)
+    """Train what is left until nothing is; the test is left to `go_on`."""
+    if study.refresh().complete:
+        return study  # no worker need be started
+    with Place(on).engine(study, problem, runtime or Runtime()) as engine:
+        dispatcher = Dispatcher(study, problem, engine, part=part, batch=batch, watch=watch)
+        return study.run(dispatcher, part=part, watch=watch)

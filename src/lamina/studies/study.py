@@ -1,9 +1,9 @@
-"""A study: a space, a sampler and a journal; any number of workers try what is not tried yet, each trial once."""
+"""A study: a space, a sampler and a journal, which one process writes; what is not tried yet is tried once."""
 
 import math
 import time
-from collections import UserDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,37 +12,21 @@ from typing import Any, Protocol, runtime_checkable
 from lamina._errors import ArgumentError, RunError, choice
 from lamina._shown import Shown
 from lamina.populations.members import DIVERGED, FINISHED
-from lamina.studies._claims import Worker, working
 from lamina.studies._journal import Event, Journal
 from lamina.studies.folder import Part, _StudyFolder
-from lamina.studies.records import Outcome, Result, Trial
+from lamina.studies.records import Moment, Outcome, Result, Trial
 from lamina.studies.samplers import Done, Grid, Sampler, _describe_sampler, _make_sampler
 from lamina.studies.space import Space, Values, _untuple
-
-LONGEST_WAIT = 0.5
-_QUICK, _SLOW, _MOST = 0.05, 0.2, 256
 
 Recorded = Iterator[list[tuple[Trial, Outcome]]]
 
 
 @runtime_checkable
 class _Evaluator(Protocol):
-    """How trials are tried: which of those that are free make a unit, and what comes of them."""
+    """How trials are tried."""
 
-    def pick(self, free: Sequence[Trial], share: int) -> list[Trial]:
-        """Choose what to claim, at most `share` trials."""
-
-    def __call__(self, trials: list[Trial]) -> Recorded:
-        """Try them and give outcomes as they are known."""
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What a worker is doing right now: so many trials at once, in this epoch of so many."""
-
-    trials: int
-    epoch: int = 0
-    epochs: int = 0
+    def evaluate(self, trials: list[Trial]) -> Recorded:
+        """Try them, in whichever order, and give outcomes as they are known."""
 
 
 Watch = Callable[["Study", Moment | None], None]
@@ -53,7 +37,6 @@ class _State:
     """What the journals say."""
 
     results: dict[int, Result] = field(default_factory=dict)
-    claims: dict[int, Worker] = field(default_factory=dict)
     proposed: list[Values] = field(default_factory=list)
     refits: list[Event] = field(default_factory=list)
     stacks: dict[str, int] = field(default_factory=dict)
@@ -68,9 +51,6 @@ class _State:
             # Parts that were copied together may tell of a trial twice: the first line counts.
             number = event["trial"]
             self.results.setdefault(number, Result(number, _untuple(event["values"]), Outcome(**known)))
-        elif kind == "claim":
-            worker = Worker(**event["worker"])
-            self.claims |= dict.fromkeys(event["trials"], worker)
         elif kind == "stage":
             self.proposed += [_untuple(values) for values in event["configurations"]]
         elif kind == "stack":
@@ -82,7 +62,7 @@ class _State:
 
 
 class Study(Shown):
-    """Many configurations, tried by any number of workers, remembered in a folder.
+    """Many configurations, each tried once, remembered in a folder.
 
     Args:
         home: the folder, with its description.
@@ -176,7 +156,7 @@ class Study(Shown):
 
     def _journal(self, path: Path) -> Journal:
         if path not in self._journals:
-            self._journals[path] = Journal(path, alone=path.name != "journal.jsonl")
+            self._journals[path] = Journal(path)
         return self._journals[path]
 
     @cached_property
@@ -236,145 +216,88 @@ class Study(Shown):
     def _done(self) -> list[Done]:
         return [Done(result.values, *result.rank(self.direction)[1:3]) for result in self.results]
 
+    @contextmanager
+    def writing(self, part: Part | None = None) -> Iterator[Journal]:
+        """Be the one writer of the study, or of a part of it, for as long as the block lasts.
+
+        Raises:
+            RunError: another process is; the whole study is not written while one of its parts is.
+        """
+        path = self.home.journal(part)
+        with ExitStack() as held:
+            for each in dict.fromkeys([path, *(self.home.journals() if part is None else ())]):
+                held.enter_context(self._journal(each).writing())
+            yield self._journal(path)
+
     def run(
         self,
         objective: "Callable[[Values], float | Outcome] | _Evaluator",
         *,
         part: Part | None = None,
-        processes: int = 1,
-        release: bool = False,
         watch: Watch = lambda study, moment: None,
-        go_on: Callable[[], bool] = lambda: True,
     ) -> "Study":
-        """Try what is not tried yet, together with whoever else is at it, until nothing is left.
+        """Try what is not tried yet, until nothing is left.
 
         Args:
-            objective: a function from a configuration to its value, or an `Evaluator` that tries several at once.
+            objective: a function from a configuration to its value, or an `_Evaluator` that tries several at once.
             part: do only this part, in a journal of its own.
-            processes: how many workers there are, so that each takes its share only.
-            release: take over what workers on other machines have claimed.
             watch: told about every result.
-            go_on: asked before each claim.
 
         Returns:
             The study itself.
+
+        Raises:
+            RunError: another process writes to the study.
         """
         if part is not None and not self.sampler.static:
             raise ArgumentError(
                 f"`part` needs a search whose trials are known in advance, but {self.sampler.name!r} decides by "
-                "results: use processes, or a grid or random search."
+                "results: leave it out, or use a grid or random search."
             )
         evaluator = objective if isinstance(objective, _Evaluator) else _OneByOne(objective)
-        journal = self._journal(self.home.journal(part))
-        wait = LONGEST_WAIT / 32
-        try:
-            with working() as worker:
-                while go_on():
-                    unit = self._claim(journal, worker, evaluator, part, processes, release)
-                    if unit is None:
-                        break
-                    if not unit:
-                        time.sleep(wait)
-                        wait = min(LONGEST_WAIT, 2 * wait)
-                        watch(self, None)
-                        continue
-                    wait = LONGEST_WAIT / 32
-                    for outcomes in evaluator(unit):
-                        self._record(journal, outcomes)
-                        watch(self, None)
-        finally:
-            journal.close()
+        with self.writing(part) as journal:
+            while trials := self._left(journal, part):
+                for outcomes in evaluator.evaluate(trials):
+                    self._record(journal, outcomes)
+                    watch(self, None)
         return self
 
-    def _claim(
-        self, journal: Journal, worker: Worker, evaluator: _Evaluator, part: Part | None, processes: int, release: bool
-    ) -> list[Trial] | None:
-        """Claim some trials; none when others have claimed all that are left, None when all are done."""
-        with journal.locked():
-            self.refresh()
-            mine = [t for t in self.trials if part is None or part.has(t.number)]
-            left = [trial for trial in mine if trial.number not in self.state.results]
-            if not left and not self.sampler.static:
-                values = self.sampler.propose(self.space, self._done())
-                if values:
-                    journal.append({"event": "stage", "first": len(mine), "configurations": values})
-                    left = self.refresh().trials[len(mine) :]
-                    mine += left
-            if not left:
-                return None
-            free = self._free(left, release)
-            if not free:
-                return []
-            unit = evaluator.pick(free, -(-len(mine) // processes))
-            numbers = [trial.number for trial in unit]
-            journal.append(
-                {"event": "claim", "trials": numbers, "worker": worker.as_dict(), "at": round(time.time(), 3)}
-            )
-            return unit
-
-    def _free(self, left: list[Trial], release: bool) -> list[Trial]:
-        """Find trials that no living worker has claimed."""
-        held = {self.state.claims[trial.number] for trial in left if trial.number in self.state.claims}
-        alive = {worker: worker.alive for worker in held}
-        far = [trial for trial in left if alive.get(self.state.claims.get(trial.number), False) is None]  # type: ignore[arg-type]
-        free = [trial for trial in left if alive.get(self.state.claims.get(trial.number), False) is False]  # type: ignore[arg-type]
-        if release:
-            return sorted(free + far, key=lambda trial: trial.number)
-        if far and len(far) == len(left):
-            raise RunError(
-                f"{len(far)} configurations are claimed by a worker on another machine: wait for it, or, if it no "
-                f"longer exists, take them over with  {self.resume_command} --release"
-            )
-        return free
+    def _left(self, journal: Journal, part: Part | None) -> list[Trial]:
+        """List what is to be tried; when all is, the sampler may propose more."""
+        known = self.refresh().trials
+        left = [t for t in known if t.number not in self.state.results and (part is None or part.has(t.number))]
+        if not left and not self.sampler.static and (values := self.sampler.propose(self.space, self._done())):
+            journal.append({"event": "stage", "first": len(known), "configurations": values})
+            left = self.refresh().trials[len(known) :]
+        return left
 
     def _record(self, journal: Journal, outcomes: list[tuple[Trial, Outcome]]) -> None:
-        """Write results, each once: what another worker has recorded meanwhile is left as it is."""
-        with journal.locked():
-            self.refresh()
-            events = [
-                {"event": "result", "trial": trial.number, "values": trial.values, **outcome.as_dict()}
-                for trial, outcome in outcomes
-                if trial.number not in self.state.results
-            ]
-            if events:
-                journal.append(*events, sync=len(events) > 1)
-            self.refresh()
+        """Write results, each once."""
+        events = [
+            {"event": "result", "trial": trial.number, "values": trial.values, **outcome.as_dict()}
+            for trial, outcome in outcomes
+            if trial.number not in self.state.results
+        ]
+        if events:
+            journal.append(*events, sync=len(events) > 1)
+        self.refresh()
 
     def note(self, part: Part | None = None, **event: Any) -> None:
         """Write any other event, into the journal of the study or of a part."""
         journal = self._journal(self.home.journal(part))
-        with journal.locked():
+        with journal.writing():
             journal.append({**event, "at": round(time.time(), 3)})
         self.refresh()
-        journal.close()
-
-
-class _Widths(UserDict[str, int]):
-    """How many networks a stack of each shape has, as the journal of a study knows it; what is set is written there."""
-
-    def __init__(self, study: Study, part: Part | None = None) -> None:
-        super().__init__(study.refresh().state.stacks)
-        self._study, self._part = study, part
-
-    def __setitem__(self, shape: str, size: int) -> None:
-        super().__setitem__(shape, size)
-        if hasattr(self, "_study"):  # what was known before is not written again
-            self._study.note(self._part, event="stack", shape=shape, size=size)
 
 
 class _OneByOne:
-    """Try one configuration after another with a function; many quick ones are claimed at once."""
+    """Try one configuration after another with a function."""
 
     def __init__(self, function: Callable[[Values], float | Outcome]) -> None:
-        self.function, self.size = function, 1
+        self.function = function
 
-    def pick(self, free: Sequence[Trial], share: int) -> list[Trial]:
-        """Take the next few."""
-        return list(free[: min(self.size, share)])
-
-    def __call__(self, trials: list[Trial]) -> Recorded:
+    def evaluate(self, trials: list[Trial]) -> Recorded:
         """Try each and give its outcome at once."""
-        begun = time.monotonic()
         for trial in trials:
             start = time.monotonic()
             found = self.function(dict(trial.values))
@@ -384,8 +307,3 @@ class _OneByOne:
                 seconds = round(time.monotonic() - start, 6)
                 found = Outcome(value if good else None, FINISHED if good else DIVERGED, seconds=seconds)
             yield [(trial, found)]
-        took = time.monotonic() - begun
-        if took < _QUICK:
-            self.size = min(_MOST, 2 * self.size)
-        elif took > _SLOW:
-            self.size = max(1, self.size // 2)

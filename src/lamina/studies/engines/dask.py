@@ -1,0 +1,241 @@
+"""A Dask cluster: a task is a chunk. The scheduler moves what a lost worker had begun to another one.
+
+The scheduler is no record: what it has not given back is tried again when the search is resumed.
+"""
+
+import os
+import queue
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from typing import Any
+
+from lamina._errors import MissingExtraError, RunError
+from lamina.studies.engines.chunk import DEATHS, Chunk, Tell, Tried
+from lamina.studies.engines.job import Job, deadly, failed, gpu, on_threads
+from lamina.studies.records import Moment
+
+TICK = 0.5
+CONNECT = 10.0
+"""Seconds in which a scheduler must answer."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class Dask:
+    """Train on the workers of a Dask cluster, one chunk at a time on each.
+
+    Args:
+        client: of the cluster.
+        job: what is trained.
+        expected: how many workers were asked for, if they come one by one.
+        ending: what is to be closed when the search has ended.
+    """
+
+    def __init__(self, client: Any, job: Job, *, expected: int = 1, ending: ExitStack | None = None) -> None:
+        self._client, self._job, self._expected, self._ending = client, job, expected, ending or ExitStack()
+        self.lost, self._looked = 0, 0.0
+        self._known: dict[str, tuple[str | None, int]] = {}  # which GPUs a worker sees, by its address
+        self._said: queue.Queue[tuple[Any, Any]] = queue.Queue()
+        self._topic = f"lamina-{uuid.uuid4().hex}"
+        self._flying: dict[str, tuple[Any, Chunk, str]] = {}  # key -> future, chunk, worker
+        self._tasks = 0
+
+    @property
+    def workers(self) -> int:
+        """How many there are now, or will be."""
+        return len(self._known) if self._flying else max(len(self._known), self._expected)
+
+    def __enter__(self) -> "Dask":
+        self._client.subscribe_topic(self._topic, self._hear)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._client.unsubscribe_topic(self._topic)
+            self._client.cancel([future for future, *_ in self._flying.values()], force=True)
+        except Exception:  # the scheduler may be gone
+            pass
+        self._ending.close()
+
+    def ready(self, tell: Tell) -> str:
+        """Wait for a worker and ask for its device."""
+        while not self._look():
+            tell(-1, None)
+            time.sleep(TICK)
+        address = next(iter(self._known))
+        return self._asked(lambda: self._client.run(_device, self._job, workers=[address])[address])
+
+    def __call__(self, chunks: Iterator[Chunk], tell: Tell) -> Iterator[Tried]:
+        """Give each worker a chunk when it is free."""
+        again: deque[Chunk] = deque()
+        deaths: Counter[int] = Counter()
+        while True:
+            busy = {address for *_, address in self._flying.values()}
+            for address in [each for each in self._known if each not in busy]:
+                chunk = again.popleft() if again else next(chunks, None)
+                if chunk is None:
+                    break
+                self._submit(chunk, address)
+            if not self._flying and not again and self._known:
+                self._look()  # count those that were lost last
+                return
+            if time.monotonic() - self._looked > TICK:
+                self._look()
+                tell(-1, None)
+            try:
+                kind, value = self._said.get(timeout=TICK)
+            except queue.Empty:
+                continue
+            if kind == "moment":
+                tell(value["number"], Moment(**value["moment"]))
+                continue
+            future, chunk, _ = self._flying.pop(value, (None, None, ""))
+            if future is None or chunk is None:
+                continue
+            found = self._result(future)
+            if isinstance(found, str):
+                raise failed(found)
+            if found is not None:
+                yield found
+                continue
+            deaths[chunk.number] += future_deaths(future)
+            if deaths[chunk.number] >= DEATHS:
+                raise deadly(deaths[chunk.number], "Dask saw each of them end")
+            again.append(chunk)
+            self._look()
+
+    def _submit(self, chunk: Chunk, address: str) -> None:
+        self._tasks += 1
+        key = f"{self._topic}-{self._tasks}"
+        what = self._job, chunk, self._topic, _shared_gpus(self._known)[address]
+        where = {"workers": [address], "allow_other_workers": True}
+        future = self._client.submit(_task, *what, key=key, pure=False, **where)
+        self._flying[key] = future, chunk, address
+        future.add_done_callback(lambda done: self._said.put(("done", done.key)))
+
+    def _result(self, future: Any) -> Tried | str | None:
+        """Give what a task returned; None if it took too many workers with it."""
+        from distributed.scheduler import KilledWorker
+
+        try:
+            return future.result(timeout=CONNECT)
+        except KilledWorker:
+            return None
+        except (CancelledError, TimeoutError, OSError) as error:
+            raise self._gone() from error
+        except Exception as error:
+            return f"{type(error).__name__}: {error}".rstrip(".")
+
+    def _look(self) -> bool:
+        """See which workers there are; say whether there is one."""
+        self._looked = time.monotonic()
+        now = self._asked(self._client.nthreads)
+        for address in [each for each in self._known if each not in now]:
+            self.lost += 1
+            del self._known[address]
+        if come := [each for each in now if each not in self._known]:
+            self._known |= self._asked(lambda: self._client.run(_gpus, workers=come, on_error="ignore"))
+        return bool(self._known)
+
+    def _asked(self, question: Any) -> Any:
+        try:
+            return question()
+        except (OSError, TimeoutError, CancelledError, RuntimeError) as error:
+            raise self._gone() from error
+
+    def _gone(self) -> RunError:
+        return RunError(
+            "the Dask scheduler no longer answers: start it again and continue the search; what was recorded is not "
+            "trained again."
+        )
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        self._said.put(("moment", event[1]))
+
+
+def future_deaths(future: Any) -> int:
+    """Say how many workers a task took with it when Dask gave it up."""
+    return 1 + int(getattr(future.exception(), "allowed_failures", 0))
+
+
+def connect(address: str) -> Any:
+    """Connect to a scheduler, given as HOST:PORT."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError("distributed", "cluster", "a search on Dask") from error
+    try:
+        return Client(f"tcp://{address}", timeout=CONNECT, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise RunError(
+            f"no Dask scheduler answers at {address}: start one with  dask scheduler  and workers with  "
+            f"dask worker {address}"
+        ) from error
+
+
+def _shared_gpus(seen: dict[str, tuple[str | None, int]]) -> dict[str, str | None]:
+    """Give each worker of a machine a GPU of its own, unless somebody has told them apart already.
+
+    Args:
+        seen: CUDA_VISIBLE_DEVICES and the number of visible GPUs, by address.
+
+    >>> _shared_gpus({"tcp://a:1": (None, 2), "tcp://a:2": (None, 2), "tcp://b:1": ("3", 1)})
+    {'tcp://a:1': '0', 'tcp://a:2': '1', 'tcp://b:1': None}
+    """
+    chosen: dict[str, str | None] = {}
+    hosts: dict[str, list[str]] = {}
+    for address in sorted(seen):
+        hosts.setdefault(address.rpartition(":")[0], []).append(address)
+    for addresses in hosts.values():
+        alike = len({seen[address][0] for address in addresses}) == 1
+        for index, address in enumerate(addresses):
+            chosen[address] = gpu(*seen[address], index) if alike else None
+    return chosen
+
+
+# What follows runs in a worker.
+
+
+class _Unwanted(BaseException):
+    """Nobody waits for this task any more."""
+
+
+_LISTED: list[str | None] = []
+"""CUDA_VISIBLE_DEVICES as it was before a GPU was chosen."""
+
+
+def _gpus() -> tuple[str | None, int]:
+    """Say which GPUs are visible."""
+    import torch
+
+    if not _LISTED:
+        _LISTED.append(os.environ.get(VISIBLE))
+    listed = _LISTED[0]
+    return listed, len(listed.split(",")) if listed else torch.cuda.device_count()
+
+
+def _device(job: Job) -> str:
+    return job.runtime.ready(stacked=True).device.partition(":")[0]
+
+
+def _task(job: Job, chunk: Chunk, topic: str, chosen: str | None) -> Tried | str:
+    """Try a chunk in a worker of Dask."""
+    import torch
+    from distributed import get_worker
+
+    worker = get_worker()
+    key = worker.get_current_task()
+    if chosen is not None and job.runtime.device in ("auto", "cuda") and not torch.cuda.is_initialized():
+        os.environ[VISIBLE] = chosen
+
+    def tell(moment: Moment) -> None:
+        known = worker.state.tasks.get(key)
+        if known is None or known.state == "cancelled":
+            raise _Unwanted
+        worker.log_event(topic, {"number": chunk.number, "moment": asdict(moment)})
+
+    return replace(job, runtime=on_threads(job.runtime, worker.state.nthreads)).attempt(chunk, tell)
