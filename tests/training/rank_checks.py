@@ -25,6 +25,7 @@ from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.training._global_norm import attach, detach
 from lamina.training.executors.choose import learner
+from lamina.training.fit import fitting
 from lamina.training.loop import Progress, drain
 from lamina.training.objective import Objective
 from lamina.training.ranks import Ranks
@@ -33,6 +34,7 @@ from lamina.training.runtime import Runtime
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.kinds import task_of
 from lamina.training.update import Update
+from training import rank_run
 from training.tasks.steps import pairs, reviews, text
 
 SIZES = (1, 2, 3)
@@ -217,7 +219,9 @@ CHECKS: dict[str, Callable[[Ranks], Any]] = {
         "many-to-many", text, Recipe(Adam(0.01), epochs=1, batch_size=2, window=20), hidden=6, embedding=5
     ),
     "loaders": rows(norm_net, loaders, Recipe(Adam(0.01), epochs=2)),
-    "single precision": rows(norm_net, numbers, Recipe(Adam(0.01), epochs=3, batch_size=16), exact=False),
+    "single precision": rows(
+        "fnn", numbers, Recipe(Adam(0.01), epochs=3, batch_size=16), exact=False, hidden=(6,), dropout=0.2
+    ),
 }  # fmt: skip
 
 FAST = ("fnn", "lenet5", "cifar-resnet", "many-to-one", "dropout", "full affine batch norm", "embedding")
@@ -236,6 +240,11 @@ def main(rank: int, folder: Path, names: list[str]) -> None:
 
     found: dict[tuple[str, int], Any] = {}
     for name in names:
+        if name == "run" and (two := ranks_of(2)) is not None:
+            how: dict[str, Any] = {"folder": folder / "alone", "runtime": Runtime("cpu"), "ranks": two}
+            drain(fitting(rank_run.network(), rank_run.data(), rank_run.RECIPE, **how))
+        if name == "run":
+            continue
         if name == "resumed":
             exact = {"precision": "float64"}
             plans: Any = {

@@ -103,7 +103,7 @@ def mask_state(network: nn.Module) -> dict[str, Tensor]:
 
 
 def masks_from(layers: Iterable[Dropout], first: int) -> None:
-    """Let layers drop what they would drop of the examples from `first` on in a whole batch, of which a part comes next.
+    """Let layers drop of a part of a batch what they would drop of the examples from `first` on in the whole one.
 
     >>> whole, part = Dropout(0.5), Dropout(0.5)
     >>> masks_from([part], 4)

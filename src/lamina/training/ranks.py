@@ -22,6 +22,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import torch
 import torch.distributed as dist
@@ -241,13 +242,51 @@ def join() -> Ranks:
     if not dist.is_initialized():
         gpus = torch.cuda.is_available() and dist.is_nccl_available()
         with _together():
-            dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=TIMEOUT)
+            store, rank, size = next(dist.rendezvous("env://", timeout=TIMEOUT))
+            store = dist.PrefixStore(_met(store, rank, size), store)
+            backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
+            dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
         atexit.register(_leave)
     with _together():
         talk = dist.new_group(backend="gloo", timeout=TIMEOUT)
     beside = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     _joined.append(Ranks(dist.get_rank(), dist.get_world_size(), local, beside, joined=True, talk=talk))
     return _joined[0]
+
+
+def _met(store: Any, rank: int, size: int, timeout: timedelta = TIMEOUT) -> str:
+    """Agree with the ranks that live now on a name for this meeting.
+
+    torchrun keeps its store when it starts ranks anew, and what dead ones left there would lead to them. So the first
+    rank calls the others by a name that never was before; each answers with such a name of its own; and the first one
+    says that it heard these very answers.
+
+    Args:
+        store: where all can read and write.
+        rank: the number of this one.
+        size: how many there are.
+        timeout: how long to wait for the others.
+    """
+    own, until, call = uuid4().hex, time.monotonic() + timeout.total_seconds(), ""
+    answers: dict[int, str] = {}
+    if rank == 0:
+        store.set("lamina/call", own)
+    while time.monotonic() < until:
+        if rank == 0:
+            for other in range(1, size):
+                said = store.get(key).decode() if store.check([key := f"lamina/answer/{other}"]) else ""
+                answers[other] = said.removeprefix(f"{own} ") if said.startswith(own) else ""
+            if all(answers.values()):
+                store.set(f"lamina/heard/{own}", " ".join(answers.values()))
+                return own
+        elif store.check(["lamina/call"]):
+            if (now := store.get("lamina/call").decode()) != call:
+                call = now
+                store.set(f"lamina/answer/{rank}", f"{call} {own}")
+            if store.check([f"lamina/heard/{call}"]) and own in store.get(f"lamina/heard/{call}").decode().split():
+                return call
+        time.sleep(0.01)
+    raise RuntimeError(f"only some of {size} ranks came within {timeout.total_seconds():g} s")
 
 
 def _leave() -> None:
