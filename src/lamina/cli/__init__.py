@@ -104,7 +104,7 @@ def main() -> None:
         print(f"note: this CPU runs bfloat16 with {LIMIT}={error.limit}; restarting with this setting", file=sys.stderr)
         restart({LIMIT: error.limit})
     except LaminaError as error:
-        _refuse(error)
+        _refuse(error, code=1 if type(error).__name__ == "RanksError" else 2)
     except _WrongUse as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # help was asked for by saying nothing
             sys.exit(2)
@@ -122,5 +122,7 @@ _NO_ROOM = ("allocate memory", "out of memory", "storage size calculation overfl
 
 
 def _refuse(why: object, code: int = 2) -> NoReturn:
-    print(f"lamina: {why}", file=sys.stderr)
+    ranks = sys.modules.get("lamina.training.ranks")
+    if ranks is None or not ranks.said_already(why):
+        print(f"lamina: {why}", file=sys.stderr)
     sys.exit(code)

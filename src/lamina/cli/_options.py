@@ -45,4 +45,12 @@ Epochs = Annotated[
     number(help="Number of passes through the training data; chosen to suit the data by default.", least=1),
 ]
 Device = Annotated[str, Option(help="Where to compute: auto (CUDA, else MPS, else the CPU), cpu, cuda, cuda:1 or mps.")]
+RanksOption = Annotated[
+    int | None,
+    number(
+        help="Number of processes on this machine that train together, each with its part of every batch; torchrun "
+        "starts them on several machines.",
+        least=1,
+    ),
+]
 Threads = Annotated[int, number(help="Number of CPU threads; 0 chooses it to suit the work.", most=1024)]

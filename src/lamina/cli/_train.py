@@ -19,6 +19,7 @@ from lamina.cli._options import (
     Epochs,
     Json,
     Quiet,
+    RanksOption,
     Read,
     RunPath,
     Settings,
@@ -31,7 +32,8 @@ from lamina.cli._usage import number
 from lamina.cli._values import reading, settings
 from lamina.cli._voice import Voice, say
 
-FLAGS = ("seed", "data", "target", "read", "out", "again", "weights", "freeze", "device", "threads", "track", "config")
+FLAGS = ("seed", "data", "target", "read", "out", "again", "weights", "freeze", "device", "threads", "ranks", "track",
+         "config")  # fmt: skip
 """Options of `lamina train` that `--set` does not take."""
 
 
@@ -81,38 +83,46 @@ def train(
     step: Annotated[
         str, Option(help="How to execute updates: auto, eager, compiled (on the CPU) or captured (on CUDA).")
     ] = "auto",
+    ranks: RanksOption = None,
+    batch_norm: Annotated[
+        str,
+        Option(help="With several ranks: normalize over the whole batch (global) or over each rank's part (local)."),
+    ] = "global",
     track: Track = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Train a network, evaluate it once on the test split, and write a run folder with a report."""
+    together = _ranks(ranks)
     from lamina.cli._progress import Warnings
     from lamina.training.fit import fit
     from lamina.training.plan import check_options, option_types, plan
+    from lamina.training.ranks import restarted
     from lamina.training.runtime import Runtime
     from lamina.training.tracking import trackers
 
     watching = trackers(track or ())
     if freeze is not None and weights is None:
         raise ArgumentError("`--freeze` keeps loaded weights as they are: name them with --weights.")
-    if out is not None and out.exists() and not again:
+    if together.first and out is not None and out.exists() and not again and not restarted():
         raise ArgumentError(
             f"`--out` {out} exists, and no run overwrites another: choose another name, or add --again, which appends "
             "the next free number."
         )
-    said, voice, begun = Warnings(), Voice(quiet, verbose, as_json), time.monotonic()
+    said, voice, begun = Warnings(), Voice(quiet or not together.first, verbose, as_json), time.monotonic()
     chosen = settings(with_config(context, "set_", set_), option_types(architecture), flags=FLAGS)
     check_options(architecture, chosen, epochs, seed)
-    runtime = Runtime(device=device, threads=threads, step=step).ready(chosen.get("precision", "float32"))
+    asked = Runtime(device=device, threads=threads, step=step, batch_norm=batch_norm)
+    runtime = together.runtime(asked.ready(chosen.get("precision", "float32")))
     options = reading(with_config(context, "read", read), data, target)
     with said:
         job = plan(architecture, data, data_options=options, options=chosen, epochs=epochs, seed=seed, out=out,
                    weights=weights, freeze=freeze)  # fmt: skip
         runtime = job.task.threads(runtime, job.model, job.recipe)
-    voice.say(*job.notes, str(runtime))
+    voice.say(*job.notes, f"{runtime}{together}")
     voice.more(*(f"{key}: {value}" for key, value in options.items()))
-    said.show(quiet, told=() if voice.silent else job.notes)
+    said.show(voice.quiet, told=() if voice.silent else job.notes)
     with said:
         run = fit(
             job.model,
@@ -124,8 +134,8 @@ def train(
             start={"weights": str(weights), **({"freeze": freeze} if freeze else {})} if weights else None,
             progress=not voice.silent,
         )
-    said.show(quiet)
-    _finish(run, voice, begun)
+    said.show(voice.quiet)
+    _finish(run, voice, begun, together.first)
 
 
 def resume(
@@ -147,6 +157,7 @@ def resume(
             "repeated.",
         ),
     ] = None,
+    ranks: RanksOption = None,
     track: Track = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -159,17 +170,33 @@ def resume(
     from lamina.training.recipe import option_types
     from lamina.training.tracking import trackers
 
-    RunFolder.open(run)
+    together = _ranks(ranks)
+    if together.first:
+        RunFolder.open(run)
     options, watching = settings(set_, option_types(), flags=("epochs",)), trackers(track or ())
-    said, voice, begun = Warnings(), Voice(quiet, verbose, as_json), time.monotonic()
+    said, voice, begun = Warnings(), Voice(quiet or not together.first, verbose, as_json), time.monotonic()
     with said:
         result = resume_run(run, observers=watching, epochs=epochs, options=options, progress=not voice.silent)
-    said.show(quiet)
-    _finish(result, voice, begun)
+    said.show(voice.quiet)
+    _finish(result, voice, begun, together.first)
 
 
-def _finish(run: Any, voice: Voice, begun: float) -> None:
-    """Evaluate, report, and say how it went; a run that failed ends with exit code 1."""
+def _ranks(number: int | None) -> Any:
+    """Give the ranks among which this process is one; start them if they are asked for, and end as they do."""
+    from lamina.training.ranks import join, launch, started_by_torchrun
+
+    if number is not None and not started_by_torchrun():
+        raise typer.Exit(launch(number))
+    together = join()
+    if number is not None and number != together.size:
+        raise ArgumentError(f"`--ranks` {number} does not fit torchrun, which started {together.size}: leave it out.")
+    return together
+
+
+def _finish(run: Any, voice: Voice, begun: float, first: bool = True) -> None:
+    """Evaluate, report, and say how it went; a run that failed ends with exit code 1. Only the first rank does."""
+    if not first:
+        raise typer.Exit(1 if run.reason.failed else 0)
     if run.reason.failed:
         print(f"lamina: {run.reason.sentence}.", file=sys.stderr)
         if run.reason.name == "interrupted":

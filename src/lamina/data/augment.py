@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 import torch
 
 from lamina._errors import DataError, at_least, between
-from lamina._types import Num, Tensor
+from lamina._types import Int, Num, Tensor
 from lamina.functional.random import uniform
 from lamina.functional.recoloring import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation, rotate
 
@@ -111,7 +111,11 @@ class Augment:
 
 
 def augment(
-    images: Num[Tensor, "batch channel height width"], changes: Augment, seed: int | Tensor, step: int | Tensor
+    images: Num[Tensor, "batch channel height width"],
+    changes: Augment,
+    seed: int | Tensor,
+    step: int | Tensor,
+    places: Int[Tensor, " batch"] | None = None,
 ) -> Num[Tensor, "batch channel height width"]:
     """Change each picture of a batch at random.
 
@@ -120,6 +124,7 @@ def augment(
         changes: what may happen.
         seed: which experiment.
         step: which update; together with the place in the batch it decides all random numbers.
+        places: those of the pictures in the whole batch, if this is a part of it.
 
     >>> images = torch.tensor([1, 2, 3], dtype=torch.uint8).repeat(4, 1, 1, 1)
     >>> augment(images, Augment(flip=True), seed=0, step=0)[:, 0, 0].tolist()
@@ -130,7 +135,7 @@ def augment(
     reach = changes.crop or changes.translate
 
     def chance(stream: int) -> Tensor:
-        return uniform((count,), seed, stream, step, device)
+        return uniform((count,), seed, stream, step, device, 0 if places is None else places)
 
     colors = [name for name in _COLORS if getattr(changes, name)]
     if colors or changes.rotation:

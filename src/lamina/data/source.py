@@ -17,8 +17,9 @@ from lamina.data.augment import Augment, augment
 from lamina.data.dataset import Dataset, Spec, Subset, weights_of
 from lamina.data.mixing import joined, mixed
 
-Key = tuple[int | Tensor, int | Tensor]
-"""(seed, step): the random changes of a batch are a function of these."""
+Key = tuple[int | Tensor, int | Tensor] | tuple[int | Tensor, int | Tensor, Tensor]
+"""(seed, step): the random changes of a batch are a function of these; and of the places of its examples in the whole
+batch, if it is a part of one."""
 
 _PART = 2**24  # bytes that are prepared at a time
 _FLOATS = 2**29  # bytes that normalized pictures may take
@@ -194,7 +195,7 @@ class Source:
         """Finish a batch, mixed where that is wanted."""
         if key is None or self.augment is None or not self.augment.mixes:
             return self._finish(kept), targets
-        inputs, share = mixed(kept, self.augment, self._finish, *key)
+        inputs, share = mixed(kept, self.augment, self._finish, *key[:2])
         return inputs, joined(targets, share)
 
     def _check_range(self, augment: Augment) -> None:
@@ -302,4 +303,6 @@ def _own_stream(dataset: Dataset, order: Sequence[Tensor]) -> _Stream | None:
 def _same(first: Key | None, second: Key | None) -> bool:
     if first is None or second is None:
         return first is second
-    return all(int(a) == int(b) for a, b in zip(first, second, strict=True))
+    return len(first) == len(second) and all(
+        torch.equal(torch.as_tensor(a), torch.as_tensor(b)) for a, b in zip(first, second, strict=True)
+    )

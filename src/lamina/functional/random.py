@@ -45,13 +45,18 @@ def _hash_bits(
     stream: int | Tensor = 0,
     counter: int | Tensor = 0,
     device: torch.device | str = "cpu",
+    first: int | Tensor = 0,
 ) -> Tensor:
-    """Give 32 random bits, as int32, for every index of `shape`."""
+    """Give 32 random bits, as int32, for every index of `shape`, counted from `first` on, or those that it names."""
     place = torch.device(device)
     key = _int32(seed, place)
     for part in (stream, counter):
         key = _mix(key + _STEP) ^ _int32(part, place)
-    index = torch.arange(math.prod(shape), dtype=torch.int32, device=place)
+    if isinstance(first, Tensor):
+        index = first.to(torch.int32)
+    else:
+        index = torch.arange(math.prod(shape), dtype=torch.int32, device=place)
+        index = index + _int32(first, place) if first else index
     return _mix(_mix(index + _mix(key + _STEP)) ^ key).reshape(shape)
 
 
@@ -61,13 +66,25 @@ def uniform(
     stream: int | Tensor = 0,
     counter: int | Tensor = 0,
     device: torch.device | str = "cpu",
+    first: int | Tensor = 0,
 ) -> Float[Tensor, "..."]:
-    """Give numbers uniform on [0, 1) in float32, multiples of 2^-24, as a pure function of the four arguments.
+    """Give numbers uniform on [0, 1) in float32, multiples of 2^-24, as a pure function of the arguments.
 
+    Args:
+        shape: of the result.
+        seed: which experiment.
+        stream: which place.
+        counter: which step.
+        device: where they are wanted.
+        first: the index of the first number, so that a part of a batch has the numbers that it has in the whole one;
+            or the index of each.
+
+    >>> uniform((5,), seed=1)[2:].equal(uniform((3,), seed=1, first=2))
+    True
     >>> bool((uniform((1000,), seed=1).mean() - 0.5).abs() < 0.05)
     True
     """
-    bits = (_hash_bits(shape, seed, stream, counter, device) >> 8) & 0xFFFFFF
+    bits = (_hash_bits(shape, seed, stream, counter, device, first) >> 8) & 0xFFFFFF
     return bits.to(torch.float32) * 2.0**-24
 
 
@@ -77,6 +94,7 @@ def dropout(
     seed: int | Tensor,
     stream: int | Tensor = 0,
     counter: int | Tensor = 0,
+    first: int = 0,
 ) -> Float[Tensor, "..."]:
     r"""Set each number to zero with probability `rate` and scale the others so that the mean is kept.
 
@@ -92,11 +110,12 @@ def dropout(
         seed: which experiment.
         stream: which place, so that two layers drop independently.
         counter: which step.
+        first: the index of the first number.
 
     >>> sorted(set(dropout(torch.ones(100), 0.5, seed=0).tolist()))
     [0.0, 2.0]
     """
     if not isinstance(rate, Tensor):
         between("rate", rate, 0, 1, open_high=True)
-    kept = uniform(tuple(inputs.shape), seed, stream, counter, inputs.device) >= rate
+    kept = uniform(tuple(inputs.shape), seed, stream, counter, inputs.device, first) >= rate
     return torch.where(kept, inputs / (1 - rate), torch.zeros_like(inputs))

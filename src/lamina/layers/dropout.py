@@ -1,6 +1,6 @@
 """Dropout whose mask is counted, not drawn: the same step of the same seed drops the same units everywhere."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -37,6 +37,8 @@ class Dropout(nn.Module):
     rate: Tensor
     seed: Tensor
     counter: Tensor
+    first = 0
+    """The place in the whole batch of the first example that comes next; see `masks_from`."""
 
     def __init__(self, rate: float = 0.5, *, seed: int = 0, place: int = 0) -> None:
         super().__init__()
@@ -54,7 +56,8 @@ class Dropout(nn.Module):
 
     def drop(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Drop units and count the call."""
-        outputs = dropout(inputs, self.rate.to(inputs.dtype), self.seed, self.place, self.counter)
+        before = self.first * (inputs.numel() // max(1, len(inputs))) if self.first else 0
+        outputs = dropout(inputs, self.rate.to(inputs.dtype), self.seed, self.place, self.counter, before)
         self.counter.add_(1)
         return outputs
 
@@ -97,6 +100,18 @@ def mask_state(network: nn.Module) -> dict[str, Tensor]:
     """
     layers = [part for part in network.named_modules() if isinstance(part[1], Dropout)]
     return {f"{name}.{part}".lstrip("."): tensor for name, layer in layers for part, tensor in layer.named_buffers()}
+
+
+def masks_from(layers: Iterable[Dropout], first: int) -> None:
+    """Let layers drop of a part of a batch what they would drop of the examples from `first` on in the whole one.
+
+    >>> whole, part = Dropout(0.5), Dropout(0.5)
+    >>> masks_from([part], 4)
+    >>> part(torch.ones(2, 3)).equal(whole(torch.ones(6, 3))[4:])
+    True
+    """
+    for layer in layers:
+        layer.first = first
 
 
 def run_state(network: nn.Module) -> dict[str, Tensor]:

@@ -26,7 +26,7 @@ def diagnose(step: "Learner", good: tuple[dict[str, Tensor], int, int, int], bad
     if batch == step.batches:
         step.begin(epoch + 1)
     broken = [name for name, p in step.model.named_parameters() if not p.isfinite().all()]
-    layer = _first_bad_layer(step)
+    layer = next(filter(None, step.feed.ranks.gathered(_first_bad_layer(step))), None)
     where = (
         f"layer {layer!r} was the first to return NaN or infinity"
         if layer

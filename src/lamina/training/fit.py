@@ -23,6 +23,7 @@ from lamina.training.loop import Event, Observer, Progress, _stop_on_signal, dra
 from lamina.training.loop import every as at_most_every
 from lamina.training.objective import Judged, Objective
 from lamina.training.plan import Plan, plan
+from lamina.training.ranks import ALONE, PATIENCE, Accord, Ranks, found_again, join, listening, remembered
 from lamina.training.rebuild import describe, fingerprint, rebuild, reload
 from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
@@ -30,7 +31,7 @@ from lamina.training.runtime import Runtime, environment
 from lamina.training.stopping import StopReason
 from lamina.training.tasks.kinds import read_task, split_of, task_of
 from lamina.training.tasks.task import Task
-from lamina.training.tracking import tracked
+from lamina.training.tracking import Tracker, tracked
 from lamina.training.watching import Watcher, _WatchedRows
 
 CHECKPOINT_SECONDS = 30.0
@@ -77,11 +78,15 @@ def fit(
     Returns:
         The run, with the best weights in `run.model`.
     """
+    ranks = join()
     job = _planned(model, data, recipe, epochs, options or {}, folder)
-    with _shown(progress, job.task, job.recipe) as watch, _stop_on_signal() as stop:
+    with (
+        _shown(progress if ranks.first else False, job.task, job.recipe) as watch,
+        _stop_on_signal(PATIENCE if ranks.many else 0.0) as stop,
+    ):
         watch.say(*job.notes)
         more: dict[str, Any] = {"observers": (*observers, watch), "runtime": runtime, "start": start, "stop": stop}
-        return drain(fitting(job.model, job.task, job.recipe, folder=job.folder, **more))
+        return drain(fitting(job.model, job.task, job.recipe, folder=job.folder, ranks=ranks, **more))
 
 
 def _planned(
@@ -123,6 +128,7 @@ def fitting(
     runtime: Runtime | None = None,
     start: dict[str, Any] | None = None,
     stop: Callable[[], bool] = lambda: False,
+    ranks: Ranks = ALONE,
 ) -> Generator[Event, None, Run]:
     """Do what `fit` does, with the same arguments, as a generator for whoever wants to look in between.
 
@@ -133,14 +139,50 @@ def fitting(
         The run; it ends before its time when `stop` says so.
     """
     recipe = recipe or Recipe()
-    task, runtime = _ready(model, data, recipe, runtime)
-    home, progress = _begun(model, task, recipe, folder, start), Progress()
+    task, runtime = _ready(model, data, recipe, runtime, ranks)
+    home, saved, config, status = ranks.shared(partial(_opened, model, task, recipe, folder, start))
+    progress = _progress(saved)
+    if saved is not None and status.get("state") not in (None, *_UNFINISHED):
+        reason = StopReason(status["state"], status["sentence"])
+        ended = ranks.folder(home), model.to(recipe.dtype), task, task.objective(model, recipe)
+        return _ended(*ended, progress, reason)
     try:
-        return (yield from _train(model, task, recipe, runtime, home, observers, progress, None, every, stop))
+        return (
+            yield from _train(
+                model, task, recipe, runtime, home, observers, progress, saved, every, stop, config, ranks
+            )
+        )
     except Exception:
-        if (progress.epoch, progress.batch) == (0, 0):  # not a single update was made
+        if (progress.epoch, progress.batch) == (0, 0) and ranks.first:  # not a single update was made
             shutil.rmtree(home.path, ignore_errors=True)
         raise
+
+
+def _opened(
+    model: nn.Module, task: Task, recipe: Recipe, folder: str | Path | None, start: dict[str, Any] | None
+) -> tuple[RunFolder, checkpoint._Checkpoint | None, dict[str, Any] | None, dict[str, Any]]:
+    """Make the folder of a run; where torchrun restarts one, find it, with its last checkpoint and its description."""
+    base = Path(folder or _usual_folder(model, task))
+    home = found_again(base)
+    if home is not None:
+        saved = checkpoint.load(home.checkpoints) if home.has("config.toml") else None
+        if saved is not None:
+            return home, saved, home.config(), home.json("status") if home.has("status.json") else {}
+        shutil.rmtree(home.path)  # it died before its first checkpoint
+    return _begun(model, task, recipe, home.path if home else base, start), None, None, {}
+
+
+def _usual_folder(model: nn.Module, task: Task) -> Path:
+    return Path("runs") / slug(f"{type(model).__name__}-{task.split.train.spec.source}")
+
+
+def _progress(saved: checkpoint._Checkpoint | None) -> Progress:
+    """Say where a checkpoint stands."""
+    if saved is None:
+        return Progress()
+    plain = saved.plain
+    best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
+    return Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
 
 
 def _begun(
@@ -159,7 +201,7 @@ def _begun(
         "data": origin,
         "recipe": recipes.as_dict(recipe),
     }
-    home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
+    home = remembered(RunFolder.create(folder or _usual_folder(model, task)))
     home.write_config(made | ({"start": start} if start else {}))
     home.write_json("preprocess", task.as_dict())
     return home
@@ -223,43 +265,52 @@ def resume(
             the schedule, the penalty, clipping, stopping and augmentation. The run records the recipe of each stretch.
         progress: whether to show how far the run is; by default in a terminal and in a notebook.
     """
-    home = RunFolder.open(folder)
-    config = home.config()
+    ranks = join()
+    home, config, saved, then, prepared, status = ranks.shared(partial(_read, folder))
     recipe = recipes.from_dict(config["recipe"], optimizer, loss, metrics)
-    saved = checkpoint.load(home.checkpoints)
+    at, place = _progress(saved), Place()
+    if saved is not None:
+        place = Place(at.epoch, at.batch, saved.plain["step"], len(at.rows))
+    wanted = continued(recipe, epochs, options or {}, place)
+    runtime = Runtime(**{f.name: then[f.name] for f in fields(Runtime) if f.name in then}).here()
+    others = then.get("ranks", 1) != ranks.size
+    runtime = ranks.runtime(replace(runtime, threads=0) if others else runtime)
+    model = mark_new(model or rebuild(config["architecture"]), config["architecture"].get("new", ()))
+    split = reload(config["data"]) if data is None else split_of(data, recipe.seed)
+    task = read_task(prepared, split)
+    runtime = task.threads(runtime, model, recipe)
+    for why in saved.skipped if saved and ranks.first else ():
+        print(f"note: a damaged checkpoint was skipped ({why})")
+    if wanted == recipe and saved and not saved.skipped and status.get("state") not in (None, *_UNFINISHED):
+        reason = StopReason(status["state"], status["sentence"])
+        ended = ranks.folder(home), model.to(recipe.dtype), task, task.objective(model, recipe)
+        return _ended(*ended, at, reason)
+    if wanted != recipe:
+        recipe, config = wanted, recorded(config, wanted, place)
+    at.since = begin(config).rows
+    with runtime.applied(recipe.precision) as used:
+        number = [f"ranks was {then.get('ranks', 1)} and is now {ranks.size}"] if others else []
+        for difference in [*number, *used.differences(then)] if ranks.first else ():
+            print(f"note: {difference}: the result may differ in the last bits")
+    with (
+        _shown(progress if ranks.first else False, task, recipe) as watch,
+        _stop_on_signal(PATIENCE if ranks.many else 0.0) as stop,
+    ):
+        seen: list[Observer] = [*observers, watch]
+        return drain(_train(model, task, recipe, runtime, home, seen, at, saved, None, stop, config, ranks))
+
+
+def _read(folder: str | Path) -> tuple[RunFolder, dict[str, Any], checkpoint._Checkpoint | None, Any, Any, Any]:
+    """Read what a resume needs from the folder of a run."""
+    home = RunFolder.open(folder)
+    config, saved = home.config(), checkpoint.load(home.checkpoints)
     if saved is None and home.weights.is_file():
         raise RunError(
             f"{folder} has no checkpoint to continue from, since its network was trained in a search: train the "
             "configuration separately; `lamina report` shows the command."
         )
-    at, place = Progress(), Place()
-    if saved is not None:
-        plain = saved.plain
-        best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
-        at = Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
-        place = Place(plain["epoch"], plain["batch"], plain["step"], len(plain["rows"]))
-    wanted = continued(recipe, epochs, options or {}, place)
-    then = home.json("environment")
-    runtime = Runtime(**{f.name: then[f.name] for f in fields(Runtime) if f.name in then}).here()
-    model = mark_new(model or rebuild(config["architecture"]), config["architecture"].get("new", ()))
-    split = reload(config["data"]) if data is None else split_of(data, recipe.seed)
-    task = read_task(home.json("preprocess"), split)
-    runtime = task.threads(runtime, model, recipe)
-    for why in saved.skipped if saved else ():
-        print(f"note: a damaged checkpoint was skipped ({why})")
     status = home.json("status") if home.has("status.json") else {}
-    if wanted == recipe and saved and not saved.skipped and status.get("state") not in (None, *_UNFINISHED):
-        reason = StopReason(status["state"], status["sentence"])
-        return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), at, reason)
-    if wanted != recipe:
-        recipe, config = wanted, recorded(config, wanted, place)
-    at.since = begin(config).rows
-    with runtime.applied(recipe.precision) as used:
-        for difference in used.differences(then):
-            print(f"note: {difference}: the result may differ in the last bits")
-    with _shown(progress, task, recipe) as watch, _stop_on_signal() as stop:
-        seen: list[Observer] = [*observers, watch]
-        return drain(_train(model, task, recipe, runtime, home, seen, at, saved, None, stop, config))
+    return home, config, saved, home.json("environment"), home.json("preprocess"), status
 
 
 def _train(
@@ -274,29 +325,50 @@ def _train(
     every: int | None,
     stop: Callable[[], bool],
     config: dict[str, Any] | None = None,
+    ranks: Ranks = ALONE,
 ) -> Generator[Event, None, Run]:
     """Do what `fit` and `resume` share; the description of a run that continues is written when nothing can fail."""
     if saved is not None and recipe.micro_batch is None:  # the pieces in which batches turned out to fit
         recipe = replace(recipe, micro_batch=saved.plain.get("micro_batch"))
+    home = ranks.folder(home)
     with runtime.applied(recipe.precision) as used:
-        step = learner(model, task, recipe, used)
+        step = learner(model, task, recipe, used, ranks)
     if saved is None:
-        home.write_json("environment", environment(replace(used, step=step.kind), step.reason))
+        number = {"ranks": ranks.size} if ranks.joined else {}
+        home.write_json("environment", environment(replace(used, step=step.kind), step.reason) | number)
     else:
         step.restore(saved.tensors, saved.plain["step"])
+    ranks.align_(list(step.state().values()))  # a module of the caller's may have begun elsewhere on each rank
     watchers = [observer for observer in observers if isinstance(observer, Watcher)]
+    if watchers and ranks.many:
+        raise ArgumentError(
+            f"a watcher such as {type(watchers[0]).__name__} looks into whole updates, of which each of {ranks.size} "
+            "ranks makes a part: leave it out, or train with one rank."
+        )
     for watcher in watchers:
         step.watch(watcher)
     watched = [_WatchedRows(home, watcher, step.step) for watcher in watchers]
     save = partial(_save, home, step, watched)
     seen: list[Observer] = [_Recorder(home), *observers, *watched]
+    due, ask = at_most_every(CHECKPOINT_SECONDS, save), stop
+    if ranks.many:
+        silent = [observer for observer in observers if isinstance(observer, _screen.Quiet | Tracker)]
+        asking = [observer for observer in observers if observer not in silent]
+        seen, accord = (
+            [listening(ranks, asking, [_Recorder(home), *silent])],
+            Accord(ranks, save, CHECKPOINT_SECONDS, stop),
+        )
+        due, ask, observers = accord.save, accord.stop, observers if ranks.first else ()
     if saved is None:  # the initial weights may come from another run or another seed, which no file names
         save(progress)
     home.write_json("status", {"state": "running"})
     if config is not None:  # after the status: killed in between, the run must not seem to have ended as described
         home.write_config(config)
         home.reset_history(progress.rows)
-    run = step.trained(progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
+        then = {} if not ranks.first else home.json("environment")
+        if then.get("ranks", 1) != ranks.size:
+            home.write_json("environment", then | {"ranks": ranks.size})
+    run = step.trained(progress, seen, due, ask)
     with tracked(observers, home, step.step) as told:
         reason = told((yield from released(run, used, recipe.precision, every)))
     if reason.name == "diverged":
@@ -321,13 +393,15 @@ def _ended(
     return Run(home.path, model.eval(), task, objective.plain, tuple(progress.rows), reason, task.split)
 
 
-def _ready(model: nn.Module, data: Any, recipe: Recipe, runtime: Runtime | None = None) -> tuple[Task, Runtime]:
+def _ready(
+    model: nn.Module, data: Any, recipe: Recipe, runtime: Runtime | None = None, ranks: Ranks = ALONE
+) -> tuple[Task, Runtime]:
     """Divide the data, fit how they are prepared and choose the threads, as far as they are not given."""
     runtime = runtime or Runtime()
     _expect("model", model, nn.Module, "make one with lamina.build('lenet5', outputs=10)")
     _expect("recipe", recipe, Recipe, "for example Recipe(epochs=10)")
     _expect("runtime", runtime, Runtime, "for example Runtime(device='cuda')")
-    runtime = runtime.ready(recipe.precision)
+    runtime = ranks.runtime(runtime.ready(recipe.precision))
     task = task_of(data, seed=recipe.seed).for_network(model)
     return task, task.threads(runtime, model, recipe)
 
@@ -340,7 +414,10 @@ def _expect(name: str, value: Any, kind: type, hint: str) -> None:
 
 
 def _save(home: RunFolder, step: Learner, watched: Sequence[_WatchedRows], at: Progress) -> None:
-    """Write a checkpoint of everything that a resume needs."""
+    """Write a checkpoint of everything that a resume needs; all ranks give theirs, and the first one writes."""
+    step.feed.collect()
+    if not step.feed.ranks.first:
+        return
     tensors = {**step.state(), **{f"best/{name}": t for name, t in at.best.items()}}
     plain = {"epoch": at.epoch, "batch": at.batch, "step": step.step, "rows": at.rows, "best_row": at.best_row}
     if step.feed.micro_batch is not None:

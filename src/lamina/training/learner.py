@@ -11,6 +11,7 @@ from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.layers.dropout import mask_state
 from lamina.training._diagnosis import diagnose
+from lamina.training._global_norm import detach, norms
 from lamina.training.change import _Moving
 from lamina.training.executors._eager import Eager
 from lamina.training.freezing import rate_shares
@@ -154,6 +155,7 @@ class Learner:
             at.reason = diagnose(self, good, error.step)
         finally:
             self.feed.source.close()
+            detach(self.model)
         return at.reason
 
     def _scale(self, at: Progress) -> None:
@@ -212,10 +214,16 @@ class Learner:
         """Return loss and score on the validation examples; the loss is that of true targets, not of smoothed ones."""
         if self.validation is None or not len(self.validation):
             return {}
+        self.align()
         found = self.feed.check(self.model, self.validation, self.objective.plain)
         loss, score = found.pop("loss"), found.pop("score")
         own = {f"validation_{name}": value for name, value in found.items()}
         return {"validation_loss": loss, **self.objective.scores(score, "validation_"), **own}
+
+    def align(self) -> None:
+        """Give all ranks the running statistics of the first, where each normalizes its own part of a batch."""
+        alone = (norm for norm in norms(self.model) if "forward" not in vars(norm))
+        self.feed.ranks.align_([t for norm in alone for t in norm.buffers()])
 
     def first_bad_step(self) -> int | None:
         """Return the number of the first step whose loss was not finite; None while all are well."""

@@ -267,17 +267,24 @@ def _keep_best(step: _Step, at: Progress) -> None:
 
 
 @contextmanager
-def _stop_on_signal() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or the like into a request to stop after the present step; a second one ends at once."""
-    asked = threading.Event()
+def _stop_on_signal(patience: float = 0.0) -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or the like into a request to stop after the present step; a second one ends at once.
+
+    Args:
+        patience: seconds for which further requests are not heard.
+    """
+    asked, until = threading.Event(), math.inf
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal until
         asked.set()
-        for name, old in before.items():
-            signal.signal(name, old)
+        until = min(until, time.monotonic() + patience)
+        if time.monotonic() >= until:
+            for name, old in before.items():
+                signal.signal(name, old)
 
     before = {name: signal.signal(name, handle) for name in STOPS}
     try:

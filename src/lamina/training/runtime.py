@@ -27,6 +27,7 @@ NARROW = ("mps",)
 
 KINDS = ("auto", "cpu", "cuda", "mps")
 STEPS = ("auto", "eager", "compiled", "captured")
+BATCH_NORMS = ("global", "local")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Runtime:
         deterministic: whether only deterministic algorithms are used; on CUDA a bit-exact resume needs it.
         step: how an update is executed: "eager", "compiled" (CPU), "captured" (one recorded CUDA graph) or "auto", the
             best for the device and the length of the run; the run records what was chosen.
+        batch_norm: over what batch normalization averages where several ranks train: "global", the whole batch as in
+            one process, or "local", the part of each rank, which needs no exchange in the middle of an update.
     """
 
     device: str = "auto"
@@ -48,9 +51,11 @@ class Runtime:
     flush_denormal: bool = True
     deterministic: bool = False
     step: str = "auto"
+    batch_norm: str = "global"
 
     def __post_init__(self) -> None:
         choice("step", self.step, STEPS)
+        choice("batch_norm", self.batch_norm, BATCH_NORMS)
         whole("threads", self.threads, 0)
         kind, colon, index = str(self.device).partition(":")
         if kind not in KINDS or (colon and not (kind == "cuda" and index.isdecimal())):

@@ -22,12 +22,12 @@ class Eager:
         learner = self.learner
         learner.change.rate = learner.rate(step)
         learner.feed.at(step)
-        inputs, targets = learner.feed.next(step)
+        batch = learner.feed.next(step)
         if not watched:
-            learner.update(inputs, targets)
+            learner.update(*batch)
             return
         with learner.looking():
-            learner.update(inputs, targets)
+            learner.update(*batch)
 
     def scale(self, left: float) -> None:
         """Need nothing: the learner is asked for every rate."""

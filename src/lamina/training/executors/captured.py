@@ -30,7 +30,7 @@ from lamina.training.freezing import rate_shares
 from lamina.training.learner import Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, AdamW, MiniBatch, Ours, Recipe, RMSprop
-from lamina.training.tasks.feed import Feed
+from lamina.training.tasks.feed import Batch, Feed
 from lamina.training.update import Grads, Update
 
 
@@ -69,7 +69,7 @@ class _Captured:
             for size in sorted({feed.batch_size, (len(feed.order) - 1) % feed.batch_size + 1}):
                 self.graphs.record((size, False), partial(self._gathered, size, False))
         else:  # what cannot be recorded is known before the first update
-            batch = feed.next(0)
+            batch: Any = feed.next(0)
             self.graphs.record(_form(batch, False), partial(self._given, False), batch)
 
     @property
@@ -107,7 +107,7 @@ class _Captured:
             feed.cursor += size
             feed.seen += size
         else:
-            batch = feed.next(step)
+            batch: Any = feed.next(step)
             grads = self.graphs(_form(batch, watched), partial(self._given, watched), batch)
         if grads is not self._grads:  # the gradients of this graph are those to look at
             self._grads = grads
@@ -129,21 +129,21 @@ class _Captured:
         if not self.judges:
             self.cursor.add_(size)
 
-    def _given(self, watched: bool, inputs: Tensor, targets: Tensor) -> None:
+    def _given(self, watched: bool, *batch: Any) -> None:
         """Make one update with a batch; what is recorded."""
         if not self.judges:
             now = self.count.clamp(max=len(self.table) - 1).view(1)
             rate: Any = self.learner.change.rate
             torch.index_select(self.table, 0, now, out=rate.view(1))
         with self.learner.looking() if watched else nullcontext():
-            self.learner.update(inputs, targets)
+            self.learner.update(*batch)
         if not self.judges:
             self.count.add_(1)
 
-    def _batch(self, size: int) -> tuple[Tensor, Tensor]:
+    def _batch(self, size: int) -> Batch:
         places = (self._places[:size] + self.cursor).clamp_(max=len(self.order) - 1)
         feed = self.learner.feed
-        return feed.source.batch(self.order.index_select(0, places), (feed.recipe.seed, self.count))
+        return feed.part(*feed.source.batch(*feed.read(self.order.index_select(0, places), self.count)), size)
 
     def _taken(self, size: int) -> tuple[Tensor, Tensor]:
         """Take the next batch of pictures by one kernel."""
@@ -159,7 +159,14 @@ class _Captured:
     def _takes_pictures(self) -> bool:
         """Say whether our kernel can take the batches: pictures of bytes, with labels."""
         feed, train = self.learner.feed, self.learner.feed.source
-        if self.ours is None or not feed.gathers or train.inputs is None or train.targets is None or not train.affine:
+        if (
+            feed.ranks.many
+            or self.ours is None
+            or not feed.gathers
+            or train.inputs is None
+            or train.targets is None
+            or not train.affine
+        ):
             return False
         if train.augment is not None and not train.augment.only("flip", "crop", "translate", "cutout"):
             return False
@@ -170,7 +177,15 @@ class _Captured:
         """Say whether our kernel can judge the outputs: a row of few logits an example, and nothing but their loss."""
         learner = self.learner
         objective, plain = learner.objective, type(learner.objective) is Objective
-        if self.ours is None or not learner.feed.gathers or not plain or objective.kind != "nll" or objective.reshaped:
+        several = learner.feed.ranks.many
+        if (
+            several
+            or self.ours is None
+            or not learner.feed.gathers
+            or not plain
+            or objective.kind != "nll"
+            or objective.reshaped
+        ):
             return False
         if (
             objective.weights is not None
@@ -207,8 +222,8 @@ class _Captured:
         return outputs, None, [p.grad for p in update.params]
 
 
-def _form(batch: tuple[Tensor, Tensor], watched: bool) -> tuple[Any, ...]:
-    return batch[0].shape, batch[1].shape, watched
+def _form(batch: Batch, watched: bool) -> tuple[Any, ...]:
+    return *(each.shape for each in batch if isinstance(each, Tensor)), watched
 
 
 class _Together(AbstractContextManager[None]):

@@ -3,16 +3,21 @@
 Fixed rules decide wherever they can, so that short runs depend on nothing that was measured.
 """
 
+from functools import partial
+
 import torch
 from torch import nn
 
 from lamina.layers.memory_format import to_channels_last
+from lamina.training._global_norm import attach
+from lamina.training.executors._eager import Eager
 from lamina.training.executors._small import few_channels
 from lamina.training.executors._tuning import tuned
 from lamina.training.executors.captured import captured
 from lamina.training.executors.compiled import compiled
 from lamina.training.learner import Learner
 from lamina.training.memory import free_bytes, kept_bytes, piece, say_split
+from lamina.training.ranks import ALONE, Ranks
 from lamina.training.recipe import Recipe
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.task import Task
@@ -27,7 +32,7 @@ SHORT = 30.0
 """Estimated seconds up to which a run is eager without any measurement."""
 
 
-def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> Learner:
+def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime, ranks: Ranks = ALONE) -> Learner:
     """Bring network and data together on a device, and check that they fit.
 
     Args:
@@ -35,6 +40,7 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
         task: what is learned from which data.
         recipe: how.
         runtime: where, and how updates are executed.
+        ranks: who trains together.
     """
     runtime = runtime.ready(recipe.precision)
     model.to(runtime.device, recipe.dtype)
@@ -47,10 +53,16 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
     apart = task.split.validation
     validation = task.source(apart, recipe, runtime.device, check=True) if len(apart) else None
     feed = task.feed(source, model, recipe)
+    feed.ranks = ranks
+    if runtime.batch_norm == "global":
+        attach(model, ranks)
     work = task.look(model).operations * feed.batch_size
     if feed.micro_batch is None and feed.device.type == "cpu" and work > LARGE:
-        feed.micro_batch = _forecast(model, task, feed.batch_size)
+        feed.micro_batch = _forecast(model, task, ranks.largest(feed.batch_size), ranks)
     parts = model, feed, validation, objective, recipe
+    if ranks.joined and feed.device.type != "cuda":
+        reason = "ranks add their gradients in the middle of an update" if runtime.step == "compiled" else ""
+        return Learner(*parts, partial(Eager, reason=reason))
     if runtime.step == "compiled":
         return compiled(*parts)
     if runtime.step == "captured" or (runtime.step == "auto" and feed.device.type == "cuda"):
@@ -63,12 +75,12 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime) -> L
     return tuned(*parts, updates)
 
 
-def _forecast(model: nn.Module, task: Task, examples: int) -> int | None:
+def _forecast(model: nn.Module, task: Task, examples: int, ranks: Ranks = ALONE) -> int | None:
     """Say into which pieces a batch must be divided to fit into the memory of a CPU; None if it fits."""
     was_training = model.training
     each = kept_bytes(model.eval(), *task.example(model))
     model.train(was_training)
-    size = piece(examples, each, free_bytes(torch.device("cpu")))
+    size = min(ranks.gathered(piece(examples, each, free_bytes(torch.device("cpu")) // ranks.beside)))
     if size == examples:
         return None
     say_split(model, examples, size)

@@ -62,7 +62,7 @@ class Recording:
             with recorded_kernels():
                 self._warm_up(body)
                 graph = torch.cuda.CUDAGraph()
-                with _no_garbage(), torch.cuda.graph(graph, pool=self._pool):
+                with _no_garbage(), torch.cuda.graph(graph, pool=self._pool, capture_error_mode=_watched()):
                     body()
         finally:
             with torch.no_grad():
@@ -81,6 +81,11 @@ class Recording:
                 body()
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
+
+
+def _watched() -> str:
+    """Say whose calls may spoil a recording: with ranks, a thread of NCCL asks the device how far it is."""
+    return "thread_local" if torch.distributed.is_available() and torch.distributed.is_initialized() else "global"
 
 
 def _was_split(error: BaseException | None) -> bool:

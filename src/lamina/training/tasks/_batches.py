@@ -16,10 +16,11 @@ from lamina.functional.random import uniform
 from lamina.functional.recurrent import State
 from lamina.training.deployment import Port
 from lamina.training.objective import Objective
+from lamina.training.ranks import ALONE, Ranks
 from lamina.training.recipe import GD, SGD, Recipe
 from lamina.training.runtime import wide
 from lamina.training.tasks._streams import StreamSource
-from lamina.training.tasks.feed import Feed, epoch_order
+from lamina.training.tasks.feed import Batch, Feed, epoch_order
 
 CHECK_BATCH = 200
 _MIXING = 0x54454143  # the stream of random numbers that chooses between true and own words
@@ -39,26 +40,27 @@ class SequenceFeed(Feed):
             self._batches = list(order.split(self.batch_size))
         self.cursor, self.seen = batch, sum(map(len, self._batches[:batch]))
 
-    def next(self, step: int) -> tuple[Tensor, Tensor]:
+    def next(self, step: int) -> Batch:
         indices = self._batches[self.cursor]
         self.cursor += 1
         self.seen += len(indices)
-        return self.source.batch(indices, (self.recipe.seed, step))
+        return divided(self.ranks, *self.source.batch(indices, (self.recipe.seed, step)))
 
     def answered(self, model: nn.Module, source: Source) -> Iterator[tuple[Tensor, Tensor]]:
         """Give outputs and targets of all examples of a source in batches."""
         size = self.at_once(CHECK_BATCH)
         everything = torch.arange(len(source)).split(size)
         batches = source.in_order(size) if isinstance(source, TokenSource) else everything
-        for indices in batches:
-            inputs, targets = source.batch(indices, None)
-            yield self.outputs(model, inputs, targets), targets
+        for indices in self._divided(batches):
+            if len(indices):
+                inputs, targets = source.batch(indices, None)
+                yield self.outputs(model, inputs, targets), targets
 
     def means(
         self, answered: Iterable[tuple[Tensor, Tensor]], source: Source, objective: Objective
     ) -> tuple[float, float]:
         """Return the mean loss and score of outputs and targets; every word counts once."""
-        return _means(answered, objective)
+        return _means(answered, objective, source.device, self.ranks)
 
 
 class PairFeed(SequenceFeed):
@@ -105,7 +107,7 @@ class WindowFeed(SequenceFeed):
             what = "gd" if isinstance(recipe.optimizer, GD) else f"sampling={recipe.sampling!r}"
             raise ArgumentError(f"a running text is read in order, window by window, got {what}: use 'adam'.")
         self.carried = no_state(model, source.rows)
-        self._first, self._after = 0, list[Tensor]()
+        self._first, self._after = 0, list[tuple[slice, list[Tensor]]]()
         super().__init__(source, recipe)
 
     def begin(self, epoch: int, batch: int, step: int) -> None:
@@ -114,27 +116,42 @@ class WindowFeed(SequenceFeed):
         for part in self.carried if batch == 0 else ():
             part.zero_()
 
-    def next(self, step: int) -> tuple[Tensor, Tensor]:
+    def next(self, step: int) -> Batch:
         """Give the next window."""
         self.cursor += 1
-        return cast(StreamSource, self.source).window(self.cursor - 1)
+        return divided(self.ranks, *cast(StreamSource, self.source).window(self.cursor - 1))
 
     def turn(self, first: int) -> None:
         """Hear which readers come next, since each goes on from its own state."""
+        if first == self._own.start:
+            self._after.clear()
         self._first = first
+
+    @property
+    def _own(self) -> slice:
+        """The readers of this rank."""
+        return self.ranks.part(cast(StreamSource, self.source).rows)
 
     def outputs(self, model: Any, inputs: Tensor, targets: Tensor) -> Tensor:
         """Let a network read on."""
         readers = slice(self._first, self._first + len(inputs))
         outputs, state = model.read(inputs, as_state([part[:, readers] for part in self.carried]))
-        after = [part.detach() for part in parts_of(state)]
-        self._after = [torch.cat(pair, 1) for pair in zip(self._after, after, strict=True)] if self._first else after
+        if not self.ranks.blank:
+            self._after.append((readers, [part.detach() for part in parts_of(state)]))
         return cast(Tensor, outputs)
 
     def carry(self) -> None:
         """Keep the state at the end of the window."""
-        for part, value in zip(self.carried, self._after, strict=True):
-            part.copy_(value)
+        for readers, after in self._after:
+            for part, value in zip(self.carried, after, strict=True):
+                part[:, readers].copy_(value)
+
+    def collect(self) -> None:
+        """Give all ranks the states of all readers, so that any number of ranks can go on with them."""
+        for part in self.carried if self.ranks.many else ():
+            own = torch.zeros_like(part)
+            own[:, self._own] = part[:, self._own]
+            part.copy_(self.ranks.sum_(own))
 
     def state(self) -> dict[str, Tensor]:
         return {f"step/carried{number}": part for number, part in enumerate(self.carried)}
@@ -142,35 +159,48 @@ class WindowFeed(SequenceFeed):
     @torch.no_grad()
     def check(self, model: nn.Module, source: Source, objective: Objective) -> dict[str, float]:
         """Return the mean loss and score along a running text, the state carried from window to window."""
-        loss, score = stream_loss_and_score(model, cast(StreamSource, source), objective)
+        loss, score = stream_loss_and_score(model, cast(StreamSource, source), objective, self.ranks)
         return {"loss": loss, "score": score}
 
 
 @torch.no_grad()
-def stream_loss_and_score(model: nn.Module, source: StreamSource, objective: Objective) -> tuple[float, float]:
-    """Evaluate a network along a running text, the state carried from window to window."""
+def stream_loss_and_score(
+    model: nn.Module, source: StreamSource, objective: Objective, ranks: Ranks = ALONE
+) -> tuple[float, float]:
+    """Evaluate a network along a running text, the state carried from window to window; each rank has some readers."""
     model.eval()
-    parts = no_state(model, source.rows)
+    own = ranks.part(source.rows)
+    parts = no_state(model, own.stop - own.start)
 
     def read() -> Iterable[tuple[Tensor, Tensor]]:
         nonlocal parts
-        for number in range(source.windows):
-            inputs, targets = source.window(number)
+        for number in range(source.windows if own.stop > own.start else 0):
+            inputs, targets = (each[own] for each in source.window(number))
             outputs, state = cast(Any, model).read(inputs, as_state(parts))
             parts = parts_of(state)
             yield outputs, targets
 
-    return _means(read(), objective)
+    return _means(read(), objective, source.device, ranks)
 
 
-def _means(judged: Iterable[tuple[Tensor, Tensor]], objective: Objective) -> tuple[float, float]:
-    judge, sums = objective.plain, torch.zeros(3)
+def divided(ranks: Ranks, inputs: Any, targets: Tensor) -> Batch:
+    """Give a rank's part of a batch that was made as a whole, so that its rows are as long as in the whole one."""
+    if not ranks.many:
+        return inputs, targets
+    own = ranks.own(len(targets))
+    return inputs[own] if isinstance(inputs, Tensor) else tuple(each[own] for each in inputs), targets[own], targets
+
+
+def _means(
+    judged: Iterable[tuple[Tensor, Tensor]], objective: Objective, device: torch.device, ranks: Ranks
+) -> tuple[float, float]:
+    kind = wide(device)
+    judge, sums = objective.plain, torch.zeros(3, dtype=kind, device=device)
     for outputs, targets in judged:
-        kind = wide(outputs.device)
         count = torch.as_tensor(judge.count(targets), device=outputs.device).to(kind)
         parts = judge.loss(outputs, targets).to(kind) * count, judge.score(outputs, targets), count
-        sums = sums.to(outputs.device, kind) + torch.stack(parts)
-    loss, score, count = sums.tolist()
+        sums = sums + torch.stack(parts)
+    loss, score, count = ranks.sum_(sums).tolist()
     return loss / max(1.0, count), score / max(1.0, count)
 
 

@@ -9,13 +9,17 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Int, Tensor
-from lamina.data.source import Source
+from lamina.data.source import Key, Source
 from lamina.functional.optimizers import sample_indices
 from lamina.training.objective import Objective
+from lamina.training.ranks import ALONE, Ranks
 from lamina.training.recipe import GD, SGD, Recipe
 from lamina.training.runtime import wide
 
 CHECK_BATCH = 1000
+
+Batch = tuple[Any, Tensor] | tuple[Any, Tensor, "Tensor | int"]
+"""Inputs and targets; of a rank's part also the targets of the whole batch, or how many examples that has."""
 
 
 def batch_size(recipe: Recipe, examples: int) -> int:
@@ -71,6 +75,9 @@ class Feed:
         recipe: how large batches are, and how they are drawn.
     """
 
+    ranks: Ranks = ALONE
+    """Who trains together: of each batch a feed gives this rank's part."""
+
     def __init__(self, source: Source, recipe: Recipe) -> None:
         self.source, self.recipe = source, recipe
         self.batch_size, self.batches = batch_size(recipe, len(source)), _steps_per_epoch(recipe, len(source))
@@ -107,14 +114,37 @@ class Feed:
         self.order = order.to(self.device)
         self.cursor = self.seen = min(batch * self.batch_size, len(order))
         rest = self.order[self.cursor :].split(self.batch_size)
-        self.source.prefetch(rest, [(self.recipe.seed, step + i) for i in range(len(rest))])
+        read = [self.read(indices, step + i) for i, indices in enumerate(rest)] if self.source.inputs is None else []
+        self.source.prefetch([indices for indices, _ in read], [key for _, key in read])
 
-    def next(self, step: int) -> tuple[Tensor, Tensor]:
-        """Give the next batch, for update number `step`."""
+    def next(self, step: int) -> "Batch":
+        """Give the next batch, for update number `step`; one of several ranks its part, and what is the whole batch."""
         indices = self.order[self.cursor : self.cursor + self.batch_size]
         self.cursor += len(indices)
         self.seen += len(indices)
-        return self.source.batch(indices, (self.recipe.seed, step))
+        return self.part(*self.source.batch(*self.read(indices, step)), len(indices))
+
+    def read(self, indices: Tensor, step: int | Tensor) -> tuple[Tensor, Key]:
+        """Say which examples of a batch are read here, and what their random changes depend on.
+
+        An example that is mixed with the one before needs that one, too: it is read with a rank's part.
+        """
+        if not self.ranks.many:
+            return indices, (self.recipe.seed, step)
+        own = self.ranks.own(len(indices))
+        first = own.start - 1 if self._mixes else own.start
+        places = torch.arange(first, own.stop, device=indices.device) % len(indices)
+        return indices[places], (self.recipe.seed, step, places)
+
+    def part(self, inputs: Tensor, targets: Tensor, size: int) -> "Batch":
+        """Make of what `read` chose of a batch of this size what an update takes."""
+        if not self.ranks.many:
+            return inputs, targets
+        return (inputs[1:], targets[1:], size) if self._mixes else (inputs, targets, size)
+
+    @property
+    def _mixes(self) -> bool:
+        return self.recipe.augment is not None and self.recipe.augment.mixes
 
     def outputs(self, model: Any, inputs: Any, targets: Tensor) -> Tensor:
         """Call a network with a batch."""
@@ -125,15 +155,20 @@ class Feed:
         """Whether batches are computed in pieces."""
         return self.micro_batch is not None and self.micro_batch < self.batch_size
 
-    def parts(self, examples: int) -> list[slice]:
+    def parts(self, examples: int, at_most: int | None = None) -> list[slice]:
         """Divide the examples of a batch evenly into those that are computed at once.
+
+        Args:
+            examples: of the batch, or of a rank's part of it.
+            at_most: those of the largest part; all ranks have as many pieces, of which some may be empty.
 
         >>> feed = object.__new__(Feed)
         >>> feed.micro_batch = 4
         >>> feed.parts(9)
         [slice(0, 3, None), slice(3, 6, None), slice(6, 9, None)]
         """
-        pieces = max(1, -(-examples // (self.micro_batch or max(1, examples))))
+        most = max(examples, at_most or 0)
+        pieces = max(1, -(-most // (self.micro_batch or max(1, most))))
         bounds = [examples * number // pieces for number in range(pieces + 1)]
         return [slice(first, end) for first, end in pairwise(bounds)]
 
@@ -150,17 +185,25 @@ class Feed:
     def carry(self) -> None:
         """Keep what the next update needs of this one: nothing."""
 
+    def collect(self) -> None:
+        """Bring together what each rank has kept of its part, before a checkpoint: nothing."""
+
     def state(self) -> dict[str, Tensor]:
         """Return the live tensors, by name, that a resume must bring back."""
         return {}
 
     def answered(self, model: nn.Module, source: Source) -> Iterator[tuple[Tensor, Tensor]]:
         """Give outputs and targets of all examples of a source in batches; none is padded or counted twice."""
-        batches = torch.arange(len(source)).split(self.at_once(CHECK_BATCH))
+        batches = self._divided(torch.arange(len(source)).split(self.at_once(CHECK_BATCH)))
+        batches = [indices for indices in batches if len(indices)]
         source.prefetch(batches)
         for indices in batches:
             inputs, targets = source.batch(indices, None)
             yield self.outputs(model, inputs, targets), targets
+
+    def _divided(self, batches: Iterable[Tensor]) -> list[Tensor]:
+        """Give this rank's part of each batch of a check."""
+        return [indices[self.ranks.part(len(indices))] for indices in batches]
 
     @torch.no_grad()
     def check(self, model: nn.Module, source: Source, objective: Objective) -> dict[str, float]:
@@ -175,8 +218,18 @@ class Feed:
                 yield pair
 
         loss, score = self.means(seen(), source, objective)
+        kept = self._of_all(kept) if objective.metrics else []
         own = objective.measured(*map(torch.cat, zip(*kept, strict=True))) if kept else {}
         return {"loss": loss, "score": score, **own}
+
+    def _of_all(self, kept: list[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
+        """Give outputs and targets of all ranks in the order of the examples."""
+        if not self.ranks.many:
+            return kept
+        every = self.ranks.gathered([(outputs.cpu(), targets.cpu()) for outputs, targets in kept])
+        return [
+            pair for number in range(max(map(len, every))) for pairs in every for pair in pairs[number : number + 1]
+        ]
 
     def means(
         self, answered: Iterable[tuple[Tensor, Tensor]], source: Source, objective: Objective
@@ -186,5 +239,5 @@ class Feed:
         for outputs, targets in answered:
             pair = torch.stack([objective.loss(outputs, targets) * len(targets), objective.score(outputs, targets)])
             sums = sums + pair.to(sums.dtype)
-        loss, score = (sums / len(source)).tolist()
+        loss, score = (self.ranks.sum_(sums) / len(source)).tolist()
         return loss, score

@@ -22,8 +22,9 @@ from lamina.training.predictions import Predictions
 from lamina.training.recipe import GD, SGD, Recipe, Schedule
 from lamina.training.runtime import Runtime, wide
 from lamina.training.tasks._answers import Shown
+from lamina.training.tasks._batches import divided
 from lamina.training.tasks._labels import Labels
-from lamina.training.tasks.feed import Feed
+from lamina.training.tasks.feed import Batch, Feed
 from lamina.training.tasks.several import Several, called
 from lamina.training.tasks.task import Task
 
@@ -110,13 +111,13 @@ class LoaderFeed(Feed):
                 "begin anew whenever it is iterated."
             )
 
-    def next(self, step: int) -> tuple[Any, Tensor]:
+    def next(self, step: int) -> Batch:
         """Give the next batch."""
         assert self._ahead is not None
         batch, self._ahead = self._ahead, next(self._walk, None)
         self.cursor += 1
         self.seen += len(batch[1])
-        return batch
+        return divided(self.ranks, *batch)
 
     def outputs(self, model: Any, inputs: Any, targets: Tensor) -> Tensor:
         """Call a network with a batch."""
@@ -125,7 +126,8 @@ class LoaderFeed(Feed):
     def answered(self, model: nn.Module, source: Source) -> Iterator[tuple[Tensor, Tensor]]:
         """Give outputs and targets of all batches of a loader."""
         for inputs, targets in cast(LoaderSource, source).walk(0):
-            yield self.outputs(model, inputs, targets), targets
+            if len(targets := targets[own := self.ranks.part(len(targets))]):
+                yield self.outputs(model, tuple(each[own] for each in inputs), targets), targets
 
     def means(self, answered: Any, source: Source, objective: Objective) -> tuple[float, float]:
         """Return the mean loss and score of outputs and targets, over as many examples as there were."""
@@ -134,7 +136,7 @@ class LoaderFeed(Feed):
             count = len(targets)
             found = objective.loss(outputs, targets) * count, objective.score(outputs, targets)
             sums = sums + torch.stack([*(each.to(sums) for each in found), sums.new_tensor(count)])
-        loss, score, count = sums.tolist()
+        loss, score, count = self.ranks.sum_(sums).tolist()
         return loss / count, score / count
 
 
