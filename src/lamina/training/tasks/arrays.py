@@ -169,9 +169,12 @@ class Arrays(Task):
                 f"build it with outputs={spec.outputs}."
             )
         train = self.split.train
-        labels = all_targets(train) if recipe.class_weights else torch.zeros(0, dtype=torch.int64)
+        found = getattr(train, "statistics", None)  # of a table that stays on disk
+        counted = found.balance if found is not None and spec.task != "regression" else None
+        labels = all_targets(train) if recipe.class_weights and found is None else torch.zeros(0, dtype=torch.int64)
         asked = recipe.loss, recipe.class_weights, labels, weights_of(train)
-        chosen = choose(spec.task, given, *asked, **recipe.loss_numbers, smoothing=recipe.label_smoothing)
+        more = {**recipe.loss_numbers, "smoothing": recipe.label_smoothing, "counted": counted}
+        chosen = choose(spec.task, given, *asked, **more)
         if recipe.augment is not None and recipe.augment.mixes:
             chosen = replace(chosen, mixed=self._prepared_targets(train).shape[1:])
         return _on_device(self._measuring(chosen, recipe), model, recipe)
@@ -283,6 +286,10 @@ class Arrays(Task):
 
     def usual(self, train: Dataset) -> dict[str, Any]:
         """Give the most frequent class of the training part, or the mean of its targets."""
+        if (found := getattr(train, "statistics", None)) is not None:  # of a table that stays on disk
+            if self.spec.task == "classification":
+                return {"label": int(found.targets.argmax())}
+            return {"mean": found.target_moments()[0].tolist()}
         targets, weights = all_targets(train), weights_of(train)
         if self.spec.task == "classification":
             return {"label": int(torch.bincount(targets, weights).argmax())}

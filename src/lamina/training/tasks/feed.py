@@ -9,7 +9,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Int, Tensor
-from lamina.data.source import Source
+from lamina.data.source import Batches, Source
 from lamina.functional.optimizers import sample_indices
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Recipe
@@ -82,7 +82,13 @@ class Feed:
         # Alg. 3 draws every example independently.
         independent = isinstance(recipe.optimizer, SGD) and recipe.sampling == "epoch"
         self.sampling = "with-replacement" if independent else recipe.sampling
-        self.order = torch.empty(0, dtype=torch.int64)
+        if source.blocks and (self.sampling != "epoch" or isinstance(recipe.optimizer, GD)):
+            what = f"sampling={recipe.sampling!r}" if recipe.sampling != "epoch" else type(recipe.optimizer).__name__
+            raise ArgumentError(
+                f"{what} takes any rows at any time, but this table is read block by block: use MiniBatch or Adam, or "
+                "read the whole table with stream=False."
+            )
+        self.order: Any = torch.empty(0, dtype=torch.int64)
         self.cursor = self.seen = 0
         self.micro_batch = recipe.micro_batch
 
@@ -103,10 +109,12 @@ class Feed:
 
     def begin(self, epoch: int, batch: int, step: int) -> None:
         """Lay out the order of an epoch, from a batch on, which is update number `step`."""
-        order = epoch_order(len(self.source), self.batch_size, self.sampling, self.recipe.seed, epoch)
-        self.order = order.to(self.device)
-        self.cursor = self.seen = min(batch * self.batch_size, len(order))
-        rest = self.order[self.cursor :].split(self.batch_size)
+        self.order = self.source.order(self.batch_size, self.recipe.seed, epoch)
+        if self.order is None:
+            order = epoch_order(len(self.source), self.batch_size, self.sampling, self.recipe.seed, epoch)
+            self.order = order.to(self.device)
+        self.cursor = self.seen = min(batch * self.batch_size, len(self.order))
+        rest = Batches(self.order, self.cursor, self.batch_size)
         self.source.prefetch(rest, [(self.recipe.seed, step + i) for i in range(len(rest))])
 
     def next(self, step: int) -> tuple[Tensor, Tensor]:
