@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 import torch
 
-from lamina._errors import ArgumentError, RunError
+from lamina._errors import ArgumentError, DataError, DataWarning, RunError
 from lamina.data import block_source, large
 from lamina.data.dataset import ArrayDataset
 from lamina.data.load import load
@@ -93,3 +93,51 @@ def test_balanced_classes_are_those_of_the_training_part(path, tmp_path):
 def test_ways_that_need_all_rows_are_refused(path, tmp_path, recipe, what):
     with pytest.raises(ArgumentError, match=f"^{what}.* takes any rows at any time, but this table is read block by"):
         fit("fnn", load(path, target="y", stream=True), recipe, folder=tmp_path / "run", runtime=ONE)
+
+
+def shrunk(monkeypatch):
+    monkeypatch.setattr(large, "free_memory", lambda: 1000)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_table_beyond_memory_is_predicted_block_by_block(path, tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr("lamina.training.tasks.arrays.BLOCK", 100)
+    run = fit("fnn", load(path, target="y", stream=True), epochs=1, options=OPTIONS, folder=tmp_path / "run",
+              runtime=ONE)  # fmt: skip
+    whole, parts = tmp_path / f"whole.{suffix}", tmp_path / f"parts.{suffix}"
+    assert run.predict_file(path, whole, coverage=0.9) == 1500
+    shrunk(monkeypatch)
+    held = []
+    predict = run.task.predict
+    monkeypatch.setattr(run.task, "predict", lambda run, what: (held.append(len(what)), predict(run, what))[1])
+    assert run.predict_file(path, parts, coverage=0.9) == 1500
+    assert held == [100] * 15
+    if suffix == "parquet":
+        assert pl.read_parquet(parts).equals(pl.read_parquet(whole))
+    else:
+        assert parts.read_bytes() == whole.read_bytes()
+    assert not list(tmp_path.glob(".*unfinished"))
+
+
+def test_what_fails_while_predicting_leaves_no_file(path, tmp_path, monkeypatch):
+    run = fit("fnn", load(path, target="y", stream=True), epochs=1, options=OPTIONS, folder=tmp_path / "run",
+              runtime=ONE)  # fmt: skip
+    shrunk(monkeypatch)
+    pl.read_parquet(path).drop("a").write_parquet(tmp_path / "other.parquet")
+    for name in ("out.csv", "out.parquet"):
+        with pytest.raises(DataError, match="lacks the column 'a' of the training data"):
+            run.predict_file(tmp_path / "other.parquet", tmp_path / name)
+        assert not (tmp_path / name).exists() and not list(tmp_path.glob(".*unfinished"))
+
+
+def test_a_table_beyond_memory_is_judged_on_rows_from_all_over_it(path, tmp_path, monkeypatch):
+    run = fit("fnn", load(path, target="y", stream=True), epochs=1, options=OPTIONS, folder=tmp_path / "run",
+              runtime=ONE)  # fmt: skip
+    other = tmp_path / "other.parquet"
+    pl.read_parquet(path).write_parquet(other)
+    exact = run.evaluate(pl.read_parquet(path).gather_every(4)).metrics
+    shrunk(monkeypatch)
+    monkeypatch.setattr(large, "HELD", 375)
+    with pytest.warns(DataWarning, match="has 1,500 rows: every 4th of them is judged, 375 in all"):
+        found = run.evaluate(other)
+    assert found.examples == 375 and found.metrics == exact

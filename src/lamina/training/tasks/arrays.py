@@ -3,7 +3,7 @@
 import math
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,10 @@ from lamina.data.dataset import BaseDataset, Dataset, Spec, all_targets, weights
 from lamina.data.frames import as_frame
 from lamina.data.images import load_folder
 from lamina.data.labeled import as_trained, labeled_rows, reading
+from lamina.data.large import BLOCK, every_so_many, reads_blocks
 from lamina.data.load import NAMED, SETS
 from lamina.data.moments import continued
+from lamina.data.parquet import Parquet
 from lamina.data.picture_files import read_pictures
 from lamina.data.pictures import THUMBNAIL, thumbnail
 from lamina.data.preprocess import Preprocess
@@ -327,6 +329,8 @@ class Arrays(Task):
     def labeled(self, what: Any, options: Mapping[str, Any]) -> Dataset:
         """Read new examples with their answers: a table, a folder of pictures, a series; else what `load` knows."""
         spec, path = self.spec, isinstance(what, str | Path) and Path(what)
+        if spec.kind == "table" and path and reads_blocks(path, None):
+            what = every_so_many(path)
         if spec.kind == "table" and (as_frame(what) is not None or (path and path.suffix.lower() in TABLES)):
             rows = labeled_rows(what, spec, options)
             self._say_unknown(rows.inputs)
@@ -364,6 +368,13 @@ class Arrays(Task):
             return found
         moments = tuple(_moments_ahead(each, self.spec) for each in tables)
         return replace(found, moments=moments, columns=tuple(self.spec.target.split(", ")))
+
+    def blocks(self, what: Any) -> "Iterator[Any] | None":
+        """Give a Parquet table that does not fit in memory block by block."""
+        if self.spec.kind != "table" or not reads_blocks(what, None):
+            return None
+        table = Parquet(what)
+        return (table.read(block) for block in table.blocks(BLOCK))
 
     def answers(self, run: "Run", inputs: Tensor) -> Predictions:
         """Predict stored examples."""
