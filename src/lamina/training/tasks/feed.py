@@ -92,6 +92,9 @@ class Feed:
         self.cursor = self.seen = 0
         self.micro_batch = recipe.micro_batch
 
+    even = True
+    """Whether all examples have one shape."""
+
     @property
     def device(self) -> torch.device:
         """Where batches are."""
