@@ -26,7 +26,22 @@ STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK"
 """The signals that ask a process to stop; Windows has Ctrl-Break too."""
 _LOCKED_BYTE = 2**31 - 2
 """Windows lets nobody else read what is locked, so a byte is locked that no file of ours reaches."""
+_UNKNOWN = 4 * 2**30
+"""Bytes of memory that are assumed to be free where the system does not say it."""
 _QUERY, _STILL_ACTIVE = 0x1000, 259
+
+
+def free_memory() -> int:
+    """Say how many bytes of memory are left.
+
+    >>> free_memory() > 2**20
+    True
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+    except (OSError, StopIteration, ValueError):
+        return _UNKNOWN
 
 
 def lock(handle: int, *, wait: bool = True) -> None:

@@ -71,12 +71,13 @@ def fresh():
     torch._dynamo.reset()
 
 
-def history(kind, network, recipe, part=None):
+def history(kind, network, recipe, part=None, budget=2**31):
     recipe = replace(recipe, precision="float64", epochs=3, batch_size=10, seed=5)
     part = part or Subset(lamina.load("digits"), torch.arange(68))  # the last batch is shorter
     net = network().double()
     preprocess = Preprocess.fit(part, net.config.inputs)
-    train, validation = preprocess.source(part, augment=recipe.augment), preprocess.source(part)
+    train = preprocess.source(part, budget=budget, augment=recipe.augment)
+    validation = preprocess.source(part)
     task = Arrays(preprocess, parts(part))
     step = Learner(net, Feed(train, recipe), validation, task.objective(net, recipe), recipe, kind)
     rows, at = [], Progress()
@@ -92,8 +93,8 @@ def history(kind, network, recipe, part=None):
     return torch.tensor(rows, dtype=torch.float64), step
 
 
-def equal(network, recipe, part=None):
-    (expected, eager), (found, step) = (history(kind, network, recipe, part) for kind in (None, _Compiled))
+def equal(network, recipe, part=None, budget=2**31):
+    (expected, eager), (found, step) = (history(kind, network, recipe, part, budget) for kind in (None, _Compiled))
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
     theirs = eager.state()
     for name, value in step.state().items():
@@ -111,6 +112,11 @@ def traced(monkeypatch):
 def test_every_recipe_compiled_equals_eager(traced, name):
     network = {"adam": "lenet5", "sgd": "plain", "mixed": "lenet5"}.get(name, "fnn")
     equal(NETWORKS[network], RECIPES[name])
+
+
+@pytest.mark.parametrize(("network", "recipe"), [("lenet5", "adam"), ("fnn", "momentum")])
+def test_streamed_batches_compiled_equal_eager(traced, network, recipe):
+    equal(NETWORKS[network], RECIPES[recipe], budget=0)
 
 
 @pytest.mark.parametrize("labels", (False, True))

@@ -16,6 +16,7 @@ from lamina._errors import ArgumentError, DataError, DataWarning
 from lamina.data import pictures
 from lamina.data._progress import watched
 from lamina.data.images import ImageFolder
+from lamina.data.picture_list import Pictures
 from lamina.data.pictures import Picture, _inspect_picture, read_image, read_picture
 
 
@@ -669,8 +670,10 @@ def test_bad_options(photos, options, message):
 def test_size_needs_two_numbers(photos):
     from lamina.data.images import _common_size
 
+    pictures = Pictures([photos], ["a"])
+    pictures.put(0, Picture(photos, "a", 1, 1, True, 1))
     with pytest.raises(ArgumentError, match=r"`size` must be one number or \(height, width\), got \(1, 2, 3\)"):
-        getattr(_common_size, "__wrapped__", _common_size)([Picture(photos, "a", 1, 1, True, 1)], (1, 2, 3), "crop")
+        getattr(_common_size, "__wrapped__", _common_size)(pictures, (1, 2, 3), "crop")
 
 
 # Larger than the budget
@@ -715,10 +718,10 @@ def test_progress_is_told(photos):
     with watched(lambda *event: told.append(event)):
         ImageFolder(photos)
         ImageFolder(photos, budget=0)
-    looked = [("looking at pictures", n, 6) for n in range(1, 7)]
+    looked = [("looking at pictures", 6, 6)]
     assert told == [*looked, ("reading pictures", 6, 6), *looked, ("checking pictures", 6, 6)]
     ImageFolder(photos)
-    assert len(told) == 14
+    assert len(told) == 4
 
 
 def test_reading_from_many_threads_gives_the_same(photos):

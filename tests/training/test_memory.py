@@ -1,10 +1,11 @@
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
 
 from lamina._errors import RunWarning
 from lamina.architectures.build import build
-from lamina.training import memory
 from lamina.training.memory import free_bytes, is_full, kept_bytes, piece, say_split
 
 
@@ -15,7 +16,7 @@ def test_activations_are_counted_once():
 
 def test_free_memory_is_asked_of_the_system(monkeypatch):
     assert 2**20 < free_bytes(torch.device("cpu")) < 2**50
-    monkeypatch.setattr(memory.Path, "read_text", lambda self, **options: "nothing")
+    monkeypatch.setattr(Path, "read_text", lambda self, **options: "nothing")
     assert free_bytes(torch.device("cpu")) == 4 * 2**30
 
 

@@ -210,7 +210,7 @@ def _spread(data: "Dataset", samples: int) -> "Tensor":
     from lamina.data.dataset import all_targets
 
     spec = data.spec
-    if spec.task != "classification":
+    if spec.task != "classification" or getattr(data, "streamed", False):
         return torch.arange(min(samples, len(data)))
     targets = all_targets(data)
     places = [(targets == label).nonzero().flatten()[:samples].tolist() for label in range(spec.outputs)]
@@ -225,7 +225,7 @@ def _facts(data: "Dataset", chosen: "Dataset") -> dict[str, Any]:
 
     spec, test = data.spec, getattr(data, "official_test", None)
     facts = {"examples": len(data), "official_test": None if test is None else len(test), **spec.as_dict()}
-    if spec.task in ("classification", "multilabel"):
+    if spec.task in ("classification", "multilabel") and not getattr(data, "streamed", False):
         facts["balance"] = _counts(data)
     if spec.kind in ("text", "pairs", "tokens"):
         from lamina.data.describe import example_lines

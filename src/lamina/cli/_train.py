@@ -348,14 +348,20 @@ def predict(
         )
     if not inputs:
         raise ArgumentError("`INPUT` is missing: name a picture, a table or a text to predict.")
+    if output is not None and len(inputs) == 1 and not piped and trained.task.blocks(inputs[0]) is not None:
+        with (said := Warnings()):
+            count = trained.predict_file(inputs[0], output, coverage=coverage)
+        said.show()
+        _written(count, output, run)
+        return
     options: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy}
     with (said := Warnings()):
         what: Any = sys.stdin.buffer.read() if piped else list(inputs)
         found = trained.predict(what, coverage=coverage, **options)
     said.show()
     if output is not None:
-        print(f"{len(found)} prediction{'s' * (len(found) != 1)} written to {found.save(output)}")
-        Voice().next(spell(["lamina", "report", str(run)]))
+        found.save(output)
+        _written(len(found), output, run)
     elif as_json:
         print(json.dumps(_plain(found, top)))
     else:
@@ -365,6 +371,14 @@ def predict(
         print(*(words if alone else f"{name}: {words}" for name, words in lines), sep="\n")
         if sys.stdout.isatty():
             Voice().next(spell(["lamina", "predict", str(run), *inputs, "-o", "predictions.csv"]))
+
+
+def _written(count: int, output: Path, run: Path) -> None:
+    """Say how many predictions are in a file, and what could come next."""
+    from lamina.report._commands import spell
+
+    print(f"{count} prediction{'s' * (count != 1)} written to {output}")
+    Voice().next(spell(["lamina", "report", str(run)]))
 
 
 def _plain(found: Any, top: int) -> list[dict[str, Any]]:

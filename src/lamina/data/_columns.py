@@ -110,11 +110,18 @@ def as_numbers(text: "pl.Series", file: str) -> Column:
     return Column(text.name, values, (), bool(text.filter(numbers.is_not_null()).str.contains(_WHOLE).all()), note=note)
 
 
-def as_text(series: "pl.Series") -> "pl.Series":
-    """Give a column as text; truth values are always written true and false."""
+def as_text(series: "pl.Series", levels: Sequence[str] | None = None) -> "pl.Series":
+    """Give a column as text; truth values are always written true and false.
+
+    Args:
+        series: the column.
+        levels: the categories that it is known to have; else its values tell whether they are truth values.
+    """
     import polars as pl
 
     text = series.cast(pl.String)
+    if levels is not None:
+        return text.str.to_lowercase() if {"true", "false"}.issuperset(levels) else text
     lower = text.str.to_lowercase()
     return lower if lower.drop_nulls().is_in(["true", "false"]).all() else text
 

@@ -119,12 +119,6 @@ def calendar(seconds: Tensor) -> dict[str, Tensor]:
     return {name: torch.where(gone, torch.nan, part) for name, part in found.items()}
 
 
-def varying(seconds: Tensor) -> tuple[str, ...]:
-    """Name the parts of moments that differ; the days since the first are always one of them."""
-    found = {name: len(part[~part.isnan()].unique()) > 1 for name, part in calendar(seconds).items()}
-    return tuple(name for name in (*LINEAR, *CYCLES) if found.get(name, True))
-
-
 def linear_parts(seconds: Tensor, parts: tuple[str, ...], first: float) -> list[Tensor]:
     """Give the parts that are numbers: the year, and the days since the first moment of the training data."""
     values = {"year": calendar(seconds)["year"], "days": (seconds.double() - first) / 86400} if parts else {}

@@ -5,6 +5,7 @@ that names the file, the place and the way out.
 """
 
 import csv
+import glob
 import gzip
 import io
 import re
@@ -104,19 +105,33 @@ def read_cells(what: Any, form: Format, numbers: Collection[str] | None = None) 
     """
     name = shown(what)
     frame, found, notes = _read(what, form, name)
-    before = dict(form.before)
-    frame, marks = plain_numbers(
-        _without_gaps(frame),
-        said=form.decimal,
-        before=Marks(before.get("decimal"), before.get("decimals", ()), before.get("units", ())),
-        semicolons=found.get("delimiter") == ";",
-        known=None if numbers is None else [column for column in numbers if column in frame.columns],
-    )
+    frame, marks = tidied(frame, form, numbers, semicolons=found.get("delimiter") == ";")
     for doubt in marks.doubts:
         warnings.warn(f"{name}: {doubt}", DataWarning, stacklevel=3)
     found |= {"decimal": marks.decimal, "decimals": marks.decimals, "units": marks.units}
     reading = tuple((key, value) for key, value in found.items() if value not in (None, ()))
     return Cells(frame, name, reading, (*notes, *marks.notes, *marks.doubts))
+
+
+def tidied(
+    frame: "pl.DataFrame", form: Format, numbers: Collection[str] | None = None, semicolons: bool = False
+) -> tuple["pl.DataFrame", Marks]:
+    """Make cells that stand for a missing value null, and write numbers as Python does.
+
+    Args:
+        frame: the cells as they were read.
+        form: how to read them.
+        numbers: the columns that hold numbers, where that is known.
+        semicolons: whether semicolons separate the cells.
+    """
+    before = dict(form.before)
+    return plain_numbers(
+        _without_gaps(frame),
+        said=form.decimal,
+        before=Marks(before.get("decimal"), before.get("decimals", ()), before.get("units", ())),
+        semicolons=semicolons,
+        known=None if numbers is None else [column for column in numbers if column in frame.columns],
+    )
 
 
 def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str, Any], list[str]]:
@@ -129,6 +144,8 @@ def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str,
         if frame is None:
             raise DataError(f"a table must be a path, a DataFrame or a list of rows, got {type(what).__name__}.")
         return frame, {}, []
+    if (whole := _parquet(what)) is not None:
+        return whole, {}, []
     data = what if isinstance(what, bytes) else read_bytes(what)
     if not data.strip():
         raise DataError(_EMPTY.format(name))
@@ -153,6 +170,15 @@ def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str,
         return _typed.json_rows(text, name), {"encoding": encoding}, notes
     frame, found = _text(text, suffix, form, name)
     return frame, {"delimiter": found["delimiter"], "encoding": encoding, **found}, notes
+
+
+def _parquet(what: Any) -> "pl.DataFrame | None":
+    """Read a folder of Parquet files, or those that a pattern names, as one table; None for anything else."""
+    from lamina.data.parquet import Parquet, parquet_files
+
+    if isinstance(what, bytes) or Path(what).is_file() or not (Path(what).exists() or glob.has_magic(str(what))):
+        return None
+    return Parquet(what).whole() if parquet_files(what) is not None else None
 
 
 def _suffix_of(data: bytes) -> str:

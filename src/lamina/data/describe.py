@@ -91,6 +91,8 @@ def balance(dataset: Dataset) -> list[str]:
     spec = dataset.spec
     if not len(dataset) or spec.task in ("tagging", "translation", "language", "description"):
         return []
+    if getattr(dataset, "streamed", False):
+        return []  # it would have to be read
     targets = all_targets(dataset)
     if spec.task in ("classification", "multilabel"):
         single = spec.task == "classification"

@@ -16,14 +16,17 @@ import io
 import math
 import os
 import stat
+import sys
 import unicodedata
 import warnings
-from collections import Counter
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from lamina._errors import ArgumentError, DataError, DataWarning, at_least, choice
@@ -35,13 +38,13 @@ from lamina.data.picture_files import (
     few,
     files_below,
     identity,
-    is_folder,
     leave_out,
     listed,
     read_all,
     sorted_out,
 )
-from lamina.data.pictures import RESIZE, SUFFIXES, Picture, read_picture, refused, shown
+from lamina.data.picture_list import Made, Names, Pictures
+from lamina.data.pictures import RESIZE, SUFFIXES, read_picture, refused, shown
 from lamina.data.streaming import Stream
 
 ARCHIVES = frozenset(".zip .tar .gz .tgz .bz2 .xz .7z .rar".split())
@@ -94,22 +97,20 @@ class ImageFolder(BaseDataset):
         root = Path(path)
         found, notes = _find(root, None if labels is None else Path(labels), one_class)
 
-        def shape(pictures: list[Picture]) -> tuple[int, int, int]:
-            return channels or _channels(pictures), *_common_size(pictures, size, resize)[:2]
+        def shape(pictures: Pictures) -> tuple[int, int, int]:
+            return channels or (1 if pictures.gray else 3), *_common_size(pictures, size, resize)[:2]
 
-        names = [shown(file.relative_to(root)) for file, _ in found]
-        read = read_all([file for file, _ in found], names, shape, resize, budget)
-        labels_of = [label for _, label in found]
-        _check_classes(labels_of, read, damaged)
-        left_out = leave_out(read.bad, len(found))
-        classes = _ordered(set(labels_of))
-        number = {name: label for label, name in enumerate(classes)}
-        self.targets = torch.tensor([number[labels_of[place]] for place in read.pictures])
+        paths, names = Made(found.files, root.joinpath), Made(found.files, shown)
+        read = read_all(paths, names, shape, resize, budget)
+        _check_classes(found, read, damaged)
+        left_out = leave_out(read.bad, len(found.files))
+        classes = found.classes
+        self.targets = torch.from_numpy(found.labels[read.pictures.places].astype(np.int64))
         self.resize, self.groups, self.official_test = resize, None, None
-        self.pictures, self.inputs = list(read.pictures.values()), read.inputs
+        self.pictures, self.inputs = read.pictures, read.inputs
         self._shape = shape(self.pictures)
         notes = [_common_size(self.pictures, size, resize)[2], *left_out, *notes]
-        several = [picture.name for picture in self.pictures if picture.several]
+        several = [self.pictures[i].name for i in self.pictures.several]
         if several:
             notes.append(f"Animated or with pages, of which the first is used: {len(several)} ({few(several)}).")
         if self.inputs is None:
@@ -149,8 +150,16 @@ load_folder = ImageFolder
 """What `load` calls for the path of a folder."""
 
 
-def _find(root: Path, labels: Path | None, one_class: bool = False) -> tuple[list[tuple[Path, str]], list[str]]:
-    """Give the files with the names of their classes, and remarks."""
+class _Found(NamedTuple):
+    """Files as seen from the folder, the number of the class of each, and the names of the classes in order."""
+
+    files: Names
+    labels: "np.ndarray[Any, Any]"
+    classes: tuple[str, ...]
+
+
+def _find(root: Path, labels: Path | None, one_class: bool = False) -> tuple[_Found, list[str]]:
+    """Give the files with the numbers of their classes, and remarks."""
     name = shown(root)
     with refused(name):
         if not root.exists() and not root.is_symlink():
@@ -160,57 +169,63 @@ def _find(root: Path, labels: Path | None, one_class: bool = False) -> tuple[lis
             raise DataError(f"`{name}` is a file, not a folder: {way}.")
         if labels is None and (root / LABELS).is_file():
             labels = root / LABELS
-    found, notes = _by_folders(root) if labels is None else _by_table(root, labels)
-    counts = Counter(label for _, label in found)
-    if len(counts) == 1 and not one_class:
-        raise DataError(f"`{name}` has one class only, {next(iter(counts))!r}: a classifier needs at least 2.")
-    return found, notes
+    files, given, notes = _by_folders(root) if labels is None else _by_table(root, labels)
+    known: dict[str, int] = {}
+    numbers = array("q", (known.setdefault(label, len(known)) for label in given))
+    classes = _ordered(known)
+    if len(classes) == 1 and not one_class:
+        raise DataError(f"`{name}` has one class only, {classes[0]!r}: a classifier needs at least 2.")
+    order = np.zeros(len(classes), np.int32)
+    order[[known[label] for label in classes]] = np.arange(len(classes))
+    return _Found(files, order[np.frombuffer(numbers, np.int64)], classes), notes
 
 
-def _by_folders(root: Path) -> tuple[list[tuple[Path, str]], list[str]]:
-    name, inside = shown(root), entries(root, root)
-    folders = [path for path in inside if is_folder(path, root)]
-    pictures, others = sorted_out(sorted(set(inside) - set(folders)))
+def _by_folders(root: Path) -> tuple[Names, Iterable[str], list[str]]:
+    """Give the files, the name of the class of each, and remarks."""
+    name, inside = shown(root), entries("", root)
+    folders = [entry for entry, is_folder in inside if is_folder]
+    pictures, others = sorted_out(entry for entry, is_folder in inside if not is_folder)
     if not folders and pictures:
         raise DataError(
             f"`{name}` holds {len(pictures)} pictures but neither class folders nor {LABELS}: put each picture into a "
             f"folder named after its class, or add {LABELS} with the columns file,label."
         )
-    if _PARTS.issuperset(folder.name.lower() for folder in folders) and len(folders) > 1:
-        parts = " and ".join(f"`{shown(folder.name)}`" for folder in folders)
+    if _PARTS.issuperset(folder.lower() for folder in folders) and len(folders) > 1:
+        parts = " and ".join(f"`{shown(folder)}`" for folder in folders)
         raise DataError(
             f"`{name}` holds {parts}, which are parts of a split and not classes: give the folder of the training "
             "part, from which validation and test examples are then held out."
         )
     if not folders:
         raise DataError(f"`{name}` holds no pictures: it needs one folder of PNG, JPEG, ... files per class.")
-    found: list[tuple[Path, str]] = []
+    found, labels = Names(), []
     for folder in folders:
-        files, more = sorted_out(files_below(folder, root, (identity(root, root),)))
+        files, more = sorted_out(files_below(folder, root, (identity("", root),)))
         others += more
         if not files:
-            raise DataError(
-                f"the class folder `{shown(folder.relative_to(root))}` holds no picture: add some or remove it."
-            )
-        found += [(path, shown(folder.name)) for path in files]
-    notes = _remarks(pictures, "picture beside the class folders", "pictures beside the class folders", root)
-    return found, notes + _remarks(others, "file that is not a picture", "files that are not pictures", root)
+            raise DataError(f"the class folder `{shown(folder)}` holds no picture: add some or remove it.")
+        found.extend(files)
+        labels.append(repeat(shown(folder), len(files)))
+    notes = _remarks(pictures, "picture beside the class folders", "pictures beside the class folders")
+    notes += _remarks(others, "file that is not a picture", "files that are not pictures")
+    return found, chain.from_iterable(labels), notes
 
 
-def _remarks(paths: list[Path], one: str, many: str, root: Path) -> list[str]:
+def _remarks(files: Sequence[str], one: str, many: str) -> list[str]:
     """Say what is left out; pictures are warned of, for the user may have meant them."""
-    if not paths:
+    if not files:
         return []
-    named = few([shown(path.relative_to(root)) for path in paths])
-    remark = f"Left out: {len(paths):,} {one if len(paths) == 1 else many} ({named})."
+    named = few([shown(file) for file in files])
+    remark = f"Left out: {len(files):,} {one if len(files) == 1 else many} ({named})."
     if many.startswith("pictures"):
         warnings.warn(remark, DataWarning, stacklevel=5)
     return [remark]
 
 
-def _by_table(root: Path, labels: Path) -> tuple[list[tuple[Path, str]], list[str]]:
+def _by_table(root: Path, labels: Path) -> tuple[Names, Iterable[str], list[str]]:
+    """Give the files that a table lists, the name of the class of each, and remarks."""
     table = shown(labels)
-    found: dict[str, tuple[Path, str, int]] = {}
+    files, given, lines = Names(), list[str](), dict[str, int]()
     for line, file, label in _rows(labels, table):
         where = f"line {line} of `{table}`"
         if not file or not label:
@@ -219,24 +234,27 @@ def _by_table(root: Path, labels: Path) -> tuple[list[tuple[Path, str]], list[st
             raise DataError(
                 f"{where} names `{file}`, which is not inside `{shown(root)}`: give paths relative to that folder."
             )
-        path = next(
-            (p for form in ("NFC", "NFD") if os.path.lexists(p := root / unicodedata.normalize(form, file))),
-            root / file,
-        )
-        if not os.path.lexists(path):
+        forms = (unicodedata.normalize(form, file) for form in ("NFC", "NFD"))
+        path = next((form for form in forms if os.path.lexists(root / form)), file)
+        if not os.path.lexists(root / path):
             raise DataError(f"{where} names `{file}`, which does not exist in `{shown(root)}`.")
         key = shown(path)
-        if key in found:
-            raise DataError(f"{where} names `{file}` again, after line {found[key][2]}: each picture has one label.")
-        found[key] = path, unicodedata.normalize("NFC", label), line
-    if not found:
+        if key in lines:
+            raise DataError(f"{where} names `{file}` again, after line {lines[key]}: each picture has one label.")
+        lines[key] = line
+        files.extend([path])
+        given.append(sys.intern(unicodedata.normalize("NFC", label)))
+    if not files:
         raise DataError(f"`{table}` lists no pictures: it needs a line file,label for each.")
-    counts = Counter(label for _, label, _ in found.values())
-    if len(counts) == len(found) > 1:
+    if len(set(given)) == len(files) > 1:
         raise DataError(f"no label of `{table}` occurs twice: a class needs several pictures.")
-    unlisted = [path for path in entries(root, root) if path.suffix.lower() in SUFFIXES and shown(path) not in found]
-    notes = _remarks(unlisted, f"picture that {LABELS} does not list", f"pictures that {LABELS} does not list", root)
-    return [(path, label) for path, label, _ in found.values()], notes
+    unlisted = [
+        entry
+        for entry, is_folder in entries("", root)
+        if os.path.splitext(entry)[1].lower() in SUFFIXES and shown(entry) not in lines
+    ]
+    notes = _remarks(unlisted, f"picture that {LABELS} does not list", f"pictures that {LABELS} does not list")
+    return files, given, notes
 
 
 def _rows(labels: Path, table: str) -> Iterator[tuple[int, str, str]]:
@@ -275,25 +293,24 @@ def _ordered(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=int) if all(name.isdecimal() for name in names) else names)
 
 
-def _check_classes(labels: Sequence[str], read: Readable, damaged: str) -> None:
+def _check_classes(found: _Found, read: Readable, damaged: str) -> None:
     """Refuse pictures that cannot be read if that is asked for, or if they are all there is of a class."""
     if read.bad and damaged == "error":
         raise DataError(
-            f"{len(read.bad):,} of {len(labels):,} pictures cannot be read: {listed(read.bad.values())}. Repair or "
-            "remove them, or leave them out with damaged=skip."
+            f"{len(read.bad):,} of {len(found.files):,} pictures cannot be read: {listed(read.bad.values())}. Repair "
+            "or remove them, or leave them out with damaged=skip."
         )
-    for lost in _ordered(set(labels) - {labels[place] for place in read.pictures}):
-        why = listed(error for place, error in read.bad.items() if labels[place] == lost)
-        raise DataError(f"no picture of the class {lost!r} can be read: {why}. Repair them, or remove the class.")
+    there = np.bincount(found.labels[read.pictures.places], minlength=len(found.classes))
+    for lost in np.flatnonzero(there == 0).tolist():
+        why = listed(error for place, error in read.bad.items() if found.labels[place] == lost)
+        raise DataError(
+            f"no picture of the class {found.classes[lost]!r} can be read: {why}. Repair them, or remove the class."
+        )
 
 
-def _channels(pictures: list[Picture]) -> int:
-    return 1 if all(picture.gray for picture in pictures) else 3
-
-
-def _common_size(pictures: list[Picture], size: int | tuple[int, int] | None, resize: str) -> tuple[int, int, str]:
+def _common_size(pictures: Pictures, size: int | tuple[int, int] | None, resize: str) -> tuple[int, int, str]:
     """Decide the (height, width) of all pictures and say why."""
-    sizes = Counter((picture.height, picture.width) for picture in pictures)
+    sizes = pictures.sizes()
     (height, width), one = next(iter(sizes)), len(sizes) == 1
     have = f"{len(pictures):,} pictures of {width}x{height}"
     if not one:
@@ -308,7 +325,6 @@ def _common_size(pictures: list[Picture], size: int | tuple[int, int] | None, re
     elif one and max(height, width) <= _KEPT:
         return height, width, f"{have} (width x height)."
     else:
-        shorter = sorted(min(picture.height, picture.width) for picture in pictures)
-        target = (min(_SIDE, shorter[len(shorter) // 2]),) * 2
+        target = (min(_SIDE, pictures.middle),) * 2
     how = {"crop": "scaled and cropped to its middle", "fit": "scaled and padded with black", "stretch": "stretched"}
     return *target, f"{have}; each is {how[resize]}: {target[1]}x{target[0]} (width x height)."

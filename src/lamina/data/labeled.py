@@ -4,7 +4,7 @@ A loader decides by what it sees which columns there are and which classes; here
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import torch
 
 from lamina._errors import DataError, DataWarning
 from lamina._types import Int, Tensor
-from lamina.data._columns import as_text, check_column, read_column, read_label, read_lists, read_weights
+from lamina.data._columns import as_text, check_column, level_numbers, read_column, read_label, read_lists, read_weights
 from lamina.data.cells import Format, read_cells, shown
 from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec, all_targets
 from lamina.data.tables import read_rows
@@ -103,17 +103,22 @@ def labeled_rows(path: Any, spec: Spec, options: Mapping[str, Any]) -> ArrayData
     if spec.weight:
         check_column(spec.weight, frame.columns, file, "weight")
         weights = read_weights(frame[spec.weight], file)
-    names = _target_columns(spec, frame.columns, file)
+    names = target_columns(spec, frame.columns, file)
     if spec.task == "multilabel" and names == (spec.target,) and spec.target not in spec.classes:
         return ArrayDataset(rows, _listed(frame[spec.target], spec, file), spec, weights=weights)
     there = _there(frame, names, file, numbers=spec.task == "regression")
-    columns = [_targets(frame.filter(there)[name], spec, file) for name in names]
     kept = torch.from_numpy(there.to_numpy().copy())
-    targets = torch.stack(columns, 1) if len(columns) > 1 else columns[0]
+    targets = coded_targets(frame.filter(there), names, spec, file)
     return ArrayDataset(rows[kept], targets, spec, weights=None if weights is None else weights[kept])
 
 
-def _target_columns(spec: Spec, columns: list[str], file: str) -> tuple[str, ...]:
+def coded_targets(frame: "pl.DataFrame", names: Sequence[str], spec: Spec, file: str) -> Tensor:
+    """Give the targets of rows that have all of them, as they are stored."""
+    columns = [_targets(frame[name], spec, file) for name in names]
+    return torch.stack(columns, 1) if len(columns) > 1 else columns[0]
+
+
+def target_columns(spec: Spec, columns: list[str], file: str) -> tuple[str, ...]:
     """Name the columns of the targets: one, that of lists of labels, or one for each label or number."""
     if spec.target in columns or spec.outputs == 1 or spec.task == "classification":
         names: tuple[str, ...] = (spec.target,)
@@ -124,13 +129,19 @@ def _target_columns(spec: Spec, columns: list[str], file: str) -> tuple[str, ...
     return names
 
 
-def _there(frame: "pl.DataFrame", names: tuple[str, ...], file: str, numbers: bool = False) -> "pl.Series":
-    """Say which rows have all targets, as numbers if they must be; that others are left out is warned of."""
+def answered(frame: "pl.DataFrame", names: Sequence[str], file: str, numbers: bool) -> "pl.Series":
+    """Say which rows have all targets, as numbers if they must be."""
     import polars as pl
 
     there = frame.select(pl.all_horizontal(pl.col(*names).is_not_null())).to_series()
     for name in names if numbers else ():
         there &= pl.Series((~read_column(frame[name], file).missing).numpy())
+    return there
+
+
+def _there(frame: "pl.DataFrame", names: tuple[str, ...], file: str, numbers: bool = False) -> "pl.Series":
+    """Say which rows have all targets, as numbers if they must be; that others are left out is warned of."""
+    there = answered(frame, names, file, numbers)
     gone = int((~there).sum())
     if gone == frame.height:
         raise DataError(f"{file} has no row with the target {', '.join(map(repr, names))}: there is nothing to score.")
@@ -154,7 +165,7 @@ def labeled_texts(path: str | Path, spec: Spec, options: Mapping[str, Any]) -> T
 
     frame, _ = _frame(path, spec, options)
     file, text = shown(path), options.get("text")
-    (target,) = _target_columns(spec, frame.columns, file)
+    (target,) = target_columns(spec, frame.columns, file)
     frame = frame.filter(_there(frame, (target,), file))
     if text is not None:
         check_column(text, frame.columns, file, "text")
@@ -183,7 +194,11 @@ def _frame(path: Any, spec: Spec, options: Mapping[str, Any]) -> tuple["pl.DataF
 def _targets(series: "pl.Series", spec: Spec, file: str) -> Tensor:
     """Give labels as they were numbered in training, 0 and 1, or numbers."""
     if spec.task == "classification":
-        names = as_text(series).to_list()
+        text = as_text(series, spec.classes)
+        known = level_numbers(text, spec.classes)
+        if bool((known >= 0).all()):
+            return known.long()
+        names = text.to_list()
         numbers = {name: _number(_written(name, spec.classes), spec.classes, file) for name in dict.fromkeys(names)}
         return torch.tensor([numbers[name] for name in names])
     column = read_column(series, file)

@@ -25,6 +25,7 @@ from lamina.data.cells import SUFFIXES, Format
 from lamina.data.dataset import ArrayDataset, Dataset, Spec, _fingerprints
 from lamina.data.frames import as_frame
 from lamina.data.loaders import Loaders, are_loaders
+from lamina.data.parquet import parquet_files
 from lamina.data.series import load_series
 from lamina.data.tables import load_table
 from lamina.data.text.descriptions import digit_words, load_descriptions
@@ -106,11 +107,12 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
 
     Args:
         what: a name of `SETS` or `NAMED`; a path to a table, texts with labels, pairs of texts, a running text or a
-            time series (CSV, Excel, JSON, Parquet; see `lamina.data.cells.SUFFIXES`) or to a folder of pictures; a
-            pandas or polars DataFrame, a structured array, a list of dicts or a dict of columns; arrays or tensors,
-            alone with `targets` or as a pair, also a dict or tuple of arrays for several inputs; any torch `Dataset` or
-            `DataLoader`, or a tuple of loaders for training, validation and test; a dataset of Lamina. A name goes
-            before a path: write "./digits" for a folder of that name.
+            time series (CSV, Excel, JSON, Parquet; see `lamina.data.cells.SUFFIXES`), to a folder of pictures or one of
+            Parquet files, or a pattern such as "part-*.parquet"; a pandas or polars DataFrame, a structured array, a
+            list of dicts or a dict of columns; arrays or tensors, alone with `targets` or as a pair, also a dict or
+            tuple of arrays for several inputs; any torch `Dataset` or `DataLoader`, or a tuple of loaders for training,
+            validation and test; a dataset of Lamina. A name goes before a path: write "./digits" for a folder of that
+            name.
         targets: the targets of arrays.
         options: what the loader in question takes, for example `target` for a table or `count` and `seed` for a
             synthetic set; `kind` says what a file is: "table", "text", "pairs", "language", "series" or
@@ -125,8 +127,10 @@ def load(what: Any, targets: Any = None, **options: Any) -> Dataset:
         if targets is not None:
             raise DataError(f"`targets` belongs to arrays, but {str(what)!r} is a name or path: use target='column'.")
         named = _by_name(what, options)
-        # How to load it again: a run writes this down, so that it can be resumed by another process.
-        object.__setattr__(named, "origin", {"source": str(what), "options": options})
+        # How to load it again: a run writes this down, so that it can be resumed by another process, and with another
+        # amount of free memory.
+        again = {**options, "stream": True} if getattr(named, "streamed", False) else options
+        object.__setattr__(named, "origin", {"source": str(what), "options": again})
         return named
     if isinstance(what, Dataset):
         return what
@@ -202,11 +206,12 @@ def _loader_of(
             f"{name!r} names weights, not data: a network starts from them with --weights {name}, or by "
             f"load_weights(network, {name!r})."
         )
-    if path.is_dir():
+    many = parquet_files(path) is not None and not path.is_file()
+    if path.is_dir() and not many:
         from lamina.data.images import load_folder
 
         return "a folder", load_folder, (path,), options
-    if path.suffix.lower() in SUFFIXES:
+    if many or path.suffix.lower() in SUFFIXES:
         rest = {option: value for option, value in options.items() if option != "kind"}
         title, loader = _READERS[form_of(path, list(rest), options.get("kind"))]
         return title, loader, (path,), rest

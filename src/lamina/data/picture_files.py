@@ -15,10 +15,10 @@ import torch
 from lamina._errors import DataError, DataWarning
 from lamina._types import Tensor
 from lamina.data._progress import tell
+from lamina.data.picture_list import Names, Pictures
 from lamina.data.pictures import (
     SUFFIXES,
     UNREAD,
-    Picture,
     UnreadableError,
     _inspect_picture,
     _quiet,
@@ -30,6 +30,8 @@ from lamina.data.streaming import _decode_all, worker_count
 
 _IGNORED = frozenset(("thumbs.db", "desktop.ini", "__macosx"))
 _NAMED = 3  # files that a remark names
+_READ = SUFFIXES | UNREAD
+_TOGETHER, _CHUNK = 64, 2**14  # files that one task looks at, and files that tasks wait for at a time
 
 
 def read_pictures(paths: Sequence[Path], inputs: tuple[int, int, int], resize: str) -> tuple[list[str], Tensor]:
@@ -71,61 +73,76 @@ def read_pictures(paths: Sequence[Path], inputs: tuple[int, int, int], resize: s
             raise next(iter(read.bad.values()))
         raise DataError(f"none of {len(files):,} pictures can be read: {listed(read.bad.values())}.")
     leave_out(read.bad, len(files))
-    return [names[place] for place in read.pictures], read.inputs
+    return [picture.name for picture in read.pictures], read.inputs
 
 
 def _below(folder: Path) -> list[tuple[str, Path]]:
     """Give the names and paths of all pictures in a folder and the folders in it."""
-    pictures, _ = sorted_out(files_below(folder, folder, ()))
-    return sorted((shown(path.relative_to(folder)), path) for path in pictures)
+    pictures, _ = sorted_out(files_below("", folder, ()))
+    return sorted((shown(name), folder / name) for name in pictures)
 
 
-def entries(folder: Path, root: Path) -> list[Path]:
-    """List a folder in a fixed order, without hidden files."""
-    with refused(shown(folder.relative_to(root)) if folder != root else shown(root)):
-        names = sorted(os.listdir(folder), key=lambda name: (unicodedata.normalize("NFC", name), name))
-    return [folder / name for name in names if not name.startswith(".") and name.lower() not in _IGNORED]
+def entries(folder: str, root: Path) -> list[tuple[str, bool]]:
+    """List a folder below `root` in a fixed order, without hidden files: names, and whether each is a folder.
+
+    The list of a folder says what its files are, so that only links have to be looked at by themselves.
+    """
+    with refused(shown(folder) if folder else shown(root)), os.scandir(root / folder) as found:
+        names = [(entry.name, _is_folder(entry)) for entry in found if not _is_hidden(entry.name)]
+    return sorted(names, key=lambda entry: (unicodedata.normalize("NFC", entry[0]), entry[0]))
 
 
-def identity(path: Path, root: Path) -> tuple[int, int]:
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    return Path(entry.path).is_dir() if entry.is_symlink() else entry.is_dir()  # a link may lead around in a circle
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name.lower() in _IGNORED
+
+
+def identity(folder: str, root: Path) -> tuple[int, int]:
     """Give what tells a folder from others, whatever links lead to it."""
-    with refused(shown(path.relative_to(root))):
-        found = os.stat(path)
+    with refused(shown(folder)):
+        found = os.stat(root / folder)
     return found.st_dev, found.st_ino
 
 
-def is_folder(path: Path, root: Path) -> bool:
-    """Say whether a path is a folder, or a link to one."""
-    with refused(shown(path.relative_to(root))):
-        return path.is_dir()
+def files_below(folder: str, root: Path, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
+    """Walk through a folder and the folders in it; links are followed, but not around in a circle.
 
-
-def files_below(folder: Path, root: Path, above: tuple[tuple[int, int], ...]) -> Iterator[Path]:
-    """Walk through a folder and the folders in it; links are followed, but not around in a circle."""
+    Yields:
+        Names of files, as seen from `root`.
+    """
     here = identity(folder, root)
     if here in above:
-        raise DataError(f"`{shown(folder.relative_to(root))}` is a link to a folder that contains it: remove the link.")
-    for path in entries(folder, root):
-        if is_folder(path, root):
+        raise DataError(f"`{shown(folder)}` is a link to a folder that contains it: remove the link.")
+    for name, is_folder in entries(folder, root):
+        path = os.path.join(folder, name)
+        if is_folder:
             yield from files_below(path, root, (*above, here))
         else:
             yield path
 
 
-def sorted_out(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+def sorted_out(names: Iterable[str]) -> tuple[Names, list[str]]:
     """Part pictures from other files by their suffix."""
-    pictures: list[Path] = []
-    others: list[Path] = []
-    for path in paths:
-        (pictures if path.suffix.lower() in SUFFIXES | UNREAD else others).append(path)
-    return pictures, others
+    others: list[str] = []
+
+    def pictures() -> Iterator[str]:
+        for name in names:
+            if os.path.splitext(name)[1].lower() in _READ:
+                yield name
+            else:
+                others.append(name)
+
+    return Names(pictures()), others
 
 
 @dataclass(frozen=True)
 class Readable:
-    """The pictures among some files, by their places; their bytes, if these are kept; and what is wrong with others."""
+    """The pictures among some files; their bytes, if these are kept; and what is wrong with others."""
 
-    pictures: dict[int, Picture]
+    pictures: Pictures
     inputs: Tensor | None
     bad: dict[int, UnreadableError]
 
@@ -133,7 +150,7 @@ class Readable:
 def read_all(
     paths: Sequence[Path],
     names: Sequence[str],
-    shape: Callable[[list[Picture]], tuple[int, int, int]],
+    shape: Callable[[Pictures], tuple[int, int, int]],
     resize: str,
     budget: float,
 ) -> Readable:
@@ -148,18 +165,18 @@ def read_all(
     """
 
     def planned() -> tuple[tuple[int, int, int], bool]:
-        common = shape(list(pictures.values()))
+        common = shape(pictures)
         return common, len(pictures) * math.prod(common) <= budget
 
     with _quiet():
         pictures, bad = _look(paths, names)
         inputs, again = None, True
         while pictures and again:  # another time only if what cannot be decoded had a say in the shape
-            plan, places = planned(), list(pictures)
-            inputs, failed = _attempt(list(pictures.values()), *plan, resize)
+            plan, places = planned(), pictures.places
+            inputs, failed = _attempt(pictures, *plan, resize)
             for turn, error in failed.items():
-                bad[places[turn]] = error
-                del pictures[places[turn]]
+                bad[int(places[turn])] = error
+                pictures.drop(int(places[turn]))
             again = bool(failed and pictures) and planned() != plan
     if pictures and inputs is not None and failed:  # move the others together, without a second copy of all
         for turn, source in enumerate(turn for turn in range(len(places)) if turn not in failed):
@@ -168,25 +185,27 @@ def read_all(
     return Readable(pictures, inputs if pictures else None, dict(sorted(bad.items())))
 
 
-def _look(paths: Sequence[Path], names: Sequence[str]) -> tuple[dict[int, Picture], dict[int, UnreadableError]]:
+def _look(paths: Sequence[Path], names: Sequence[str]) -> tuple[Pictures, dict[int, UnreadableError]]:
     """Read the headers of all files."""
-    pictures: dict[int, Picture] = {}
+    pictures = Pictures(paths, names)
     bad: dict[int, UnreadableError] = {}
 
-    def look(place: int) -> Picture | UnreadableError:
-        try:
-            return _inspect_picture(paths[place], names[place])
-        except UnreadableError as error:
-            return error
+    def look(places: range) -> dict[int, UnreadableError]:
+        wrong: dict[int, UnreadableError] = {}
+        for place in places:
+            try:
+                pictures.put(place, _inspect_picture(paths[place], names[place]))
+            except UnreadableError as error:
+                wrong[place] = error
+        return wrong
 
     with ThreadPoolExecutor(worker_count(), thread_name_prefix="lamina-look") as pool:
         try:
-            for place, found in enumerate(pool.map(look, range(len(paths)))):
-                if isinstance(found, Picture):
-                    pictures[place] = found
-                else:
-                    bad[place] = found
-                tell("looking at pictures", place + 1, len(paths))
+            for part in (range(first, min(first + _CHUNK, len(paths))) for first in range(0, len(paths), _CHUNK)):
+                stretches = [part[first : first + _TOGETHER] for first in range(0, len(part), _TOGETHER)]
+                for stretch, wrong in zip(stretches, pool.map(look, stretches), strict=True):
+                    bad |= wrong
+                    tell("looking at pictures", stretch.stop, len(paths))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -194,7 +213,7 @@ def _look(paths: Sequence[Path], names: Sequence[str]) -> tuple[dict[int, Pictur
 
 
 def _attempt(
-    pictures: list[Picture], shape: tuple[int, int, int], kept: bool, resize: str
+    pictures: Pictures, shape: tuple[int, int, int], kept: bool, resize: str
 ) -> tuple[Tensor | None, dict[int, UnreadableError]]:
     """Decode all pictures; give their bytes, if these are to be kept, and what failed."""
     failed: dict[int, UnreadableError] = {}

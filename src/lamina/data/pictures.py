@@ -104,12 +104,20 @@ def _inspect_picture(path: Path, name: str) -> Picture:
             return Picture(path, name, height, width, _is_gray(image), turned, several)
 
 
-def _opened(path: Path, name: str) -> "Image.Image":
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator["Image.Image"]:
     """Open a picture by what the file holds."""
     from PIL import Image
 
     with open(path, "rb") as file:
         head = file.read(64)
+        file.seek(0)
+        with Image.open(file, formats=_formats_of(head, path, name)) as image:
+            yield image
+
+
+def _formats_of(head: bytes, path: Path, name: str) -> tuple[str, ...]:
+    """Say in which formats a file may be, by its first bytes."""
     # Both HEIC and AVIF are boxes of ISO media; the first one says which.
     heif = head[4:8] == b"ftyp" and head[8:12] in _HEIF and b"avif" not in head
     if heif and not _reads_heif():
@@ -118,7 +126,7 @@ def _opened(path: Path, name: str) -> "Image.Image":
         raise UnreadableError(
             name, f"in the format {path.suffix[1:].upper()}, which cannot be read", "convert it to PNG or JPEG"
         )
-    return Image.open(path, formats=("HEIF",) if heif else _formats())
+    return ("HEIF",) if heif else _formats()
 
 
 @cache

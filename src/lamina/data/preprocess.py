@@ -11,17 +11,18 @@ are prepared by `tokens.TextPreprocess`.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from lamina._errors import DataError, choice
 from lamina._types import Float, Num, Tensor
-from lamina.data._dates import CYCLES, LINEAR, cyclic_parts, linear_parts, moment, varying
+from lamina.data._dates import CYCLES, LINEAR, cyclic_parts, linear_parts, moment
 from lamina.data._unknown import refuse_unknown, some, unknown_rows
 from lamina.data.augment import Augment
 from lamina.data.dataset import Dataset, Spec, Subset, _as_list, _as_tuple, _check_fields, all_targets
 from lamina.data.source import Source
+from lamina.data.statistics import Moments, TableStatistics
 
 RESIZE = ("fit", "crop", "stretch")
 RARE = 5  # categories with fewer training rows share an input ...
@@ -302,7 +303,11 @@ class Preprocess:
         budget: int = 2 * 2**30,
         augment: Augment | None = None,
     ) -> Source:
-        """Give prepared batches of a dataset on a device; see `Source`."""
+        """Give prepared batches of a dataset on a device; see `Source`, and `BlockSource` for a large table."""
+        if getattr(dataset, "statistics", None) is not None:
+            from lamina.data.block_source import BlockSource
+
+            return BlockSource(cast(Any, dataset), self, device, augment)
         return Source(dataset, self, device, budget, augment)
 
     def as_dict(self) -> dict[str, Any]:
@@ -378,18 +383,18 @@ def resized(
 
 def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize: bool, resize: str) -> Preprocess:
     spec = train.spec
-    rows = torch.cat(list(_inputs(train, len(spec.levels)))).double()
-    dates = [rows[:, j] if date else None for j, date in enumerate(spec.dates)]
-    parts = tuple(() if moments is None else varying(moments) for moments in dates)
-    first = tuple(0.0 if moments is None else _first(moments) for moments in dates)
-    mean, std = _moments([_linear(spec, rows, parts, first)], gaps=True)
+    found = getattr(train, "statistics", None)  # a table on disk was counted when it was split
+    if found is None:
+        found = TableStatistics(spec)
+        for rows in _inputs(train, len(spec.levels)):
+            found.add(rows)
+    parts, (mean, std) = found.parts, found.linear()
     fill = mean
     if not standardize:
         mean, std = torch.zeros_like(mean), torch.ones_like(std)
-    found = [_categories(rows[:, j]) if levels else ((), ()) for j, levels in enumerate(spec.levels)]
-    seen, pooled = tuple(own for own, _ in found), tuple(rare for _, rare in found)
-    missing = tuple(rows.isnan().any(0).tolist())
-    width = len(mean) + sum(map(len, seen)) + sum(map(bool, pooled)) + sum(missing)
+    own = [_categories(counts, found.rows) for counts in found.counts]
+    seen, pooled = tuple(often for often, _ in own), tuple(rare for _, rare in own)
+    width = len(mean) + sum(map(len, seen)) + sum(map(bool, pooled)) + sum(found.missing)
     width += sum(2 * (part in CYCLES) for own in parts for part in own)
     kept, prepared = _shapes(spec, (width,), inputs)
     targets = _fit_targets(train)
@@ -401,13 +406,13 @@ def _fit_table(train: Dataset, inputs: tuple[int, ...] | int | None, standardize
         _numbers(mean),
         _numbers(std),
         seen,
-        missing,
+        found.missing,
         _numbers(fill),
         *targets,
         resize,
         pooled,
         parts,
-        first,
+        found.first,
     )
 
 
@@ -423,17 +428,13 @@ def _linear(spec: Spec, rows: Tensor, parts: Sequence[tuple[str, ...]], first: S
     return torch.cat([numbers, *(part[:, None] for part in dates)], 1)
 
 
-def _first(moments: Tensor) -> float:
-    there = moments[~moments.isnan()]
-    return float(there.min()) if len(there) else 0.0
-
-
-def _categories(values: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _categories(counts: Tensor, rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Give the categories of a training column that have an input of their own, and those too rare for one."""
-    found, counts = values[values >= 0].unique(return_counts=True)  # neither a gap nor a category without a number
-    own = counts >= min(RARE, SHARE * len(values))
+    found = counts.nonzero().flatten()
+    counts = counts[found]
+    own = counts >= min(RARE, SHARE * rows)
     own[counts.argsort(descending=True, stable=True)[MANY:]] = False
-    return tuple(map(int, found[own].tolist())), tuple(map(int, found[~own].tolist()))
+    return tuple(found[own].tolist()), tuple(found[~own].tolist())
 
 
 def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -444,6 +445,9 @@ def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
     spec = train.spec
     if spec.task in ("classification", "multilabel", "tagging", "description"):
         return (), ()
+    if spec.kind == "table" and (found := getattr(train, "statistics", None)) is not None:
+        mean, std = found.target_moments()
+        return _numbers(mean), _numbers(std)
     if spec.task == "structured" and train.take(torch.arange(1))[1].dtype == torch.uint8:
         return (0.0,), (255.0,)
     columns = len(spec.target.split(", ")) if spec.kind == "series" and spec.target else spec.outputs
@@ -481,28 +485,12 @@ def _byte_moments(parts: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
     return torch.tensor(mean, dtype=torch.float64), torch.tensor(std, dtype=torch.float64)
 
 
-def _moments(parts: Iterable[Tensor], gaps: bool = False) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of each column over all parts, in float64, leaving out missing values with `gaps`.
-
-    Parts are joined by the pairwise update of Chan, Golub and LeVeque, which does not cancel as a sum of squares does.
-    """
-    count = mean = squares = torch.zeros((), dtype=torch.float64)
+def _moments(parts: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of each column over all parts."""
+    found = Moments()
     for part in parts:
-        there = ~part.isnan() if gaps else torch.ones_like(part, dtype=torch.bool)
-        n = there.sum(0).double()
-        m = torch.where(there, part, 0.0).double().sum(0) / n.clamp(min=1)
-        s = torch.where(there, part - m, 0.0).double().square().sum(0)
-        total = (count + n).clamp(min=1)
-        squares = squares + s + (m - mean).square() * count * n / total
-        mean = mean + (m - mean) * n / total
-        count = count + n
-    if not bool((mean.isfinite() & squares.isfinite()).all()):
-        raise DataError(
-            "inputs and real targets must be finite, got NaN or infinity: correct or remove those examples."
-        )
-    std = (squares / count.clamp(min=1)).sqrt()
-    constant = std <= 1e-12 * mean.abs()  # what rounding leaves of a feature that never changes
-    return mean, torch.where(constant, 1.0, std)
+        found.add(part)
+    return found.mean, found.std
 
 
 def _shapes(

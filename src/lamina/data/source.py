@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 
@@ -83,6 +83,9 @@ class Source:
     (torch.Size([2, 2]), torch.int64)
     """
 
+    blocks = False
+    """Whether examples are read in an order of its own, block by block."""
+
     def __init__(
         self,
         dataset: Dataset,
@@ -138,6 +141,10 @@ class Source:
         kept, targets = ready or self._ready(indices.cpu(), key, None)
         kept, targets = (part.to(self.device, non_blocking=True) for part in (kept, targets))
         return self._finished(kept if self._changes_early else self._changed(kept, key), targets, key)
+
+    def order(self, batch_size: int, seed: int, epoch: int) -> Any:
+        """Give the order in which an epoch must be read, as `BlockOrder` does; None if any order is as good."""
+        return None
 
     def finished(self) -> "Source":
         """Give the source with its pictures normalized once for all, if they are resident, unchanging and not too many.
@@ -215,6 +222,38 @@ class Source:
         if key is None or self.augment is None or not self.augment.alone:
             return kept
         return augment(kept, self.augment, *key)
+
+
+class Batches(Sequence[Any]):
+    """The batches of an order from a place on, worked out when they are asked for.
+
+    Args:
+        order: indices; a tensor, or what has a length and gives slices, such as a `BlockOrder`.
+        first: the place of the first one.
+        size: how many make a batch.
+        give: what is given of a batch, by its number and its indices; the indices by default.
+
+    >>> [batch.tolist() for batch in Batches(torch.arange(5), 2, 2)]
+    [[2, 3], [4]]
+    """
+
+    def __init__(
+        self,
+        order: Any,
+        first: int,
+        size: int,
+        give: Callable[[int, Tensor], Any] = lambda number, indices: indices,
+    ) -> None:
+        self._order, self._first, self._size, self._give = order, first, size, give
+
+    def __len__(self) -> int:
+        return -(-(len(self._order) - self._first) // self._size)
+
+    def __getitem__(self, number: Any) -> Any:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        start = self._first + number * self._size
+        return self._give(number, self._order[start : start + self._size])
 
 
 def with_weights(

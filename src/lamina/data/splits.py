@@ -246,6 +246,11 @@ def folds(dataset: Dataset, k: int, seed: Seed = 0) -> list[Split]:
     name = dataset.spec.source or "data"
     if dataset.spec.complete:
         raise DataError(f"{name}: there are no other examples than these {len(dataset)}, so no fold could be unseen.")
+    if getattr(dataset, "streamed", False):
+        raise DataError(
+            f"{name} is read block by block, but cross-validation needs all rows at once: read the whole table with "
+            "stream=False, or give a sample of it."
+        )
     if (times := getattr(dataset, "times", None)) is not None:
         return _stretches(dataset, times, k, name)
     if isinstance(dataset, BaseDataset) and dataset.earliest(1, 1) is not None:
@@ -504,11 +509,12 @@ def _unknown(train: Dataset, validation: Dataset, test: Dataset) -> str:
     spec = train.spec
     if spec.kind != "table" or not any(spec.levels):
         return ""
-    rows = [part.take(torch.arange(len(part)))[0] for part in (train, validation, test)]
-    known = categories(spec, rows[0])
+    found = getattr(train, "statistics", None)  # of a table that stays on disk
+    known = categories(spec, train.take(torch.arange(len(train)))[0]) if found is None else found.known
+    rows = [part.take(torch.arange(len(part)))[0] for part in (validation, test)]
     if spec.unknown == "error":
-        refuse_unknown(spec, torch.cat(rows[1:]), known)
-    held = [(unknown_rows(spec, part, known), name) for part, name in zip(rows[1:], PARTS[1:], strict=True)]
+        refuse_unknown(spec, torch.cat(rows), known)
+    held = [(unknown_rows(spec, part, known), name) for part, name in zip(rows, PARTS[1:], strict=True)]
     found = [
         f"{name!r} in " + " and ".join(f"{counts[name]} {part}" for counts, part in held if name in counts)
         for name in spec.features

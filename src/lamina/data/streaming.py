@@ -24,6 +24,7 @@ Decode = Callable[[int], Tensor]
 Progress = Callable[[int, int], None]
 """Called with how many are done and how many there are, in the thread that waits."""
 
+_CHUNK = 2**14  # examples whose tasks are made at once
 _PART = 16  # examples that one task decodes: small enough to share a batch among workers, large enough to be cheap
 
 
@@ -162,11 +163,13 @@ def _decode_all(
     out, closed = torch.empty((count, *shape), dtype=dtype), threading.Event()
     with ThreadPoolExecutor(workers or worker_count(), thread_name_prefix="lamina-decode") as pool:
         try:
-            batch = _submit(pool, decode, torch.arange(count), out, closed)
-            for number, part in enumerate(batch.parts, 1):
-                part.result()
-                if progress is not None:
-                    progress(min(number * _PART, count), count)
+            for first in range(0, count, _CHUNK):
+                some = torch.arange(first, min(first + _CHUNK, count))
+                batch = _submit(pool, decode, some, out[first : first + _CHUNK], closed)
+                for number, part in enumerate(batch.parts, 1):
+                    part.result()
+                    if progress is not None:
+                        progress(min(first + number * _PART, count), count)
         except BaseException:
             _stop(pool, closed)
             raise

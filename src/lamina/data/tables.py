@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from lamina._errors import DataError, DataWarning, choice
@@ -40,7 +41,7 @@ from lamina.data._columns import (
 )
 from lamina.data._dates import read_dates
 from lamina.data.cells import Cells, Format, read_cells, source_of
-from lamina.data.dataset import UNKNOWN, ArrayDataset, Spec
+from lamina.data.dataset import UNKNOWN, ArrayDataset, Dataset, Spec
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,12 +59,14 @@ def load_table(
     time: str | None = None,
     day_first: bool | None = None,
     unknown: str = "other",
+    stream: bool | None = None,
     **form: Any,
-) -> ArrayDataset:
+) -> Dataset:
     r"""Read a table as a dataset.
 
     Args:
-        path: a file of a table (see `lamina.data.cells.SUFFIXES`) or a table that a program holds, such as a DataFrame.
+        path: a file of a table (see `lamina.data.cells.SUFFIXES`), a folder of Parquet files or a pattern that names
+            some, or a table that a program holds, such as a DataFrame.
         target: the column to predict; by default one named target, label or class, else the last one. Several, in a
             list or with commas between them, are a label each where they hold 0 and 1, else a number each.
         task: "classification", "multilabel" or "regression"; by default text and up to 20 whole numbers are classes,
@@ -78,6 +81,8 @@ def load_table(
         day_first: whether 1/2/2024 is in February; by default a number above 12 in the column shows it.
         unknown: what to do with a category that no training row has: "other" counts it as one of the rare ones, or as
             none of the known where none is rare; "error" refuses it, in a split and in a prediction.
+        stream: whether Parquet stays on disk and is read block by block while a network trains; by default when it
+            would not fit in memory. See `lamina.data.large`.
         form: how to read the table, as in `Format`: `delimiter`, `encoding`, `decimal`, `quote`, `header`, `sheet`.
 
     Returns:
@@ -100,8 +105,32 @@ def load_table(
     if time is not None and together:
         raise DataError("`time` and `group` cannot both decide how to split: give one of them.")
     asked = [(name, word) for word, names in (("drop", drop), ("keep", keep), ("group", together)) for name in names]
+    how: dict[str, Any] = {"task": task, "drop": drop, "keep": keep, "day_first": day_first, "unknown": unknown}
+    from lamina.data.large import LargeTable, reads_blocks
+
+    if reads_blocks(path, stream):
+        whole = {"group": together, "time": time, "weight": weight}
+        return LargeTable(path, target, refused=[name for name, given in whole.items() if given], asked=asked, **how)
     cells = open_table(path, form, [*asked, (time, "time"), (weight, "weight")])
-    frame, file = cells.frame, cells.name
+    return decided(cells, source_of(path), target, group=together, weight=weight, time=time, **how)
+
+
+def decided(
+    cells: Cells,
+    source: str,
+    target: str | Sequence[str] | None,
+    *,
+    task: str | None,
+    drop: Sequence[str],
+    keep: Sequence[str],
+    day_first: bool | None,
+    unknown: str,
+    group: Sequence[str] = (),
+    weight: str | None = None,
+    time: str | None = None,
+) -> ArrayDataset:
+    """Decide what the columns of a table hold; the arguments are those of `load_table`."""
+    frame, file, together = cells.frame, cells.name, group
     names = [name for name in frame.columns if name not in (*drop, *together, weight)]
     if not names:
         raise DataError(
@@ -123,7 +152,7 @@ def load_table(
     if len(kept) + len(targets) < len(names):
         said.append("Insist with `keep`.")
     if said:
-        warnings.warn(f"{file}: {' '.join(said)}", DataWarning, stacklevel=2)
+        warnings.warn(f"{file}: {' '.join(said)}", DataWarning, stacklevel=3)
     spec = Spec(
         "table",
         wanted.task,
@@ -132,7 +161,7 @@ def load_table(
         wanted.classes,
         tuple(column.name for column in kept),
         ", ".join(targets),
-        source_of(path),
+        source,
         levels=tuple(column.levels for column in kept),
         notes=(*cells.notes, *notes, *wanted.notes, *said),
         dates=tuple(column.date for column in kept),
@@ -142,7 +171,7 @@ def load_table(
         group=", ".join(together),
     )
     rows = torch.stack([column.values for column in kept], 1)
-    groups = read_groups(frame[together], file) if together else None
+    groups = read_groups(frame[list(together)], file) if together else None
     times = None if time is None else read_times(frame[time], file, day_first)
     weights = None if weight is None else read_weights(frame[weight], file)
     return ArrayDataset(rows, wanted.values, spec, groups, times=times, weights=weights)
@@ -182,9 +211,13 @@ def read_rows(path: Any, spec: Spec, **form: Any) -> Float[Tensor, "batch featur
 
 def open_rows(path: Any, spec: Spec, **form: Any) -> Cells:
     """Read a table as the training table was read, for `rows_of`; the arguments are those of `read_rows`."""
+    return read_cells(path, Format(**{"before": spec.reading, **form}), number_columns(spec))
+
+
+def number_columns(spec: Spec) -> list[str]:
+    """Name the columns that hold numbers: neither categories nor dates."""
     wanted = zip(spec.features, spec.levels, spec.dates, strict=True)
-    columns = [name for name, levels, date in wanted if not levels and not date]
-    return read_cells(path, Format(**{"before": spec.reading, **form}), columns)
+    return [name for name, levels, date in wanted if not levels and not date]
 
 
 def as_written(cells: Cells) -> "pl.DataFrame":
@@ -204,7 +237,6 @@ def as_written(cells: Cells) -> "pl.DataFrame":
 def rows_of(cells: Cells, spec: Spec) -> Float[Tensor, "batch feature"]:
     """Give the rows of a table as those of the training table are stored."""
     frame, file = cells.frame, cells.name
-    wanted = zip(spec.features, spec.levels, spec.dates, strict=True)
     if frame.height == 0:
         raise DataError(f"{file} has no rows: there is nothing to predict.")
     lacking = [name for name in spec.features if name not in frame.columns]
@@ -213,10 +245,30 @@ def rows_of(cells: Cells, spec: Spec) -> Float[Tensor, "batch feature"]:
             f"{file} lacks {listed(lacking)} of the training data{hint(lacking[0], frame.columns)}: "
             f"it has {listed(frame.columns)}."
         )
-    found = [_coded(frame[name], levels, date, file, spec.unknown) for name, levels, date in wanted]
-    if notes := [column.note for column in found if column.note]:
+    rows, notes = coded_rows(frame, spec, file)
+    if notes:
         warnings.warn(f"{file}: {' '.join(notes)}", DataWarning, stacklevel=2)
-    return torch.stack([column.values for column in found], 1)
+    return rows
+
+
+def coded_rows(frame: "pl.DataFrame", spec: Spec, file: str) -> tuple[Float[Tensor, "batch feature"], list[str]]:
+    """Give the rows of a tidied frame that has all columns, as they are stored, and what is odd about them."""
+    import polars as pl
+
+    plain = [name for name in number_columns(spec) if frame.schema[name].is_numeric()]
+    numbers = frame.select(pl.col(plain).cast(pl.Float64).fill_null(float("nan"))).to_numpy()
+    if len(plain) == len(spec.features) and not np.isinf(numbers).any():  # typed numbers: nothing to find out
+        return torch.from_numpy(np.array(numbers, order="C")), []
+    rows, notes = torch.empty(frame.height, len(spec.features), dtype=torch.float64), []
+    together = {name: i for i, name in enumerate(plain)} if not np.isinf(numbers).any() else {}
+    for j, (name, levels, date) in enumerate(zip(spec.features, spec.levels, spec.dates, strict=True)):
+        if name in together:
+            rows[:, j] = torch.from_numpy(numbers[:, together[name]].copy())
+        else:
+            column = _coded(frame[name], levels, date, file, spec.unknown)
+            rows[:, j] = column.values
+            notes += [column.note] if column.note else []
+    return rows, notes
 
 
 def _coded(series: "pl.Series", levels: tuple[str, ...], date: str, file: str, unknown: str) -> Column:
@@ -226,15 +278,15 @@ def _coded(series: "pl.Series", levels: tuple[str, ...], date: str, file: str, u
     if not levels:
         column = as_moments(series, read_dates(series, date)) if date else read_column(as_days(series), file)
         column = as_numbers(as_text(series), file) if column.levels else column
-        bad = series.is_not_null() & pl.Series(column.missing.numpy())
-        if column.note and bad.sum() > FEW_WORDS * len(series.drop_nulls()):
+        bad = series.is_not_null() & pl.Series(column.missing.numpy()) if column.note else series[:0].is_null()
+        if bad.sum() > FEW_WORDS * len(series.drop_nulls()):
             row, what = bad.arg_true()[0], f"dates ({date})" if date else "numbers"
             raise DataError(
                 f"{file}: column {series.name!r} must hold {what} as in training, got {series[row]!r} in row "
                 f"{row + 1}: correct it or leave it empty."
             )
         return column
-    text = as_text(series)
+    text = as_text(series, levels)
     new = text.filter(text.is_not_null() & ~text.is_in(list(levels)))
     if len(new) and unknown == "error":
         known = ", ".join(map(repr, levels[:10])) + (", ..." if len(levels) > 10 else "")

@@ -5,15 +5,14 @@ full, so there the need is forecast before the first update.
 """
 
 import warnings
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from lamina._errors import RunWarning
+from lamina._system import free_memory
 from lamina._types import Tensor
 
-_UNKNOWN = 4 * 2**30  # bytes, where the system does not say what is free
 _BESIDE = 1.5  # what an update needs beside what it keeps: gradients of the largest layers, workspace
 _FULL = ("DefaultCPUAllocator", "not enough memory", "out of memory", "ALLOC_FAILED")
 
@@ -76,11 +75,7 @@ def free_bytes(device: torch.device) -> int:
     """
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0]) + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
-    except (OSError, StopIteration, ValueError):
-        return _UNKNOWN
+    return free_memory()
 
 
 def piece(examples: int, each: int, free: int) -> int:

@@ -262,6 +262,7 @@ def choose(
     level: float = 0.5,
     gamma: float = 2.0,
     smoothing: float = 0.0,
+    counted: Tensor | None = None,
 ) -> Objective:
     """Choose the objective of a task.
 
@@ -276,6 +277,7 @@ def choose(
         level: of the loss "quantile".
         gamma: of the loss "focal".
         smoothing: how much of a target all classes share.
+        counted: how many examples each class has (of labels how many lack and have each), in place of `labels`.
     """
     natural = {"classification": "bce" if outputs == 1 else "nll", "multilabel": "bce"}.get(task, "mse")
     error = loss if callable(loss) else None
@@ -297,7 +299,9 @@ def choose(
         if kind == "mse":
             raise ArgumentError("`class_weights` are for classification, but the task is regression: leave them out.")
         each = torch.ones(len(labels), dtype=torch.float64) if weights is None else weights.double()
-        if task == "multilabel":
+        if counted is not None:
+            counts = counted.double()
+        elif task == "multilabel":
             there = each @ labels.double()
             counts = torch.stack([each.sum() - there, there], 1)  # of each label
         else:

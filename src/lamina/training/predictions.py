@@ -1,13 +1,15 @@
 """What a network says about some examples, as labels, as a table, as a file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from lamina._errors import ArgumentError
+from lamina._system import replace as replace_file
 from lamina._tables import Table
 from lamina._types import Float, Tensor
 
@@ -209,6 +211,76 @@ class Predictions:
         rows = tuple(tuple("" if cell is None else _short(cell) for cell in row) for row in frame.iter_rows())
         right = [j for j, kind in enumerate(frame.dtypes) if kind.is_numeric()]
         return str(Table(tuple(frame.columns), rows, right).html())
+
+
+def save_parts(parts: Iterable[Predictions], path: str | Path) -> int:
+    """Write predictions that come part by part to one file, as `Predictions.save` would; only one part is held.
+
+    Args:
+        parts: the predictions, with the same columns in all parts.
+        path: a .csv, .tsv, .parquet or .jsonl file; what was there is replaced when all is written.
+
+    Returns:
+        How many were written.
+    """
+    path, count = Path(path), 0
+    check_suffix(path)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frames = _alike(part.frame() for part in parts)
+        if path.suffix == ".parquet":
+            count = _save_parquet(frames, unfinished)
+        else:
+            with unfinished.open("wb") as file:
+                for frame in frames:
+                    if path.suffix == ".jsonl":
+                        frame.write_ndjson(file)
+                    else:
+                        frame.write_csv(
+                            file, separator="\t" if path.suffix == ".tsv" else ",", include_header=not count
+                        )
+                    count += frame.height
+        replace_file(unfinished, path)
+    except OSError as error:
+        raise ArgumentError(f"predictions cannot be written to `{path}` ({error}): choose another file.") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count
+
+
+def _alike(frames: "Iterable[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
+    """Give all frames the types of the first."""
+    schema: Any = None
+    for frame in frames:
+        schema = frame.schema if schema is None else schema
+        yield frame.cast(dict(schema))
+
+
+def _save_parquet(frames: "Iterator[pl.DataFrame]", path: Path) -> int:
+    """Let polars write frames as they come; what goes wrong while they are made is raised as it is."""
+    from polars.io.plugins import register_io_source
+
+    first = next(frames, None)
+    if first is None:
+        return 0
+    count, wrong = 0, list[BaseException]()
+
+    def given(*_: Any) -> "Iterator[pl.DataFrame]":
+        nonlocal count
+        try:
+            for frame in chain([first], frames):
+                count += frame.height
+                yield frame
+        except BaseException as error:
+            wrong.append(error)
+            raise
+
+    try:
+        register_io_source(given, schema=first.schema).sink_parquet(path)
+    except Exception as error:
+        raise (wrong or [error])[0] from None
+    return count
 
 
 def _spelled(values: Sequence[float], intervals: Sequence[tuple[float, float]] = ()) -> str:

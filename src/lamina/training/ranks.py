@@ -97,9 +97,13 @@ class Ranks:
 
     def own(self, examples: int) -> slice:
         """Give the part of a batch that this rank computes: its own, or two examples of another's, without a share."""
+        self.blank = self.rank >= examples
+        return self.taken(examples)
+
+    def taken(self, examples: int) -> slice:
+        """Say what `own` gives, for who reads ahead."""
         part = self.part(examples)
-        self.blank = part.start == part.stop
-        return slice(0, min(2, examples)) if self.blank else part
+        return slice(0, min(2, examples)) if part.start == part.stop else part
 
     def largest(self, examples: int) -> int:
         """Return how many examples the largest part of a batch has."""

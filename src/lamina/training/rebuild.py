@@ -67,6 +67,9 @@ def reload(origin: dict[str, Any]) -> Split:
 
 def fingerprint(split: Split) -> str:
     """Give a short text that changes with the targets or weights of training and validation: a resume notices it."""
+    own: Any = getattr(split.train, "mark", None)  # of a table that stays on disk
+    if own is not None:
+        return digest(own() + all_targets(split.validation).contiguous().numpy().tobytes())
     parts = (split.train, split.validation)
     weights = [part.weights for part in parts if part.spec.weight]  # type: ignore[attr-defined]
     return digest(b"|".join(each.contiguous().numpy().tobytes() for each in [*map(all_targets, parts), *weights]))

@@ -24,7 +24,7 @@ from lamina.training.folder import RunFolder
 from lamina.training.importance import Importance, affordable, importance
 from lamina.training.objective import Judged, Objective
 from lamina.training.packed import home_of, open_home
-from lamina.training.predictions import Predictions
+from lamina.training.predictions import Predictions, save_parts
 from lamina.training.rebuild import rebuild, reload
 from lamina.training.stopping import Row, StopReason
 from lamina.training.tasks._baselines import beaten, compared, verdict
@@ -363,6 +363,28 @@ class Run(Shown):
             return self.task.predict(self, what, **options)
         scores = validation_scores(self) if calibration is None else scores_of(self, calibration)
         return covered(self.task.predict(self, what, **options), scores, coverage)
+
+    def predict_file(self, what: str | Path, path: str | Path, *, coverage: float | None = None) -> int:
+        """Predict a table and write it with the predictions beside its rows; Parquet beyond memory block by block.
+
+        Args:
+            what: the table.
+            path: the .csv, .tsv, .parquet or .jsonl file to write.
+            coverage: also give intervals, or sets of classes, as for `predict`.
+
+        Returns:
+            How many rows were predicted.
+        """
+        blocks = self.task.blocks(what)
+        if blocks is None:
+            found = self.predict(what, coverage=coverage)
+            found.save(path)
+            return len(found)
+        scores = None if coverage is None else validation_scores(self)
+        parts = (self.task.predict(self, block) for block in blocks)
+        if scores is not None and coverage is not None:
+            parts = (covered(part, scores, coverage) for part in parts)
+        return save_parts(parts, path)
 
     def importance(self, data: Dataset, *, repeats: int = 5, seed: int = 0) -> Importance:
         """Measure how much worse the network gets when a column is shuffled among the examples.

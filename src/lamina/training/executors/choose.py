@@ -70,7 +70,7 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime, rank
     updates = recipe.epochs * feed.batches
     updates = min(updates, recipe.stopping.max_steps or updates)
     seconds = updates * (OVERHEAD + work / SPEED)
-    if runtime.step == "eager" or not feed.gathers or seconds < SHORT or feed.device.type != "cpu":
+    if runtime.step == "eager" or not feed.even or seconds < SHORT or feed.device.type != "cpu":
         return Learner(*parts)
     return tuned(*parts, updates)
 

@@ -65,7 +65,8 @@ class _Compiled:
         self._full = torch.tensor(learner.rates, dtype=torch.float64)
         self._table = self._full.clone()
         self._update.change = _PureMoving(learner.change, params, self._count, self._table)
-        whole = MethodType(_copy(_Compiled._make), self)
+        made = _Compiled._make if learner.feed.gathers else _Compiled._given
+        whole = MethodType(_copy(made), self)
         # The compiler brings convolutions to channels-last by itself, also those for which that is unsafe.
         options = {"layout_optimization": False} if self.backend == "inductor" and overrunning(model) else None
         self._whole = torch.compile(whole, backend=self.backend, fullgraph=True, dynamic=False, options=options)
@@ -81,6 +82,11 @@ class _Compiled:
             self._eager(step, watched)
             return
         self._count.fill_(step)
+        if not feed.gathers:  # streamed batches come from a thread
+            batch = feed.next(step)
+            with torch.no_grad():
+                self._whole(*batch)
+            return
         with torch.no_grad():
             self._whole(feed.order[feed.cursor : end])
         feed.cursor = end
@@ -94,6 +100,10 @@ class _Compiled:
         """Make the whole update of the examples `indices`; what is compiled."""
         feed = self.learner.feed
         self._update.once(*feed.source.batch(indices, (feed.recipe.seed, self._count)))
+
+    def _given(self, inputs: Tensor, targets: Tensor) -> None:
+        """Make the whole update of a batch that was read; what is compiled."""
+        self._update.once(inputs, targets)
 
     def by_hand(self) -> None:
         """From now on run every operation by itself, so that hooks see it."""
@@ -219,9 +229,7 @@ def _why_not(model: nn.Module, feed: Feed, recipe: Recipe) -> str:
         return "a line search asks after each trial whether the loss fell"
     if not isinstance(recipe.optimizer, Ours):
         return "the optimizer is not one of Lamina's"
-    if feed.source.inputs is None:
-        return "the data are streamed"
-    if not feed.gathers:
+    if not feed.even:
         return "sequences have many lengths, for each of which a compiler would start again"
     if any(isinstance(m, nn.RNNBase) or type(m).__module__.endswith(LOOPS) for m in model.modules()):
         return "the network repeats a layer over time, which a compiler would unroll"

@@ -29,7 +29,7 @@ _MIXING = 0x54454143  # the stream of random numbers that chooses between true a
 class SequenceFeed(Feed):
     """Batches of alike lengths, where lengths differ; whole numbers stay whole numbers."""
 
-    gathers = False
+    gathers = even = False
 
     def begin(self, epoch: int, batch: int, step: int) -> None:
         """Lay out the batches of an epoch, from a batch on."""

@@ -3,7 +3,7 @@
 import math
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,10 @@ from lamina.data.dataset import BaseDataset, Dataset, Spec, all_targets, weights
 from lamina.data.frames import as_frame
 from lamina.data.images import load_folder
 from lamina.data.labeled import as_trained, labeled_rows, reading
+from lamina.data.large import BLOCK, every_so_many, reads_blocks
 from lamina.data.load import NAMED, SETS
 from lamina.data.moments import continued
+from lamina.data.parquet import Parquet
 from lamina.data.picture_files import read_pictures
 from lamina.data.pictures import THUMBNAIL, thumbnail
 from lamina.data.preprocess import Preprocess
@@ -169,9 +171,12 @@ class Arrays(Task):
                 f"build it with outputs={spec.outputs}."
             )
         train = self.split.train
-        labels = all_targets(train) if recipe.class_weights else torch.zeros(0, dtype=torch.int64)
+        found = getattr(train, "statistics", None)  # of a table that stays on disk
+        counted = found.balance if found is not None and spec.task != "regression" else None
+        labels = all_targets(train) if recipe.class_weights and found is None else torch.zeros(0, dtype=torch.int64)
         asked = recipe.loss, recipe.class_weights, labels, weights_of(train)
-        chosen = choose(spec.task, given, *asked, **recipe.loss_numbers, smoothing=recipe.label_smoothing)
+        more = {**recipe.loss_numbers, "smoothing": recipe.label_smoothing, "counted": counted}
+        chosen = choose(spec.task, given, *asked, **more)
         if recipe.augment is not None and recipe.augment.mixes:
             chosen = replace(chosen, mixed=self._prepared_targets(train).shape[1:])
         return _on_device(self._measuring(chosen, recipe), model, recipe)
@@ -283,6 +288,10 @@ class Arrays(Task):
 
     def usual(self, train: Dataset) -> dict[str, Any]:
         """Give the most frequent class of the training part, or the mean of its targets."""
+        if (found := getattr(train, "statistics", None)) is not None:  # of a table that stays on disk
+            if self.spec.task == "classification":
+                return {"label": int(found.targets.argmax())}
+            return {"mean": found.target_moments()[0].tolist()}
         targets, weights = all_targets(train), weights_of(train)
         if self.spec.task == "classification":
             return {"label": int(torch.bincount(targets, weights).argmax())}
@@ -320,6 +329,8 @@ class Arrays(Task):
     def labeled(self, what: Any, options: Mapping[str, Any]) -> Dataset:
         """Read new examples with their answers: a table, a folder of pictures, a series; else what `load` knows."""
         spec, path = self.spec, isinstance(what, str | Path) and Path(what)
+        if spec.kind == "table" and path and reads_blocks(path, None):
+            what = every_so_many(path)
         if spec.kind == "table" and (as_frame(what) is not None or (path and path.suffix.lower() in TABLES)):
             rows = labeled_rows(what, spec, options)
             self._say_unknown(rows.inputs)
@@ -357,6 +368,13 @@ class Arrays(Task):
             return found
         moments = tuple(_moments_ahead(each, self.spec) for each in tables)
         return replace(found, moments=moments, columns=tuple(self.spec.target.split(", ")))
+
+    def blocks(self, what: Any) -> "Iterator[Any] | None":
+        """Give a Parquet table that does not fit in memory block by block."""
+        if self.spec.kind != "table" or not reads_blocks(what, None):
+            return None
+        table = Parquet(what)
+        return (table.read(block) for block in table.blocks(BLOCK))
 
     def answers(self, run: "Run", inputs: Tensor) -> Predictions:
         """Predict stored examples."""

@@ -9,7 +9,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Int, Tensor
-from lamina.data.source import Key, Source
+from lamina.data.source import Batches, Key, Source
 from lamina.functional.optimizers import sample_indices
 from lamina.training.objective import Objective
 from lamina.training.ranks import ALONE, Ranks
@@ -89,9 +89,18 @@ class Feed:
         # Alg. 3 draws every example independently.
         independent = isinstance(recipe.optimizer, SGD) and recipe.sampling == "epoch"
         self.sampling = "with-replacement" if independent else recipe.sampling
-        self.order = torch.empty(0, dtype=torch.int64)
+        if source.blocks and (self.sampling != "epoch" or isinstance(recipe.optimizer, GD)):
+            what = f"sampling={recipe.sampling!r}" if recipe.sampling != "epoch" else type(recipe.optimizer).__name__
+            raise ArgumentError(
+                f"{what} takes any rows at any time, but this table is read block by block: use MiniBatch or Adam, or "
+                "read the whole table with stream=False."
+            )
+        self.order: Any = torch.empty(0, dtype=torch.int64)
         self.cursor = self.seen = 0
         self.micro_batch = recipe.micro_batch
+
+    even = True
+    """Whether all examples have one shape."""
 
     @property
     def device(self) -> torch.device:
@@ -110,12 +119,16 @@ class Feed:
 
     def begin(self, epoch: int, batch: int, step: int) -> None:
         """Lay out the order of an epoch, from a batch on, which is update number `step`."""
-        order = epoch_order(len(self.source), self.batch_size, self.sampling, self.recipe.seed, epoch)
-        self.order = order.to(self.device)
-        self.cursor = self.seen = min(batch * self.batch_size, len(order))
-        rest = self.order[self.cursor :].split(self.batch_size)
-        read = [self.read(indices, step + i) for i, indices in enumerate(rest)] if self.source.inputs is None else []
-        self.source.prefetch([indices for indices, _ in read], [key for _, key in read])
+        self.order = self.source.order(self.batch_size, self.recipe.seed, epoch)
+        if self.order is None:
+            order = epoch_order(len(self.source), self.batch_size, self.sampling, self.recipe.seed, epoch)
+            self.order = order.to(self.device)
+        self.cursor = self.seen = min(batch * self.batch_size, len(self.order))
+        rest = self.order, self.cursor, self.batch_size
+        self.source.prefetch(
+            Batches(*rest, lambda number, indices: self.read(indices, step + number)[0]),
+            Batches(*rest, lambda number, indices: self.read(indices, step + number)[1]),
+        )
 
     def next(self, step: int) -> "Batch":
         """Give the next batch, for update number `step`; one of several ranks its part, and what is the whole batch."""
@@ -131,7 +144,7 @@ class Feed:
         """
         if not self.ranks.many:
             return indices, (self.recipe.seed, step)
-        own = self.ranks.own(len(indices))
+        own = self.ranks.taken(len(indices))
         first = own.start - 1 if self._mixes else own.start
         places = torch.arange(first, own.stop, device=indices.device) % len(indices)
         return indices[places], (self.recipe.seed, step, places)

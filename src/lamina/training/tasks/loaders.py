@@ -78,6 +78,8 @@ class LoaderFeed(Feed):
         names: those by which the network is called; () calls it in order.
     """
 
+    even = False
+
     def __init__(self, source: LoaderSource, recipe: Recipe, names: Sequence[str]) -> None:
         self.source = self.loader = source
         self.recipe, self.names = recipe, names

@@ -1,7 +1,7 @@
 """What is learned from data of a kind: everything that knows which kind they are is a method of its task."""
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -255,6 +255,10 @@ class Task:
     def predict(self, run: "Run", what: Any, **options: Any) -> Predictions:
         """Predict what is given: files, texts or arrays."""
         raise NotImplementedError
+
+    def blocks(self, what: Any) -> "Iterator[Any] | None":
+        """Give a table that does not fit in memory block by block; None for anything else."""
+        return None
 
     def say(self, run: "Run", texts: list[str], **options: Any) -> Predictions:
         """Predict texts, which are never taken for names of files; only tasks that read texts do."""
