@@ -188,7 +188,7 @@ def tune_rate(
         schedule=replace(recipe.schedule, since=0),
     )
     network = rebuild(config["architecture"])
-    split = data or reload(config["data"])
+    split = reload(config["data"], data)
     task = read_task(home.json("preprocess"), split)
     if not len(split.validation):
         raise ArgumentError("rates are compared on validation data, but there are none: split the data again.")

@@ -13,6 +13,7 @@ from torch import nn
 from lamina import _screen
 from lamina._errors import ArgumentError, RunError
 from lamina.architectures.adapt import mark_new
+from lamina.data.identity import identity
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
 from lamina.training.continuing import Place, begin, continued, recorded
@@ -23,7 +24,7 @@ from lamina.training.loop import Event, Observer, Progress, _stop_on_signal, dra
 from lamina.training.loop import every as at_most_every
 from lamina.training.objective import Judged, Objective
 from lamina.training.plan import Plan, plan
-from lamina.training.rebuild import describe, fingerprint, rebuild, reload
+from lamina.training.rebuild import describe, rebuild, reload
 from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
@@ -149,8 +150,7 @@ def _begun(
     """Make the folder of a run and write what it will be."""
     split = task.split
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
-    if split.origin is not None:
-        origin["fingerprint"] = fingerprint(split)
+    origin["fingerprint"] = identity(split)
     examples = [len(split.train), len(split.validation), len(split.test)]
     made = {
         "note": split.note,
@@ -242,7 +242,7 @@ def resume(
     then = home.json("environment")
     runtime = Runtime(**{f.name: then[f.name] for f in fields(Runtime) if f.name in then}).here()
     model = mark_new(model or rebuild(config["architecture"]), config["architecture"].get("new", ()))
-    split = reload(config["data"]) if data is None else split_of(data, recipe.seed)
+    split = reload(config["data"], None if data is None else split_of(data, recipe.seed))
     task = read_task(home.json("preprocess"), split)
     runtime = task.threads(runtime, model, recipe)
     for why in saved.skipped if saved else ():

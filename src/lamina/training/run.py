@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from lamina._errors import ArgumentError, DataWarning, RunError
+from lamina._errors import ArgumentError, DataWarning, LaminaError, RunError
 from lamina._markup import Markup
 from lamina._shown import Shown
 from lamina._types import Float, Num, Tensor
@@ -149,6 +149,16 @@ def _lost(what: str, name: str) -> Judged:
         return outputs.new_full((len(targets),) if what == "loss" else (), math.nan)
 
     return judged
+
+
+def _changed(origin: dict[str, Any]) -> str:
+    """Say that the data of a run are no longer those that it was trained on; "" when they are."""
+    if origin.get("reload"):
+        try:
+            reload(origin)
+        except LaminaError as error:
+            return str(error)
+    return ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -308,11 +318,10 @@ class Run(Shown):
         origin = home.config()["data"]
         name = str(data) if isinstance(data, str | Path) else ""
         if name and name == str(origin.get("source")):
-            warnings.warn(
-                f"the network was trained on a part of {name}: this says little about new data, unlike the test split.",
-                DataWarning,
-                stacklevel=3,
+            part = (
+                f"the network was trained on a part of {name}: this says little about new data, unlike the test split."
             )
+            warnings.warn(_changed(origin) or part, DataWarning, stacklevel=3)
         new = name in (*SETS, *NAMED) and name != origin.get("source")  # a set has options of its own
         test = self.task.labeled(data, {} if new else origin.get("options", {}))
         usual = (before or {}).get("usual")
@@ -359,6 +368,10 @@ class Run(Shown):
         if calibration is not None and coverage is None:
             raise ArgumentError("`calibration` says what to calibrate on: give the `coverage` too.")
         options = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy_unknown}
+        if isinstance(what, str | Path) and Path(what).exists():
+            origin = home_of(self.folder).config()["data"]
+            if str(what) == str(origin.get("source")) and (why := _changed(origin)):
+                warnings.warn(why, DataWarning, stacklevel=2)
         if coverage is None:
             return self.task.predict(self, what, **options)
         scores = validation_scores(self) if calibration is None else scores_of(self, calibration)
