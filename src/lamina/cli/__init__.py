@@ -24,6 +24,7 @@ from lamina.cli._lookup import catalogue, show_errata
 from lamina.cli._notes import notes
 from lamina.cli._options import Json
 from lamina.cli._progress import Reading
+from lamina.cli._repair import repair
 from lamina.cli._report import report
 from lamina.cli._search import search
 from lamina.cli._tables import show, show_json
@@ -80,6 +81,7 @@ app.command()(explain)
 app.command()(search)
 app.command()(tune)
 app.command()(report)
+app.command()(repair)
 app.command()(export)
 app.command()(push)
 app.command()(draw)

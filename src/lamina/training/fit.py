@@ -8,26 +8,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from lamina import _screen
 from lamina._errors import ArgumentError, RunError
+from lamina._types import Tensor
 from lamina.architectures.adapt import mark_new
 from lamina.data.identity import identity
+from lamina.layers.dropout import mask_state
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
 from lamina.training.continuing import Place, begin, continued, recorded
 from lamina.training.executors.choose import learner
-from lamina.training.folder import RunFolder, slug
+from lamina.training.folder import RunFolder, blamed, config_text, slug
 from lamina.training.learner import Learner
+from lamina.training.lock import only_writer
 from lamina.training.loop import Event, Observer, Progress, _stop_on_signal, drain, released
-from lamina.training.loop import every as at_most_every
 from lamina.training.objective import Judged, Objective
 from lamina.training.plan import Plan, plan
 from lamina.training.rebuild import describe, rebuild, reload
 from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
+from lamina.training.saving import seldom
 from lamina.training.stopping import StopReason
 from lamina.training.tasks.kinds import read_task, split_of, task_of
 from lamina.training.tasks.task import Task
@@ -135,19 +139,38 @@ def fitting(
     """
     recipe = recipe or Recipe()
     task, runtime = _ready(model, data, recipe, runtime)
-    home, progress = _begun(model, task, recipe, folder, start), Progress()
-    try:
-        return (yield from _train(model, task, recipe, runtime, home, observers, progress, None, every, stop))
-    except Exception:
-        if (progress.epoch, progress.batch) == (0, 0):  # not a single update was made
-            shutil.rmtree(home.path, ignore_errors=True)
-        raise
+    home, progress = _home(model, task, folder), Progress()
+    with only_writer(home.path):
+        try:
+            _begin(home, model, task, recipe, runtime, start)
+            return (yield from _train(model, task, recipe, runtime, home, observers, progress, None, every, stop))
+        except Exception:
+            if (progress.epoch, progress.batch) == (0, 0):  # not a single update was made
+                shutil.rmtree(home.path, ignore_errors=True)
+            raise
 
 
-def _begun(
-    model: nn.Module, task: Task, recipe: Recipe, folder: str | Path | None, start: dict[str, Any] | None = None
-) -> RunFolder:
-    """Make the folder of a run and write what it will be."""
+def _home(model: nn.Module, task: Task, folder: str | Path | None) -> RunFolder:
+    """Make the folder of a run."""
+    return RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{task.split.train.spec.source}"))
+
+
+def _begin(
+    home: RunFolder,
+    model: nn.Module,
+    task: Task,
+    recipe: Recipe,
+    runtime: Runtime,
+    start: dict[str, Any] | None = None,
+    *,
+    why: str = "",
+    trained: bool = False,
+) -> None:
+    """Write what a run will be; its description comes last, so that what has one can be continued.
+
+    The first checkpoint holds the initial weights alone: they may come from another run or another seed, which no file
+    names.
+    """
     split = task.split
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
     origin["fingerprint"] = identity(split)
@@ -159,10 +182,19 @@ def _begun(
         "data": origin,
         "recipe": recipes.as_dict(recipe),
     }
-    home = RunFolder.create(folder or Path("runs") / slug(f"{type(model).__name__}-{split.train.spec.source}"))
-    home.write_config(made | ({"start": start} if start else {}))
+    made |= {"start": start} if start else {}
+    home.write_json("environment", environment(runtime, why))
     home.write_json("preprocess", task.as_dict())
-    return home
+    if not trained:
+        plain = {"initial": True, "copies": home.copies() | {"config.toml": config_text(made)}}
+        checkpoint.save(home.checkpoints, 0, _initial(model), plain)
+    home.write_config(made)
+
+
+def _initial(model: nn.Module) -> dict[str, Tensor]:
+    """Give the live tensors of a network before its first update: weights, and what dropout draws from."""
+    masks = {f"masks/{name}": t for name, t in mask_state(model).items()}
+    return {f"model/{name}": t for name, t in model.state_dict().items()} | masks
 
 
 def adopt(
@@ -189,10 +221,11 @@ def adopt(
         why: a sentence about that.
     """
     task = task_of(data, seed=recipe.seed).for_network(model)
-    home = _begun(model, task, recipe, folder)
-    home.write_json("environment", environment((runtime or Runtime()).ready(recipe.precision), why))
-    home.reset_history(progress.rows)
-    return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), progress, reason)
+    home = _home(model, task, folder)
+    with only_writer(home.path):
+        _begin(home, model, task, recipe, (runtime or Runtime()).ready(recipe.precision), why=why, trained=True)
+        home.reset_history(progress.rows)
+        return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), progress, reason)
 
 
 def resume(
@@ -224,31 +257,59 @@ def resume(
         progress: whether to show how far the run is; by default in a terminal and in a notebook.
     """
     home = RunFolder.open(folder)
-    config = home.config()
-    recipe = recipes.from_dict(config["recipe"], optimizer, loss, metrics)
+    with only_writer(home.path):
+        config = home.config()
+        with blamed(home.path / "config.toml"):
+            recipe = recipes.from_dict(config["recipe"], optimizer, loss, metrics)
+        return _resumed(home, config, recipe, model, data, observers, epochs, options or {}, progress)
+
+
+def _resumed(
+    home: RunFolder,
+    config: dict[str, Any],
+    recipe: Recipe,
+    model: nn.Module | None,
+    data: Any,
+    observers: Sequence[Observer],
+    epochs: int | None,
+    options: Mapping[str, Any],
+    progress: bool | None,
+) -> Run:
+    """Do what `resume` does, as the only one who writes there."""
     saved = checkpoint.load(home.checkpoints)
     if saved is None and home.weights.is_file():
         raise RunError(
-            f"{folder} has no checkpoint to continue from, since its network was trained in a search: train the "
+            f"{home.path} has no checkpoint to continue from, since its network was trained in a search: train the "
             "configuration separately; `lamina report` shows the command."
         )
-    at, place = Progress(), Place()
+    at, place, initial = Progress(), Place(), saved
+    if saved is not None and saved.plain.get("initial"):
+        saved = None
     if saved is not None:
         plain = saved.plain
         best = {name.removeprefix("best/"): t for name, t in saved.tensors.items() if name.startswith("best/")}
         at = Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
         place = Place(plain["epoch"], plain["batch"], plain["step"], len(plain["rows"]))
-    wanted = continued(recipe, epochs, options or {}, place)
-    then = home.json("environment")
-    runtime = Runtime(**{f.name: then[f.name] for f in fields(Runtime) if f.name in then}).here()
-    model = mark_new(model or rebuild(config["architecture"]), config["architecture"].get("new", ()))
-    split = reload(config["data"], None if data is None else split_of(data, recipe.seed))
-    task = read_task(home.json("preprocess"), split)
+    wanted = continued(recipe, epochs, options, place)
+    then = home.json("environment") if home.has("environment.json") else {}
+    with blamed(home.path / "environment.json"):
+        runtime = Runtime(**{f.name: then[f.name] for f in fields(Runtime) if f.name in then}).here()
+    given = None if data is None else split_of(data, recipe.seed)
+    with blamed(home.path / "config.toml"):
+        model = mark_new(model or rebuild(config["architecture"]), config["architecture"].get("new", ()))
+        split = reload(config["data"], given)
+    if saved is None and initial is not None:
+        with torch.no_grad(), blamed(home.checkpoints):
+            for name, tensor in _initial(model).items():
+                tensor.copy_(initial.tensors[name])
+    with blamed(home.path / "preprocess.json"):
+        task = read_task(home.json("preprocess"), split)
+    home.seal()
     runtime = task.threads(runtime, model, recipe)
     for why in saved.skipped if saved else ():
         print(f"note: a damaged checkpoint was skipped ({why})")
-    status = home.json("status") if home.has("status.json") else {}
-    if wanted == recipe and saved and not saved.skipped and status.get("state") not in (None, *_UNFINISHED):
+    status = home.status()
+    if wanted == recipe and saved and not saved.skipped and status["state"] not in _UNFINISHED:
         reason = StopReason(status["state"], status["sentence"])
         return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), at, reason)
     if wanted != recipe:
@@ -290,13 +351,11 @@ def _train(
     watched = [_WatchedRows(home, watcher, step.step) for watcher in watchers]
     save = partial(_save, home, step, watched)
     seen: list[Observer] = [_Recorder(home), *observers, *watched]
-    if saved is None:  # the initial weights may come from another run or another seed, which no file names
-        save(progress)
     home.write_json("status", {"state": "running"})
     if config is not None:  # after the status: killed in between, the run must not seem to have ended as described
         home.write_config(config)
         home.reset_history(progress.rows)
-    run = step.trained(progress, seen, at_most_every(CHECKPOINT_SECONDS, save), stop)
+    run = step.trained(progress, seen, seldom(CHECKPOINT_SECONDS, save), stop)
     with tracked(observers, home, step.step) as told:
         reason = told((yield from released(run, used, recipe.precision, every)))
     if reason.name == "diverged":
@@ -317,6 +376,7 @@ def _ended(
     if not reason.failed:
         status["weights"] = home.write_weights(model.state_dict())
         mark_new(model, ())  # from here on all of it is trained
+    home.settle()
     home.write_json("status", status)
     return Run(home.path, model.eval(), task, objective.plain, tuple(progress.rows), reason, task.split)
 
@@ -350,7 +410,7 @@ def _save(home: RunFolder, step: Learner, watched: Sequence[_WatchedRows], at: P
             home.write_json("environment", found | {"micro_batch": step.feed.micro_batch})
     for rows in watched:
         rows.flush()
-    checkpoint.save(home.checkpoints, step.step, tensors, plain)
+    checkpoint.save(home.checkpoints, step.step, tensors, plain | {"copies": home.copies()})
 
 
 class _Recorder:

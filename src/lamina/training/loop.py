@@ -3,7 +3,6 @@
 import math
 import signal
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -285,16 +284,3 @@ def _stop_on_signal() -> Iterator[Callable[[], bool]]:
     finally:
         for name, old in before.items():
             signal.signal(name, old)
-
-
-def every(seconds: float, action: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    """Call `action` at most once in so many seconds, the first time after that long."""
-    last = time.monotonic()
-
-    def maybe(progress: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= seconds:
-            action(progress)
-            last = time.monotonic()
-
-    return maybe

@@ -20,7 +20,7 @@ from lamina.data.splits import Split
 from lamina.training import recipe as recipes
 from lamina.training.conformal import covered, measure, scores_of, validation_scores
 from lamina.training.explanations import Explanation, explain
-from lamina.training.folder import RunFolder
+from lamina.training.folder import RunFolder, blamed
 from lamina.training.importance import Importance, affordable, importance
 from lamina.training.objective import Judged, Objective
 from lamina.training.packed import home_of, open_home
@@ -151,6 +151,18 @@ def _lost(what: str, name: str) -> Judged:
     return judged
 
 
+def _objective(
+    values: dict[str, Any], task: Task, network: nn.Module, loss: Judged | None, metrics: Mapping[str, Judged] | None
+) -> Objective:
+    """Make what a run minimized; a loss and metrics that a file cannot hold are undefined unless given."""
+    code = values["loss"]["code"] if isinstance(values.get("loss"), dict) else ""
+    judging = {name: _lost("metric", name) for name in values.get("metrics", ())} | {**(metrics or {})}
+    recipe = recipes.from_dict(
+        values | {"metrics": list(judging)}, recipes.Adam(), loss or _lost("loss", code), judging
+    )
+    return task.objective_again(network, recipe)
+
+
 def _changed(origin: dict[str, Any]) -> str:
     """Say that the data of a run are no longer those that it was trained on; "" when they are."""
     if origin.get("reload"):
@@ -202,25 +214,23 @@ class Run(Shown):
         """
         home = open_home(folder)
         config = home.config()
-        network = model or rebuild(config["architecture"])
-        status = home.json("status") if home.has("status.json") else {"state": "running"}
+        with blamed(home.path / "config.toml"):
+            network = model or rebuild(config["architecture"])
+        status, weights = home.status(), home.read_weights()
         if status.get("weights", home.weights_digest()) != home.weights_digest() and home.weights.is_file():
             raise RunError(f"{home.weights} is damaged: it is not what the run wrote. Restore it, or train again.")
-        weights = home.read_weights()
-        dtype = torch.float64 if config["recipe"].get("precision") == "float64" else torch.float32
+        with blamed(home.path / "config.toml"):
+            dtype = torch.float64 if config["recipe"].get("precision") == "float64" else torch.float32
         network.to(dtype)
         try:
             network.load_state_dict(weights)
         except RuntimeError as error:
             raise RunError(f"{home.weights} does not hold the weights of this architecture: {error}") from error
-        task = read_task(home.json("preprocess"))
+        with blamed(home.path / "preprocess.json"):
+            task = read_task(home.json("preprocess"))
         reason = StopReason(status["state"], status.get("sentence", "the run has not ended"))
-        values = config["recipe"]
-        code = values["loss"]["code"] if isinstance(values.get("loss"), dict) else ""
-        judging = {name: _lost("metric", name) for name in values.get("metrics", ())} | {**(metrics or {})}
-        values = values | {"metrics": list(judging)}
-        recipe = recipes.from_dict(values, recipes.Adam(), loss or _lost("loss", code), judging)
-        objective = task.objective_again(network, recipe)
+        with blamed(home.path / "config.toml"):
+            objective = _objective(config["recipe"], task, network, loss, metrics)
         return cls(home.path, network.eval(), task, objective, tuple(home.rows()), reason)
 
     def _headline(self) -> str:
