@@ -33,6 +33,9 @@ class Counting:
     def first_bad_step(self):
         return self.bad if self.bad is not None and self.step > self.bad else None
 
+    def finite(self):
+        return True
+
     def state(self):
         return {"model/w": self.weight}
 

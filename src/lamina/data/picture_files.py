@@ -102,14 +102,18 @@ def is_folder(path: Path, root: Path) -> bool:
 
 def files_below(folder: Path, root: Path, above: tuple[tuple[int, int], ...]) -> Iterator[Path]:
     """Walk through a folder and the folders in it; links are followed, but not around in a circle."""
-    here = identity(folder, root)
-    if here in above:
-        raise DataError(f"`{shown(folder.relative_to(root))}` is a link to a folder that contains it: remove the link.")
-    for path in entries(folder, root):
-        if is_folder(path, root):
-            yield from files_below(path, root, (*above, here))
-        else:
+    left = [(folder, above)]
+    while left:  # not by recursion: folders may be nested more deeply than Python calls
+        path, over = left.pop()
+        if path is not folder and not is_folder(path, root):
             yield path
+            continue
+        here = identity(path, root)
+        if here in over:
+            raise DataError(
+                f"`{shown(path.relative_to(root))}` is a link to a folder that contains it: remove the link."
+            )
+        left += [(inner, (*over, here)) for inner in reversed(entries(path, root))]
 
 
 def sorted_out(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:

@@ -1,5 +1,6 @@
 """Files that are complete or absent: written under a temporary name, synced, renamed."""
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -29,7 +30,8 @@ def write(path: Path, content: bytes) -> None:
         _system.replace(draft, path)
         _system.sync_folder(path.parent)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a file system that became read-only refuses this, too
+            draft.unlink(missing_ok=True)
         raise RunError(cannot_write(path, error)) from error
 
 

@@ -1,6 +1,7 @@
 """Train a network: `fit` starts a run, `resume` continues one, both through the same few lines."""
 
 import shutil
+import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -307,7 +308,7 @@ def _resumed(
     home.seal()
     runtime = task.threads(runtime, model, recipe)
     for why in saved.skipped if saved else ():
-        print(f"note: a damaged checkpoint was skipped ({why})")
+        print(f"note: a damaged checkpoint was skipped ({why})", file=sys.stderr)
     status = home.status()
     if wanted == recipe and saved and not saved.skipped and status["state"] not in _UNFINISHED:
         reason = StopReason(status["state"], status["sentence"])
@@ -317,7 +318,7 @@ def _resumed(
     at.since = begin(config).rows
     with runtime.applied(recipe.precision) as used:
         for difference in used.differences(then):
-            print(f"note: {difference}: the result may differ in the last bits")
+            print(f"note: {difference}: the result may differ in the last bits", file=sys.stderr)
     with _shown(progress, task, recipe) as watch, _stop_on_signal() as stop:
         seen: list[Observer] = [*observers, watch]
         return drain(_train(model, task, recipe, runtime, home, seen, at, saved, None, stop, config))

@@ -47,6 +47,9 @@ class _Step(_Stepping, Protocol):
     def first_bad_step(self) -> int | None:
         """Give the first step whose loss was not finite."""
 
+    def finite(self) -> bool:
+        """Say whether weights and answers are finite now, after the last update."""
+
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
 
@@ -151,6 +154,8 @@ def checked(step: _Step, at: Progress, rules: Sequence[Rule] = ()) -> Row:
     if bad is not None:
         raise _Diverged(bad)
     row |= step.evaluate()
+    if not math.isfinite(row.get("validation_loss", math.nan)) and not step.finite():  # since the last update
+        raise _Diverged(step.step)
     at.rows.append(row)
     _keep_best(step, at)
     at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
