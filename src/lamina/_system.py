@@ -154,6 +154,12 @@ def _birth_on_windows(pid: int) -> str | None:
         kernel.CloseHandle(handle)
 
 
+def boot() -> str:
+    """Name the last start of this machine, "" where the system does not."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
 def step_back(by: int) -> None:
     """Let other processes go first, where a process can say so."""
     if hasattr(os, "nice"):

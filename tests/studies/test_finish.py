@@ -11,6 +11,7 @@ from lamina.studies.finish import _refit, evaluate
 from lamina.studies.search import go_on, open_problem, plan, search, work
 from lamina.studies.study import Study
 from lamina.training.loop import Event
+from lamina.training.manifest import Manifest
 from lamina.training.run import Run
 from studies.small import events
 
@@ -84,6 +85,7 @@ def test_a_refit_is_interrupted_like_a_trial_and_fails_with_a_sentence(tmp_path,
         _refit(study, problem, observers=(interrupt,))
     status = study.folder / "best/status.json"
     status.write_text(status.read_text().replace("interrupted", "diverged", 1))
+    Manifest(study.folder / "best").take("status.json")
     with pytest.raises(RunError, match="the best configuration, trained again in .*best, failed: "):
         _refit(study, problem)
 

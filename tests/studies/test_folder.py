@@ -6,6 +6,7 @@ from lamina._errors import ArgumentError, RunError
 from lamina.studies.folder import Part
 from lamina.studies.samplers import OneAtATime
 from lamina.studies.study import Study
+from lamina.training.manifest import Manifest
 from studies.small import SPACE, bowl
 
 
@@ -48,10 +49,16 @@ def test_folders_that_are_no_studies_are_named(tmp_path):
     home = Study.create(tmp_path / "s", SPACE).home.path / "study.toml"
     home.write_text("version = 99")
     with pytest.raises(
+        RunError, match=r"study.toml is damaged: it is not what the study wrote. It says what is search"
+    ):
+        Study.open(tmp_path / "s")
+    Manifest(tmp_path / "s").take("study.toml")
+    with pytest.raises(
         RunError, match=r"written by a newer Lamina \(version 99, the latest known is 1\): update Lamina"
     ):
         Study.open(tmp_path / "s")
     home.write_text("version = ")
+    Manifest(tmp_path / "s").take("study.toml")
     with pytest.raises(RunError, match="study.toml cannot be read"):
         Study.open(tmp_path / "s")
 

@@ -10,6 +10,7 @@ import pytest
 from lamina._errors import RunError, RunWarning
 from lamina.studies import _journal as journals
 from lamina.studies._journal import Journal
+from lamina.training.lines import as_line
 
 
 @pytest.fixture
@@ -51,17 +52,24 @@ def test_a_file_that_holds_only_a_torn_line_begins_anew(path):
     path.write_bytes(b'{"event": "a", "text": "' + b"x" * 200_000)  # longer than one look back
     assert Journal(path).new() == []
     write(path, {"event": "b"})
-    assert path.read_bytes() == b'{"event": "b"}\n'
+    assert path.read_text() == as_line({"event": "b"})
     path.write_bytes(b'{"event": "b"}\n' + b"y" * 200_000)
     write(path, {"event": "c"})
-    assert path.read_bytes() == b'{"event": "b"}\n{"event": "c"}\n'
+    assert path.read_text() == '{"event": "b"}\n' + as_line({"event": "c"})  # of Lamina 0.1, and with a checksum
 
 
 def test_damage_inside_is_named_with_its_line(path):
     write(path, {"event": "a"}, {"event": "b"})
     path.write_bytes(path.read_bytes().replace(b'"b"', b'"b'))
-    with pytest.raises(RunError, match=r"journal.jsonl is damaged in line 2: restore it .* or delete that line"):
+    with pytest.raises(
+        RunError, match=r"journal.jsonl is damaged in line 2: restore it .* lamina repair .* leaves that line out"
+    ):
         Journal(path).new()
+    write(path.with_name("journal-2.jsonl"), {"event": "result", "value": 0.125})
+    other = path.with_name("journal-2.jsonl")
+    other.write_bytes(other.read_bytes().replace(b"0.125", b"0.126"))  # one digit
+    with pytest.raises(RunError, match="journal-2.jsonl is damaged in line 1"):
+        Journal(other).new()
     path.write_text("[1, 2]\n")
     with pytest.raises(RunError, match="damaged in line 1"):
         Journal(path).new()

@@ -8,6 +8,7 @@ import pytest
 
 from lamina._errors import RunError
 from lamina.training import files
+from lamina.training.lines import append_lines
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path):
@@ -38,7 +39,7 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatch, numbe
     with pytest.raises(RunError, match=f"cannot write .*a.json: {words}.*What was saved before is intact"):
         files.write(path, b"new")
     with pytest.raises(RunError, match=words):
-        files._append_line(tmp_path / "b.jsonl", "{}")
+        append_lines(tmp_path / "b.jsonl", [{"x": 1}])
     assert path.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["a.json", "b.jsonl"]
 
 
@@ -48,13 +49,12 @@ def test_a_folder_that_is_gone_is_said(tmp_path):
 
 
 def test_json_is_read_or_named(tmp_path):
-    files._write_json(tmp_path / "a.json", {"x": [1.5, float("nan"), float("inf")], "y": (1, 2)})
-    assert files._read_json(tmp_path / "a.json") == {"x": [1.5, None, None], "y": [1, 2]}
-    with pytest.raises(RunError, match="b.json is missing: is .* the folder of a run"):
-        files._read_json(tmp_path / "b.json")
-    (tmp_path / "c.json").write_text("{")
-    with pytest.raises(RunError, match="c.json cannot be read"):
-        files._read_json(tmp_path / "c.json")
+    path = tmp_path / "a.json"
+    text = files.as_json({"x": [1.5, float("nan"), float("inf")], "y": (1, 2)})
+    assert files.parse_json(text, path) == {"x": [1.5, None, None], "y": [1, 2]}
+    for damaged in (b"{", b'"\xff"', b"[" * 100_000):
+        with pytest.raises(RunError, match="a.json cannot be read"):
+            files.parse_json(damaged, path)
 
 
 def test_toml_comes_back():

@@ -128,7 +128,7 @@ def test_a_damaged_newest_checkpoint_costs_time_but_nothing_else(finished, tmp_p
     newest = checkpoint.found(run.folder / "checkpoints")[0]
     newest.write_bytes(newest.read_bytes()[:-10])
     whole = resume(run.folder)
-    assert "note: a damaged checkpoint was skipped" in capsys.readouterr().out
+    assert "note: a damaged checkpoint was skipped" in capsys.readouterr().err
     assert content(whole.folder) == content(finished.folder)
 
 

@@ -11,6 +11,7 @@ import lamina
 from lamina._errors import RunError
 from lamina.training.fit import resume
 from lamina.training.folder import RunFolder
+from lamina.training.manifest import Manifest
 from lamina.training.run import Run
 
 
@@ -21,7 +22,7 @@ def test_folders_that_are_no_runs_are_refused(tmp_path):
         resume(tmp_path)
     (tmp_path / "config.toml").write_text("version = 99\n")
     with pytest.raises(
-        RunError, match="written by a newer Lamina \\(version 99, the latest known is 1\\): update Lamina"
+        RunError, match="written by a newer Lamina \\(version 99, the latest known is 2\\): update Lamina"
     ):
         resume(tmp_path)
     (tmp_path / "config.toml").write_text("version = \n")
@@ -41,10 +42,15 @@ def test_damaged_weights_are_named(digits, tmp_path):
     status = folder / "status.json"
     known = status.read_text()
     status.write_text(json.dumps({key: value for key, value in json.loads(known).items() if key != "weights"}))
-    with pytest.raises(RunError, match="weights.safetensors is damaged"):
+    Manifest(folder).take("status.json")
+    with pytest.raises(RunError, match="weights.safetensors is damaged: it is not what the run wrote"):
+        Run.load(folder)
+    Manifest(folder).take("weights.safetensors")
+    with pytest.raises(RunError, match="weights.safetensors is damaged .*train again, or restore it from a copy"):
         Run.load(folder)
     other = torch.nn.Sequential(lamina.layers.linear(3, 3))
     shutil.copy(digits.folder / "weights.safetensors", weights)
+    Manifest(folder).take("weights.safetensors")
     with pytest.raises(RunError, match="does not hold the weights of this architecture"):
         Run.load(folder, model=other)
     weights.unlink()
@@ -69,8 +75,19 @@ def test_flipped_bits_in_the_weights_are_noticed(digits, tmp_path):
 
 
 def test_a_damaged_history_is_named(digits, tmp_path):
-
     shutil.copytree(digits.folder, tmp_path / "run")
-    (tmp_path / "run/history.jsonl").write_text("{}\nnonsense\n{}\n")
-    with pytest.raises(RunError, match="history.jsonl is damaged .*resume the run, which rewrites it"):
+    history = tmp_path / "run/history.jsonl"
+    history.write_text("{}\nnonsense\n{}\n")
+    with pytest.raises(RunError, match="history.jsonl is damaged: it is not what the run wrote. It says what every"):
+        Run.load(tmp_path / "run")
+    Manifest(tmp_path / "run").take("history.jsonl")
+    with pytest.raises(RunError, match=r"history.jsonl is damaged in line 2: .* run  lamina repair .*run"):
+        Run.load(tmp_path / "run")
+    history.write_text("{}\n")
+    Manifest(tmp_path / "run").take("history.jsonl")
+    with pytest.raises(RunError, match="history.jsonl is damaged in line 1: resume the run, which rewrites it"):
+        Run.load(tmp_path / "run")
+    history.write_bytes(b"\xff\n")
+    Manifest(tmp_path / "run").take("history.jsonl")
+    with pytest.raises(RunError, match="history.jsonl is damaged in line 1"):
         Run.load(tmp_path / "run")

@@ -118,7 +118,7 @@ def test_a_run_whose_device_is_missing_continues_here_and_says_so(monkeypatch, t
     RunFolder(run.folder).write_json("environment", record | {"device": "cuda", "step": "captured"})
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert len(resume(run.folder, epochs=2).rows) == 2
-    assert "note: device was cuda and is now cpu: the result may differ in the last bits" in capsys.readouterr().out
+    assert "note: device was cuda and is now cpu: the result may differ in the last bits" in capsys.readouterr().err
 
 
 def test_threads_are_a_whole_number():

@@ -26,7 +26,7 @@ class Counted:
 
 
 def lines(home):
-    return (home.path / "counted.jsonl").read_text().splitlines()
+    return home.lines("counted")
 
 
 def test_rows_are_appended_once_and_those_after_the_step_are_cut(tmp_path):
@@ -35,11 +35,11 @@ def test_rows_are_appended_once_and_those_after_the_step_are_cut(tmp_path):
     rows = _WatchedRows(home, watcher, 0)
     rows.flush()
     rows.flush()
-    assert lines(home) == ['{"step": 1, "value": 0.5}', '{"step": 2, "value": null}']
+    assert lines(home) == [{"step": 1, "value": 0.5}, {"step": 2, "value": None}]
     with open(home.path / "counted.jsonl", "a") as file:
         file.write('{"step": 3, "val')  # killed while it was written
     _WatchedRows(home, Counted(), 1)
-    assert lines(home) == ['{"step": 1, "value": 0.5}']
+    assert lines(home) == [{"step": 1, "value": 0.5}]
 
 
 def test_only_checks_are_written(tmp_path):
@@ -48,4 +48,4 @@ def test_only_checks_are_written(tmp_path):
     rows(Event(0, 1, 1, None))
     assert watcher.rows == [] and not (home.path / "counted.jsonl").exists()
     rows(Event(1, 0, 2, {"epoch": 1}))
-    assert lines(home) == ['{"step": 1, "value": 0.25}']
+    assert lines(home) == [{"step": 1, "value": 0.25}]

@@ -1,5 +1,6 @@
 """The `lamina` command: verbs that parse, call and print. It computes nothing itself."""
 
+import errno
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -25,6 +26,7 @@ from lamina.cli._notes import notes
 from lamina.cli._options import Json
 from lamina.cli._plan import plan
 from lamina.cli._progress import Reading
+from lamina.cli._repair import repair
 from lamina.cli._report import report
 from lamina.cli._search import search
 from lamina.cli._tables import show, show_json
@@ -82,6 +84,7 @@ app.command()(search)
 app.command()(tune)
 app.command()(plan)
 app.command()(report)
+app.command()(repair)
 app.command()(export)
 app.command()(push)
 app.command()(draw)
@@ -113,11 +116,21 @@ def main() -> None:
         if isinstance(error, RuntimeError) and not any(word in str(error).lower() for word in _NO_ROOM):
             raise
         _refuse("there is not enough memory for this: choose smaller sizes, or a smaller batch_size.")
+    except OSError as error:
+        if error.errno not in _NO_PLACE:
+            raise
+        _refuse(f"cannot write {error.filename or 'the result'}: {_NO_PLACE[error.errno]}.")
     except (KeyboardInterrupt, typer.Abort):
         _refuse("interrupted.", code=130)
 
 
 _WrongUse: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer keeps click
+_NO_PLACE = {
+    errno.ENOSPC: "the disk is full: free some space",
+    errno.EDQUOT: "the disk quota is used up: free some space",
+    errno.EROFS: "the file system is read-only: choose another place",
+    errno.EACCES: "permission denied: choose another place",
+}
 _NO_ROOM = ("allocate memory", "out of memory", "storage size calculation overflowed", "numel: integer multiplication")
 
 

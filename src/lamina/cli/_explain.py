@@ -1,6 +1,5 @@
 """The verb explain."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ from typer import Argument, Option
 
 from lamina._errors import ArgumentError
 from lamina.cli._options import Json, RunPath
+from lamina.cli._tables import show_json
 from lamina.cli._usage import number
 from lamina.cli._voice import say
 
@@ -53,7 +53,7 @@ def explain(
             }
             for each in found
         ]
-        print(json.dumps(rows))
+        show_json(rows, None)
         return
     for each, file in zip(found, files, strict=True):
         say(each.title, *each.lines(top), *([f"  drawn to {file}"] if file else []))

@@ -1,6 +1,5 @@
 """`lamina search`: try many configurations, show the leaders, leave a study with a report."""
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from lamina._errors import ArgumentError, RunError
 from lamina.cli._leaders import leaders
 from lamina.cli._options import Data, Device, Epochs, Json, Quiet, Read, Settings, Target, Threads, Verbose
 from lamina.cli._progress import Warnings
+from lamina.cli._tables import show_json
 from lamina.cli._train import FLAGS
 from lamina.cli._usage import number
 from lamina.cli._values import reading, settings
@@ -203,7 +203,7 @@ def _finish(study: "Study", share: Any, voice: Voice) -> None:
     if share is not None:
         facts = {"study": str(study.folder), "part": str(share), "configurations": len(study.state.results)}
         if voice.as_json:
-            print(json.dumps(facts))
+            show_json(facts, None)
         elif voice.quiet:
             print(study.folder)
         else:
@@ -214,7 +214,7 @@ def _finish(study: "Study", share: Any, voice: Voice) -> None:
     if voice.as_json:
         facts = {"study": str(study.folder), "configurations": len(study.state.results), "best": best.values}
         found = {study.metric: best.outcome.value, "test": metrics, "baselines": test.get("baselines")}
-        print(json.dumps({**facts, **found, "report": str(report)}))
+        show_json({**facts, **found, "report": str(report)}, None)
         return
     if voice.quiet:
         print(study.folder)

@@ -28,6 +28,7 @@ from lamina.cli._options import (
     Track,
     Verbose,
 )
+from lamina.cli._tables import show, show_json
 from lamina.cli._usage import number
 from lamina.cli._values import reading, settings
 from lamina.cli._voice import Voice, say
@@ -212,7 +213,7 @@ def _finish(run: Any, voice: Voice, begun: float, first: bool = True) -> None:
     report = write_report(run.folder)
     if voice.as_json:
         facts = {"run": str(run.folder), "stopped": run.reason.name, "test": result.metrics}
-        print(json.dumps({**facts, **_compared(result), "report": str(report)}))
+        show_json({**facts, **_compared(result), "report": str(report)}, None)
         return
     if voice.quiet:
         print(run.folder)
@@ -250,7 +251,6 @@ def evaluate(
 ) -> None:
     """Show how well a trained network does on the test split, which is opened only once, or on new labeled data."""
     from lamina.cli._progress import Warnings
-    from lamina.cli._tables import show, show_json
     from lamina.training.run import Run
 
     with (said := Warnings()):
@@ -363,7 +363,7 @@ def predict(
         found.save(output)
         _written(len(found), output, run)
     elif as_json:
-        print(json.dumps(_plain(found, top)))
+        show_json(_plain(found, top), None)
     else:
         bare = piped and trained.task.reads_texts  # line by line, so that they can be piped on
         lines = list(zip(found.names, found.answers, strict=True)) if bare else found.lines(top)

@@ -1,6 +1,5 @@
 """The verb tune."""
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from lamina.cli._options import Device, Json, Quiet, RunPath, Threads, Verbose
+from lamina.cli._tables import show_json
 from lamina.cli._usage import number
 from lamina.cli._voice import Voice, say
 
@@ -58,7 +58,7 @@ def tune(
     said.show(quiet)
     best, file = found.best, found.save(output or run / "rates.svg")
     if as_json:
-        print(json.dumps({**asdict(found), "best": best, "largest": found.largest, "drawing": str(file)}))
+        show_json({**asdict(found), "best": best, "largest": found.largest, "drawing": str(file)}, None)
         return
     if quiet:
         print(f"{best:.3g}")

@@ -8,7 +8,9 @@ import csv
 import glob
 import gzip
 import io
+import os
 import re
+import stat
 import warnings
 import zlib
 from collections.abc import Collection, Iterator
@@ -206,6 +208,7 @@ def read_bytes(path: str | Path) -> bytes:
     """
     name = shown(path)
     try:
+        no_pipe(path)
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise DataError(f"{name} does not exist: check the path.") from None
@@ -213,6 +216,12 @@ def read_bytes(path: str | Path) -> bytes:
         raise DataError(f"{name} is a folder: give a table ({', '.join(SUFFIXES)}).") from None
     except OSError as error:
         raise DataError(f"{name} cannot be read ({error.strerror}).") from error
+
+
+def no_pipe(path: str | Path) -> None:
+    """Refuse a pipe that has a name: nobody may ever write to it. What a shell makes of <(command) is one of /dev."""
+    if stat.S_ISFIFO(os.stat(path).st_mode) and not str(path).startswith(("/dev/", "/proc/")):
+        raise DataError(f"{shown(path)} is a pipe, which may never end: write its content into a file, and give that.")
 
 
 def _unpacked(data: bytes, name: str) -> bytes:

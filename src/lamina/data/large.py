@@ -342,12 +342,6 @@ class LargePart(BaseDataset):
         """The targets of all rows, which are read for this."""
         return torch.cat([self.read(number, inputs=False)[1] for number in range(len(self.counts))])
 
-    def mark(self) -> bytes:
-        """Give bytes that change with the rows of the part and their targets."""
-        found = self.statistics or TableStatistics(self.spec)
-        numbers = found.targets if self.spec.task != "regression" else torch.stack(found.target_moments())
-        return self.counts.numpy().tobytes() + numbers.numpy().tobytes()
-
 
 def _runs(homes: Tensor, places: Tensor) -> Iterator[tuple[int, Tensor]]:
     """Give each block of sorted ones with the places that are in it."""

@@ -26,7 +26,7 @@ CLASSES = {
     "cifar10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
 }
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_MOST = 2**31  # bytes that one IDX file may claim
+_MOST = 2**28  # bytes that one IDX file may hold; those of MNIST have 47 million
 
 
 def load_named(name: str) -> ArrayDataset:
@@ -87,17 +87,27 @@ def _read_cifar_batch(data: bytes, name: str, classes: int = 10) -> tuple[np.nda
 
 
 def _inflated(data: bytes, name: str) -> bytes:
-    """Unpack gzip, but not more than a plausible file holds."""
+    """Unpack gzip, but not more than the head of the file says, nor than a plausible file holds."""
     unpack = zlib.decompressobj(wbits=31)
     try:
-        out = unpack.decompress(data, _MOST)
+        head = unpack.decompress(data, 4 + 4 * 255)
+        claimed = min(_MOST, _claimed(head))
+        out = head + unpack.decompress(unpack.unconsumed_tail, max(1, claimed + 1 - len(head)))
     except zlib.error as error:
         raise DataError(f"`{name}` is damaged ({error}): get it again.") from error
-    if unpack.unconsumed_tail:
-        raise DataError(f"`{name}` unpacks to more than {_MOST:,} bytes, as a decompression bomb does: get it again.")
+    if unpack.unconsumed_tail or len(out) > claimed:
+        raise DataError(f"`{name}` unpacks to more than {claimed:,} bytes, as a decompression bomb does: get it again.")
     if not unpack.eof:
         raise DataError(f"`{name}` is cut off within its gzip stream: get it again.")
     return out
+
+
+def _claimed(head: bytes) -> int:
+    """Give how many bytes an IDX file has by its head; what has none is unpacked as far as a plausible file goes."""
+    if len(head) < 4 or head[2] not in _TYPES or len(head) < 4 + 4 * head[3]:
+        return _MOST
+    shape = struct.unpack(f">{head[3]}I", head[4 : 4 + 4 * head[3]])
+    return 4 + 4 * head[3] + math.prod(shape) * np.dtype(_TYPES[head[2]]).itemsize
 
 
 def _check_labels(labels: np.ndarray, classes: int, name: str) -> None:

@@ -113,15 +113,24 @@ def files_below(folder: str, root: Path, above: tuple[tuple[int, int], ...]) -> 
     Yields:
         Names of files, as seen from `root`.
     """
-    here = identity(folder, root)
-    if here in above:
-        raise DataError(f"`{shown(folder)}` is a link to a folder that contains it: remove the link.")
-    for name, is_folder in entries(folder, root):
-        path = os.path.join(folder, name)
-        if is_folder:
-            yield from files_below(path, root, (*above, here))
+    left: list[tuple[str, Iterator[tuple[str, bool]], tuple[tuple[int, int], ...]]] = []
+
+    def enter(path: str, over: tuple[tuple[int, int], ...]) -> None:
+        here = identity(path, root)
+        if here in over:
+            raise DataError(f"`{shown(path)}` is a link to a folder that contains it: remove the link.")
+        left.append((path, iter(entries(path, root)), (*over, here)))
+
+    enter(folder, above)
+    while left:  # not by recursion: folders may be nested more deeply than Python calls
+        path, names, over = left[-1]
+        name, is_folder = next(names, ("", False))
+        if not name:
+            left.pop()
+        elif is_folder:
+            enter(os.path.join(path, name), over)
         else:
-            yield path
+            yield os.path.join(path, name)
 
 
 def sorted_out(names: Iterable[str]) -> tuple[Names, list[str]]:

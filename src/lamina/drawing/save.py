@@ -1,5 +1,6 @@
 """Writing a scene to a file, by its suffix."""
 
+import contextlib
 from pathlib import Path
 
 from lamina._errors import ArgumentError
@@ -58,5 +59,11 @@ def save(scene: Scene, path: str | Path, theme: str = "light") -> Path:
     path = Path(path)
     data = _rendered(scene, suffix_of(path), theme)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            if path.is_file():  # a part of a drawing is none
+                path.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
     return path

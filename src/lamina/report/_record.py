@@ -1,6 +1,5 @@
 """Read everything that a report shows from the folder of a run; no network is built and no data are loaded."""
 
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -9,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from lamina._errors import RunError
 from lamina.data.dataset import Spec
 from lamina.report._checks import blame, check_evaluation, check_numbers, check_preprocess, expect
 from lamina.report._formatting import base_name, finite, scrub
@@ -153,8 +151,8 @@ def read(folder: str | Path) -> Record:
         config,
         preprocess,
         _values(home, "environment"),
-        _values(home, "status") or {"state": "running"},
-        _history(home.history),
+        home.status(),
+        _history(home),
         *_timings(home),
         evaluation,
         trained_weights(home),
@@ -172,9 +170,9 @@ def _name(path: Path) -> str:
     return f"runs/{whole.name}" if whole.parent.name == "runs" else whole.name
 
 
-def _history(path: Path) -> tuple[Row, ...]:
-    rows = _lines(path)
-    with blame(path):
+def _history(home: RunFolder) -> tuple[Row, ...]:
+    rows = home.lines("history")
+    with blame(home.history):
         for row in rows:
             expect(None not in (finite(row["epoch"]), finite(row["step"])), "a row lacks its epoch or step")
             check_numbers({key: value for key, value in row.items() if key != "gradients"})
@@ -191,31 +189,9 @@ def _values(home: RunFolder, name: str) -> dict[str, Any] | None:
     return dict(values)
 
 
-def _lines(path: Path) -> list[Row]:
-    """Read a file with one JSON object a line; a last line that a crash cut short is left out."""
-    if not path.is_file():
-        return []
-    try:
-        text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
-    rows = []
-    for place, line in enumerate(text.split("\n")[:-1], 1):
-        try:
-            row = json.loads(line)
-        except ValueError:
-            row = None
-        if not isinstance(row, dict):
-            raise RunError(
-                f"{path} is damaged in line {place}: restore it from a copy, or resume the run, which rewrites it."
-            )
-        rows.append(row)
-    return rows
-
-
 def _timings(home: RunFolder) -> tuple[float | None, datetime | None]:
     """Add up the sessions: the clock of a resumed run starts again at 0."""
-    rows = _lines(home.timings)
+    rows = home.lines("timings")
     if not rows:
         return None, None
     with blame(home.timings):

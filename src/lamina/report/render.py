@@ -11,6 +11,7 @@ from lamina.report._record import read
 from lamina.report._study_page import study_page
 from lamina.training.cross_validation import FILE
 from lamina.training.files import write
+from lamina.training.folder import RunFolder
 
 _FORMATS = {"html": page, "md": markdown}
 
@@ -49,6 +50,9 @@ def write_report(folder: str | Path, format: str = "html", output: str | Path | 
         output: the file; `report.html` or `report.md` in the folder by default.
     """
     content = render(folder, format)
-    path = Path(output) if output is not None else Path(folder) / f"report.{format}"
-    write(path, content.encode())
-    return path
+    if output is not None:
+        write(Path(output), content.encode())
+        return Path(output)
+    home = RunFolder(folder)
+    home.write(f"report.{format}", content.encode())
+    return home.path / f"report.{format}"

@@ -1,4 +1,4 @@
-r"""The memory of a study: one file, one JSON line an event, only ever appended to.
+r"""The memory of a study: one file, one JSON line an event with a checksum, only ever appended to.
 
 One process writes to it: the lock of the file is its own for as long as it searches, and the system takes it back
 however the process ends. A line is the system's as soon as it is appended: a process that is killed loses nothing of
@@ -8,7 +8,6 @@ A crash may cut the last line short. A reader passes over what has no line end; 
 """
 
 import errno
-import json
 import os
 import time
 import warnings
@@ -19,7 +18,8 @@ from typing import Any
 
 from lamina._errors import RunError, RunWarning
 from lamina._system import lock
-from lamina.training.files import cannot_write, finite
+from lamina.training.files import cannot_write
+from lamina.training.lines import as_line, read_line
 
 Event = dict[str, Any]
 SYNC_SECONDS = 0.02
@@ -55,14 +55,11 @@ class Journal:
 
     def _event(self, line: bytes) -> Event:
         self._lines += 1
-        try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        if not isinstance(event, dict) or "event" not in event:
+        event = read_line(line)
+        if event is None or "event" not in event:
             raise RunError(
-                f"{self.path} is damaged in line {self._lines}: restore it from a copy, or delete that line; the trial "
-                "it recorded is then repeated."
+                f"{self.path} is damaged in line {self._lines}: restore it from a copy, or run  lamina repair "
+                f"{self.path.parent}  which leaves that line out; the trial it recorded is then repeated."
             )
         return event
 
@@ -99,7 +96,7 @@ class Journal:
         """Append events as one piece; within `writing`."""
         assert self._held, "only the writer appends"
         handle = self._open()
-        content = b"".join((json.dumps(finite(event)) + "\n").encode() for event in events)
+        content = "".join(map(as_line, events)).encode()
         try:
             written = os.write(handle, content)
             if written < len(content):

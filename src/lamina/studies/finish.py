@@ -37,9 +37,7 @@ def _refit(
     if begun:
         folder = study.folder / begun[-1]["folder"]
         if (folder / "config.toml").is_file():
-            run = _continued(folder, split, observers)
-            if run is not None:
-                return run
+            return _continued(folder, split, observers)
         shutil.rmtree(folder, ignore_errors=True)  # killed before it had anything
     else:
         folder = _next(study.folder / "best")
@@ -116,12 +114,10 @@ def evaluate(
     return result
 
 
-def _continued(folder: Path, split: Split, observers: Sequence[Observer]) -> Run | None:
-    """Continue a run, or load it if it ended; None if it had not really begun."""
+def _continued(folder: Path, split: Split, observers: Sequence[Observer]) -> Run:
+    """Continue a run, or load it if it ended."""
     home = RunFolder.open(folder)
-    state = home.json("status")["state"] if home.has("status.json") else None
-    if state is None or not home.has("environment.json"):
-        return None
+    state = home.status()["state"]
     if state in ("running", "interrupted"):
         run = resume(folder, data=split, observers=observers, progress=False)
     else:

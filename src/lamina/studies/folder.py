@@ -13,7 +13,8 @@ from typing import Any
 
 from lamina._errors import ArgumentError, RunError
 from lamina._system import refused
-from lamina.training.files import as_toml, read_toml, write
+from lamina.training.files import as_toml, parse_toml
+from lamina.training.manifest import Manifest
 
 VERSION = 1
 NAME = "study.toml"
@@ -44,7 +45,7 @@ class _StudyFolder:
                 raise RunError(
                     f"cannot make the study folder {home.path}: {error.strerror}. Choose another with --folder."
                 ) from error
-            write(home.path / NAME, content)
+            Manifest(home.path, "study").write(NAME, content)
             return home
         raise RunError(f"there are too many studies named {base}: choose another name with --folder.")
 
@@ -52,7 +53,7 @@ class _StudyFolder:
         """Enter a folder that another part has made, or is just making."""
         file = self.path / NAME
         if not file.is_file():
-            write(file, content)  # of equal content, whoever comes first
+            Manifest(self.path, "study").write(NAME, content)  # of equal content, whoever comes first
         if file.read_bytes() != content:
             raise RunError(
                 f"{self.path} holds another study: all parts of a study must be started with the same command. "
@@ -77,7 +78,8 @@ class _StudyFolder:
 
     def description(self) -> dict[str, Any]:
         """Read what the study is."""
-        return read_toml(self.path / NAME, VERSION, "restore it from a copy")
+        content = Manifest(self.path, "study").read(NAME)
+        return parse_toml(content, self.path / NAME, VERSION, "restore it from a copy")
 
     def journal(self, part: "Part | None" = None) -> Path:
         """Name the journal of the whole study, or of a part."""

@@ -11,12 +11,13 @@ from lamina._errors import ArgumentError, at_least, choice, nearest
 from lamina.architectures.build import configure, find
 from lamina.architectures.build import option_types as network_types
 from lamina.data.dataset import Dataset
+from lamina.data.identity import identity
 from lamina.data.splits import Split
 from lamina.populations.members import Member
 from lamina.studies.space import Choices, Range, Space, Values, read_value, spell
 from lamina.training import recipe as recipes
 from lamina.training.plan import load_for, understood
-from lamina.training.rebuild import fingerprint, reload
+from lamina.training.rebuild import reload
 from lamina.training.recipe import Recipe, option_names, with_options
 from lamina.training.tasks.recommended import check_fit
 from lamina.training.tasks.task import Task
@@ -202,7 +203,7 @@ class Problem:
     def describe(self) -> dict[str, Any]:
         """Write it as plain values, for `study.toml`."""
         origin = {**(self.split.origin or {"source": self.split.train.spec.source})}
-        origin |= {"reload": self.split.origin is not None, "fingerprint": fingerprint(self.split)}
+        origin |= {"reload": self.split.origin is not None, "fingerprint": identity(self.split)}
         parts = (self.split.train, self.split.validation, self.split.test)
         return {
             "architecture": self.architecture,
@@ -225,7 +226,7 @@ class Problem:
         )
         return cls(
             values["architecture"],
-            data or reload(values["data"]),
+            reload(values["data"], data),
             recipes.from_dict(values["recipe"]),
             options,
             fixed,

@@ -13,7 +13,7 @@ from lamina.populations.members import DIVERGED, Member
 from lamina.populations.one_by_one import train_in_turn
 from lamina.populations.population import train_together
 from lamina.training import recipe as recipes
-from lamina.training.files import finite, write
+from lamina.training.files import finite
 from lamina.training.folder import RunFolder
 from lamina.training.loop import Event, drain
 from lamina.training.rebuild import rebuild, reload
@@ -188,7 +188,7 @@ def tune_rate(
         schedule=replace(recipe.schedule, since=0),
     )
     network = rebuild(config["architecture"])
-    split = data or reload(config["data"])
+    split = reload(config["data"], data)
     task = read_task(home.json("preprocess"), split)
     if not len(split.validation):
         raise ArgumentError("rates are compared on validation data, but there are none: split the data again.")
@@ -202,7 +202,7 @@ def tune_rate(
     losses = tuple(_loss(member.rows, -1, member.state) for member in found)
     first = tuple(_loss(member.rows, 0, "") for member in found)
     result = Rates(rates, losses, first, brief.epochs, present, max(member.together for member in found))
-    write(home.path / FILE, (json.dumps(finite(asdict(result)), indent=1) + "\n").encode())
+    home.write(FILE, (json.dumps(finite(asdict(result)), indent=1) + "\n").encode())
     return result
 
 

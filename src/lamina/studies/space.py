@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lamina._errors import ArgumentError, above, at_least, nearest
+from lamina._errors import ArgumentError, above, nearest, whole
 
 Values = dict[str, Any]
 LARGEST_GRID = 1_000_000
@@ -58,6 +58,10 @@ class Choices:
         return ",".join(map(spell, self.values))
 
 
+MOST = 1_000_000
+"""Values that one range may have in a grid."""
+
+
 @dataclass(frozen=True)
 class Range:
     """All numbers between two ends, which belong to it.
@@ -88,7 +92,7 @@ class Range:
         if self.log:
             above("low end of a range with :log", self.low, 0)
         if self.points is not None:
-            at_least("number of points of a range", self.points, 2)
+            whole("number of points of a range", self.points, 2, MOST)
 
     @property
     def whole(self) -> bool:
@@ -103,6 +107,7 @@ class Range:
                     f"a grid cannot enumerate the range {self}: say how many values to take, as in {self}:5, "
                     "or sample it with --random N."
                 )
+            whole("number of values of a range", int(self.high) - int(self.low) + 1, 2, MOST)
             return tuple(range(int(self.low), int(self.high) + 1))
         found = [self._between(place / (self.points - 1)) for place in range(self.points)]
         rounded = [round(v) for v in found] if self.whole else [float(f"{v:.12g}") for v in found]

@@ -1,5 +1,6 @@
 """Intervals and sets of classes around the predictions of a run, calibrated on examples it was not trained on."""
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from lamina.training.rebuild import reload
 if TYPE_CHECKING:
     from lamina.training.run import Run
 
+SCORES = "scores.safetensors"
 MEASURED = 0.9
 """The coverage that an evaluation measures on the test part."""
 
@@ -52,17 +54,13 @@ def scores_of(run: "Run", data: Dataset) -> Float[Tensor, "batch label"]:
 
 def validation_scores(run: "Run") -> Float[Tensor, "batch label"]:
     """Give the scores of the validation part; they are kept with the run, so that its data are needed only once."""
-    from safetensors import safe_open
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     _check(run)
     home = home_of(run.folder)
-    path, weights = home.path / "scores.safetensors", home.weights_digest()
-    if path.is_file():
-        with safe_open(path, "pt") as file:
-            if (file.metadata() or {}).get("weights") == weights:
-                kept: Tensor = file.get_tensor("scores")
-                return kept
+    weights = home.weights_digest()
+    if home.has(SCORES) and (kept := _kept(home.content(SCORES), weights)) is not None:
+        return kept
     origin = home.config()["data"]
     if run.split is None and not origin.get("reload"):
         raise RunError(
@@ -70,8 +68,19 @@ def validation_scores(run: "Run") -> Float[Tensor, "batch label"]:
             "examples as `calibration`, or evaluate the run before it is loaded again."
         )
     found = scores_of(run, (run.split or reload(origin)).validation)
-    save_file({"scores": found}, path, {"weights": weights})
+    home.write(SCORES, save({"scores": found}, {"weights": weights}))
     return found
+
+
+def _kept(content: bytes, weights: str) -> Tensor | None:
+    """Read scores; None if they are of other weights, or cannot be read, as in a damaged folder of Lamina 0.1."""
+    from safetensors.torch import load
+
+    try:
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        return load(content)["scores"] if header["__metadata__"]["weights"] == weights else None
+    except Exception:  # safetensors raises its own type
+        return None
 
 
 def measure(run: "Run", test: Dataset) -> dict[str, Any] | None:

@@ -14,13 +14,14 @@ from typing import Any
 from torch import nn
 
 from lamina._errors import RunError, at_least
-from lamina._types import Tensor
-from lamina.data.dataset import Dataset, all_targets
-from lamina.data.splits import Split, folds
-from lamina.training.files import _read_json, _write_json, digest
+from lamina.data.dataset import Dataset
+from lamina.data.identity import identity
+from lamina.data.splits import Sealed, Split, folds
+from lamina.training.files import as_json, parse_json
 from lamina.training.fit import fit, resume
 from lamina.training.folder import RunFolder
 from lamina.training.loop import Observer, _stop_on_signal
+from lamina.training.manifest import Manifest
 from lamina.training.rebuild import describe
 from lamina.training.recipe import Recipe, as_dict
 from lamina.training.run import Run
@@ -215,7 +216,7 @@ class Crossing:
                     if row is None:
                         return
                     self.record["folds"].append(asdict(row))
-                    _write_json(self.folder / FILE, self.record)
+                    _manifest(self.folder).write(FILE, as_json(self.record))
                     yield row
 
     def _fold(
@@ -226,9 +227,9 @@ class Crossing:
         number = repeat * self.k + fold
         model, task, recipe = self.prepare(split, number)  # refuses bad options before anything is written
         self.folder.mkdir(parents=True, exist_ok=True)
-        _write_json(self.folder / FILE, self.record)
+        _manifest(self.folder).write(FILE, as_json(self.record))
         place = self.folder / f"fold-{number + 1}"
-        if all((place / name).is_file() for name in ("config.toml", "preprocess.json", "environment.json")):
+        if all((place / name).is_file() for name in ("config.toml", "preprocess.json")):
             run = resume(
                 place, model=model, data=split, optimizer=recipe.optimizer, observers=observers, progress=False,
                 loss=recipe.loss if callable(recipe.loss) else None, metrics=recipe.metrics,
@@ -244,7 +245,7 @@ class Crossing:
             raise RunError(f"fold {fold + 1} of {self.k} has no result: {run.reason.sentence}, before its first check.")
         test = split.open_test()
         metrics = run.task.judge(run, test)["metrics"]
-        best = RunFolder(place).json("status")["best_row"]
+        best = RunFolder(place).status()["best_row"]
         sizes = len(split.train), len(split.validation), len(test)
         epoch, seconds = int(run.rows[best]["epoch"]), round(time.monotonic() - begun, 3)
         return Fold(repeat + 1, fold + 1, sizes, metrics, _baseline(run, split.train, test), epoch, seconds)
@@ -252,11 +253,18 @@ class Crossing:
 
 def stored(folder: Path) -> dict[str, Any] | None:
     """Read what a cross-validation wrote into a folder; None where there is none."""
-    path = folder / FILE
-    if not path.is_file():
+    try:
+        content = _manifest(folder).read(FILE)
+    except FileNotFoundError:
         return None
-    values: dict[str, Any] = _read_json(path)
+    values = parse_json(content, folder / FILE)
+    if not isinstance(values, dict) or not {"settings", "data", "metric", "folds"} <= values.keys():
+        raise RunError(f"{folder / FILE} is damaged: restore it from a copy, or remove the folder and begin again.")
     return values
+
+
+def _manifest(folder: Path) -> Manifest:
+    return Manifest(folder, "cross-validation")
 
 
 def place_of(base: Path, settings: Mapping[str, Any]) -> Path:
@@ -284,5 +292,5 @@ def _baseline(run: Run, train: Dataset, test: Dataset) -> dict[str, float]:
 
 
 def _fingerprint(data: Dataset) -> str:
-    targets: Tensor = all_targets(data)
-    return digest(targets.contiguous().numpy().tobytes())
+    found = identity(Split(data, data, Sealed(data), ""))
+    return f"{found['names']}-{found['contents']}"

@@ -1,5 +1,6 @@
 """Files that are complete or absent: written under a temporary name, synced, renamed."""
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -29,18 +30,8 @@ def write(path: Path, content: bytes) -> None:
         _system.replace(draft, path)
         _system.sync_folder(path.parent)
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise RunError(cannot_write(path, error)) from error
-
-
-def _append_line(path: Path, line: str) -> None:
-    """Append one line and sync it."""
-    try:
-        with open(path, "a", encoding="utf-8", newline="\n") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
+        with contextlib.suppress(OSError):  # a file system that became read-only refuses this, too
+            draft.unlink(missing_ok=True)
         raise RunError(cannot_write(path, error)) from error
 
 
@@ -62,7 +53,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _write_json(path: Path, value: Any) -> None:
+def as_json(value: Any) -> bytes:
     """Write plain values as JSON, NaN and infinity as null; one line per entry, as Python indents slowly."""
     plain = finite(value)
     if isinstance(plain, dict):
@@ -70,25 +61,25 @@ def _write_json(path: Path, value: Any) -> None:
         text = "{\n" + ",\n".join(entries) + "\n}"
     else:
         text = json.dumps(plain, ensure_ascii=False)
-    write(path, (text + "\n").encode())
+    return (text + "\n").encode()
 
 
-def _read_json(path: Path) -> Any:
+def parse_json(content: bytes, path: Path) -> Any:
     """Read JSON, or say which file is damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError(f"{path} is missing: is {path.parent} the folder of a run?") from None
-    except (OSError, ValueError) as error:
+        return json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
 
 
-def read_toml(path: Path, version: int, way_out: str) -> dict[str, Any]:
+def parse_toml(content: bytes, path: Path, version: int, way_out: str) -> dict[str, Any]:
     """Read TOML of a known version, or say which file is damaged or too new."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        values = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read ({error}): {way_out}.") from error
+    if not isinstance(values.get("version", 0), int):
+        raise RunError(f"{path} is damaged (version is not a number): {way_out}.")
     if values.get("version", 0) > version:
         raise RunError(
             f"{path} was written by a newer Lamina (version {values['version']}, the latest known is {version}): "

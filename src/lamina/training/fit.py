@@ -1,33 +1,40 @@
 """Train a network: `fit` starts a run, `resume` continues one, both through the same few lines."""
 
 import shutil
+import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from lamina import _screen
 from lamina._errors import ArgumentError, RunError
+from lamina._types import Tensor
 from lamina.architectures.adapt import mark_new
+from lamina.data.identity import identity
+from lamina.layers.dropout import mask_state
 from lamina.training import checkpoint
 from lamina.training import recipe as recipes
 from lamina.training.continuing import Place, begin, continued, recorded
 from lamina.training.executors.choose import learner
-from lamina.training.folder import RunFolder, slug
+from lamina.training.folder import RunFolder, blamed, config_text, slug
 from lamina.training.learner import Learner
+from lamina.training.lock import only_writer
 from lamina.training.loop import Event, Observer, Progress, _stop_on_signal, drain, released
-from lamina.training.loop import every as at_most_every
 from lamina.training.objective import Judged, Objective
 from lamina.training.plan import Plan, plan
 from lamina.training.ranks import ALONE, PATIENCE, Accord, Ranks, found_again, join, listening, remembered
-from lamina.training.rebuild import describe, fingerprint, rebuild, reload
+from lamina.training.rebuild import describe, rebuild, reload
 from lamina.training.recipe import Optimizer, Recipe
 from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
+from lamina.training.saving import seldom
 from lamina.training.stopping import StopReason
 from lamina.training.tasks.kinds import read_task, split_of, task_of
 from lamina.training.tasks.task import Task
@@ -140,40 +147,48 @@ def fitting(
     """
     recipe = recipe or Recipe()
     task, runtime = _ready(model, data, recipe, runtime, ranks)
-    home, saved, config, status = ranks.shared(partial(_opened, model, task, recipe, folder, start))
-    progress = _progress(saved)
-    if saved is not None and status.get("state") not in (None, *_UNFINISHED):
-        reason = StopReason(status["state"], status["sentence"])
-        ended = ranks.folder(home), model.to(recipe.dtype), task, task.objective(model, recipe)
-        return _ended(*ended, progress, reason)
-    try:
-        return (
-            yield from _train(
-                model, task, recipe, runtime, home, observers, progress, saved, every, stop, config, ranks
-            )
-        )
-    except Exception:
-        if (progress.epoch, progress.batch) == (0, 0) and ranks.first:  # not a single update was made
-            shutil.rmtree(home.path, ignore_errors=True)
-        raise
+    home, saved, config, status = ranks.shared(partial(_opened, model, task, folder))
+    home, progress = ranks.folder(home), _progress(saved)
+    with _writing(home, ranks):
+        if saved is not None and status["state"] not in _UNFINISHED:
+            reason = StopReason(status["state"], status["sentence"])
+            return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), progress, reason)
+        try:
+            if saved is None:
+                ranks.shared(partial(_begin, home, model, task, recipe, runtime, start))
+            how = observers, progress, saved, every, stop, config, ranks
+            return (yield from _train(model, task, recipe, runtime, home, *how))
+        except Exception:
+            if (progress.epoch, progress.batch) == (0, 0) and ranks.first:  # not a single update was made
+                shutil.rmtree(home.path, ignore_errors=True)
+            raise
 
 
 def _opened(
-    model: nn.Module, task: Task, recipe: Recipe, folder: str | Path | None, start: dict[str, Any] | None
+    model: nn.Module, task: Task, folder: str | Path | None
 ) -> tuple[RunFolder, checkpoint._Checkpoint | None, dict[str, Any] | None, dict[str, Any]]:
     """Make the folder of a run; where torchrun restarts one, find it, with its last checkpoint and its description."""
-    base = Path(folder or _usual_folder(model, task))
+    base = _path(model, task, folder)
     home = found_again(base)
     if home is not None:
         saved = checkpoint.load(home.checkpoints) if home.has("config.toml") else None
-        if saved is not None:
-            return home, saved, home.config(), home.json("status") if home.has("status.json") else {}
-        shutil.rmtree(home.path)  # it died before its first checkpoint
-    return _begun(model, task, recipe, home.path if home else base, start), None, None, {}
+        if saved is not None and not saved.plain.get("initial"):
+            return home, saved, home.config(), home.status()
+        shutil.rmtree(home.path)  # it died before its first update was saved
+        base = home.path
+    return remembered(RunFolder.create(base)), None, None, {}
 
 
-def _usual_folder(model: nn.Module, task: Task) -> Path:
-    return Path("runs") / slug(f"{type(model).__name__}-{task.split.train.spec.source}")
+def _path(model: nn.Module, task: Task, folder: str | Path | None) -> Path:
+    return Path(folder or Path("runs") / slug(f"{type(model).__name__}-{task.split.train.spec.source}"))
+
+
+@contextmanager
+def _writing(home: RunFolder, ranks: Ranks) -> Iterator[None]:
+    """Be the only ones who write to the folder of a run; the first rank keeps its lock, for all."""
+    with ExitStack() as stack:
+        ranks.shared(lambda: stack.enter_context(only_writer(home.path)))
+        yield
 
 
 def _progress(saved: checkpoint._Checkpoint | None) -> Progress:
@@ -185,14 +200,25 @@ def _progress(saved: checkpoint._Checkpoint | None) -> Progress:
     return Progress(plain["epoch"], plain["batch"], plain["rows"], best, plain["best_row"])
 
 
-def _begun(
-    model: nn.Module, task: Task, recipe: Recipe, folder: str | Path | None, start: dict[str, Any] | None = None
-) -> RunFolder:
-    """Make the folder of a run and write what it will be."""
+def _begin(
+    home: RunFolder,
+    model: nn.Module,
+    task: Task,
+    recipe: Recipe,
+    runtime: Runtime,
+    start: dict[str, Any] | None = None,
+    *,
+    why: str = "",
+    trained: bool = False,
+) -> None:
+    """Write what a run will be; its description comes last, so that what has one can be continued.
+
+    The first checkpoint holds the initial weights alone: they may come from another run or another seed, which no file
+    names.
+    """
     split = task.split
     origin = {**(split.origin or {"source": split.train.spec.source}), "reload": split.origin is not None}
-    if split.origin is not None:
-        origin["fingerprint"] = fingerprint(split)
+    origin["fingerprint"] = identity(split)
     examples = [len(split.train), len(split.validation), len(split.test)]
     made = {
         "note": split.note,
@@ -201,10 +227,19 @@ def _begun(
         "data": origin,
         "recipe": recipes.as_dict(recipe),
     }
-    home = remembered(RunFolder.create(folder or _usual_folder(model, task)))
-    home.write_config(made | ({"start": start} if start else {}))
+    made |= {"start": start} if start else {}
+    home.write_json("environment", environment(runtime, why))
     home.write_json("preprocess", task.as_dict())
-    return home
+    if not trained:
+        plain = {"initial": True, "copies": home.copies() | {"config.toml": config_text(made)}}
+        checkpoint.save(home.checkpoints, 0, _initial(model), plain)
+    home.write_config(made)
+
+
+def _initial(model: nn.Module) -> dict[str, Tensor]:
+    """Give the live tensors of a network before its first update: weights, and what dropout draws from."""
+    masks = {f"masks/{name}": t for name, t in mask_state(model).items()}
+    return {f"model/{name}": t for name, t in model.state_dict().items()} | masks
 
 
 def adopt(
@@ -231,10 +266,11 @@ def adopt(
         why: a sentence about that.
     """
     task = task_of(data, seed=recipe.seed).for_network(model)
-    home = _begun(model, task, recipe, folder)
-    home.write_json("environment", environment((runtime or Runtime()).ready(recipe.precision), why))
-    home.reset_history(progress.rows)
-    return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), progress, reason)
+    home = RunFolder.create(_path(model, task, folder))
+    with only_writer(home.path):
+        _begin(home, model, task, recipe, (runtime or Runtime()).ready(recipe.precision), why=why, trained=True)
+        home.reset_history(progress.rows)
+        return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), progress, reason)
 
 
 def resume(
@@ -266,51 +302,63 @@ def resume(
         progress: whether to show how far the run is; by default in a terminal and in a notebook.
     """
     ranks = join()
-    home, config, saved, then, prepared, status = ranks.shared(partial(_read, folder))
-    recipe = recipes.from_dict(config["recipe"], optimizer, loss, metrics)
-    at, place = _progress(saved), Place()
-    if saved is not None:
-        place = Place(at.epoch, at.batch, saved.plain["step"], len(at.rows))
-    wanted = continued(recipe, epochs, options or {}, place)
-    runtime = Runtime(**{f.name: then[f.name] for f in fields(Runtime) if f.name in then}).here()
-    others = then.get("ranks", 1) != ranks.size
-    runtime = ranks.runtime(replace(runtime, threads=0) if others else runtime)
-    model = mark_new(model or rebuild(config["architecture"]), config["architecture"].get("new", ()))
-    split = reload(config["data"]) if data is None else split_of(data, recipe.seed)
-    task = read_task(prepared, split)
-    runtime = task.threads(runtime, model, recipe)
-    for why in saved.skipped if saved and ranks.first else ():
-        print(f"note: a damaged checkpoint was skipped ({why})")
-    if wanted == recipe and saved and not saved.skipped and status.get("state") not in (None, *_UNFINISHED):
-        reason = StopReason(status["state"], status["sentence"])
-        ended = ranks.folder(home), model.to(recipe.dtype), task, task.objective(model, recipe)
-        return _ended(*ended, at, reason)
-    if wanted != recipe:
-        recipe, config = wanted, recorded(config, wanted, place)
-    at.since = begin(config).rows
-    with runtime.applied(recipe.precision) as used:
-        number = [f"ranks was {then.get('ranks', 1)} and is now {ranks.size}"] if others else []
-        for difference in [*number, *used.differences(then)] if ranks.first else ():
-            print(f"note: {difference}: the result may differ in the last bits")
-    with (
-        _shown(progress if ranks.first else False, task, recipe) as watch,
-        _stop_on_signal(PATIENCE if ranks.many else 0.0) as stop,
-    ):
-        seen: list[Observer] = [*observers, watch]
-        return drain(_train(model, task, recipe, runtime, home, seen, at, saved, None, stop, config, ranks))
+    home = ranks.folder(ranks.shared(partial(RunFolder.open, folder)))
+    with _writing(home, ranks):
+        config, found, then, prepared, status = ranks.shared(partial(_read, home))
+        with blamed(home.path / "config.toml"):
+            recipe = recipes.from_dict(config["recipe"], optimizer, loss, metrics)
+        saved = None if found is None or found.plain.get("initial") else found
+        at, place = _progress(saved), Place()
+        if saved is not None:
+            place = Place(at.epoch, at.batch, saved.plain["step"], len(at.rows))
+        wanted = continued(recipe, epochs, options or {}, place)
+        with blamed(home.path / "environment.json"):
+            runtime = Runtime(**{f.name: then[f.name] for f in fields(Runtime) if f.name in then}).here()
+            others = then.get("ranks", 1) != ranks.size
+        runtime = ranks.runtime(replace(runtime, threads=0) if others else runtime)
+        given = None if data is None else split_of(data, recipe.seed)
+        with blamed(home.path / "config.toml"):
+            model = mark_new(model or rebuild(config["architecture"]), config["architecture"].get("new", ()))
+            split = reload(config["data"], given)
+        if saved is None and found is not None:
+            with torch.no_grad(), blamed(home.checkpoints):
+                for name, tensor in _initial(model).items():
+                    tensor.copy_(found.tensors[name])
+        with blamed(home.path / "preprocess.json"):
+            task = read_task(prepared, split)
+        home.seal()
+        runtime = task.threads(runtime, model, recipe)
+        notes = [f"a damaged checkpoint was skipped ({why})" for why in (saved.skipped if saved else ())]
+        if wanted == recipe and saved and not saved.skipped and status["state"] not in _UNFINISHED:
+            reason = StopReason(status["state"], status["sentence"])
+            return _ended(home, model.to(recipe.dtype), task, task.objective(model, recipe), at, reason)
+        if wanted != recipe:
+            recipe, config = wanted, recorded(config, wanted, place)
+        at.since = begin(config).rows
+        with runtime.applied(recipe.precision) as used:
+            number = [f"ranks was {then.get('ranks', 1)} and is now {ranks.size}"] if others else []
+            differences = [*number, *used.differences(then)]
+            notes += [f"{difference}: the result may differ in the last bits" for difference in differences]
+        for note in notes if ranks.first else ():
+            print(f"note: {note}", file=sys.stderr)
+        with (
+            _shown(progress if ranks.first else False, task, recipe) as watch,
+            _stop_on_signal(PATIENCE if ranks.many else 0.0) as stop,
+        ):
+            seen: list[Observer] = [*observers, watch]
+            return drain(_train(model, task, recipe, runtime, home, seen, at, saved, None, stop, config, ranks))
 
 
-def _read(folder: str | Path) -> tuple[RunFolder, dict[str, Any], checkpoint._Checkpoint | None, Any, Any, Any]:
+def _read(home: RunFolder) -> tuple[dict[str, Any], checkpoint._Checkpoint | None, Any, Any, Any]:
     """Read what a resume needs from the folder of a run."""
-    home = RunFolder.open(folder)
     config, saved = home.config(), checkpoint.load(home.checkpoints)
     if saved is None and home.weights.is_file():
         raise RunError(
-            f"{folder} has no checkpoint to continue from, since its network was trained in a search: train the "
+            f"{home.path} has no checkpoint to continue from, since its network was trained in a search: train the "
             "configuration separately; `lamina report` shows the command."
         )
-    status = home.json("status") if home.has("status.json") else {}
-    return home, config, saved, home.json("environment"), home.json("preprocess"), status
+    then = home.json("environment") if home.has("environment.json") else {}
+    return config, saved, then, home.json("preprocess"), home.status()
 
 
 def _train(
@@ -330,7 +378,6 @@ def _train(
     """Do what `fit` and `resume` share; the description of a run that continues is written when nothing can fail."""
     if saved is not None and recipe.micro_batch is None:  # the pieces in which batches turned out to fit
         recipe = replace(recipe, micro_batch=saved.plain.get("micro_batch"))
-    home = ranks.folder(home)
     with runtime.applied(recipe.precision) as used:
         step = learner(model, task, recipe, used, ranks)
     if saved is None:
@@ -350,7 +397,7 @@ def _train(
     watched = [_WatchedRows(home, watcher, step.step) for watcher in watchers]
     save = partial(_save, home, step, watched)
     seen: list[Observer] = [_Recorder(home), *observers, *watched]
-    due, ask = at_most_every(CHECKPOINT_SECONDS, save), stop
+    due, ask = seldom(CHECKPOINT_SECONDS, save), stop
     if ranks.many:
         silent = [observer for observer in observers if isinstance(observer, _screen.Quiet | Tracker)]
         asking = [observer for observer in observers if observer not in silent]
@@ -359,8 +406,6 @@ def _train(
             Accord(ranks, save, CHECKPOINT_SECONDS, stop),
         )
         due, ask, observers = accord.save, accord.stop, observers if ranks.first else ()
-    if saved is None:  # the initial weights may come from another run or another seed, which no file names
-        save(progress)
     home.write_json("status", {"state": "running"})
     if config is not None:  # after the status: killed in between, the run must not seem to have ended as described
         home.write_config(config)
@@ -389,6 +434,7 @@ def _ended(
     if not reason.failed:
         status["weights"] = home.write_weights(model.state_dict())
         mark_new(model, ())  # from here on all of it is trained
+    home.settle()
     home.write_json("status", status)
     return Run(home.path, model.eval(), task, objective.plain, tuple(progress.rows), reason, task.split)
 
@@ -427,7 +473,7 @@ def _save(home: RunFolder, step: Learner, watched: Sequence[_WatchedRows], at: P
             home.write_json("environment", found | {"micro_batch": step.feed.micro_batch})
     for rows in watched:
         rows.flush()
-    checkpoint.save(home.checkpoints, step.step, tensors, plain)
+    checkpoint.save(home.checkpoints, step.step, tensors, plain | {"copies": home.copies()})
 
 
 class _Recorder:

@@ -1,6 +1,6 @@
 """The folder of a run: what lies where, written so that every file is complete or absent.
 
-config.toml         architecture, data, recipe: everything needed to do it again
+config.toml         architecture, data, recipe: everything needed to do it again; written when a resume is possible
 preprocess.json     what was fitted on the training data
 environment.json    versions, device, threads, flags
 history.jsonl       one row per check
@@ -11,21 +11,28 @@ evaluation.json     the test split, opened once
 scores.safetensors  how far the network is from the truth on the validation part, for intervals and sets of classes
 status.json         how the run ended, or that it runs
 report.html
+manifest.jsonl      the digest of every file; see `manifest`
+writer.lock         while somebody trains here; see `lock`
 """
 
-import json
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lamina._errors import RunError
+from lamina._errors import LaminaError, RunError
 from lamina._system import refused
 from lamina._types import Tensor
 from lamina.training import checkpoint
-from lamina.training.files import _append_line, _read_json, _write_json, as_toml, digest, finite, read_toml, write
+from lamina.training.files import as_json, as_toml, digest, parse_json, parse_toml
+from lamina.training.lines import append_lines, as_line, read_lines
+from lamina.training.manifest import NAME, Manifest
 
-VERSION = 1
+VERSION = 2
+"""Folders of version 1, of Lamina 0.1, have no manifest."""
+_COPIED = ("config.toml", "preprocess.json")
 
 
 class RunFolder:
@@ -40,6 +47,7 @@ class RunFolder:
         self.checkpoints = self.path / "checkpoints"
         self.history, self.timings = self.path / "history.jsonl", self.path / "timings.jsonl"
         self.weights = self.path / "weights.safetensors"
+        self.manifest = Manifest(self.path)
 
     @classmethod
     def create(cls, path: str | Path) -> "RunFolder":
@@ -77,56 +85,127 @@ class RunFolder:
         if not folder.path.is_dir():
             raise RunError(f"{path} is not a folder: give the folder of a run, such as runs/lenet5-digits.")
         if not (folder.path / "config.toml").is_file():
+            if folder.manifest.expects("config.toml"):
+                folder.content("config.toml")  # says that there was one
+            if folder.manifest.exists:
+                raise RunError(f"{path} holds a run that was killed before it began: remove it, and train again.")
             raise RunError(f"{path} is not the folder of a run: it has no config.toml.")
         return folder
 
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, and its digest into the manifest."""
+        self.manifest.write(name, content)
+
+    def content(self, name: str) -> bytes:
+        """Read a file that must be what the run wrote.
+
+        Raises:
+            RunError: it is missing or damaged.
+        """
+        try:
+            content = self.manifest.read(name)
+        except FileNotFoundError:
+            raise RunError(f"{self.path / name} is missing: is {self.path} the folder of a run?") from None
+        if not self.manifest.exists and self._described():
+            raise RunError(
+                f"{self.manifest.path} is missing: the digests of files are lost, not the files. Run  "
+                f"lamina repair {self.path}"
+            )
+        return content
+
+    def _described(self) -> bool:
+        """Say whether the description is one of a folder that must have a manifest."""
+        path = self.path / "config.toml"
+        found = re.match(rb"version = (\d+)", path.read_bytes()) if path.is_file() else None
+        return found is not None and 1 < int(found[1]) <= VERSION
+
+    def seal(self) -> None:
+        """Give a folder of Lamina 0.1 a manifest, with all files as they are."""
+        if not self.manifest.exists:
+            self.manifest.take(*(path.name for path in sorted(self.path.iterdir()) if path.is_file()))
+
     def write_config(self, config: dict[str, Any]) -> None:
         """Write architecture, data and recipe as TOML."""
-        write(self.path / "config.toml", (as_toml({"version": VERSION, **config}) + "\n").encode())
+        self.write("config.toml", config_text(config).encode())
 
     def config(self) -> dict[str, Any]:
         """Read what `write_config` wrote."""
-        return read_toml(self.path / "config.toml", VERSION, "restore it from a copy, or train again")
+        path, way_out = self.path / "config.toml", "restore it from a copy, or train again"
+        values = parse_toml(self.content("config.toml"), path, VERSION, way_out)
+        for part in ("architecture", "data", "recipe"):
+            if not isinstance(values.get(part, {}), dict):
+                raise RunError(f"{path} is damaged ({part} is not a table): {way_out}.")
+        return values
 
     def write_json(self, name: str, value: Any) -> None:
         """Write one of the JSON files."""
-        _write_json(self.path / f"{name}.json", value)
+        self.write(f"{name}.json", as_json(value))
 
     def json(self, name: str) -> Any:
         """Read one of the JSON files."""
-        return _read_json(self.path / f"{name}.json")
+        return parse_json(self.content(f"{name}.json"), self.path / f"{name}.json")
+
+    def status(self) -> dict[str, Any]:
+        """Read how the run ended; {"state": "running"} while it has not said so."""
+        if not self.has("status.json"):
+            return {"state": "running"}
+        found = self.json("status")
+        kinds: dict[str, type] = {"state": str, "sentence": str, "best_row": int, "weights": str}
+        right = isinstance(found, dict) and all(isinstance(found[name], kinds[name]) for name in kinds if name in found)
+        if not right or "state" not in found or (found["state"] != "running" and "sentence" not in found):
+            raise RunError(
+                f"{self.path / 'status.json'} is damaged: it does not say how the run ended. Restore it from a copy, "
+                f"or run  lamina repair {self.path}"
+            )
+        return dict(found)
 
     def has(self, name: str) -> bool:
-        """Say whether a file of this name is there."""
-        return (self.path / name).is_file()
+        """Say whether a file of this name is there, or should be."""
+        return (self.path / name).is_file() or self.manifest.expects(name)
 
     def append_row(self, row: dict[str, Any], seconds: float) -> None:
         """Append a check to the history, and when it was to the timings."""
-        _append_line(self.history, json.dumps(finite(row)))
-        _append_line(
-            self.timings, json.dumps({"step": row["step"], "seconds": round(seconds, 3), "at": round(time.time(), 3)})
-        )
+        append_lines(self.history, [row])
+        append_lines(self.timings, [{"step": row["step"], "seconds": round(seconds, 3), "at": round(time.time(), 3)}])
 
     def reset_history(self, rows: list[dict[str, Any]]) -> None:
         """Rewrite the history to the rows that a checkpoint knows of."""
-        write(self.history, "".join(json.dumps(finite(row)) + "\n" for row in rows).encode())
+        self.write(self.history.name, "".join(map(as_line, rows)).encode())
 
     def rows(self) -> list[dict[str, Any]]:
         """Read the history; a last line that a crash cut short is left out."""
-        if not self.history.is_file():
+        rows = self.lines("history")
+        for number, row in enumerate(rows, 1):
+            if not all(isinstance(row.get(name), int) for name in ("epoch", "step")):
+                raise RunError(f"{self.history} is damaged in line {number}: resume the run, which rewrites it.")
+        return rows
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        """Read one of the files that grow by lines; nothing if there is none."""
+        if not self.has(f"{name}.jsonl"):
             return []
-        text = self.history.read_text(encoding="utf-8")
-        try:
-            return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
-        except ValueError as error:
-            raise RunError(f"{self.history} is damaged ({error}): resume the run, which rewrites it.") from error
+        return read_lines(
+            self.content(f"{name}.jsonl"),
+            self.path / f"{name}.jsonl",
+            f"restore it from a copy, or run  lamina repair {self.path}",
+        )
+
+    def settle(self) -> None:
+        """Note how far the files that grow have come; a run does so in the end."""
+        if self.manifest.exists:
+            self.manifest.take(*(path.name for path in sorted(self.path.glob("*.jsonl")) if path.name != NAME))
+
+    def copies(self) -> dict[str, str]:
+        """Give the texts of the files that nothing else could bring back; checkpoints keep them."""
+        paths = [path for name in _COPIED if (path := self.path / name).is_file()]
+        return {path.name: path.read_bytes().decode(errors="replace") for path in paths}
 
     def write_weights(self, tensors: dict[str, Tensor]) -> str:
         """Write weights as safetensors and return their digest."""
         from safetensors.torch import save
 
         content = save({name: t.detach().contiguous().cpu() for name, t in tensors.items()})
-        write(self.weights, content)
+        self.write(self.weights.name, content)
         return digest(content)
 
     def weights_digest(self) -> str:
@@ -138,8 +217,9 @@ class RunFolder:
         from safetensors.torch import load
 
         if self.weights.is_file():
+            content = self.content(self.weights.name)
             try:
-                return load(self.weights.read_bytes())
+                return load(content)
             except Exception as error:
                 raise RunError(
                     f"{self.weights} is damaged ({error}): train again, or restore it from a copy."
@@ -154,6 +234,27 @@ class RunFolder:
         return best or {
             name.removeprefix("model/"): t for name, t in saved.tensors.items() if name.startswith("model/")
         }
+
+
+def config_text(config: dict[str, Any]) -> str:
+    """Give the text of a config.toml."""
+    return as_toml({"version": VERSION, **{key: value for key, value in config.items() if key != "version"}}) + "\n"
+
+
+@contextmanager
+def blamed(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with the content of a file into a sentence that names it; what has one keeps it."""
+    try:
+        yield
+    except LaminaError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RuntimeError) as error:
+        if "memory" in str(error).lower():
+            raise
+        why = f"no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
+        raise RunError(
+            f"{path} is damaged ({' '.join(why.split()).rstrip('.')[:160]}): restore it from a copy, or train again."
+        ) from error
 
 
 def slug(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
+from lamina._errors import ArgumentError
 from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.layers.dropout import mask_state
@@ -153,6 +154,13 @@ class Learner:
             at.reason = yield from run
         except _Diverged as error:
             at.reason = diagnose(self, good, error.step)
+        except ValueError as error:
+            if "more than 1 value per channel" not in str(error):
+                raise
+            raise ArgumentError(
+                f"`batch_size` is {self.feed.batch_size}, which leaves a last batch of 1 example, and batch "
+                "normalization knows no variance of one: choose a batch_size that divides the examples otherwise."
+            ) from error
         finally:
             self.feed.source.close()
             detach(self.model)
@@ -224,6 +232,18 @@ class Learner:
         """Give all ranks the running statistics of the first, where each normalizes its own part of a batch."""
         alone = (norm for norm in norms(self.model) if "forward" not in vars(norm))
         self.feed.ranks.align_([t for norm in alone for t in norm.buffers()])
+
+    @torch.no_grad()
+    def finite(self) -> bool:
+        """Say whether the weights are finite, and the answers to the first few examples that are at hand."""
+        if not all(bool(p.isfinite().all()) for p in self.model.parameters()):
+            return False
+        source = self.feed.source if self.validation is None or not len(self.validation) else self.validation
+        if source is self.feed.source and not self.feed.gathers:  # what comes from outside is not asked for once more
+            return True
+        self.model.eval()
+        outputs, _ = next(iter(self.feed.answered(self.model, source)))
+        return bool(outputs.isfinite().all())
 
     def first_bad_step(self) -> int | None:
         """Return the number of the first step whose loss was not finite; None while all are well."""

@@ -48,6 +48,9 @@ class _Step(_Stepping, Protocol):
     def first_bad_step(self) -> int | None:
         """Give the first step whose loss was not finite."""
 
+    def finite(self) -> bool:
+        """Say whether weights and answers are finite now, after the last update."""
+
     def state(self) -> dict[str, Tensor]:
         """Give the live tensors by name."""
 
@@ -152,6 +155,8 @@ def checked(step: _Step, at: Progress, rules: Sequence[Rule] = ()) -> Row:
     if bad is not None:
         raise _Diverged(bad)
     row |= step.evaluate()
+    if not math.isfinite(row.get("validation_loss", math.nan)) and not step.finite():  # since the last update
+        raise _Diverged(step.step)
     at.rows.append(row)
     _keep_best(step, at)
     at.reason = next((reason for rule in rules if (reason := rule(at.rows)) is not None), None)
@@ -292,16 +297,3 @@ def _stop_on_signal(patience: float = 0.0) -> Iterator[Callable[[], bool]]:
     finally:
         for name, old in before.items():
             signal.signal(name, old)
-
-
-def every(seconds: float, action: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    """Call `action` at most once in so many seconds, the first time after that long."""
-    last = time.monotonic()
-
-    def maybe(progress: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= seconds:
-            action(progress)
-            last = time.monotonic()
-
-    return maybe

@@ -31,6 +31,7 @@ from lamina._errors import ArgumentError, RunError, whole
 from lamina._system import birth, boot
 from lamina._types import Tensor
 from lamina.training.folder import RunFolder
+from lamina.training.saving import Pace
 
 if TYPE_CHECKING:
     from lamina.training.loop import Event, Observer, Progress
@@ -194,21 +195,21 @@ _joined: list[Ranks] = []
 class _Unwritten(RunFolder):
     """The folder of a run for a rank that does not write."""
 
-    def write_config(self, config: dict[str, Any]) -> None:
-        """Write nothing."""
-
-    def write_json(self, name: str, value: Any) -> None:
+    def write(self, name: str, content: bytes) -> None:
         """Write nothing."""
 
     def append_row(self, row: dict[str, Any], seconds: float) -> None:
         """Write nothing."""
 
-    def reset_history(self, rows: list[dict[str, Any]]) -> None:
-        """Write nothing."""
-
     def write_weights(self, tensors: dict[str, Tensor]) -> str:
         """Write nothing."""
         return ""
+
+    def seal(self) -> None:
+        """Write nothing."""
+
+    def settle(self) -> None:
+        """Write nothing."""
 
 
 class RanksError(RunError):
@@ -327,9 +328,10 @@ class Accord:
     def __init__(
         self, ranks: Ranks, save: "Callable[[Progress], None]", seconds: float, stop: Callable[[], bool]
     ) -> None:
-        self._ranks, self._save, self._seconds, self._stop = ranks, save, seconds, stop
+        self._ranks, self._save, self._stop = ranks, save, stop
+        self._often, self._pace = min(ACCORD, seconds), Pace(seconds)
         self._left = self._pause = 1
-        self._asked = self._saved = time.monotonic()
+        self._asked = time.monotonic()
         self._stopping = False
 
     def save(self, progress: "Progress") -> None:
@@ -339,15 +341,14 @@ class Accord:
             return
         now = time.monotonic()
         each = (now - self._asked) / self._pause
-        pause = int(min(ACCORD, self._seconds) / max(each, 1e-6))
+        pause = int(self._often / max(each, 1e-6))
         pause = max(1, min(pause, 2 * self._pause, 10_000))
-        mine = [float(self._stop()), *((float(now - self._saved >= self._seconds), float(pause)) if self._ranks.first
+        mine = [float(self._stop()), *((float(self._pace.due), float(pause)) if self._ranks.first
                                        else (0.0, 0.0))]  # fmt: skip
         stopping, due, pause = (int(value) for value in self._ranks.sum_(torch.tensor(mine)).tolist())
         self._left, self._pause, self._asked, self._stopping = pause, pause, now, stopping > 0
         if due:
-            self._save(progress)
-            self._saved = time.monotonic()
+            self._pace(self._save, progress)
 
     def stop(self) -> bool:
         """Say whether a rank was asked to stop."""

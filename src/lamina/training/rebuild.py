@@ -1,5 +1,6 @@
 """Say in plain values how a run's network and data were made, and make them again."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from typing import Any
@@ -10,6 +11,7 @@ from lamina._errors import RunError
 from lamina.architectures.adapt import new_tensors
 from lamina.architectures.table import TABLE
 from lamina.data.dataset import all_targets
+from lamina.data.identity import difference, identity
 from lamina.data.load import load
 from lamina.data.splits import Split
 from lamina.training.files import digest
@@ -49,8 +51,11 @@ def rebuild(values: dict[str, Any]) -> nn.Module:
     return freeze(network, values["frozen"]) if values.get("frozen") else network
 
 
-def reload(origin: dict[str, Any]) -> Split:
-    """Load and split the data of a run again."""
+def reload(origin: dict[str, Any], given: Split | None = None) -> Split:
+    """Load and split the data of a run again, or take those that are given, if they are the same."""
+    if given is not None:
+        _check(origin, given, "`data` are not those that the run was trained on", "give the same")
+        return given
     if not origin.get("reload", False):
         raise RunError(
             f"the data of this run ({origin.get('source') or 'arrays'}) were given in memory: "
@@ -58,18 +63,23 @@ def reload(origin: dict[str, Any]) -> Split:
         )
     dataset = load(origin["source"], **origin.get("options", {}))
     split: Split = dataset.split(seed=origin["seed"], ratios=tuple(origin["ratios"]))  # type: ignore[attr-defined]
-    if origin["fingerprint"] != fingerprint(split):
-        raise RunError(
-            f"the data in {origin['source']} have changed since the run began: restore the old ones, or train again."
-        )
+    _check(origin, split, f"the data in {origin['source']} have changed since the run began", "restore the old ones")
     return split
 
 
-def fingerprint(split: Split) -> str:
-    """Give a short text that changes with the targets or weights of training and validation: a resume notices it."""
-    own: Any = getattr(split.train, "mark", None)  # of a table that stays on disk
-    if own is not None:
-        return digest(own() + all_targets(split.validation).contiguous().numpy().tobytes())
+def _check(origin: Mapping[str, Any], split: Split, what: str, way_out: str) -> None:
+    """Refuse data that are not those of a run."""
+    then = origin.get("fingerprint")
+    if isinstance(then, str):
+        why = "" if then == _of_targets(split) else "targets or weights differ"
+    else:
+        why = difference(then, identity(split)) if then else ""  # Lamina 0.1 has none of data in memory
+    if why:
+        raise RunError(f"{what} ({why}): {way_out}, or train again.")
+
+
+def _of_targets(split: Split) -> str:
+    """Give what runs of Lamina 0.1 know of their data."""
     parts = (split.train, split.validation)
     weights = [part.weights for part in parts if part.spec.weight]  # type: ignore[attr-defined]
     return digest(b"|".join(each.contiguous().numpy().tobytes() for each in [*map(all_targets, parts), *weights]))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from lamina._errors import ArgumentError, DataWarning, RunError
+from lamina._errors import ArgumentError, DataWarning, LaminaError, RunError
 from lamina._markup import Markup
 from lamina._shown import Shown
 from lamina._types import Float, Num, Tensor
@@ -20,7 +20,7 @@ from lamina.data.splits import Split
 from lamina.training import recipe as recipes
 from lamina.training.conformal import covered, measure, scores_of, validation_scores
 from lamina.training.explanations import Explanation, explain
-from lamina.training.folder import RunFolder
+from lamina.training.folder import RunFolder, blamed
 from lamina.training.importance import Importance, affordable, importance
 from lamina.training.objective import Judged, Objective
 from lamina.training.packed import home_of, open_home
@@ -151,6 +151,28 @@ def _lost(what: str, name: str) -> Judged:
     return judged
 
 
+def _objective(
+    values: dict[str, Any], task: Task, network: nn.Module, loss: Judged | None, metrics: Mapping[str, Judged] | None
+) -> Objective:
+    """Make what a run minimized; a loss and metrics that a file cannot hold are undefined unless given."""
+    code = values["loss"]["code"] if isinstance(values.get("loss"), dict) else ""
+    judging = {name: _lost("metric", name) for name in values.get("metrics", ())} | {**(metrics or {})}
+    recipe = recipes.from_dict(
+        values | {"metrics": list(judging)}, recipes.Adam(), loss or _lost("loss", code), judging
+    )
+    return task.objective_again(network, recipe)
+
+
+def _changed(origin: dict[str, Any]) -> str:
+    """Say that the data of a run are no longer those that it was trained on; "" when they are."""
+    if origin.get("reload"):
+        try:
+            reload(origin)
+        except LaminaError as error:
+            return str(error)
+    return ""
+
+
 @dataclass(frozen=True, repr=False)
 class Run(Shown):
     """A finished or interrupted run.
@@ -192,25 +214,23 @@ class Run(Shown):
         """
         home = open_home(folder)
         config = home.config()
-        network = model or rebuild(config["architecture"])
-        status = home.json("status") if home.has("status.json") else {"state": "running"}
+        with blamed(home.path / "config.toml"):
+            network = model or rebuild(config["architecture"])
+        status, weights = home.status(), home.read_weights()
         if status.get("weights", home.weights_digest()) != home.weights_digest() and home.weights.is_file():
             raise RunError(f"{home.weights} is damaged: it is not what the run wrote. Restore it, or train again.")
-        weights = home.read_weights()
-        dtype = torch.float64 if config["recipe"].get("precision") == "float64" else torch.float32
+        with blamed(home.path / "config.toml"):
+            dtype = torch.float64 if config["recipe"].get("precision") == "float64" else torch.float32
         network.to(dtype)
         try:
             network.load_state_dict(weights)
         except RuntimeError as error:
             raise RunError(f"{home.weights} does not hold the weights of this architecture: {error}") from error
-        task = read_task(home.json("preprocess"))
+        with blamed(home.path / "preprocess.json"):
+            task = read_task(home.json("preprocess"))
         reason = StopReason(status["state"], status.get("sentence", "the run has not ended"))
-        values = config["recipe"]
-        code = values["loss"]["code"] if isinstance(values.get("loss"), dict) else ""
-        judging = {name: _lost("metric", name) for name in values.get("metrics", ())} | {**(metrics or {})}
-        values = values | {"metrics": list(judging)}
-        recipe = recipes.from_dict(values, recipes.Adam(), loss or _lost("loss", code), judging)
-        objective = task.objective_again(network, recipe)
+        with blamed(home.path / "config.toml"):
+            objective = _objective(config["recipe"], task, network, loss, metrics)
         return cls(home.path, network.eval(), task, objective, tuple(home.rows()), reason)
 
     def _headline(self) -> str:
@@ -308,11 +328,10 @@ class Run(Shown):
         origin = home.config()["data"]
         name = str(data) if isinstance(data, str | Path) else ""
         if name and name == str(origin.get("source")):
-            warnings.warn(
-                f"the network was trained on a part of {name}: this says little about new data, unlike the test split.",
-                DataWarning,
-                stacklevel=3,
+            part = (
+                f"the network was trained on a part of {name}: this says little about new data, unlike the test split."
             )
+            warnings.warn(_changed(origin) or part, DataWarning, stacklevel=3)
         new = name in (*SETS, *NAMED) and name != origin.get("source")  # a set has options of its own
         test = self.task.labeled(data, {} if new else origin.get("options", {}))
         usual = (before or {}).get("usual")
@@ -359,6 +378,10 @@ class Run(Shown):
         if calibration is not None and coverage is None:
             raise ArgumentError("`calibration` says what to calibrate on: give the `coverage` too.")
         options = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy_unknown}
+        if isinstance(what, str | Path) and Path(what).exists():
+            origin = home_of(self.folder).config()["data"]
+            if str(what) == str(origin.get("source")) and (why := _changed(origin)):
+                warnings.warn(why, DataWarning, stacklevel=2)
         if coverage is None:
             return self.task.predict(self, what, **options)
         scores = validation_scores(self) if calibration is None else scores_of(self, calibration)

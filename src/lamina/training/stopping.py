@@ -37,7 +37,7 @@ def judged(row: Row) -> float:
     >>> judged({"loss": 0.5, "validation_loss": 0.75}), judged({"loss": float("nan")})
     (0.75, inf)
     """
-    loss = row.get("validation_loss", row["loss"])
+    loss = row.get("validation_loss", row.get("loss"))
     return math.inf if loss is None or loss != loss else float(loss)
 
 
@@ -98,13 +98,13 @@ def _decrease(bound: float, history: Sequence[Row]) -> str | None:
 
 
 def _patience(since: int, checks: int, history: Sequence[Row]) -> str | None:
-    losses = [row.get("validation_loss") for row in history]
-    values = [math.inf if loss is None else loss for loss in losses]
+    values = [judged(row) for row in history]
     best = values.index(min(values))
     if len(values) - 1 - max(best, since - 1) < checks:
         return None
     found = f"the best was {values[best]:.4g} at step {history[best]['step']}"
-    return f"the validation loss did not improve in {checks} checks; {found}"
+    part = "validation" if "validation_loss" in history[-1] else "training"
+    return f"the {part} loss did not improve in {checks} checks; {found}"
 
 
 _SENTENCES: dict[str, Callable[[Any, Sequence[Row]], str | None]] = {

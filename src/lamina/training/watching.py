@@ -5,14 +5,13 @@ what it measures on the device; the numbers are read where the run waits for the
 checkpoint is written.
 """
 
-import json
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
-from lamina.training.files import _append_line, finite, write
 from lamina.training.folder import RunFolder
+from lamina.training.lines import append_lines, as_line
 from lamina.training.loop import Event
 
 
@@ -51,17 +50,15 @@ class _WatchedRows:
     def __init__(self, home: RunFolder, watcher: Watcher, step: int) -> None:
         self._watcher, self._path, self._written = watcher, home.path / watcher.file, len(watcher.rows)
         if self._path.is_file():
-            text = self._path.read_text(encoding="utf-8")
-            lines = text[: text.rfind("\n") + 1].splitlines()
-            kept = [line for line in lines if json.loads(line)["step"] <= step]
-            write(self._path, "".join(line + "\n" for line in kept).encode())
+            kept = [row for row in home.lines(self._path.stem) if row["step"] <= step]
+            home.write(self._path.name, "".join(map(as_line, kept)).encode())
 
     def flush(self) -> None:
         """Read what the watcher kept and append it."""
         self._watcher.read()
         new = self._watcher.rows[self._written :]
         if new:
-            _append_line(self._path, "\n".join(json.dumps(finite(row)) for row in new))
+            append_lines(self._path, new)
         self._written = len(self._watcher.rows)
 
     def __call__(self, event: Event) -> None:

@@ -1,0 +1,138 @@
+"""Inputs and disks that once ended in a traceback, a hang or all of the memory: each gets a sentence."""
+
+import errno
+import gzip
+import json
+import os
+import struct
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina._errors import ArgumentError, DataError, RunError
+from lamina.data.images import load_folder
+from lamina.data.named import _read_idx
+from lamina.studies.space import Range, Space
+from lamina.training import files
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs Linux or macOS")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    for name in ("table.csv", "lines.txt", "rows.parquet"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(DataError, match=f"{name}` is a pipe, which may never end: write its content into a file"):
+            lamina.load(tmp_path / name)
+
+
+@pytest.fixture
+def deep(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.makedirs("root/a")
+    os.chdir("root/a")
+    for _ in range(1100):
+        os.mkdir("d")
+        os.chdir("d")
+    yield tmp_path / "root"
+    for _ in range(1100):  # more than `shutil.rmtree` can go down in Python 3.11
+        os.chdir("..")
+        os.rmdir("d")
+
+
+def test_folders_may_be_nested_deeply(deep):
+    with pytest.raises(DataError, match="the class folder `a` holds no picture: add some or remove it"):
+        load_folder(deep)
+
+
+def test_a_range_of_too_many_values_is_refused_before_it_is_made():
+    sentence = "`number of points of a range` must be at most 1,000,000, got 999,999,999,999."
+    with pytest.raises(ArgumentError, match=sentence):
+        Space.read(["learning_rate=1..2:999999999999"])
+    with pytest.raises(
+        ArgumentError, match="`number of values of a range` must be at most 1,000,000, got 10,000,000,0"
+    ):
+        Range(1, 10_000_000_000).grid()
+
+
+@pytest.mark.parametrize("shape", [(10, 10), (2**31, 2**31)], ids=["small head", "large head"])
+def test_a_bomb_takes_no_more_memory_than_its_head_says(shape, monkeypatch):
+    monkeypatch.setattr("lamina.data.named._MOST", 2**21)
+    bomb = gzip.compress(struct.pack(">HBBII", 0, 8, 2, *shape) + bytes(50_000_000), 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match="unpacks to more than .* as a decompression bomb does"):
+            _read_idx(bomb, "a")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def test_a_file_system_that_became_read_only(tmp_path, monkeypatch):
+    def refuse(*parts, **options):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(files.os, "fsync", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(RunError, match="the file system is read-only: choose another folder with --out"):
+        files.write(tmp_path / "a", b"")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.ENOSPC, "the disk is full: free some space"), (errno.EROFS, "the file system is read-")],
+)
+def test_a_drawing_that_finds_no_place(typed, tmp_path, monkeypatch, number, words):
+    def refuse(path, data):
+        path.touch()
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    code, out, err = typed("draw", "perceptron", "-o", "net.svg")
+    assert (code, out) == (2, "") and err.startswith(f"lamina: cannot write net.svg: {words}")
+    assert not (tmp_path / "net.svg").exists()
+
+
+def test_a_last_batch_of_one_example_and_batch_normalization(tmp_path):
+    net = lamina.build("fnn", inputs=2, outputs=2, hidden=(4,), batch_norm=True)
+    with pytest.raises(
+        ArgumentError, match="`batch_size` is 39, which leaves a last batch of 1 example, and batch norm"
+    ):
+        lamina.fit(net, lamina.load("moons", count=60), lamina.Recipe(epochs=1, batch_size=39), folder=tmp_path / "run")
+
+
+def eight_rows(path):
+    path.write_text("x,y\n" + "".join(f"{i},{2 * i + i % 3}\n" for i in range(8)))
+    return path
+
+
+def test_json_is_one_document_with_null_for_what_is_undefined(typed, tmp_path):
+    table = eight_rows(tmp_path / "eight.csv")
+    code, out, _ = typed("train", "fnn", "--data", table, "--epochs", "1", "--json", "--out", "run")
+    assert code == 0
+    found = json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+    assert found["test"]["r2"] is None and found["stopped"] == "epochs"
+    code, out, _ = typed("resume", "run", "--epochs", "2", "--json")
+    assert code == 0 and json.loads(out)["test"]["r2"] is None
+    code, out, _ = typed("repair", "run", "--json")
+    assert code == 0 and {each["state"] for each in json.loads(out)} == {"whole"}
+
+
+def test_repair_says_what_it_did(typed, tmp_path):
+    table = eight_rows(tmp_path / "eight.csv")
+    typed("train", "fnn", "--data", table, "--epochs", "1", "--quiet", "--out", "run")
+    code, out, _ = typed("repair", "run")
+    assert code == 0 and out.startswith("run: all ") and out.endswith("files are as they were written\n")
+    (tmp_path / "run/preprocess.json").write_text("{}")
+    code, out, err = typed("predict", "run", table)
+    assert code == 2 and "preprocess.json is damaged: it is not what the run wrote. It says how inputs are" in err
+    code, out, _ = typed("repair", "run")
+    assert code == 0 and "preprocess.json\trestored\texactly as it was, from a checkpoint" in out
+    assert typed("predict", "run", table)[0] == 0
+    (tmp_path / "run/status.json").unlink()
+    (tmp_path / "run/config.toml").write_text("version = 2\n")
+    for path in (tmp_path / "run/checkpoints").iterdir():
+        path.unlink()
+    code, out, _ = typed("repair", "run")
+    assert code == 1 and "config.toml\tlost\tit said what was trained" in out

@@ -1,0 +1,138 @@
+"""Damage to any byte of a run folder is said, or changes nothing; nothing that is read back ever traces back."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina._errors import LaminaError
+from lamina.report.render import render, write_report
+from lamina.training.fit import resume
+from lamina.training.manifest import NAME, Manifest
+from lamina.training.repair import repair
+from lamina.training.run import Run
+
+ROWS = lamina.load("iris").inputs[:5]
+UNREAD = ("report.html",)
+"""Files that only people and `lamina repair` read."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "iris"
+    net = lamina.build("fnn", inputs=4, outputs=3, hidden=2)
+    made = lamina.fit(net, lamina.load("iris"), lamina.Recipe(epochs=2), folder=folder)
+    made.evaluate()
+    made.predict(ROWS, coverage=0.9)
+    write_report(folder)
+    return folder
+
+
+def places(folder: Path) -> list[tuple[Path, int]]:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [(path.relative_to(folder), place) for path in files for place in range(path.stat().st_size)]
+
+
+def spoil(path: Path, place: int, how: int) -> None:
+    """Change one byte: a bit, to what is no text, to the next digit or letter, or cut everything behind it."""
+    content = bytearray(path.read_bytes())
+    old = content[place]
+    content[place] = (old ^ 1, 0xFF if old != 0xFF else 0, (old + 1) % 256, old)[how]
+    path.write_bytes(content[:place] if how == 3 else content)
+
+
+def said(folder: Path) -> object:
+    """Give everything that readers make of a folder, without its name."""
+    run = Run.load(folder)
+    found = run.predict(ROWS, coverage=0.9)
+    text = render(folder).replace(str(folder), "").replace(folder.name, "")
+    return run.history, found.values.tolist(), str(found), str(run.evaluate()), run.reason, text
+
+
+def noticed(folder: Path, name: Path, known: object) -> str:
+    """Say how damage was noticed: by a sentence, by a repair, or because nothing changed; "" if not at all."""
+    try:
+        same = said(folder) == known
+    except LaminaError:
+        return "said"
+    if not same:
+        return ""
+    if name.name in UNREAD or name.parent.name == "checkpoints":
+        states = {each.file: each.state for each in repair(folder)}
+        return "repair" if states.get(name.as_posix(), "removed") != "whole" else ""
+    return "nothing changed" if name.name == NAME else ""
+
+
+def sweep(run: Path, tmp_path: Path, chosen: list[tuple[tuple[Path, int], int]]) -> dict[str, int]:
+    reference = Path(shutil.copytree(run, tmp_path / "run"))
+    known, counts = said(reference), dict.fromkeys(("said", "repair", "nothing changed"), 0)
+    for (name, place), how in chosen:
+        shutil.rmtree(reference)
+        shutil.copytree(run, reference)
+        spoil(reference / name, place, how)
+        found = noticed(reference, name, known)
+        assert found, f"{name} damaged at byte {place} in way {how} went unnoticed"
+        counts[found] += 1
+    return counts
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr("lamina.training.manifest._PAUSE", 0.0)
+
+
+def test_sampled_bytes(run, tmp_path, quick):
+    draw = random.Random(0)
+    small = [place for place in places(run) if place[0].parent.name != "checkpoints" and place[0].name not in UNREAD]
+    chosen = draw.sample(small, 32) + draw.sample(places(run), 8)
+    counts = sweep(run, tmp_path, [(place, draw.randrange(4)) for place in chosen])
+    assert counts["said"] >= 30
+
+
+@pytest.mark.slow
+def test_five_thousand_bytes(run, tmp_path, quick):
+    draw = random.Random(1)
+    small = [place for place in places(run) if place[0].parent.name != "checkpoints" and place[0].name not in UNREAD]
+    chosen = draw.sample(small, min(4500, len(small))) + draw.sample(places(run), 500)
+    print(sweep(run, tmp_path, [(place, draw.randrange(4)) for place in chosen]))
+
+
+OLD = Path(__file__).parents[1] / "runs_of_0_1"
+
+
+def unproven(folder: Path, name: Path, place: int, how: int) -> str:
+    """Damage what has no digest, or one that was accepted; say what readers made of it, but never a traceback."""
+    spoil(folder / name, place, how)
+    if (folder / NAME).is_file() and name.name != NAME:
+        Manifest(folder).take(name.name) if len(name.parts) == 1 else None
+    for read in (Run.load, render, lambda path: Run.load(path).evaluate(), resume):
+        try:
+            read(folder)
+        except LaminaError as error:
+            return str(error)
+    return ""
+
+
+def survive(cases, tmp_path, draw, count):
+    for _ in range(count):
+        folder = Path(shutil.copytree(draw.choice(cases), tmp_path / "old"))
+        files = [path for path in sorted(folder.iterdir()) if path.suffix in (".toml", ".json", ".jsonl")]
+        path = draw.choice(files)
+        unproven(folder, path.relative_to(folder), draw.randrange(path.stat().st_size), draw.randrange(4))
+        shutil.rmtree(folder)
+
+
+@pytest.mark.filterwarnings("ignore::lamina._errors.DataWarning")
+def test_folders_without_digests_get_sentences(run, tmp_path, quick, monkeypatch):
+    monkeypatch.chdir(OLD)
+    survive([run, OLD / "table", OLD / "series"], tmp_path, random.Random(2), 24)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::lamina._errors.DataWarning")
+def test_all_kinds_of_folders_without_digests_get_sentences(run, tmp_path, quick, monkeypatch):
+    monkeypatch.chdir(OLD)
+    cases = [run, *(path for path in sorted(OLD.iterdir()) if path.is_dir() and path.name != "__pycache__")]
+    survive(cases, tmp_path, random.Random(3), 600)
