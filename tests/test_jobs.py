@@ -185,6 +185,8 @@ def pods(kind: dict) -> dict[str, dict]:
     spec = kind["spec"]
     if kind["kind"] == "Job":
         return {"": spec["template"]["spec"]}
+    if kind["kind"] == "DaskCluster":
+        return {role: spec[role]["spec"] for role in ("worker", "scheduler")}
     return {role: part["template"]["spec"] for role, part in spec["pytorchReplicaSpecs"].items()}
 
 
@@ -204,7 +206,7 @@ def checked_pod(pod: dict, policies: tuple[str, ...] = ("Never", "OnFailure")) -
     return container
 
 
-KINDS = {"Job": "batch/v1", "PyTorchJob": "kubeflow.org/v1"}
+KINDS = {"Job": "batch/v1", "PyTorchJob": "kubeflow.org/v1", "DaskCluster": "kubernetes.dask.org/v1"}
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
@@ -229,6 +231,31 @@ def test_a_job_trains_and_then_continues(tmp_path):
     (tmp_path / options["out"]).mkdir(parents=True)
     (words,) = typed(script, tmp_path)
     assert resumed(words) == str(options["out"])
+
+
+@pytest.mark.posix
+def test_a_search_asks_the_scheduler_of_its_cluster(tmp_path):
+    cluster, job = yaml.safe_load_all((JOBS / "dask.yaml").read_text())
+    name, scheduler = cluster["metadata"]["name"], cluster["spec"]["scheduler"]
+    assert cluster["spec"]["worker"]["replicas"] == 4
+    assert scheduler["service"]["selector"] == {"dask.org/cluster-name": name, "dask.org/component": "scheduler"}
+    container = checked_pod(scheduler["spec"])
+    opened = {port["name"]: port["containerPort"] for port in container["ports"]}
+    served = {port["targetPort"]: port["port"] for port in scheduler["service"]["ports"]}
+    assert opened == served == {"tcp-comm": 8786, "http-dashboard": 8787}
+    assert container["readinessProbe"]["httpGet"]["port"] in opened
+    worker = checked_pod(cluster["spec"]["worker"]["spec"])
+    assert worker["args"][:3] == ["dask-worker", "--name", "$(DASK_WORKER_NAME)"]  # the operator sets it
+    (script,) = checked_pod(pods(job)[""])["args"]
+    assert shellcheck(script) == ""
+    (words,) = typed(script, tmp_path)
+    _, verb, options = parsed(words)
+    where = f"dask://{name}-scheduler:{opened['tcp-comm']}"  # the operator names the service so
+    assert verb == "search" and options["on"] == where and len(options["words"]) == 3
+    (tmp_path / options["folder"]).mkdir(parents=True)
+    (words,) = typed(script, tmp_path)
+    _, verb, again = parsed(words)
+    assert (verb, again["resume"], again["on"]) == ("search", options["folder"], where)
 
 
 def test_every_pod_of_a_pytorchjob_does_the_same():

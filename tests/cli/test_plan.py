@@ -66,7 +66,8 @@ def test_the_docs_show_what_is_printed(typed):
 
 def test_measured_on_this_machine(typed):
     code, out, err = typed("plan", "fnn", "--data", "iris", "--ranks", "2", "--device", "cpu", "--seconds", "0.1")
-    assert (code, err) == (0, "") and "measured on the CPU, 1 thread" in out and "gloo was measured" in out
+    assert (code, err) == (0, "") and out.startswith("measuring updates of fnn on the CPU, for about 0.1 s\n")
+    assert "measured on the CPU, 1 thread" in out and "gloo was measured" in out
 
 
 def test_help_names_every_option_in_80_columns():

@@ -3,11 +3,13 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError
 from lamina.scaling.collectives import Link, all_reduce, nested, ring, tree
+
+LAWS = settings(max_examples=50, deadline=None)
 
 links = st.builds(Link, st.floats(0, 1e-2), st.floats(1e6, 1e12))
 sizes = st.integers(0, 10**12).map(float)
@@ -41,6 +43,7 @@ def test_a_flat_ring_is_as_slow_as_its_slowest_link():
     assert name == "ring" and found == pytest.approx(2 * (1e-3 + 0.5), rel=1e-12)
 
 
+@LAWS
 @given(links, links, sizes, st.integers(1, 4096), st.integers(1, 16))
 def test_laws(inside, between, size, ranks, per_node):
     found, name = all_reduce(ranks, size, inside, between, per_node)
@@ -51,6 +54,7 @@ def test_laws(inside, between, size, ranks, per_node):
     assert all_reduce(ranks, size, *faster, per_node)[0] == pytest.approx(found / 2, rel=1e-9, abs=1e-300)
 
 
+@LAWS
 @given(links, sizes, st.integers(2, 1_000_000))
 def test_a_ring_never_sends_more_than_twice_the_bytes_and_a_tree_never_less(link, size, ranks):
     bytes_alone = Link(0.0, link.bandwidth)
@@ -60,6 +64,7 @@ def test_a_ring_never_sends_more_than_twice_the_bytes_and_a_tree_never_less(link
     assert ring(ranks, size, waits) == 2 * (ranks - 1) >= tree(ranks, size, waits) == 2 * (ranks - 1).bit_length()
 
 
+@LAWS
 @given(links, sizes, st.integers(1, 64))
 def test_a_node_of_its_own_size_is_a_ring_or_a_tree(link, size, ranks):
     alone = min(ring(ranks, size, link), tree(ranks, size, link))

@@ -4,12 +4,14 @@ import math
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError
 from lamina.scaling.failures import daly, expected_time, simulate, young
 from lamina.scaling.stragglers import slowest
+
+LAWS = settings(max_examples=50, deadline=None)
 
 C, R, M = 2.0, 10.0, 100.0  # seconds of a checkpoint, of a restart, between two failures
 
@@ -24,6 +26,7 @@ def test_formulas_by_hand():
     assert expected_time(1.0, 1e6, C, R, 1.0) == math.inf
 
 
+@LAWS
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.floats(2.0, 1e6))
 def test_no_interval_is_much_better_than_that_of_daly(checkpoint, restart, ratio):
     mtbf = ratio * checkpoint
@@ -33,6 +36,7 @@ def test_no_interval_is_much_better_than_that_of_daly(checkpoint, restart, ratio
     assert best <= min(others) * 1.005
 
 
+@LAWS
 @given(st.floats(1e-2, 1e2), st.floats(10.0, 1e6))
 def test_failures_only_add_time(checkpoint, mtbf):
     found = expected_time(1e3, 10.0, checkpoint, 5.0, mtbf)

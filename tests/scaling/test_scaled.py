@@ -4,12 +4,14 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError
 from lamina.scaling.collectives import Link
 from lamina.scaling.scaled import Cluster, Workload, counts, recommended, scaled
+
+LAWS = settings(max_examples=50, deadline=None)
 
 LINK = Link(latency=1e-3, bandwidth=1e9)
 WORK = Workload(
@@ -144,6 +146,7 @@ clusters = st.builds(
 )
 
 
+@LAWS
 @given(affine, clusters, st.integers(0, 10))
 def test_laws(work, cluster, power):
     one, found = scaled(work, cluster, 1), scaled(work, cluster, 2**power)
@@ -156,6 +159,7 @@ def test_laws(work, cluster, power):
     assert scaled(work, local, 2**power).step <= found.step * (1 + 1e-12)
 
 
+@LAWS
 @given(affine)
 def test_without_communication_and_fixed_costs_scaling_is_ideal(work):
     free = replace(

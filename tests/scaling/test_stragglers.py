@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError
 from lamina.scaling.stragglers import SHAPES, draw_slowest, largest, largest_variance, quantile, slowest
+
+LAWS = settings(max_examples=50, deadline=None)
 
 
 def test_normals_are_those_of_the_tables():
@@ -58,6 +60,7 @@ def test_quantiles():
     assert np.allclose(quantile(np.array([0.5, 0.8413447460685429])), [0, 1], atol=1e-12)
 
 
+@LAWS
 @given(st.integers(1, 5000), st.sampled_from(SHAPES))
 def test_more_ranks_wait_longer(ranks, shape):
     more = largest(2 * ranks, shape)

@@ -126,6 +126,8 @@ def plan(
         restart=restart,
         price=price,
     )
+    if not timings:
+        voice.say(f"measuring updates of {architecture} {runtime}, for about {seconds:g} s")
     with said:
         found = plan_ranks(
             architecture,
