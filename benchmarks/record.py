@@ -13,7 +13,18 @@ FOLDER = Path(__file__).parent / "records"
 
 def write(name: str, rows: list[dict[str, Any]], **facts: Any) -> None:
     packages = {}
-    for package in ("lamina", "torch", "numpy", "scikit-learn", "skorch", "lightning", "keras", "optuna", "ray"):
+    for package in (
+        "lamina",
+        "torch",
+        "numpy",
+        "scikit-learn",
+        "skorch",
+        "lightning",
+        "keras",
+        "optuna",
+        "ray",
+        "distributed",
+    ):
         try:
             packages[package] = version(package)
         except PackageNotFoundError:

@@ -10,7 +10,9 @@ from lamina.studies._dispatch import Dispatcher
 from lamina.studies._trainer import Trainer
 from lamina.studies.engines.here import Here
 from lamina.studies.halving import Halving
+from lamina.studies.samplers import OneAtATime
 from lamina.studies.search import plan
+from lamina.studies.tpe import TPE
 from lamina.training.runtime import Runtime
 from studies.small import events
 
@@ -61,6 +63,19 @@ def test_chunks_of_halving_do_not_depend_on_the_number_of_workers(tmp_path, data
     found = [searched(tmp_path / str(n), data, n, halving=Halving(3)) for n in (1, 5)]
     assert found[0][1] == found[1][1] and len(found[0][1]) == 2
     assert [r.outcome.curve for r in found[0][0].results] == [r.outcome.curve for r in found[1][0].results]
+
+
+@pytest.mark.parametrize("sampler", [OneAtATime(), TPE(6, batch=3, startup=3)], ids=lambda sampler: sampler.name)
+def test_what_decides_by_results_proposes_the_same_on_any_number_of_workers(tmp_path, data, sampler):
+    found, chunks = [], []
+    for workers in (1, 3):
+        problem, study = plan("fnn", data, {"learning_rate": [1e-3, 1e-2, 3e-2], "penalty": [0.0, 1e-3]}, sampler,
+                              options={"epochs": 2}, folder=tmp_path / str(workers))  # fmt: skip
+        engine = Several(problem, study, workers)
+        found.append([r.values for r in study.run(Dispatcher(study, problem, engine, batch=2)).results])
+        chunks.append([len(chunk.trials) for chunk in engine.chunks])
+    assert found[0] == found[1] and study.complete
+    assert max(chunks[0]) == 2 and max(chunks[1]) == 1  # a round is shared by all
 
 
 def test_a_recorded_width_makes_whole_stacks(tmp_path, data):

@@ -181,14 +181,13 @@ def _run(study: "Study", problem: Any, share: Any, voice: Voice, **how: Any) -> 
     try:
         with said, leaders(quiet=voice.silent) as watch:
             go_on(study, problem, part=share, watch=watch, **how)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RunError) as error:
         done = len(study.refresh().state.results)
-        print(f"lamina: interrupted after {done:,} configurations; they are saved.", file=sys.stderr)
+        interrupted = f"interrupted after {done:,} configurations; they are saved."
+        print(f"lamina: {error if isinstance(error, RunError) else interrupted}", file=sys.stderr)
         again = (f" --part {share}" if share else "") + (f" --on {how['on']}" if how["on"] else "")
-        print(f"Continue with:  {study.resume_command}{again}", file=sys.stderr)
-        raise typer.Exit(1) from None
-    except RunError as error:
-        print(f"lamina: {error}", file=sys.stderr)
+        if not (isinstance(error, RunError) and study.complete):
+            print(f"Continue with:  {study.resume_command}{again}", file=sys.stderr)
         raise typer.Exit(1) from None
     said.show(voice.quiet)
     voice.more(f"time: {time.monotonic() - begun:.1f} s")

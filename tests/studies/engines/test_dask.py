@@ -10,7 +10,7 @@ import pytest
 from lamina._errors import MissingExtraError, RunError
 from lamina.data.load import load
 from lamina.studies.engines.chunk import Chunk
-from lamina.studies.engines.dask import _shared_gpus, connect
+from lamina.studies.engines.dask import _About, _shared_gpus, connect
 from lamina.studies.records import Trial
 from lamina.studies.search import go_on, plan, search
 from lamina.training.runtime import Runtime
@@ -74,6 +74,7 @@ def test_a_scheduler_that_is_gone_is_a_sentence_and_the_search_goes_on_elsewhere
         wait_for(lambda: count(tmp_path / "s") > 0, process)
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 1 and "lamina: the Dask scheduler no longer answers: start it again and" in out
+    assert f"Continue with:  lamina search --resume {tmp_path / 's'} --on dask://{address}" in out
     assert 0 < count(tmp_path / "s") < 16
     again = subprocess.run([sys.executable, "-m", "lamina", "search", "--resume", tmp_path / "s", "--on", "processes:1",
                             "--threads", "1", "--batch", "2"])  # fmt: skip
@@ -106,7 +107,8 @@ def test_networks_that_end_every_worker_are_given_up(tmp_path):
 
 
 def test_workers_of_one_machine_share_its_gpus():
-    alike = {"tcp://a:3": ("2,3", 2), "tcp://a:1": ("2,3", 2), "tcp://b:1": (None, 4), "tcp://c:1": (None, 0)}
+    about = {"tcp://a:3": ("2,3", 2), "tcp://a:1": ("2,3", 2), "tcp://b:1": (None, 4), "tcp://c:1": (None, 0)}
+    alike = {address: _About(*each) for address, each in about.items()}
     assert _shared_gpus(alike) == {"tcp://a:1": "2", "tcp://a:3": "3", "tcp://b:1": "0", "tcp://c:1": None}
-    apart = {"tcp://a:1": ("0,1", 2), "tcp://a:2": ("1,0", 2)}  # as dask-cuda does it
+    apart = {"tcp://a:1": _About("0,1", 2), "tcp://a:2": _About("1,0", 2)}  # as dask-cuda does it
     assert _shared_gpus(apart) == {"tcp://a:1": None, "tcp://a:2": None}

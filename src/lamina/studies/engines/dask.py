@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from lamina._errors import MissingExtraError, RunError
+from lamina._errors import LaminaError, MissingExtraError, RunError
 from lamina.studies.engines.chunk import DEATHS, Chunk, Tell, Tried
 from lamina.studies.engines.job import Job, deadly, failed, gpu, on_threads
 from lamina.studies.records import Moment
@@ -38,7 +38,7 @@ class Dask:
     def __init__(self, client: Any, job: Job, *, expected: int = 1, ending: ExitStack | None = None) -> None:
         self._client, self._job, self._expected, self._ending = client, job, expected, ending or ExitStack()
         self.lost, self._looked = 0, 0.0
-        self._known: dict[str, tuple[str | None, int]] = {}  # which GPUs a worker sees, by its address
+        self._known: dict[str, _About] = {}  # by address
         self._said: queue.Queue[tuple[Any, Any]] = queue.Queue()
         self._topic = f"lamina-{uuid.uuid4().hex}"
         self._flying: dict[str, tuple[Any, Chunk, str]] = {}  # key -> future, chunk, worker
@@ -62,12 +62,11 @@ class Dask:
         self._ending.close()
 
     def ready(self, tell: Tell) -> str:
-        """Wait for a worker and ask for its device."""
+        """Wait for a worker and name its device."""
         while not self._look():
             tell(-1, None)
             time.sleep(TICK)
-        address = next(iter(self._known))
-        return self._asked(lambda: self._client.run(_device, self._job, workers=[address])[address])
+        return next(iter(self._known.values())).device
 
     def __call__(self, chunks: Iterator[Chunk], tell: Tell) -> Iterator[Tried]:
         """Give each worker a chunk when it is free."""
@@ -80,9 +79,12 @@ class Dask:
                 if chunk is None:
                     break
                 self._submit(chunk, address)
-            if not self._flying and not again and self._known:
-                self._look()  # count those that were lost last
-                return
+            if not self._flying and not again:
+                last = next(chunks, None)
+                if last is None:
+                    self._look()  # count those that were lost last
+                    return
+                again.append(last)  # all workers are gone: it waits for one to come
             if time.monotonic() - self._looked > TICK:
                 self._look()
                 tell(-1, None)
@@ -138,7 +140,9 @@ class Dask:
             self.lost += 1
             del self._known[address]
         if come := [each for each in now if each not in self._known]:
-            self._known |= self._asked(lambda: self._client.run(_gpus, workers=come, on_error="ignore"))
+            self._known |= self._asked(
+                lambda: self._client.run(_about, self._job, workers=come, on_error="ignore")  # one may end just now
+            )
         return bool(self._known)
 
     def _asked(self, question: Any) -> Any:
@@ -177,13 +181,21 @@ def connect(address: str) -> Any:
         ) from error
 
 
-def _shared_gpus(seen: dict[str, tuple[str | None, int]]) -> dict[str, str | None]:
+class _About(NamedTuple):
+    """What a worker says about itself: CUDA_VISIBLE_DEVICES, how many GPUs it sees, and what it computes on."""
+
+    listed: str | None
+    gpus: int
+    device: str = "cuda"
+
+
+def _shared_gpus(seen: dict[str, _About]) -> dict[str, str | None]:
     """Give each worker of a machine a GPU of its own, unless somebody has told them apart already.
 
     Args:
-        seen: CUDA_VISIBLE_DEVICES and the number of visible GPUs, by address.
+        seen: what workers say about themselves, by address.
 
-    >>> _shared_gpus({"tcp://a:1": (None, 2), "tcp://a:2": (None, 2), "tcp://b:1": ("3", 1)})
+    >>> _shared_gpus({"tcp://a:1": _About(None, 2), "tcp://a:2": _About(None, 2), "tcp://b:1": _About("3", 1)})
     {'tcp://a:1': '0', 'tcp://a:2': '1', 'tcp://b:1': None}
     """
     chosen: dict[str, str | None] = {}
@@ -191,9 +203,9 @@ def _shared_gpus(seen: dict[str, tuple[str | None, int]]) -> dict[str, str | Non
     for address in sorted(seen):
         hosts.setdefault(address.rpartition(":")[0], []).append(address)
     for addresses in hosts.values():
-        alike = len({seen[address][0] for address in addresses}) == 1
+        alike = len({seen[address].listed for address in addresses}) == 1
         for index, address in enumerate(addresses):
-            chosen[address] = gpu(*seen[address], index) if alike else None
+            chosen[address] = gpu(seen[address].listed, seen[address].gpus, index) if alike else None
     return chosen
 
 
@@ -208,18 +220,18 @@ _LISTED: list[str | None] = []
 """CUDA_VISIBLE_DEVICES as it was before a GPU was chosen."""
 
 
-def _gpus() -> tuple[str | None, int]:
-    """Say which GPUs are visible."""
+def _about(job: Job) -> _About:
+    """Say which GPUs are visible, and what this worker computes on; what it lacks is said by the first chunk."""
     import torch
 
     if not _LISTED:
         _LISTED.append(os.environ.get(VISIBLE))
     listed = _LISTED[0]
-    return listed, len(listed.split(",")) if listed else torch.cuda.device_count()
-
-
-def _device(job: Job) -> str:
-    return job.runtime.ready(stacked=True).device.partition(":")[0]
+    try:
+        device = job.runtime.ready(stacked=True).device.partition(":")[0]
+    except LaminaError:
+        device = "cpu"
+    return _About(listed, len(listed.split(",")) if listed else torch.cuda.device_count(), device)
 
 
 def _task(job: Job, chunk: Chunk, topic: str, chosen: str | None) -> Tried | str:
