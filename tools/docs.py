@@ -29,7 +29,7 @@ SECTIONS = {
     ],
     "Training": [
         "training", "sequences", "optimizers", "own-loss", "augmentation", "transfer", "searching", "tracking",
-        "estimators", "export",
+        "ranks", "estimators", "export",
     ],
     "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes"],
     "The notes and the code": ["architectures", "conventions", "notes-to-code", "errata", "api/lamina"],
