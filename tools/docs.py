@@ -28,8 +28,8 @@ SECTIONS = {
         "howto-pictures", "howto-table", "howto-texts", "howto-pairs", "howto-series", "own-data",
     ],
     "Training": [
-        "training", "sequences", "optimizers", "own-loss", "augmentation", "transfer", "searching", "scale", "tracking",
-        "estimators", "export",
+        "training", "sequences", "optimizers", "own-loss", "augmentation", "transfer", "searching", "ranks", "scale",
+        "tracking", "estimators", "export",
     ],
     "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes"],
     "The notes and the code": ["architectures", "conventions", "notes-to-code", "errata", "api/lamina"],

@@ -64,7 +64,7 @@ class Kept:
         return {}
 
 
-def updated(case: Any, ranks: Ranks, micro_batch: int | None = None) -> list[Any]:
+def updated(case: Any, ranks: Ranks, micro_batch: int | None = None) -> tuple[list[Any], list[Any]]:
     """Make two updates with this rank's parts, and give gradients, sums and buffers."""
     torch.manual_seed(0)
     model, change = case.module().train(), Kept()
@@ -81,15 +81,15 @@ def updated(case: Any, ranks: Ranks, micro_batch: int | None = None) -> list[Any
         part = tuple(each[own] for each in inputs), targets[own]
         update(*part, *((count,) if ranks.many else ()))
     detach(model)
-    return [*change.grads, update.loss_sum, update.score_sum, update.ever, *model.buffers()]
+    return change.grads, [update.loss_sum, update.score_sum, update.ever, *model.buffers()]
 
 
-def gradients(name: str) -> Callable[[Ranks], list[Any]]:
+def gradients(name: str) -> Callable[[Ranks], Any]:
     case = next(case for case in (*ARCHITECTURES, *LAYERS) if case.name == name)
     return lambda ranks: updated(case, ranks)
 
 
-def pieces(ranks: Ranks) -> list[Any]:
+def pieces(ranks: Ranks) -> Any:
     case = next(case for case in LAYERS if case.name == "dropout")
     return updated(case, ranks, 2)
 

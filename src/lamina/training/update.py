@@ -95,7 +95,9 @@ class Update:
         self.half = recipe.precision == "bfloat16"
         self.products: Any = torch.autocast(device.type, torch.bfloat16) if self.half else nullcontext()
         self.penalized = recipe.penalty.strength > 0 and not recipe.proximal
-        self._masks = [part for part in model.modules() if isinstance(part, Dropout)]
+        # Those of K networks are drawn by other functions, for each piece anew.
+        alone = differentiate is None
+        self._masks = [part for part in model.modules() if isinstance(part, Dropout)] if alone else []
         self._sum = _Sum(self.params, feed.ranks) if feed.ranks.joined and self.params else None
 
     def __call__(self, inputs: Any, targets: Tensor, whole: Tensor | int | None = None) -> None:
