@@ -72,9 +72,9 @@ def main(rounds: int = 5) -> None:
         order = torch.arange(images).split(BATCH)
 
         def decode() -> None:
-            streamed.train.prefetch(order)
+            streamed.feed.source.prefetch(order)
             for indices in order:
-                streamed.train.batch(indices, None)
+                streamed.feed.source.batch(indices, None)
 
         found: dict[str, list[float]] = {"decoding alone": [], "computing alone": [], "together": []}
         drain(observed(resident, 1)), drain(observed(streamed, 1))

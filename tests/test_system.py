@@ -441,3 +441,12 @@ def test_the_workflow_names_commands_and_files_that_exist(job):
             assert not word.startswith("tests/") or (ROOT / word).is_dir(), word
     extras = re.search(r'-e "\.\[(\w+)\]"', "\n".join(lines))[1]
     assert f"\n{extras} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_memory_is_asked_of_the_system_and_given_back(monkeypatch):
+    assert 2**20 < _system.free_memory() < 2**50
+    _system.give_back()
+    monkeypatch.setattr(_system.Path, "read_text", lambda self, **options: "MemTotal: 7 kB\nMemAvailable: 3 kB\n")
+    assert _system.free_memory() == 3072
+    monkeypatch.setattr(_system.Path, "read_text", lambda self, **options: "nothing")
+    assert _system.free_memory() == 4 * 2**30

@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 SECTIONS = {
     "Start": ["installing", "if-you-know", "verbs"],
     "How to, by kind of data": [
-        "howto-pictures", "howto-table", "howto-texts", "howto-pairs", "howto-series", "own-data",
+        "howto-pictures", "howto-table", "howto-texts", "howto-pairs", "howto-series", "own-data", "large-data",
     ],
     "Training": [
         "training", "sequences", "optimizers", "own-loss", "augmentation", "transfer", "searching", "ranks", "scale",

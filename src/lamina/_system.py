@@ -44,6 +44,13 @@ def free_memory() -> int:
         return _UNKNOWN
 
 
+def give_back() -> None:
+    """Give memory that was freed back to the system, where the C library keeps it for itself (glibc does)."""
+    trim = None if WINDOWS else getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def lock(handle: int, *, wait: bool = True) -> None:
     """Lock an open file for this process; the system unlocks it when the process ends, however it ends.
 

@@ -13,11 +13,13 @@ from PIL import Image, ImageOps
 
 from data.bad_pictures import BAD, encoded, frames, heic, picture, pixels, save, zipped
 from lamina._errors import ArgumentError, DataError, DataWarning
-from lamina.data import pictures
+from lamina.data import images, pictures
 from lamina.data._progress import watched
 from lamina.data.images import ImageFolder
+from lamina.data.picture_files import files_below, sorted_out
 from lamina.data.picture_list import Pictures
 from lamina.data.pictures import Picture, _inspect_picture, read_image, read_picture
+from lamina.data.preprocess import Preprocess
 
 
 def opened(path, change=lambda image: image):
@@ -737,3 +739,27 @@ def test_reading_from_many_threads_gives_the_same(photos):
     for thread in threads:
         thread.join()
     assert all(inputs.equal(data.inputs) for inputs in got)
+
+
+def test_a_rank_decodes_its_own_pictures_and_no_others(photos, monkeypatch):
+    """Half of the indices of every batch need half of the pictures."""
+    data, read = ImageFolder(photos, budget=0), []
+    source = Preprocess.fit(data).source(data, budget=0)
+    decode = images.read_picture
+    monkeypatch.setattr(images, "read_picture", lambda one, *how: (read.append(one.name), decode(one, *how))[1])
+    order = [torch.tensor([5, 0, 3, 2]), torch.tensor([1, 4])]
+    slices = [batch[: len(batch) // 2] for batch in order]
+    source.prefetch(slices)
+    for mine in slices:
+        pixels, _ = source.batch(mine)
+        assert len(pixels) == len(mine)
+    assert sorted(read) == sorted(data.name(i) for i in (5, 0, 1))
+
+
+def test_a_folder_is_listed_without_asking_for_each_file(photos, monkeypatch):
+    asked = []
+    stat = os.stat
+    monkeypatch.setattr(os, "stat", lambda path, *how, **more: (asked.append(str(path)), stat(path, *how, **more))[1])
+    names, others = sorted_out(files_below("cats", photos, ()))
+    assert len(names) == 3 and not others
+    assert not [path for path in asked if path.endswith(".png")]

@@ -1,13 +1,15 @@
 """Members that are trained together stop, diverge and are dropped each by itself, in chunks of any size."""
 
+import polars as pl
 import pytest
 import torch
 
+import lamina
 from lamina._errors import RunError
 from lamina.architectures.build import build
 from lamina.data import synthetic
 from lamina.data.preprocess import Preprocess
-from lamina.populations._chunks import _check_rules
+from lamina.populations._chunks import _check_rules, _why_alone
 from lamina.populations.population import train_population, train_together
 from lamina.training.loop import drain
 from lamina.training.recipe import Adam, MiniBatch, Recipe, Stopping
@@ -77,3 +79,13 @@ def test_a_rule_that_does_not_fit_is_noticed(monkeypatch):
     monkeypatch.setitem(stacked.TABLE, type(nets[0]), lambda net, inputs: 2 * rule(net, inputs))
     with pytest.raises(RunError, match="stacked form of FNN differs .* by 1.0e.00 of its output .*chunk=1"):
         _check_rules(nets, source, Recipe())
+
+
+def test_a_table_that_is_read_block_by_block_is_not_stacked(tmp_path):
+    frame = pl.DataFrame({"x": [float(n % 7) for n in range(300)], "y": [n % 7 > 3 for n in range(300)]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    split = lamina.load(tmp_path / "a.parquet", target="y", stream=True).split()
+    source = Preprocess.fit(split.train).source(split.train)
+    assert _why_alone(Recipe(), source) == "the table is read block by block"
+    resident = Preprocess.fit(split.validation).source(split.validation)
+    assert _why_alone(Recipe(), resident) == ""

@@ -1,5 +1,9 @@
 """A table that stays on disk trains, resumes in the middle of an epoch bit for bit, and answers like a resident one."""
 
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -141,3 +145,46 @@ def test_a_table_beyond_memory_is_judged_on_rows_from_all_over_it(path, tmp_path
     with pytest.warns(DataWarning, match="has 1,500 rows: every 4th of them is judged, 375 in all"):
         found = run.evaluate(other)
     assert found.examples == 375 and found.metrics == exact
+
+
+BOUNDED = """
+import threading, time
+from pathlib import Path
+
+import lamina
+from lamina.training.runtime import Runtime
+
+def anonymous():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("RssAnon")).split()[1]) * 1024
+
+def watch():
+    while True:
+        peaks.append(anonymous())
+        time.sleep(0.02)
+
+start, peaks = anonymous(), [0]
+threading.Thread(target=watch, daemon=True).start()
+run = lamina.fit("fnn", lamina.load("rows", target="y", stream=True), epochs=1, folder="run", progress=False,
+                 options={"hidden": 16, "batch_size": 8192}, runtime=Runtime(threads=1))
+print(max(peaks) - start, sum(run.split.train.counts).item(), run.rows[-1]["validation_accuracy"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read from /proc")
+def test_twenty_million_rows_train_in_bounded_memory(tmp_path):
+    """As float64 the rows would take 3.2 GB, as float32 1.6 GB."""
+    (tmp_path / "rows").mkdir()
+    for number in range(10):
+        x = np.random.default_rng(number).standard_normal((2_000_000, 20), dtype=np.float32)
+        frame = pl.DataFrame({f"x{j}": x[:, j] for j in range(20)})
+        frame = frame.with_columns(y=pl.Series((x[:, :3].sum(1) > 0).astype(np.int64)))
+        frame.write_parquet(tmp_path / "rows" / f"{number}.parquet")
+        del x, frame
+    done = subprocess.run([sys.executable, "-c", BOUNDED], cwd=tmp_path, capture_output=True, text=True, check=False)
+    shutil.rmtree(tmp_path / "rows")
+    assert done.returncode == 0, done.stderr
+    grown, rows, accuracy = done.stdout.split()[-3:]
+    assert int(rows) > 19_500_000 and float(accuracy) > 0.95
+    assert int(grown) < 1.2e9

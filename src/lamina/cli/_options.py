@@ -19,7 +19,7 @@ RunPath = Annotated[Path, Argument(metavar="RUN", help="The folder of a run.")]
 Data = Annotated[
     str,
     Option(
-        help="A name from `lamina data list`, a folder of images, a table, or a file of texts.",
+        help="A name from `lamina data list`, a folder of images or of Parquet files, a table, or a file of texts.",
         autocompletion=datasets,
     ),
 ]

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from lamina._errors import at_least
+from lamina._system import give_back
 from lamina._types import Int, Tensor
 from lamina.data.augment import Augment
 from lamina.data.large import LargePart
@@ -184,7 +185,7 @@ class _Stretches:
         self._last: dict[int, int] = {}  # the number of the last stretch that is known to need a block
         self._planned: deque[_Stretch] = deque()
         self._next: _Stretch | None = None
-        self._made = self._number = 0
+        self._made = self._number = self._trimmed = 0
         self._decoding = ThreadPoolExecutor(_WORKERS, thread_name_prefix="lamina-decode")
         self._gathering = ThreadPoolExecutor(1, thread_name_prefix="lamina-gather")
         self._waiting: deque[Future[list[tuple[Tensor, Tensor, Tensor]]]] = deque(
@@ -274,6 +275,9 @@ class _Stretches:
             if bytes_ > 0 and block not in needed:
                 bytes_ -= self._size(block)
                 del self._blocks[block]
+        if self._number - self._trimmed > 32:
+            self._trimmed = self._number
+            give_back()
 
     def _make(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Gather the batches of the next stretch: indices, inputs and targets of each."""

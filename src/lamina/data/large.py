@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from lamina._errors import DataError, DataWarning
-from lamina._system import free_memory
+from lamina._system import free_memory, give_back
 from lamina._types import Int, Seed, Tensor
 from lamina.data._columns import check_column, find_targets
 from lamina.data._progress import tell
@@ -263,12 +263,16 @@ class LargeTable(BaseDataset):
             found.add(inputs[training], targets[training])
             for other, kept in enumerate(others, 1):
                 kept.append((inputs[parts == other], targets[parts == other]))
+            if number % 16 == 15:
+                give_back()
             tell("reading rows", block.first + block.rows, len(self.file))
         train = LargePart(self, counts, seed, shares, found)
         validation, test = (
             ArrayDataset(torch.cat([rows for rows, _ in kept]), torch.cat([wanted for _, wanted in kept]), self.spec)
             for kept in others
         )
+        del others
+        give_back()
         for part, share in ((train, ratios[0]), (validation, ratios[1]), (test, ratios[2])):
             if share and not len(part):
                 raise DataError(

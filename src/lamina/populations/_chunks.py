@@ -62,8 +62,10 @@ class Data:
         return cls(split, preprocess, train, validation, runtime, recording)
 
 
-def _why_alone(recipe: Recipe) -> str:
+def _why_alone(recipe: Recipe, train: Source) -> str:
     """Say why members with this recipe are trained one by one; empty when a stack can train them."""
+    if train.blocks:
+        return "the table is read block by block"
     record = recipe.optimizer
     if not isinstance(record, Ours) or (isinstance(record, GD) and record.line_search):
         return "no stack has an update by the recipe's optimizer"

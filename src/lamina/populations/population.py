@@ -166,7 +166,7 @@ def train_together(
     with runtime.applied(recipe.precision) as used:
         tasks = {key: _task(members[0].config, part) for key, part in {id(part): part for part in splits}.items()}
         data = {key: Data.of(task, recipe, used) for key, task in tasks.items()}
-        why = _why_alone(recipe)
+        why = _why_alone(recipe, data[id(splits[0])].train)
         size = 1 if why else chunk or plan(members, data[id(splits[0])].train)
         if size > 1:
             width = size if padded else None
