@@ -52,5 +52,7 @@ def test_other_forms_and_damage(tmp_path):
     with pytest.raises(ArgumentError, match="the report of a cross-validation is a web page: use --format html"):
         render(folder(tmp_path), "md")
     (tmp_path / "cross_validation.json").write_text('{"settings": {}}')
-    with pytest.raises(RunError, match=r"cross_validation.json is damaged \(no 'folds'\): restore it from a copy"):
+    with pytest.raises(
+        RunError, match="cross_validation.json is damaged: restore it from a copy, or remove the folder"
+    ):
         render(tmp_path)

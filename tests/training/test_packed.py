@@ -86,7 +86,7 @@ def test_weights_of_others(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda record: record.update(version=99), r"by a newer Lamina \(version 99, the latest known is 1\)"),
+        (lambda record: record.update(version=99), r"by a newer Lamina \(version 99, the latest known is 2\)"),
         (lambda record: record.pop("preprocess"), "its record is not one of a run"),
         (lambda record: record.update(config=3), "its record is not one of a run"),
     ],

@@ -1,7 +1,6 @@
 """`lamina.train`: events come as asked, nothing is held between them, and `fit` goes the same way."""
 
 import gc
-import json
 
 import pytest
 import torch
@@ -9,6 +8,7 @@ import torch
 import lamina
 from lamina._errors import ArgumentError
 from lamina.training.fit import fitting
+from lamina.training.folder import RunFolder
 from lamina.training.loop import Progress, drain
 from lamina.training.runtime import Runtime
 from safety import changes, state
@@ -38,7 +38,7 @@ def test_rows_are_those_of_fit(make, tmp_path):
     net, data = make(0)
     run = lamina.fit(net, data, RECIPE, folder=tmp_path / "run")
     assert rows == list(run.rows) and reason == run.reason
-    assert [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").read_text().splitlines()] == rows
+    assert RunFolder(tmp_path / "run").rows() == rows
 
 
 def test_events_come_after_every_so_many_updates_and_every_check():
