@@ -33,8 +33,8 @@ class Counting:
     def first_bad_step(self):
         return self.bad if self.bad is not None and self.step > self.bad else None
 
-    def state(self):
-        return {"model/w": self.weight}
+    def weights(self):
+        return {"w": self.weight}
 
 
 def loop(*arguments, **named):

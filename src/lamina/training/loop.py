@@ -48,8 +48,8 @@ class _Step(_Stepping, Protocol):
     def first_bad_step(self) -> int | None:
         """Give the first step whose loss was not finite."""
 
-    def state(self) -> dict[str, Tensor]:
-        """Give the live tensors by name."""
+    def weights(self) -> dict[str, Tensor]:
+        """Give the tensors of the network, by name, that `evaluate` judges."""
 
 
 @dataclass
@@ -262,8 +262,7 @@ def _keep_best(step: _Step, at: Progress) -> None:
     """Copy the weights when the last row is the best so far."""
     if is_best(at.rows, at.best_row):
         at.best_row = len(at.rows) - 1
-        weights = {name.removeprefix("model/"): t for name, t in step.state().items() if name.startswith("model/")}
-        at.best = {name: t.detach().clone() for name, t in weights.items()}
+        at.best = {name: t.detach().clone() for name, t in step.weights().items()}
 
 
 @contextmanager
