@@ -35,6 +35,7 @@ Training
     Schedule             how the learning rate changes over time
     Penalty              the norm of the weights that is added to the loss
     Clip                 the bound on the norm or on the entries of the gradient
+    Averaging            the average of the weights over the last updates
     Stopping             when to stop early
     Runtime              where and how to compute: device, threads, compilation, deterministic algorithms
     plan_ranks           predict what a training takes on many ranks, from a few updates on one device
@@ -117,8 +118,8 @@ _NAMES = {
     "training.fit": ("fit", "resume"),
     "training.freezing": ("freeze", "stages"),
     "training.recipe": (
-        "GD", "SGD", "Adam", "AdamW", "Clip", "MiniBatch", "Penalty", "RMSprop", "Recipe", "Schedule", "Stopping",
-        "with_options",
+        "GD", "SGD", "Adam", "AdamW", "Averaging", "Clip", "MiniBatch", "Penalty", "RMSprop", "Recipe", "Schedule",
+        "Stopping", "with_options",
     ),
     "training.run": ("Run",),
     "training.runtime": ("Runtime",),
@@ -180,6 +181,7 @@ if TYPE_CHECKING:
     from lamina.training.recipe import SGD as SGD
     from lamina.training.recipe import Adam as Adam
     from lamina.training.recipe import AdamW as AdamW
+    from lamina.training.recipe import Averaging as Averaging
     from lamina.training.recipe import Clip as Clip
     from lamina.training.recipe import MiniBatch as MiniBatch
     from lamina.training.recipe import Penalty as Penalty

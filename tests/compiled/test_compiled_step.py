@@ -22,6 +22,7 @@ from lamina.training.recipe import (
     SGD,
     Adam,
     AdamW,
+    Averaging,
     Clip,
     MiniBatch,
     Penalty,
@@ -62,6 +63,7 @@ RECIPES = {
     "mixed": Recipe(MiniBatch(0.1), augment=Augment(rotation=20.0, brightness=0.3, mixup=0.5, cutmix=1.0)),
     "pieces": Recipe(Adam(0.01), penalty=Penalty(0.01), clip=Clip(0.1), micro_batch=4),
     "stages": Recipe(Adam(0.01), stage_rate=0.1, stopping=Stopping(gradient_norm=1e-9)),
+    "averaged": Recipe(Adam(0.01), averaging=Averaging(0.9)),
     "proximal stages": Recipe(MiniBatch(0.1, momentum=0.9), penalty=Penalty(0.01, norm=1), stage_rate=0.1),
 }
 

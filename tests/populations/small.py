@@ -2,7 +2,20 @@
 
 from lamina.architectures.build import configure
 from lamina.populations.members import Member
-from lamina.training.recipe import GD, SGD, Adam, AdamW, Clip, MiniBatch, Penalty, Recipe, RMSprop, Schedule, Stopping
+from lamina.training.recipe import (
+    GD,
+    SGD,
+    Adam,
+    AdamW,
+    Averaging,
+    Clip,
+    MiniBatch,
+    Penalty,
+    Recipe,
+    RMSprop,
+    Schedule,
+    Stopping,
+)
 
 CONFIG = configure("fnn", inputs=2, outputs=2, hidden=(8,))
 
@@ -28,6 +41,7 @@ OPTIONS = {
     "proximal": [recipe(MiniBatch(0.1), penalty=Penalty(s, 1)) for s in (0.0, 1e-3, 0.1)],
     "proximal with momentum": [recipe(MiniBatch(0.1, 0.9), penalty=Penalty(s, 1)) for s in (0.0, 1e-2)],
     "proximal with nesterov": [recipe(MiniBatch(0.1, mu, True), penalty=Penalty(1e-2, 1)) for mu in (0.5, 0.9)],
+    "averaging": [recipe(Adam(0.01), averaging=Averaging(decay)) for decay in (0.9, 0.0, 1.0)],
     "stages": [recipe(stage_rate=share) for share in (1.0, 0.1, 0.5)],
     "measured stages": [recipe(stage_rate=s, stopping=Stopping(relative_step=1e-9)) for s in (0.1, 0.5)],
     "proximal stages": [recipe(MiniBatch(0.1, 0.9), penalty=Penalty(1e-2, 1), stage_rate=s) for s in (0.1, 1.0)],

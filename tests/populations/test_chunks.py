@@ -12,7 +12,7 @@ from lamina.data.preprocess import Preprocess
 from lamina.populations._chunks import _check_rules, _why_alone
 from lamina.populations.population import train_population, train_together
 from lamina.training.loop import drain
-from lamina.training.recipe import Adam, MiniBatch, Recipe, Stopping
+from lamina.training.recipe import Adam, Averaging, MiniBatch, Recipe, Stopping
 from populations.separate import assert_equal_runs, assert_same_history, separately
 from populations.small import members, recipe
 
@@ -51,8 +51,10 @@ def test_chunks_and_own_networks_give_the_same(moons):
             assert_same_history(ours.rows, theirs.rows, 1e-10)
 
 
-def test_dropped_members_end_and_the_rest_goes_on(moons):
-    population = members(*[recipe(Adam(10.0**-k), epochs=6) for k in range(5)])
+@pytest.mark.parametrize("decays", [(0.0,) * 5, (0.9, 0.5, 1.0, 0.8, 0.0), (0.9, 0.5, 0.0, 0.0, 0.9)])
+def test_dropped_members_end_and_the_rest_goes_on(decays, moons):
+    recipes = [recipe(Adam(10.0**-k), epochs=6, averaging=Averaging(decay)) for k, decay in enumerate(decays)]
+    population = members(*recipes)
     seen = []
 
     def halve(event):

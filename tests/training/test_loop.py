@@ -36,8 +36,8 @@ class Counting:
     def finite(self):
         return True
 
-    def state(self):
-        return {"model/w": self.weight}
+    def weights(self):
+        return {"w": self.weight}
 
 
 def loop(*arguments, **named):

@@ -28,6 +28,8 @@ from lamina.functional.attribution import contribution as contribution
 from lamina.functional.attribution import grad_cam as grad_cam
 from lamina.functional.attribution import occlusion as occlusion
 from lamina.functional.attribution import saliency as saliency
+from lamina.functional.averaging import averaged as averaged
+from lamina.functional.averaging import averaging_weight as averaging_weight
 from lamina.functional.chain_rule import activation_pullback as activation_pullback
 from lamina.functional.chain_rule import affine_pullback as affine_pullback
 from lamina.functional.chain_rule import chain_gradients as chain_gradients

@@ -241,7 +241,7 @@ class _Chunk:
         """Copy the weights of those members that have become better."""
         if not positions:
             return
-        live = {name.removeprefix("model/"): t for name, t in self.stack.state().items() if name.startswith("model/")}
+        live = self.stack.weights()
         if not self._best or len(positions) == len(self._stack):
             self._best = {name: t.detach().clone() for name, t in live.items()}
             return

@@ -6,6 +6,7 @@ so that it runs eagerly and recorded. Tensors are never replaced, only written t
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,6 +27,7 @@ from lamina.populations._forms import make_update
 from lamina.populations._losses import Losses
 from lamina.populations._update import MOMENTS, Numbers, _numbers_of
 from lamina.populations.stacked import _select_members
+from lamina.training.averaging import average_of
 from lamina.training.change import measured, partway
 from lamina.training.executors.recording import Graphs, Recording
 from lamina.training.learner import shown
@@ -253,6 +255,7 @@ class Stack:
         self.update = Update(network, feed, losses, self.recipe, self.change, _together, self.members)
         self.update.penalized = False  # the change adds the penalty's gradient
         self.change.ever = self.update.ever
+        self.average = average_of(network, recipes, feed.batches, stacked=True)
         usual = losses.kind == "nll" and not losses.weighted and not losses.gamma and losses.mixed is None
         if usual and self.change.update.kind != "reference":
             self.update.differentiate = partial(_judged, self._judge())
@@ -303,6 +306,8 @@ class Stack:
         feed.cursor += size
         feed.seen += size
         self.step += 1
+        if self.average is not None:
+            self.average(self.step)
 
     def body(self, size: int, measured: bool) -> None:
         """Make one update: nothing but tensors on the device, where the data lie there."""
@@ -324,26 +329,30 @@ class Stack:
         lists = torch.stack(norms).tolist() if norms else []
         return row | {"gradients": {name: values for (name, _), values in zip(named, lists, strict=True)}}
 
-    @torch.no_grad()
     def evaluate(self) -> dict[str, list[float]]:
-        """Return loss and score of every member on the validation examples, without smoothed targets."""
+        """Return loss and score of every member's `weights` on the validation examples, without smoothed targets."""
         if self.validation is None or not len(self.validation):
             return {}
+        with nullcontext() if self.average is None else self.average.shown():
+            return self._checked(self.validation)
+
+    @torch.no_grad()
+    def _checked(self, validation: Source) -> dict[str, list[float]]:
         self.model.eval()
         plain = replace(self.losses, smoothing=0.0, mixed=None)
         sums = torch.zeros(2, self.members, dtype=torch.float64, device=self.device)
         examiner = self._examiner(sums)
         # What a forward pass keeps is less than what training keeps; how many members there are must not matter.
         size = min(CHECK_BATCH, max(self.feed.batch_size, _CHECKED))
-        for indices in torch.arange(len(self.validation)).split(size):
-            inputs, targets = (part.unsqueeze(1) for part in self.validation.batch(indices, None))
+        for indices in torch.arange(len(validation)).split(size):
+            inputs, targets = (part.unsqueeze(1) for part in validation.batch(indices, None))
             outputs = self.model(inputs.to(self.recipe.dtype))
             if examiner is not None:
                 examiner(outputs.flatten(2), targets)
                 continue
             sums[0] += plain.loss(outputs, targets).double() * len(indices)
             sums[1] += plain.score(outputs, targets)
-        loss, score = (sums / len(self.validation)).tolist()
+        loss, score = (sums / len(validation)).tolist()
         return {"validation_loss": loss, **self.losses.scores(score, "validation_")}
 
     def first_bad_step(self) -> list[int | None]:
@@ -351,9 +360,14 @@ class Stack:
         ever, good = self.update.ever.isfinite().tolist(), self.update.good.tolist()
         return [None if fine else number for fine, number in zip(ever, good, strict=True)]
 
+    def weights(self) -> dict[str, Tensor]:
+        """Return the tensors of the networks by name as checks judge them: averages where recipes ask for them."""
+        return self.model.state_dict() if self.average is None else self.average.weights
+
     def state(self) -> dict[str, Tensor]:
         """Return the live tensors by name."""
         tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
+        tensors |= {} if self.average is None else self.average.state()
         return tensors | {f"masks/{name}": t for name, t in mask_state(self.model).items()} | self.update.state()
 
     def scale(self, left: Mapping[int, float]) -> None:
@@ -373,7 +387,7 @@ class Stack:
         gone, feed = set(members), self.feed
         stay = [k for k in range(self.members) if k not in gone]
         keep = torch.tensor(stay, dtype=torch.int64, device=self.device)
-        saved = {name: t for name, t in self.state().items() if name.startswith(("optimizer/", "step/"))}
+        saved = {name: t for name, t in self.state().items() if name.startswith(("optimizer/", "step/", "average"))}
         _select_members(self.model, keep)
         recipes = [self.recipes[k] for k in stay]
         labels = None if feed.labels is None else feed.labels[keep]
@@ -383,7 +397,9 @@ class Stack:
         made.change.optimizer.step.copy_(self.change.optimizer.step)
         live = made.state()
         for name, value in saved.items():
-            live[name].copy_(value[:, keep] if name == "step/norms" else value[keep])
+            if name in live:  # no average is left where none of those that stay asked for it
+                own = value[:, keep] if name == "step/norms" else value[keep] if value.ndim else value
+                live[name].copy_(own)
         return made, stay
 
 

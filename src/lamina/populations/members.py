@@ -27,6 +27,7 @@ _FREE_RECORDS = {
     "schedule": ("warmup", "final", "every", "factor", "wait", "improvement"),
     "penalty": ("strength",),
     "clip": ("limit",),
+    "averaging": ("decay",),
     "stopping": ("gradient_norm", "relative_step", "relative_decrease", "loss_below", "patience"),
 }
 _DROPOUT = ("dropout", "input_dropout", "output_dropout")
@@ -43,8 +44,8 @@ class Member:
     """One network of a population.
 
     Members of one population have the same shape. Their own numbers are: those of the optimizer, the rate of the first
-    stage, those of the schedule, penalty strength, clip limit, stopping bounds and seed of the recipe; dropout rate,
-    initialization kind and scale of the configuration; `seed` and `label_noise`.
+    stage, those of the schedule, penalty strength, clip limit, decay of the average, stopping bounds and seed of the
+    recipe; dropout rate, initialization kind and scale of the configuration; `seed` and `label_noise`.
 
     Args:
         recipe: how it is trained.

@@ -22,6 +22,8 @@ _FLAT = {
     ("schedule", "kind"): "schedule",
     ("penalty", "strength"): "penalty",
     ("penalty", "norm"): "penalty_norm",
+    ("averaging", "decay"): "averaging",
+    ("averaging", "start"): "averaging_start",
     ("clip", "limit"): "clip",
     ("clip", "kind"): "clip_kind",
 }

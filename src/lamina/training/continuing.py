@@ -16,7 +16,7 @@ from lamina._errors import ArgumentError, nearest
 from lamina.training import recipe as recipes
 from lamina.training.recipe import Recipe
 
-_PARTS = ("optimizer", "schedule", "penalty", "clip", "stopping", "augment")
+_PARTS = ("optimizer", "schedule", "penalty", "clip", "stopping", "averaging", "augment")
 _PLAIN = ("check_every", "label_smoothing", "teacher_forcing", "micro_batch", "stage_rate")
 _RATES = ("optimizer", "schedule")
 

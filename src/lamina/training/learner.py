@@ -1,7 +1,7 @@
 """A network on its way: what the loop drives. It brings update, feed, checks and the way of execution together."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -13,6 +13,7 @@ from lamina.data.source import Source
 from lamina.layers.dropout import mask_state
 from lamina.training._diagnosis import diagnose
 from lamina.training._global_norm import detach, norms
+from lamina.training.averaging import average_of
 from lamina.training.change import _Moving
 from lamina.training.executors._eager import Eager
 from lamina.training.freezing import rate_shares
@@ -78,6 +79,7 @@ class Learner:
         shares = rate_shares(model, recipe.stage_rate)
         self.change = change or _Moving(list(live.values()), recipe, names=list(live), shares=shares)
         self.update = Update(model, feed, objective, recipe, self.change)
+        self.average = average_of(model, [recipe], feed.batches)
         self.step = 0
         base = self.change.rate
         self.rates = rates(recipe.schedule, float(base), recipe.epochs * feed.batches, feed.batches).tolist()
@@ -122,6 +124,8 @@ class Learner:
         watched = bool(self.watchers) and any(watcher.due(self.step) for watcher in self.watchers)
         self.executor(self.step, watched)
         self.step += 1
+        if self.average is not None:
+            self.average(self.step)
         for watcher in self.watchers if watched else ():
             if watcher.due(self.step - 1):
                 watcher.keep(self.step)
@@ -219,11 +223,13 @@ class Learner:
         return {name: norm for (name, _), norm in zip(named, norms, strict=True)}
 
     def evaluate(self) -> dict[str, float]:
-        """Return loss and score on the validation examples; the loss is that of true targets, not of smoothed ones."""
+        """Return loss and score of `weights` on the validation examples, with true targets, not smoothed ones."""
         if self.validation is None or not len(self.validation):
             return {}
         self.align()
-        found = self.feed.check(self.model, self.validation, self.objective.plain)
+        with nullcontext() if self.average is None else self.average.shown():
+            self.align()  # the averages of statistics, too
+            found = self.feed.check(self.model, self.validation, self.objective.plain)
         loss, score = found.pop("loss"), found.pop("score")
         own = {f"validation_{name}": value for name, value in found.items()}
         return {"validation_loss": loss, **self.objective.scores(score, "validation_"), **own}
@@ -249,10 +255,15 @@ class Learner:
         """Return the number of the first step whose loss was not finite; None while all are well."""
         return None if bool(self.update.ever.isfinite()) else int(self.update.good)
 
+    def weights(self) -> dict[str, Tensor]:
+        """Return the network's tensors by name as checks judge them: averages where the recipe asks for them."""
+        return self.model.state_dict() if self.average is None else self.average.weights
+
     def state(self) -> dict[str, Tensor]:
         """Return the live tensors, by name, that a resume must bring back."""
         tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
         tensors |= {f"masks/{name}": t for name, t in mask_state(self.model).items()}
+        tensors |= {} if self.average is None else self.average.state()
         return tensors | self.update.state() | self.feed.state()
 
     @torch.no_grad()

@@ -51,8 +51,8 @@ class _Step(_Stepping, Protocol):
     def finite(self) -> bool:
         """Say whether weights and answers are finite now, after the last update."""
 
-    def state(self) -> dict[str, Tensor]:
-        """Give the live tensors by name."""
+    def weights(self) -> dict[str, Tensor]:
+        """Give the tensors of the network, by name, that `evaluate` judges."""
 
 
 @dataclass
@@ -267,8 +267,7 @@ def _keep_best(step: _Step, at: Progress) -> None:
     """Copy the weights when the last row is the best so far."""
     if is_best(at.rows, at.best_row):
         at.best_row = len(at.rows) - 1
-        weights = {name.removeprefix("model/"): t for name, t in step.state().items() if name.startswith("model/")}
-        at.best = {name: t.detach().clone() for name, t in weights.items()}
+        at.best = {name: t.detach().clone() for name, t in step.weights().items()}
 
 
 @contextmanager

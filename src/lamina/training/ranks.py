@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 import torch
@@ -245,10 +245,10 @@ def join() -> Ranks:
     if torch.cuda.is_available() and local < torch.cuda.device_count():
         torch.cuda.set_device(local)
     if not dist.is_initialized():
-        gpus = torch.cuda.is_available() and dist.is_nccl_available()
+        gpus, torch_ranks = torch.cuda.is_available() and dist.is_nccl_available(), cast(Any, dist)  # untyped names
         with _together():
-            store, rank, size = next(dist.rendezvous("env://", timeout=TIMEOUT))
-            store = dist.PrefixStore(_met(store, rank, size), store)
+            store, rank, size = next(torch_ranks.rendezvous("env://", timeout=TIMEOUT))
+            store = torch_ranks.PrefixStore(_met(store, rank, size), store)
             backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
             dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
         atexit.register(_leave)

@@ -245,6 +245,27 @@ class Clip:
 
 
 @dataclass(frozen=True)
+class Averaging:
+    """Averages of the weights over the last updates, which checks judge and a run keeps; not in the notes.
+
+    `functional.averaging` has the equation, `training.averaging` says what becomes of batch normalizations.
+
+    Args:
+        decay: how much of the average one more update leaves; 0.99 averages about the last 100 updates, 1 all of them
+            alike, and 0 takes the last weights themselves.
+        start: the share of all updates of the recipe before the first that counts; until then checks judge the weights
+            themselves.
+    """
+
+    decay: float = 0.0
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        between("averaging", self.decay, 0, 1)
+        between("averaging_start", self.start, 0, 1, open_high=True)
+
+
+@dataclass(frozen=True)
 class Stopping:
     """When to stop before the last epoch; every rule that is not None is asked after each check.
 
@@ -309,6 +330,7 @@ class Recipe:
         teacher_forcing: the share of true words that a decoder reads at the last step, falling evenly from 1; the
             others are its own.
         window: steps of a running text between two updates, through which the gradient goes back.
+        averaging: whether checks judge, and a run keeps, an average of the weights over the last updates.
         precision: "float32", "tf32" (on CUDA products round their factors to 10 bits), "bfloat16" (products in
             bfloat16) or "float64"; parameters are float32 in the first three.
     """
@@ -336,6 +358,7 @@ class Recipe:
     precision: str = "float32"
     micro_batch: int | None = None
     seed: int = 0
+    averaging: Averaging = field(default_factory=Averaging)
 
     def __post_init__(self) -> None:
         if self.optimizer in OPTIMIZERS.values():
@@ -404,8 +427,10 @@ _FLAT = {
     "penalty_norm": ("penalty", "norm"),
     "clip": ("clip", "limit"),
     "clip_kind": ("clip", "kind"),
+    "averaging": ("averaging", "decay"),
+    "averaging_start": ("averaging", "start"),
 }
-_PARTS = ("optimizer", "schedule", "penalty", "clip", "stopping", "augment")
+_PARTS = ("optimizer", "schedule", "penalty", "clip", "stopping", "averaging", "augment")
 
 
 def _homes(recipe: Recipe) -> dict[str, tuple[str, ...]]:
@@ -524,7 +549,14 @@ def from_dict(
             f"the run was trained with the optimizer {record['code']!r}, which a file cannot hold: "
             "give it again as `optimizer`."
         )
-    parts = {"schedule": Schedule, "penalty": Penalty, "clip": Clip, "stopping": Stopping, "augment": Augment}
+    parts = {
+        "schedule": Schedule,
+        "penalty": Penalty,
+        "clip": Clip,
+        "stopping": Stopping,
+        "averaging": Averaging,
+        "augment": Augment,
+    }
     for part, kind in parts.items():
         if part in values:
             values[part] = kind(**values[part])
