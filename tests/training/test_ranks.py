@@ -442,6 +442,15 @@ def test_a_restart_finds_the_folder_of_its_job(tmp_path, elastic, monkeypatch):
     assert found_again(tmp_path / "run") is None
 
 
+def test_when_a_node_comes_or_goes_the_folder_is_known_by_an_agent(tmp_path, elastic, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")  # torchrun counts deaths alone
+    mine = remembered(RunFolder.create(tmp_path / "run"), ["here", "there"])
+    assert found_again(tmp_path / "run", ["there", "new"]).path == mine.path
+    assert found_again(tmp_path / "run", ["new"]) is None  # the same --rdzv-id on another day
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "job8")
+    assert found_again(tmp_path / "run", ["there"]) is None
+
+
 def test_a_job_without_a_name_is_known_by_its_agent(monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     assert str(os.getppid()) in job().split() and job() == job()

@@ -99,14 +99,15 @@ def train(
     from lamina.cli._progress import Warnings
     from lamina.training.fit import fit
     from lamina.training.plan import check_options, option_types, plan
-    from lamina.training.ranks import restarted
+    from lamina.training.ranks import found_again
     from lamina.training.runtime import Runtime
     from lamina.training.tracking import trackers
 
     watching = trackers(track or ())
     if freeze is not None and weights is None:
         raise ArgumentError("`--freeze` keeps loaded weights as they are: name them with --weights.")
-    if together.first and out is not None and out.exists() and not again and not restarted():
+    taken = together.first and out is not None and out.exists() and not again
+    if taken and out is not None and found_again(out, together.agents) is None:
         raise ArgumentError(
             f"`--out` {out} exists, and no run overwrites another: choose another name, or add --again, which appends "
             "the next free number."

@@ -147,7 +147,7 @@ def fitting(
     """
     recipe = recipe or Recipe()
     task, runtime = _ready(model, data, recipe, runtime, ranks)
-    home, saved, config, status = ranks.shared(partial(_opened, model, task, folder))
+    home, saved, config, status = ranks.shared(partial(_opened, model, task, folder, ranks.agents))
     home, progress = ranks.folder(home), _progress(saved)
     with _writing(home, ranks):
         if saved is not None and status["state"] not in _UNFINISHED:
@@ -165,18 +165,18 @@ def fitting(
 
 
 def _opened(
-    model: nn.Module, task: Task, folder: str | Path | None
+    model: nn.Module, task: Task, folder: str | Path | None, agents: Sequence[str]
 ) -> tuple[RunFolder, checkpoint._Checkpoint | None, dict[str, Any] | None, dict[str, Any]]:
     """Make the folder of a run; where torchrun restarts one, find it, with its last checkpoint and its description."""
     base = _path(model, task, folder)
-    home = found_again(base)
+    home = found_again(base, agents)
     if home is not None:
         saved = checkpoint.load(home.checkpoints) if home.has("config.toml") else None
         if saved is not None and not saved.plain.get("initial"):
             return home, saved, home.config(), home.status()
         shutil.rmtree(home.path)  # it died before its first update was saved
         base = home.path
-    return remembered(RunFolder.create(base)), None, None, {}
+    return remembered(RunFolder.create(base), agents), None, None, {}
 
 
 def _path(model: nn.Module, task: Task, folder: str | Path | None) -> Path:

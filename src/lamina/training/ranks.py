@@ -77,6 +77,9 @@ class Ranks:
     ) -> None:
         self.rank, self.size, self.local, self.beside, self.joined = rank, size, local, beside, joined
         self._group, self._talk = group, talk
+        self.agents: tuple[str, ...] = ()
+        """Who started the ranks, where torchrun did; see `agent`."""
+
         self.blank = False
         """Whether what is computed now has no share in the batch: a rank without examples takes part with another's."""
 
@@ -256,6 +259,8 @@ def join() -> Ranks:
         talk = dist.new_group(backend="gloo", timeout=TIMEOUT)
     beside = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     _joined.append(Ranks(dist.get_rank(), dist.get_world_size(), local, beside, joined=True, talk=talk))
+    if job():
+        _joined[0].agents = tuple(_joined[0].gathered(agent()))
     return _joined[0]
 
 
@@ -379,13 +384,17 @@ def listening(ranks: Ranks, observers: "Sequence[Observer]", own: "Sequence[Obse
 # Elastic restarts
 
 
+def agent() -> str:
+    """Name the torchrun that started this process; it starts processes anew, and stays the same itself."""
+    return f"{boot()} {os.getppid()} {birth(os.getppid())}"
+
+
 def job() -> str:
     """Name what torchrun started, the same for all its restarts; "" for a process that it did not start."""
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return ""
     name = os.environ["TORCHELASTIC_RUN_ID"]
-    parent = os.getppid()
-    return name if name not in ("", "none") else f"{boot()} {parent} {birth(parent)}"
+    return name if name not in ("", "none") else agent()
 
 
 def restarted() -> bool:
@@ -393,19 +402,24 @@ def restarted() -> bool:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
 
 
-def remembered(home: RunFolder) -> RunFolder:
+def remembered(home: RunFolder, agents: Sequence[str] = ()) -> RunFolder:
     """Write into a new folder whose it is, so that a restart finds it."""
     if name := job():
-        home.write_json("ranks", {"job": name})
+        home.write_json("ranks", {"job": name, "agents": sorted(set(agents))})
     return home
 
 
-def found_again(base: Path) -> RunFolder | None:
+def found_again(base: Path, agents: Sequence[str] = ()) -> RunFolder | None:
     """Find the folder that this job made before its restart: that of `base`, or with the highest number.
 
-    A folder in which nothing was written is the job's own, too: it died while making it.
+    torchrun counts the restarts after a death, but not those when a node comes or goes: then one of its agents is known.
+    A folder in which nothing was written is the job's own, too, after a death: it died while making it.
+
+    Args:
+        base: the folder that was asked for.
+        agents: those of all ranks; see `agent`.
     """
-    if not restarted():
+    if not job():
         return None
     numbered = [
         base,
@@ -413,9 +427,10 @@ def found_again(base: Path) -> RunFolder | None:
     ]
     for path in sorted(numbered, key=lambda path: int("0" + path.name[len(base.name) + 1 :]), reverse=True):
         home = RunFolder(path)
-        if home.has("ranks.json") and home.json("ranks").get("job") == job():
+        mark = home.json("ranks") if home.has("ranks.json") else {}
+        if mark.get("job") == job() and (restarted() or not set(mark.get("agents", ())).isdisjoint(agents)):
             return home
-        if path.is_dir() and not any(part.is_file() for part in path.rglob("*")):
+        if restarted() and path.is_dir() and not any(part.is_file() for part in path.rglob("*")):
             return home
     return None
 
