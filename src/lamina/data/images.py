@@ -154,7 +154,7 @@ class _Found(NamedTuple):
     """Files as seen from the folder, the number of the class of each, and the names of the classes in order."""
 
     files: Names
-    labels: "np.ndarray[Any, Any]"
+    labels: np.ndarray
     classes: tuple[str, ...]
 
 

@@ -211,7 +211,7 @@ class LargeTable(BaseDataset):
     def __len__(self) -> int:
         return len(self.file) - self.gone
 
-    def read(self, block: Block, inputs: bool = True) -> tuple[Tensor, Tensor, np.ndarray[Any, Any]]:
+    def read(self, block: Block, inputs: bool = True) -> tuple[Tensor, Tensor, np.ndarray]:
         """Read a block: stored inputs and targets of the rows that have a target, and the numbers of these rows.
 
         Args:
@@ -298,7 +298,7 @@ class LargePart(BaseDataset):
     def __init__(
         self,
         table: LargeTable,
-        counts: np.ndarray[Any, Any],
+        counts: np.ndarray,
         seed: int,
         shares: tuple[float, float],
         statistics: TableStatistics | None,
@@ -353,7 +353,7 @@ def _runs(homes: Tensor, places: Tensor) -> Iterator[tuple[int, Tensor]]:
     yield from zip(numbers.tolist(), places.split(counts.tolist()), strict=True)
 
 
-def part_of(rows: np.ndarray[Any, Any], seed: int, shares: tuple[float, float]) -> np.ndarray[Any, Any]:
+def part_of(rows: np.ndarray, seed: int, shares: tuple[float, float]) -> np.ndarray:
     """Say of rows, given by their numbers, to which part they belong: 0 to training, 1 to validation, 2 to test.
 
     >>> part_of(np.arange(8), 0, (0.25, 0.25)).tolist() == part_of(np.arange(9), 0, (0.25, 0.25)).tolist()[:8]

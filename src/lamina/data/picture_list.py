@@ -90,7 +90,7 @@ class Pictures(Sequence[Picture]):
         self._paths, self._names = paths, names
         self._sizes = np.zeros((len(paths), 2), np.int32)  # 0 x 0 for what cannot be read
         self._marks = np.zeros(len(paths), np.uint8)  # orientation, whether it is gray, whether there are several
-        self._places: np.ndarray[Any, Any] | None = None
+        self._places: np.ndarray | None = None
 
     def put(self, place: int, picture: Picture) -> None:
         """Keep what is known about the picture in a file."""
@@ -104,7 +104,7 @@ class Pictures(Sequence[Picture]):
         self._places = None
 
     @property
-    def places(self) -> "np.ndarray[Any, Any]":
+    def places(self) -> np.ndarray:
         """The places of the files that hold these pictures."""
         if self._places is None:
             self._places = np.flatnonzero(self._sizes[:, 0])
