@@ -67,7 +67,8 @@ class _Compiled:
         self._update.change = _PureMoving(learner.change, params, self._count, self._table)
         whole = MethodType(_copy(_Compiled._make), self)
         # The compiler brings convolutions to channels-last by itself, also those for which that is unsafe.
-        options = {"layout_optimization": False} if self.backend == "inductor" and overrunning(model) else None
+        unsafe = self.backend == "inductor" and overrunning(model)
+        options: dict[str, Any] | None = {"layout_optimization": False} if unsafe else None
         self._whole = torch.compile(whole, backend=self.backend, fullgraph=True, dynamic=False, options=options)
 
     def begin(self, step: int) -> None:
