@@ -327,6 +327,38 @@ def tables() -> str:
     return "\n".join([*lines, "", note])
 
 
+def ensembles() -> str:
+    """Compare ensembles for tables with one network."""
+    if (record := recorded("ensembles")) is None:
+        return ""
+    members = record["members"]
+    columns = ("table", "measure", "one network", f"mean of {members}", "ahead", "seeds", "seconds of one",
+               f"time of {members}, times that of one", "in CPU time")  # fmt: skip
+    lines = [f"| {' | '.join(columns)} |", "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for r in record["rows"]:
+        measure = r["measure"]
+        error = "" if r["standard_error"] is None else f" ± {_shown(measure, r['standard_error'])}"
+        cells = [
+            r["table"],
+            "R²" if measure == "r2" else measure,
+            *(_shown(measure, mean) for mean in r["means"]),
+            f"{_shown(measure, r['ahead'])}{error}",
+            str(r["n"]),
+            f"{r['seconds'][0]:.1f}",
+            f"{r['times']:.1f}",
+            f"{r['cpu_times']:.1f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    note = (
+        "`NetworkClassifier` and `NetworkRegressor` beside `EnsembleClassifier` and `EnsembleRegressor` with "
+        f"{members} members, all with their defaults; ± is the standard error of the mean paired difference over "
+        "seeds, each of which sets another sixth of the rows aside for testing. "
+        f"Up to {record['threads']} CPU threads; "
+        "`benchmarks/ensembles.py`."
+    )
+    return "\n".join([*lines, "", note])
+
+
 def _shown(measure: str, value: float) -> str:
     return f"{value:.4f}" if measure == "r2" else f"{value:.1%}"
 
@@ -430,6 +462,7 @@ TABLES = (
     ("imports", imports),
     ("accuracy", accuracy),
     ("tables", tables),
+    ("ensembles", ensembles),
     ("kmeans", kmeans),
     ("activations", activations),
     ("small_networks", small_networks),

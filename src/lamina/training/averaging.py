@@ -52,7 +52,7 @@ class Average:
             for mean, value in zip(means, live, strict=True):
                 mean.copy_(averaged(mean, value, count, decay))
         else:
-            torch._foreach_lerp_(means, live, averaging_weight(count, decay))
+            torch._foreach_lerp_(means, live, float(averaging_weight(count, decay)))
         self.count.add_(1)
 
     @property

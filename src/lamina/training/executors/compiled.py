@@ -68,7 +68,8 @@ class _Compiled:
         made = _Compiled._make if learner.feed.gathers else _Compiled._given
         whole = MethodType(_copy(made), self)
         # The compiler brings convolutions to channels-last by itself, also those for which that is unsafe.
-        options: Any = {"layout_optimization": False} if self.backend == "inductor" and overrunning(model) else None
+        unsafe = self.backend == "inductor" and overrunning(model)
+        options: dict[str, Any] | None = {"layout_optimization": False} if unsafe else None
         self._whole = torch.compile(whole, backend=self.backend, fullgraph=True, dynamic=False, options=options)
 
     def begin(self, step: int) -> None:
