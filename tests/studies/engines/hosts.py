@@ -11,10 +11,8 @@ import time
 from pathlib import Path
 
 TRIALS, EPOCHS, PORT = 24, 40, 8786
-QUICK = {  # a scheduler that notices after seconds that a host is silent
-    "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
-    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
-}
+QUICK = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s"}
+"""A scheduler that notices after seconds that a host is silent."""
 
 
 def ip(*words, inside=()):

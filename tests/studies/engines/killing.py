@@ -140,9 +140,11 @@ def same(study, reference, trials):
 
 CLUSTER = """
 import sys
+import dask
 from distributed import LocalCluster
 
 if __name__ == "__main__":
+    dask.config.set({"distributed.comm.timeouts.connect": "120s"})  # also where many tests run at once
     how = dict(n_workers=int(sys.argv[1]), threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
     with LocalCluster(processes=True, worker_dashboard_address=None, **how) as cluster:
         print(cluster.scheduler_address, flush=True)
@@ -156,8 +158,9 @@ def cluster(workers):
     with tempfile.TemporaryDirectory() as place:
         program = Path(place) / "cluster.py"
         program.write_text(CLUSTER)
-        process = subprocess.Popen([sys.executable, program, str(workers)], cwd=place, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        with open(os.environ.get("LAMINA_CLUSTER_LOG", os.devnull), "ab") as log:
+            process = subprocess.Popen([sys.executable, program, str(workers)], cwd=place, stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=log, text=True)  # fmt: skip
         try:
             yield process.stdout.readline().strip().removeprefix("tcp://")
         finally:

@@ -4,13 +4,15 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import CancelledError
 
 import pytest
 
 from lamina._errors import MissingExtraError, RunError
 from lamina.data.load import load
 from lamina.studies.engines.chunk import Chunk
-from lamina.studies.engines.dask import _About, _shared_gpus, connect
+from lamina.studies.engines.dask import Dask, _About, _shared_gpus, connect
+from lamina.studies.engines.job import Job
 from lamina.studies.records import Trial
 from lamina.studies.search import go_on, plan, search
 from lamina.training.runtime import Runtime
@@ -24,7 +26,9 @@ def pids(client):
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize(("kills", "own"), [(2, 1), pytest.param(40, 10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kills", "own"), [(2, 1), pytest.param(8, 2, marks=pytest.mark.slow), pytest.param(40, 10, marks=pytest.mark.slow)]
+)
 def test_killed_workers_and_a_killed_search_lose_nothing(tmp_path, found, kills, own):
     with cluster(2) as address, connect(address) as client:
         place = f"dask://{address}"
@@ -88,8 +92,6 @@ def test_a_scheduler_that_is_gone_is_a_sentence_and_the_search_goes_on_elsewhere
 @pytest.mark.posix
 def test_networks_that_end_every_worker_are_given_up(tmp_path):
     """Dask gives a task up after a few workers; the search asks again, and then says what it takes to be the reason."""
-    from lamina.studies.engines.dask import Dask
-    from lamina.studies.engines.job import Job
 
     class Deadly(Job):
         def attempt(self, chunk, tell):
@@ -104,6 +106,28 @@ def test_networks_that_end_every_worker_are_given_up(tmp_path):
             ):
                 list(engine(iter([Chunk(1, (Trial(0, {}),))]), lambda *_: None))
         assert engine.lost >= 10
+
+
+def test_a_result_that_is_lost_before_it_is_fetched_is_waited_for():
+    class Client:
+        status = "running"
+
+    class Future:
+        def __init__(self, error):
+            self.error = error
+
+        def result(self, timeout):
+            raise self.error
+
+    engine = Dask(Client(), Job({}, ("loss", "minimize"), None, Runtime()))
+    late, gone = Future(TimeoutError()), Future(CancelledError())
+    assert engine._result(late) is late
+    assert engine._result(Future(ValueError("no."))) == "ValueError: no"
+    with pytest.raises(RunError, match="the Dask scheduler no longer answers: start it again and continue the search"):
+        engine._result(gone)
+    Client.status = "closed"
+    with pytest.raises(RunError, match="what was recorded is not trained again"):
+        engine._result(late)
 
 
 def test_workers_of_one_machine_share_its_gpus():

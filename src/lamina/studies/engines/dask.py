@@ -20,8 +20,12 @@ from lamina.studies.engines.job import Job, deadly, failed, gpu, on_threads
 from lamina.studies.records import Moment
 
 TICK = 0.5
-CONNECT = 10.0
+CONNECT = 20.0
 """Seconds in which a scheduler must answer."""
+ALLOWED = 4
+"""How many workers a task takes with it before Dask gives it up, unless that is configured otherwise."""
+FETCH = 5.0
+"""Seconds for fetching a result, which is small, before other workers are looked after again."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -95,16 +99,21 @@ class Dask:
             if kind == "moment":
                 tell(value["number"], Moment(**value["moment"]))
                 continue
-            future, chunk, _ = self._flying.pop(value, (None, None, ""))
-            if future is None or chunk is None:
+            if value not in self._flying:
                 continue
+            future, chunk, _ = self._flying[value]
             found = self._result(future)
+            if found is future:  # its worker ended before the result was fetched: Dask computes it again
+                future.add_done_callback(self._done)
+                continue
+            del self._flying[value]
+            future.release()  # a result that somebody still wants is computed again when its worker ends
             if isinstance(found, str):
                 raise failed(found)
             if found is not None:
                 yield found
                 continue
-            deaths[chunk.number] += future_deaths(future)
+            deaths[chunk.number] += ALLOWED
             if deaths[chunk.number] >= DEATHS:
                 raise deadly(deaths[chunk.number], "Dask saw each of them end")
             again.append(chunk)
@@ -117,17 +126,24 @@ class Dask:
         where = {"workers": [address], "allow_other_workers": True}
         future = self._client.submit(_task, *what, key=key, pure=False, **where)
         self._flying[key] = future, chunk, address
-        future.add_done_callback(lambda done: self._said.put(("done", done.key)))
+        future.add_done_callback(self._done)
 
-    def _result(self, future: Any) -> Tried | str | None:
-        """Give what a task returned; None if it took too many workers with it."""
+    def _done(self, future: Any) -> None:
+        self._said.put(("done", future.key))
+
+    def _result(self, future: Any) -> Any:
+        """Give what a task returned; None if it took too many workers with it, the task itself if it is not ready."""
         from distributed.scheduler import KilledWorker
 
         try:
-            return future.result(timeout=CONNECT)
+            return future.result(timeout=FETCH)
         except KilledWorker:
             return None
-        except (CancelledError, TimeoutError, OSError) as error:
+        except TimeoutError as error:
+            if self._client.status == "running":
+                return future
+            raise self._gone() from error
+        except (CancelledError, OSError) as error:
             raise self._gone() from error
         except Exception as error:
             return f"{type(error).__name__}: {error}".rstrip(".")
@@ -159,11 +175,6 @@ class Dask:
 
     def _hear(self, event: tuple[float, Any]) -> None:
         self._said.put(("moment", event[1]))
-
-
-def future_deaths(future: Any) -> int:
-    """Say how many workers a task took with it when Dask gave it up."""
-    return 1 + int(getattr(future.exception(), "allowed_failures", 0))
 
 
 def connect(address: str) -> Any:
