@@ -221,6 +221,12 @@ def lamina(home, *words, **more):
     )
 
 
+def done(process):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out
+
+
 TRAIN = ("train", "fnn", "--data", "moons", "--epochs", 2, "--set", "batch_size=64")
 
 
@@ -242,12 +248,9 @@ def test_an_error_is_said_once(tmp_path):
 @pytest.mark.slow
 def test_resume_with_another_number_of_ranks(tmp_path):
     for words in ((*TRAIN, "--out", "one"), (*TRAIN, "--ranks", 2, "--out", "two")):
-        process = lamina(tmp_path, *words)
-        assert process.wait(120) == 0
+        done(lamina(tmp_path, *words))
     for words in (("resume", "one", "--epochs", 4), ("resume", "two", "--epochs", 4, "--ranks", 3)):
-        process = lamina(tmp_path, *words)
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err
+        out = done(lamina(tmp_path, *words))
     assert "ranks was 2 and is now 3" in out
     one, two = (RunFolder(tmp_path / name).rows() for name in ("one", "two"))
     assert [row["validation_loss"] for row in two] == pytest.approx([row["validation_loss"] for row in one], rel=1e-5)
@@ -265,9 +268,8 @@ def test_ctrl_c_leaves_a_run_that_can_be_continued(tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and err.count("lamina resume run") == 1, err
     assert RunFolder(tmp_path / "run").json("status")["state"] == "interrupted"
-    done = len(RunFolder(tmp_path / "run").rows())
-    process = lamina(tmp_path, "resume", "run", "--epochs", done + 2)
-    assert process.wait(60) == 0
+    made = len(RunFolder(tmp_path / "run").rows())
+    done(lamina(tmp_path, "resume", "run", "--epochs", made + 2))
 
 
 @pytest.mark.slow
