@@ -16,12 +16,11 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from torch import nn
 
 from lamina._errors import ArgumentError, RunError
 from lamina.inspection.flow_observer import GradientFlowObserver
 from lamina.training import ranks as ranks_file
-from lamina.training._global_norm import attach, detach, normalize_over, norms
+from lamina.training._global_norm import detach
 from lamina.training.executors.choose import learner
 from lamina.training.fit import fitting
 from lamina.training.folder import RunFolder
@@ -222,6 +221,12 @@ def lamina(home, *words, **more):
     )
 
 
+def done(process):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out
+
+
 TRAIN = ("train", "fnn", "--data", "moons", "--epochs", 2, "--set", "batch_size=64")
 
 
@@ -243,12 +248,9 @@ def test_an_error_is_said_once(tmp_path):
 @pytest.mark.slow
 def test_resume_with_another_number_of_ranks(tmp_path):
     for words in ((*TRAIN, "--out", "one"), (*TRAIN, "--ranks", 2, "--out", "two")):
-        process = lamina(tmp_path, *words)
-        assert process.wait(120) == 0
+        done(lamina(tmp_path, *words))
     for words in (("resume", "one", "--epochs", 4), ("resume", "two", "--epochs", 4, "--ranks", 3)):
-        process = lamina(tmp_path, *words)
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err
+        out = done(lamina(tmp_path, *words))
     assert "ranks was 2 and is now 3" in out
     one, two = (RunFolder(tmp_path / name).rows() for name in ("one", "two"))
     assert [row["validation_loss"] for row in two] == pytest.approx([row["validation_loss"] for row in one], rel=1e-5)
@@ -266,9 +268,8 @@ def test_ctrl_c_leaves_a_run_that_can_be_continued(tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and err.count("lamina resume run") == 1, err
     assert RunFolder(tmp_path / "run").json("status")["state"] == "interrupted"
-    done = len(RunFolder(tmp_path / "run").rows())
-    process = lamina(tmp_path, "resume", "run", "--epochs", done + 2)
-    assert process.wait(60) == 0
+    made = len(RunFolder(tmp_path / "run").rows())
+    done(lamina(tmp_path, "resume", "run", "--epochs", made + 2))
 
 
 @pytest.mark.slow
@@ -360,39 +361,6 @@ def test_ranks_on_one_machine_have_one_thread_each():
     assert Ranks(0, 2, 0, 2).runtime(Runtime("cpu")).threads == 1
     assert Ranks(0, 2, 0, 2).runtime(Runtime("cpu", threads=3)).threads == 3
     assert Ranks(0, 2, 0, 1).runtime(Runtime("cpu")).threads == 0
-
-
-def test_batch_norm_is_global_or_local():
-    with pytest.raises(ArgumentError, match="`batch_norm` must be"):
-        Runtime(batch_norm="sync")
-    net = rank_run.network()
-    attach(net, Ranks(0, 2))
-    (norm,) = norms(net)
-    assert "forward" in vars(norm)
-    detach(net)
-    assert "forward" not in vars(norm)
-    task = task_of(rank_run.data(), seed=0)
-    learner(net, task, Recipe(), Runtime("cpu", threads=1, batch_norm="local"), Ranks(0, 2))
-    assert "forward" not in vars(norm)
-
-
-@pytest.mark.parametrize("momentum", [0.1, None])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_the_norm_over_one_rank_is_that_of_torch(momentum, dtype):
-    ours, theirs = (nn.BatchNorm2d(3, momentum=momentum).double() for _ in range(2))
-    g = torch.Generator().manual_seed(0)
-    if dtype == torch.bfloat16:
-        ours, theirs = ours.float(), theirs.float()
-    for _ in range(2):
-        x = torch.randn(4, 3, 5, 2, generator=g).to(dtype)
-        mine = normalize_over(ours, Ranks(), x)
-        wanted = theirs(x)
-        assert mine.dtype == wanted.dtype
-        torch.testing.assert_close(mine, wanted, rtol=1e-2 if dtype == torch.bfloat16 else 1e-12, atol=1e-12)
-    for a, b in zip(ours.buffers(), theirs.buffers(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
-    with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
-        normalize_over(nn.BatchNorm1d(3), Ranks(), torch.ones(1, 3))
 
 
 def test_a_watcher_is_refused_among_ranks(tmp_path, monkeypatch):

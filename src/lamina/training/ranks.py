@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import torch
@@ -248,10 +248,13 @@ def join() -> Ranks:
     if torch.cuda.is_available() and local < torch.cuda.device_count():
         torch.cuda.set_device(local)
     if not dist.is_initialized():
-        gpus, torch_ranks = torch.cuda.is_available() and dist.is_nccl_available(), cast(Any, dist)  # untyped names
+        from torch.distributed import distributed_c10d  # absent where torch was built without it
+        from torch.distributed.rendezvous import rendezvous
+
+        gpus = torch.cuda.is_available() and dist.is_nccl_available()
         with _together():
-            store, rank, size = next(torch_ranks.rendezvous("env://", timeout=TIMEOUT))
-            store = torch_ranks.PrefixStore(_met(store, rank, size), store)
+            store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
+            store = distributed_c10d.PrefixStore(_met(store, rank, size), store)
             backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
             dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
         atexit.register(_leave)
