@@ -155,7 +155,7 @@ def test_the_folder_is_the_first_that_is_new_or_fits(tmp_path):
     base.mkdir()
     assert place_of(base, mine) == tmp_path / "cv-2"  # something else lies there
     (tmp_path / "cv-2").mkdir()
-    (tmp_path / "cv-2" / FILE).write_text(json.dumps({"settings": other}))
+    (tmp_path / "cv-2" / FILE).write_text(json.dumps({"settings": other, "data": "", "metric": "", "folds": []}))
     assert place_of(base, mine) == tmp_path / "cv-3" and place_of(base, other) == tmp_path / "cv-2"
 
 

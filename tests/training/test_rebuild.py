@@ -6,6 +6,7 @@ import torch
 import lamina
 from lamina._errors import DataWarning, RunError
 from lamina.data.identity import identity
+from lamina.training.manifest import Manifest
 from lamina.training.rebuild import _of_targets, rebuild, reload
 
 ROWS = [f"{(i * 37) % 61 / 7},{i % 7},{'ab'[i % 2]}" for i in range(60)]
@@ -61,6 +62,7 @@ def test_inputs_and_names_that_changed_stop_a_resume_and_an_evaluation(tmp_path)
             with pytest.warns(DataWarning, match=match):
                 run.predict(str(table))
             (folder / "evaluation.json").unlink()
+            Manifest(folder).forget("evaluation.json")
     write_table(table)
     assert lamina.resume(folder).reason.name == "epochs"
 

@@ -21,6 +21,7 @@ from lamina.layers.dropout import mask_state
 from lamina.layers.initialized import linear
 from lamina.training.fit import fit
 from lamina.training.freezing import freeze, frozen
+from lamina.training.manifest import Manifest
 from lamina.training.recipe import Adam, Recipe
 from lamina.training.weights import _Matched, load_weights, prepare_transfer, read_tensors
 from scripts import command, script
@@ -394,6 +395,7 @@ def test_a_damaged_or_newer_run_is_refused(run, tmp_path):
     with pytest.raises(RunError, match=r"weights.safetensors is damaged"):
         load_weights(net, copy)
     (copy / "config.toml").write_text("version = 99\n")
+    Manifest(copy).take("config.toml")
     with pytest.raises(RunError, match="was written by a newer Lamina"):
         load_weights(net, copy)
 
