@@ -415,7 +415,7 @@ def remembered(home: RunFolder, agents: Sequence[str] = ()) -> RunFolder:
 def found_again(base: Path, agents: Sequence[str] = ()) -> RunFolder | None:
     """Find the folder that this job made before its restart: that of `base`, or with the highest number.
 
-    torchrun counts the restarts after a death, but not those when a node comes or goes: then one of its agents is known.
+    torchrun counts the restarts after a death, but not those when a node comes or goes: then an agent of it is known.
     A folder in which nothing was written is the job's own, too, after a death: it died while making it.
 
     Args:

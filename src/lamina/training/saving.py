@@ -15,7 +15,7 @@ class Pace:
     Where it takes long, the pauses are as long as keeps it below `SHARE` of the time, but not above `LONGEST`.
 
     Args:
-        seconds: the usual pause between two times.
+        seconds: the usual pause between two times; 0 for always.
         clock: gives the time.
     """
 
@@ -26,7 +26,7 @@ class Pace:
     @property
     def due(self) -> bool:
         """Whether it is time."""
-        return self._clock() - self._last >= max(self._pause, min(self._cost / SHARE, LONGEST))
+        return not self._seconds or self._clock() - self._last >= max(self._pause, min(self._cost / SHARE, LONGEST))
 
     def __call__(self, action: Callable[[Progress], None], progress: Progress) -> None:
         """Do what was due."""
