@@ -117,22 +117,3 @@ def test_json_is_one_document_with_null_for_what_is_undefined(typed, tmp_path):
     assert code == 0 and json.loads(out)["test"]["r2"] is None
     code, out, _ = typed("repair", "run", "--json")
     assert code == 0 and {each["state"] for each in json.loads(out)} == {"whole"}
-
-
-def test_repair_says_what_it_did(typed, tmp_path):
-    table = eight_rows(tmp_path / "eight.csv")
-    typed("train", "fnn", "--data", table, "--epochs", "1", "--quiet", "--out", "run")
-    code, out, _ = typed("repair", "run")
-    assert code == 0 and out.startswith("run: all ") and out.endswith("files are as they were written\n")
-    (tmp_path / "run/preprocess.json").write_text("{}")
-    code, out, err = typed("predict", "run", table)
-    assert code == 2 and "preprocess.json is damaged: it is not what the run wrote. It says how inputs are" in err
-    code, out, _ = typed("repair", "run")
-    assert code == 0 and "preprocess.json\trestored\texactly as it was, from a checkpoint" in out
-    assert typed("predict", "run", table)[0] == 0
-    (tmp_path / "run/status.json").unlink()
-    (tmp_path / "run/config.toml").write_text("version = 2\n")
-    for path in (tmp_path / "run/checkpoints").iterdir():
-        path.unlink()
-    code, out, _ = typed("repair", "run")
-    assert code == 1 and "config.toml\tlost\tit said what was trained" in out

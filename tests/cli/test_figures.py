@@ -43,7 +43,7 @@ def test_two_runs_make_figure_30(typed):
         folder = RunFolder.create(Path("runs") / block)
         folder.write_config({"architecture": {"config": {"block": block}}})
         for step in (10, 20):
-            folder.append_row({"step": step, "loss": 10 / step, "validation_accuracy": step / 40}, 0.1)
+            folder.append_row({"epoch": 1, "step": step, "loss": 10 / step, "validation_accuracy": step / 40}, 0.1)
     words = ("figures", "--only", "30", "--formats", "svg", "--history", "runs/original", "runs/preactivation")
     assert typed(*words)[0] == 0
     drawn = Path("figures/figure-30.svg").read_text()

@@ -242,7 +242,10 @@ class Run(Shown):
     def _tested(self) -> Evaluation | None:
         """Give what the test split said when it was opened; None before."""
         home = home_of(self.folder)
-        return Evaluation(**home.json("evaluation")) if home.has("evaluation.json") else None
+        if not home.has("evaluation.json"):
+            return None
+        with blamed(home.path / "evaluation.json"):
+            return Evaluation(**home.json("evaluation"))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "network", repr(self.model) if isinstance(self.model, Shown) else type(self.model).__name__
@@ -304,7 +307,8 @@ class Run(Shown):
             return self._scored(data, home, before)
         weights = home.weights_digest()
         if before is not None and not again and before["weights"] == weights:
-            return Evaluation(**before)
+            with blamed(home.path / "evaluation.json"):
+                return Evaluation(**before)
         split = self.split or reload(home.config()["data"])
         test, here = split.open_test(), replace(self, split=split)
         openings = 1 + (before or {}).get("openings", 0)
