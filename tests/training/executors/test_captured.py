@@ -14,6 +14,7 @@ from lamina._errors import ArgumentError, RunWarning
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
 from lamina.data.preprocess import Preprocess
+from lamina.data.source import Source
 from lamina.training.executors.captured import _capture, _why_not, captured
 from lamina.training.executors.choose import learner
 from lamina.training.fit import fit, resume
@@ -62,11 +63,11 @@ class OneArgument(nn.Module):
         return first.reshape(len(rows), -1)
 
 
-class Rows:
+class Rows(Source):
     """A resident source of rows."""
 
     def __init__(self, inputs, targets, device):
-        self.device = torch.device(device)
+        self.device, self.augment, self._ahead = torch.device(device), None, None
         self.inputs, self.targets = inputs.to(device), targets.to(device)
 
     def __len__(self):
