@@ -5,16 +5,21 @@
 runs the checks of these names; the first rank leaves what they found in `found.pt`.
 """
 
+import atexit
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import torch
 import torch.distributed as dist
+from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -23,13 +28,15 @@ from conformance.cases import ARCHITECTURES, LAYERS
 from conformance.checks import floats
 from lamina.data.arrays import from_arrays
 from lamina.data.augment import Augment
+from lamina.data.dataset import ArrayDataset, Spec
+from lamina.data.text.descriptions import DescriptionDataset
 from lamina.training._global_norm import attach, detach
 from lamina.training.executors.choose import learner
 from lamina.training.fit import fitting
 from lamina.training.loop import Progress, drain
 from lamina.training.objective import Objective
 from lamina.training.ranks import Ranks
-from lamina.training.recipe import GD, Adam, Clip, MiniBatch, Penalty, Recipe, Stopping
+from lamina.training.recipe import GD, Adam, Averaging, Clip, MiniBatch, Penalty, Recipe, Stopping
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.feed import Feed
 from lamina.training.tasks.kinds import task_of
@@ -108,7 +115,12 @@ def pictures(count: int = 40) -> Any:
 
 
 def rows(
-    model: Callable[[], nn.Module] | str, data: Callable[[], Any], recipe: Recipe, exact: bool = True, **options: Any
+    model: Callable[[], nn.Module] | str,
+    data: Callable[[], Any],
+    recipe: Recipe,
+    exact: bool = True,
+    norm: str = "global",
+    **options: Any,
 ) -> Callable[[Ranks], Any]:
     """Train and give the rows of the history, with the examples of each update."""
 
@@ -119,7 +131,7 @@ def rows(
         task = task_of(split, seed=0)
         net = lamina.build(model, **task.sizes(model, options)) if isinstance(model, str) else model()
         task = task.for_network(net)
-        step = learner(net, task, how, Runtime("cpu", threads=1), ranks)
+        step = learner(net, task, how, Runtime("cpu", threads=1, batch_norm=norm), ranks)
         at = Progress()
         reason = drain(step.trained(at))
         state = {name: t.clone() for name, t in step.state().items() if name.startswith(("model", "masks"))}
@@ -157,6 +169,54 @@ def loaders() -> Any:
     return tuple(DataLoader(each, batch_size=8) for each in sets)
 
 
+_FILES = tempfile.TemporaryDirectory()
+atexit.register(_FILES.cleanup)
+"""Each process writes the same files for itself."""
+
+
+def picture_folder() -> Any:
+    """Pictures that stay on disk."""
+    home, draw = Path(_FILES.name) / "pictures", np.random.default_rng(0)
+    for number in range(0 if home.exists() else 45):
+        folder = home / "abc"[number % 3]
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(draw.integers(0, 256, (8, 8), dtype=np.uint8)).save(folder / f"{number:02d}.png")
+    return lamina.load(home, budget=0).split(seed=0)
+
+
+def large_table() -> Any:
+    """A table that is read block by block."""
+    path = Path(_FILES.name) / "rows.parquet"
+    if not path.exists():
+        x = np.random.default_rng(0).normal(size=(300, 3))
+        frame = pl.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": np.where(x[:, 2] > 0, "up", "down")})
+        frame.with_columns(y=pl.Series((x[:, 0] + x[:, 2] > 0).astype(int))).write_parquet(path, row_group_size=60)
+    return lamina.load(path, target="y", stream=True).split(seed=0)
+
+
+def described() -> Any:
+    labels = torch.arange(45) % 3
+    things = torch.eye(3)[labels] * 4 + torch.randn(45, 3, generator=torch.Generator().manual_seed(0)) / 4
+    words = [("yes", "no", "perhaps")[label] for label in labels.tolist()]
+    data = ArrayDataset(things, labels, Spec("vector", "classification", (3,), 3))
+    return DescriptionDataset.of(data, words).split(seed=0)
+
+
+def two_inputs() -> Any:
+    draw = np.random.default_rng(0)
+    x, kind = draw.normal(size=(50, 4)), draw.integers(0, 3, 50)
+    return lamina.load({"x": x, "kind": kind}, (x[:, 0] + kind > 1).astype(int)).split(seed=0)
+
+
+class TwoInputs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = lamina.layers.linear(4 + 3, 2, seed=1)
+
+    def forward(self, x: Any, kind: Any) -> Any:
+        return self.top(torch.cat([x, nn.functional.one_hot(kind, 3).to(x.dtype)], 1))
+
+
 def resumed(
     ranks_of: Callable[[int], Ranks | None], data: Any, name: str, recipe: Recipe, plan: tuple[int, ...]
 ) -> Any:
@@ -188,6 +248,7 @@ CHECKS: dict[str, Callable[[Ranks], Any]] = {
     **{f"gradients {case}": gradients(case.name) for case in (*ARCHITECTURES, *LAYERS) if case.trains},
     "pieces": pieces,
     "masks and norms": rows(norm_net, numbers, Recipe(Adam(0.01), epochs=3, batch_size=16)),
+    "norms of parts": rows(norm_net, numbers, Recipe(Adam(0.01), epochs=2, batch_size=14), norm="local"),
     "norms in pieces": rows(norm_net, numbers, Recipe(Adam(0.01), epochs=2, batch_size=18, micro_batch=6)),
     "mixed pictures": rows(
         picture_net, pictures,
@@ -217,6 +278,15 @@ CHECKS: dict[str, Callable[[Ranks], Any]] = {
     ),
     "two readers": rows(
         "many-to-many", text, Recipe(Adam(0.01), epochs=1, batch_size=2, window=20), hidden=6, embedding=5
+    ),
+    "pictures on disk": rows(
+        picture_net, picture_folder, Recipe(Adam(0.01), epochs=2, batch_size=8, augment=Augment(flip=True))
+    ),
+    "rows on disk": rows("fnn", large_table, Recipe(Adam(0.01), epochs=2, batch_size=37), hidden=(6,)),
+    "descriptions": rows("one-to-many", described, Recipe(Adam(0.01), epochs=2, batch_size=8), hidden=6),
+    "two inputs": rows(TwoInputs, two_inputs, Recipe(Adam(0.01), epochs=2, batch_size=8)),
+    "averages": rows(
+        "fnn", numbers, Recipe(Adam(0.01), epochs=3, batch_size=16, averaging=Averaging(0.8)), hidden=(6,)
     ),
     "loaders": rows(norm_net, loaders, Recipe(Adam(0.01), epochs=2)),
     "single precision": rows(

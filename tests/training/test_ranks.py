@@ -97,7 +97,7 @@ def test_masks_are_those_of_the_whole_batch_in_pieces_too(found):
     assert_same_update(found["pieces", 3][0], whole, "pieces")
 
 
-@pytest.mark.parametrize("name", [name for name in TRAINED if name not in ("pieces", "norms in pieces")])
+@pytest.mark.parametrize("name", [name for name in TRAINED if name != "pieces" and not name.startswith("norms ")])
 def test_histories_are_those_of_one_process(found, name):
     (rows, reason, state), _ = found[name, 1]
     exact = name != "single precision"
@@ -133,6 +133,14 @@ def test_norms_in_pieces_agree_on_all_ranks(found):
         (first, _, weights), (last, _, others) = found["norms in pieces", size]
         assert first == last and all(math.isfinite(row["loss"]) for row in first)
         assert all(weights[key].equal(others[key]) for key in weights)
+
+
+def test_norms_of_parts_are_not_those_of_the_whole_batch_but_all_ranks_have_one_network(found):
+    (alone, _, _), _ = found["norms of parts", 1]
+    for size in SIZES[1:]:
+        (first, _, weights), (last, _, others) = found["norms of parts", size]
+        assert first == last and first[-1]["loss"] != pytest.approx(alone[-1]["loss"], rel=1e-6)
+        assert all(weights[key].equal(others[key]) for key in weights)  # statistics are those of the first rank
 
 
 @pytest.mark.parametrize("what", ["numbers", "running text"])
