@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from lamina.studies._keeping import Kept
 from lamina.studies.records import Moment, Outcome, Rank, Trial
@@ -51,6 +51,7 @@ class Tried:
     updates: int = 0
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Where chunks are tried; a context that ends what it has started."""
 
