@@ -232,7 +232,7 @@ def lamina(home, *words, **more):
 def done(process):
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    return out
+    return out + err
 
 
 TRAIN = ("train", "fnn", "--data", "moons", "--epochs", 2, "--set", "batch_size=64")
@@ -291,6 +291,32 @@ def test_a_dead_rank_ends_the_others_with_a_sentence(tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and "was ended by SIGKILL" in err, err
     assert "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.linux
+def test_a_node_is_lost_and_the_other_goes_on_in_the_same_folder(tmp_path):
+    """Two agents of torchrun, as on two machines; one is killed with its rank."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = f"""-m torch.distributed.run --nnodes 1:2 --nproc-per-node 1 --max-restarts 3 --rdzv-backend c10d
+        --rdzv-id two --rdzv-endpoint 127.0.0.1:{port} --rdzv-conf last_call_timeout=20,join_timeout=60 --local-addr 127.0.0.1
+        -m lamina train fnn --data moons --epochs 400 --set batch_size=16 --out run""".split()
+    more = {"cwd": tmp_path, "env": environment(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    first, second = (subprocess.Popen([sys.executable, *words], **more) for _ in range(2))
+    home = RunFolder(tmp_path / "run")
+    while first.poll() is None and len(home.rows()) < 5:
+        time.sleep(0.05)
+    assert home.json("environment")["ranks"] == 2
+    gone = workers(second)
+    for number in (second.pid, *gone):
+        os.kill(number, signal.SIGKILL)
+    second.communicate()
+    out, err = first.communicate(timeout=300)
+    assert first.returncode == 0 and out.count("report: run") == 1, err
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert [row["epoch"] for row in home.rows()] == [*range(1, 401)] and home.json("environment")["ranks"] == 1
 
 
 # One process
