@@ -302,7 +302,8 @@ def test_a_node_is_lost_and_the_other_goes_on_in_the_same_folder(tmp_path):
         port = free.getsockname()[1]
     words = f"""-m torch.distributed.run --nnodes 1:2 --nproc-per-node 1 --max-restarts 3 --rdzv-backend c10d
         --rdzv-id two --rdzv-endpoint 127.0.0.1:{port} --local-addr 127.0.0.1
-        --rdzv-conf last_call_timeout=20,join_timeout=60 -m lamina train fnn --data moons --epochs 400 --set batch_size=16 --out run""".split()
+        --rdzv-conf last_call_timeout=20,join_timeout=60
+        -m lamina train fnn --data moons --epochs 400 --set batch_size=16 --out run""".split()
     more = {"cwd": tmp_path, "env": environment(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     first, second = (subprocess.Popen([sys.executable, *words], **more) for _ in range(2))
     home = RunFolder(tmp_path / "run")

@@ -51,6 +51,7 @@ def test_without_slurm_or_the_extra_a_sentence_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(RunError, match="`on` slurm needs the program sbatch, which is not on this machine: run the"):
         search("fnn", "moons", {"learning_rate": [1e-3]}, folder=tmp_path / "s", on="slurm")
+    assert not (tmp_path / "s").exists()
     monkeypatch.setitem(sys.modules, "dask_jobqueue.slurm", None)
     with pytest.raises(MissingExtraError, match=r"a search on SLURM needs the package 'dask-jobqueue': .*\[cluster\]"):
         Nodes().cluster()

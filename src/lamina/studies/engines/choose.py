@@ -12,7 +12,7 @@ from lamina.studies.engines.dask import Dask, connect
 from lamina.studies.engines.here import Here
 from lamina.studies.engines.job import Job, halving_of, on_threads
 from lamina.studies.engines.processes import MOST, Processes
-from lamina.studies.engines.slurm import Nodes, on_slurm
+from lamina.studies.engines.slurm import Nodes, need_slurm, on_slurm
 from lamina.studies.problem import Problem
 from lamina.studies.study import Study
 from lamina.training.runtime import Runtime
@@ -57,7 +57,9 @@ class Place:
         return "this process" if self._on is None else self._on if isinstance(self._on, str) else "a Dask cluster"
 
     def runtime(self, runtime: Runtime, precision: str = "float32") -> Runtime:
-        """Fill in what this process computes with; a device that only the workers have is theirs."""
+        """Fill in what this process computes with, before anything is written; only workers know their devices."""
+        if self.kind == "slurm":
+            need_slurm()
         if not self.away:
             return runtime.ready(precision, stacked=True)
         return replace(runtime, device="auto").ready(precision, stacked=True)

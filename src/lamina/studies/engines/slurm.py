@@ -93,13 +93,18 @@ class Nodes:
         )
 
 
-def on_slurm(nodes: Nodes, job: Job) -> Dask:
-    """Ask SLURM for nodes and give the engine that trains on them."""
+def need_slurm() -> None:
+    """Refuse a machine from which SLURM cannot be asked."""
     if shutil.which("sbatch") is None:
         raise RunError(
             "`on` slurm needs the program sbatch, which is not on this machine: run the command on a login node of the "
             "cluster, or submit an array of jobs with --part."
         )
+
+
+def on_slurm(nodes: Nodes, job: Job) -> Dask:
+    """Ask SLURM for nodes and give the engine that trains on them."""
+    need_slurm()
     with ExitStack() as ending:
         cluster = ending.enter_context(nodes.cluster())
         from distributed import Client

@@ -79,6 +79,8 @@ def simpler(found: Mapping[str, Any] | None) -> str:
         return ""
     sure = found["ahead"] < 0 and found["p"] < SURE
     name, digits = ("R²", ".2f") if found["metric"] == "r2" else ("accuracy", ".1%")
+    if f"{found['linear']:{digits}}" == f"{found['network']:{digits}}":
+        digits = ".4f" if found["metric"] == "r2" else ".2%"
     both = f"{name} {found['linear']:{digits}} against {found['network']:{digits}}"
     where = f"on {found['examples']:,} validation examples"
     return f"A linear model does {'better' if sure else 'as well'} ({both} {where})."
