@@ -349,7 +349,11 @@ def ensembles() -> str:
             f"{r['cpu_times']:.1f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    note = (
+    worse = [r["table"] for r in record["rows"] if r["ahead"] < -(r["standard_error"] or 0)]
+    longer = [r["table"] for r in record["rows"] if r["times"] > 3]
+    missed = f"Behind by more than one standard error: {', '.join(worse)}. " if worse else ""
+    missed += f"More than 3 times as long: {', '.join(longer)}. " if longer else ""
+    note = missed + (
         "`NetworkClassifier` and `NetworkRegressor` beside `EnsembleClassifier` and `EnsembleRegressor` with "
         f"{members} members, all with their defaults; ± is the standard error of the mean paired difference over "
         "seeds, each of which sets another sixth of the rows aside for testing. "
