@@ -1,14 +1,16 @@
 """Is the mean of 32 networks better than one on the tables of `tables.py`, and how much longer does it take?
 
-    python benchmarks/ensembles.py
+    OMP_WAIT_POLICY=PASSIVE python benchmarks/ensembles.py
 
 Each seed sets a sixth of a table aside for testing, stratified by class, and fits both estimators to the rest with
 their defaults: first one network, then 32 as one stack, in the same process. Scores are compared seed by seed. The time
 of a fit is that of the clock and that of all threads of the process together; both estimators choose their threads by
-themselves, up to `--threads`. The largest table has fewer seeds, as the record says.
+themselves, up to `--threads`. The largest table has fewer seeds, as the record says. Threads that spin while they wait,
+as those of OpenMP do unless told otherwise, take the cores from each other on a machine that others use, too.
 """
 
 import argparse
+import os
 import statistics
 import time
 from typing import Any
@@ -87,7 +89,9 @@ def main() -> None:
               f"{row['standard_error'] or 0:.4f}; {row['seconds'][0]:.1f} s and {row['seconds'][1]:.1f} s, "
               f"{row['times']:.2f} times as long, {row['cpu_times']:.2f} in CPU time", flush=True)  # fmt: skip
     if not options.only:
-        write("ensembles", rows, threads=options.threads, members=options.members, dtype="float32", device="cpu")
+        waiting = os.environ.get("OMP_WAIT_POLICY", "not set")
+        write("ensembles", rows, threads=options.threads, members=options.members, waiting=waiting, dtype="float32",
+              device="cpu")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -321,8 +321,8 @@ def tables() -> str:
         "scaled; all are judged on the third. The best MLP has the best mean on the test rows of `MLPClassifier` or "
         "`MLPRegressor` with 200 iterations, with 2,000, and with 2,000 and early stopping; the record has all of "
         "them. friedman1 and the tables in italics are generated. The recipe was chosen on other tables, among them "
-        "friedman1 with other seeds, but changed after a first look at diabetes, digits and friedman1; the tables in "
-        "italics played no part. One CPU thread of a busy machine; `benchmarks/tables.py`."
+        "friedman1 with other seeds, but changed after a first look at diabetes, digits and, twice, friedman1; the "
+        "tables in italics played no part. One CPU thread of a busy machine; `benchmarks/tables.py`."
     )
     return "\n".join([*lines, "", note])
 
@@ -349,11 +349,15 @@ def ensembles() -> str:
             f"{r['cpu_times']:.1f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    note = (
+    worse = [r["table"] for r in record["rows"] if r["ahead"] < -(r["standard_error"] or 0)]
+    longer = [r["table"] for r in record["rows"] if r["times"] > 3]
+    missed = f"Behind by more than one standard error: {', '.join(worse)}. " if worse else ""
+    missed += f"More than 3 times as long: {', '.join(longer)}. " if longer else ""
+    note = missed + (
         "`NetworkClassifier` and `NetworkRegressor` beside `EnsembleClassifier` and `EnsembleRegressor` with "
         f"{members} members, all with their defaults; ± is the standard error of the mean paired difference over "
         "seeds, each of which sets another sixth of the rows aside for testing. "
-        f"Up to {record['threads']} CPU threads; "
+        f"Up to {record['threads']} CPU threads of a busy machine, OMP_WAIT_POLICY {record['waiting']}; "
         "`benchmarks/ensembles.py`."
     )
     return "\n".join([*lines, "", note])
