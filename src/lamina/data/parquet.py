@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamina._errors import DataError
-from lamina.data.cells import PARQUET, shown
+from lamina.data.cells import PARQUET, no_pipe, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,6 +93,8 @@ class Parquet:
         self._scans: list[pl.LazyFrame] = []
         counts = []
         for file in files:
+            if file.exists():
+                no_pipe(file)
             with _readable(file):
                 scan = pl.scan_parquet(file, glob=False)
                 names = scan.collect_schema()
