@@ -53,7 +53,7 @@ def summing(rank: int, ranks: int, store: str, size: int, answers: str) -> None:
             times.append(time.perf_counter() - start)
         found[count] = statistics.median(times[5:])
     if rank == 0:
-        Path(answers).write_text(json.dumps(found))
+        Path(answers).write_text(json.dumps(found), encoding="utf-8")
     dist.destroy_process_group()
 
 
@@ -64,7 +64,7 @@ def link(ranks: int, size: int) -> tuple[Link, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         arguments = (ranks, f"{folder}/store", size, f"{folder}/answers")
         torch.multiprocessing.spawn(summing, arguments, nprocs=ranks)
-        small, large = json.loads(Path(folder, "answers").read_text()).values()
+        small, large = json.loads(Path(folder, "answers").read_text(encoding="utf-8")).values()
     latency = small / (2 * (ranks - 1))
     bandwidth = 2 * (ranks - 1) / ranks * size / max(large - small, 1e-9)
     return Link(latency, bandwidth), {"small_seconds": small, "gradient_seconds": large}
@@ -77,10 +77,10 @@ def trained(name: str, ranks: int, every: int, folder: Path) -> float:
     command = [sys.executable, "-m", "lamina", "train", name, "--ranks", str(ranks), "--data", "digits", "--device",
                "cpu", "--threads", "1", "--step", "eager", "--epochs", str(CHECKS * every), "--out",
                str(folder / f"{name}-{ranks}"), "--quiet", *words]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=240)
     if done.returncode:
         sys.exit(f"{' '.join(command[2:])}: {done.stderr}")
-    text = (folder / f"{name}-{ranks}" / "timings.jsonl").read_text()
+    text = (folder / f"{name}-{ranks}" / "timings.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
     pieces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairwise(rows)]
     return statistics.median(pieces)

@@ -15,6 +15,7 @@ _spec.loader.exec_module(imports)
 BREAKERS = {
     "lamina.data.dataset -> lamina.data.describe": "`describe` is a method of every dataset and needs all their kinds",
     "lamina.data.dataset -> lamina.data.splits": "`split` is a method of every dataset and makes subsets of it",
+    "lamina.data.tables -> lamina.data.large": "one reads both, and a large table decides about columns as a small one",
     "lamina.data.text.descriptions -> lamina.data.load": "the digits with their words are the digits that `load` reads",
     "lamina.drawing.scene -> lamina.drawing.svg": "a notebook asks a scene for its SVG",
     "lamina.studies.samplers -> lamina.studies.tpe": "a sampler is read back by its name, and TPE is a sampler",

@@ -89,9 +89,9 @@ def test_the_edges_of_large_folders_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "EDGE", 4)
     file = tmp_path / "a"
     file.write_bytes(b"abcdefghijkl")
-    assert [*module._files([("a", file)])] == ["a|12|", b"abcd", b"ijkl"]
+    assert [*module._files(lambda: iter([("a", file)]))] == ["a|12|", b"abcd", b"ijkl"]
     file.write_bytes(b"abcdef")
-    assert [*module._files([("a", file)])] == ["a|6|", b"abcd", b"ef"]
+    assert [*module._files(lambda: iter([("a", file)]))] == ["a|6|", b"abcd", b"ef"]
 
 
 def test_somebody_elses_dataset_by_its_targets_and_a_loader_by_its_batches():

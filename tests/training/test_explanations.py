@@ -1,6 +1,5 @@
 """Explanations find what the data were made of: a bright square, a column, a word."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from PIL import Image
 import lamina
 from lamina._errors import ArgumentError
 from lamina.training.explanations import Explanation
+from lamina.training.folder import RunFolder
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +57,14 @@ def test_a_class_that_is_asked_for_gets_its_own_heat(squares):
 def test_the_report_shows_the_heat_of_its_mistakes(squares, tmp_path):
     run, *_ = squares
     found = run.evaluate()
-    home = run.folder / "evaluation.json"
-    kept = json.loads(home.read_text())
+    home = RunFolder(run.folder)
+    kept = home.json("evaluation")
     assert all(row["why"].startswith("data:image/png;base64,") for row in found.worst)
     label, guess = "left", "right"
     mistake = {"index": 0, "label": label, "guess": guess, "confidence": 0.9, "picture": _pixel(), "why": _pixel()}
-    home.write_text(json.dumps(kept | {"worst": [mistake]}))
+    home.write_json("evaluation", kept | {"worst": [mistake]})
     text = lamina.write_report(run.folder).read_text()
-    home.write_text(json.dumps(kept))
+    home.write_json("evaluation", kept)
     assert text.count('alt="in red what speaks for right"') == 1 and "in red, what speaks for the guess" in text
 
 

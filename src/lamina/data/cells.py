@@ -8,9 +8,7 @@ import csv
 import glob
 import gzip
 import io
-import os
 import re
-import stat
 import warnings
 import zlib
 from collections.abc import Collection, Iterator
@@ -22,12 +20,14 @@ import numpy as np
 
 from lamina._errors import DataError, DataWarning, choice
 from lamina.data._numbers import Marks, is_number, plain_numbers
+from lamina.data.parquet import PARQUET, Parquet, parquet_files
+from lamina.data.paths import no_pipe, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
 TEXTS = (".csv", ".tsv", ".txt")
-PARQUET, EXCEL, JSON = (".parquet", ".pq"), (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), (".jsonl", ".ndjson", ".json")
+EXCEL, JSON = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), (".jsonl", ".ndjson", ".json")
 SUFFIXES = (*TEXTS, ".gz", *PARQUET, *EXCEL, *JSON)
 DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE = 2**16  # letters that show what separates the cells
@@ -176,8 +176,6 @@ def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str,
 
 def _parquet(what: Any) -> "pl.DataFrame | None":
     """Read a folder of Parquet files, or those that a pattern names, as one table; None for anything else."""
-    from lamina.data.parquet import Parquet, parquet_files
-
     if isinstance(what, bytes) or Path(what).is_file() or not (Path(what).exists() or glob.has_magic(str(what))):
         return None
     return Parquet(what).whole() if parquet_files(what) is not None else None
@@ -216,12 +214,6 @@ def read_bytes(path: str | Path) -> bytes:
         raise DataError(f"{name} is a folder: give a table ({', '.join(SUFFIXES)}).") from None
     except OSError as error:
         raise DataError(f"{name} cannot be read ({error.strerror}).") from error
-
-
-def no_pipe(path: str | Path) -> None:
-    """Refuse a pipe that has a name: nobody may ever write to it. What a shell makes of <(command) is one of /dev."""
-    if stat.S_ISFIFO(os.stat(path).st_mode) and not str(path).startswith(("/dev/", "/proc/")):
-        raise DataError(f"{shown(path)} is a pipe, which may never end: write its content into a file, and give that.")
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
@@ -462,17 +454,6 @@ def _uneven(name: str, length: int, line: int, width: int) -> DataError:
         f"{name} has {length} cells in line {line} but {width} in the first: correct that line, "
         "or put a cell that contains the delimiter into quotes."
     )
-
-
-def shown(what: Any) -> str:
-    """Write a path as messages name it; bytes come from a pipe, and anything else is a table that a program holds.
-
-    >>> shown("rows.csv"), shown([{"a": 1}]), shown(b"a,b")
-    ('`rows.csv`', 'the table', 'standard input')
-    """
-    if isinstance(what, bytes):
-        return "standard input"
-    return f"`{Path(what).as_posix()}`" if isinstance(what, str | Path) else "the table"
 
 
 def source_of(what: Any) -> str:

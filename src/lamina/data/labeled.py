@@ -14,8 +14,9 @@ import torch
 from lamina._errors import DataError, DataWarning
 from lamina._types import Int, Tensor
 from lamina.data._columns import as_text, check_column, level_numbers, read_column, read_label, read_lists, read_weights
-from lamina.data.cells import Format, read_cells, shown
+from lamina.data.cells import Format, read_cells
 from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec, all_targets
+from lamina.data.paths import shown
 from lamina.data.tables import read_rows
 from lamina.data.text.texts import TextDataset
 

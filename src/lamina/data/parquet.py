@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamina._errors import DataError
-from lamina.data.cells import PARQUET, no_pipe, shown
+from lamina.data.paths import no_pipe, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
+PARQUET = (".parquet", ".pq")
 _BESIDE = frozenset(("_success", "_metadata", "_common_metadata"))  # what Spark writes beside its tables
 
 

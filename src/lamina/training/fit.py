@@ -410,7 +410,7 @@ def _train(
     if config is not None:  # after the status: killed in between, the run must not seem to have ended as described
         home.write_config(config)
         home.reset_history(progress.rows)
-        then = {} if not ranks.first else home.json("environment")
+        then = home.json("environment") if ranks.first and home.has("environment.json") else {}
         if then.get("ranks", 1) != ranks.size:
             home.write_json("environment", then | {"ranks": ranks.size})
     run = step.trained(progress, seen, due, ask)

@@ -41,9 +41,13 @@ def test_a_chunk_is_tried_from_plain_values(tmp_path):
 def test_an_error_comes_back_as_its_sentence(tmp_path):
     _, study = made(tmp_path / "s", load("moons", count=60))
     job = Job.of(study, Runtime(threads=1))
-    changed = {**job.problem, "data": {**job.problem["data"], "fingerprint": "another"}}
+    then = {**job.problem["data"]["fingerprint"], "contents": "others"}
+    changed = {**job.problem, "data": {**job.problem["data"], "fingerprint": then}}
     said = Job(changed, job.score, None, job.runtime).attempt(Chunk(1, tuple(study.trials)), print)
-    assert said == "the data in moons have changed since the run began: restore the old ones, or train again"
+    told = (
+        "the data in moons have changed since the run began (the contents differ): restore the old ones, or train again"
+    )
+    assert said == told
     assert job.attempt(Chunk(1, ()), print) == "IndexError: list index out of range"
 
 

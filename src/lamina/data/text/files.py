@@ -11,7 +11,8 @@ from typing import Any
 
 from lamina._errors import DataError, at_least, choice
 from lamina.data._columns import find_target, open_table, read_groups, read_target
-from lamina.data.cells import DELIMITERS, TEXTS, decoded, encoding_of, read_bytes, shown, source_of
+from lamina.data.cells import DELIMITERS, TEXTS, decoded, encoding_of, read_bytes, source_of
+from lamina.data.paths import shown
 from lamina.data.text.texts import PairDataset, RunningText, TextDataset, _equal_texts
 from lamina.data.text.words import _is_punctuation, split_words
 

@@ -11,8 +11,9 @@ from lamina._errors import ArgumentError, DataError
 from lamina._types import Float, Int, Tensor
 from lamina.architectures.decoding import beam_search, sample
 from lamina.data.cells import SUFFIXES as TABLES
-from lamina.data.cells import Format, decoded, encoding_of, read_bytes, read_cells, shown
+from lamina.data.cells import Format, decoded, encoding_of, read_bytes, read_cells
 from lamina.data.frames import as_frame
+from lamina.data.paths import shown
 from lamina.data.ragged import lengths_of
 from lamina.data.text.batching import sorted_order
 from lamina.data.text.descriptions import DescriptionPreprocess
