@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import torch
 import torch.distributed as dist
 from PIL import Image
@@ -186,6 +185,8 @@ def picture_folder() -> Any:
 
 def large_table() -> Any:
     """A table that is read block by block."""
+    import polars as pl  # not on every machine that has a GPU
+
     path = Path(_FILES.name) / "rows.parquet"
     if not path.exists():
         x = np.random.default_rng(0).normal(size=(300, 3))

@@ -25,20 +25,24 @@ def pids(client):
     return list(client.run(os.getpid, on_error="ignore").values())
 
 
+@pytest.mark.slow
 @pytest.mark.posix
-@pytest.mark.parametrize(
-    ("kills", "own"), [(2, 1), pytest.param(8, 2, marks=pytest.mark.slow), pytest.param(40, 10, marks=pytest.mark.slow)]
-)
-def test_killed_workers_and_a_killed_search_lose_nothing(tmp_path, found, kills, own):
+@pytest.mark.parametrize(("kills", "own"), [(2, 1), (8, 2), (40, 10)])
+def test_killed_workers_and_a_killed_search_lose_nothing(tmp_path, kills, own):
     with cluster(2) as address, connect(address) as client:
         place = f"dask://{address}"
         study, trials, _, hit = survive(tmp_path / "s", place, lambda _: pids(client), kills, own, epochs=12)
         assert hit == kills + own
         same(study, straight(tmp_path / "straight", trials, epochs=12), trials)
-        finds_what_one_process_finds(client, tmp_path, found)
 
 
-def finds_what_one_process_finds(client, folder, found):
+@pytest.mark.posix
+def test_a_client_of_the_user_finds_what_one_process_finds(tmp_path, found):
+    with cluster(2) as address, connect(address) as client:
+        _finds_the_same(client, tmp_path, found)
+
+
+def _finds_the_same(client, folder, found):
     """Search with a client of the user, and with data that the workers find changed."""
     seen = []
     problem, study = plan("fnn", load("moons", count=240), RATES, options={"epochs": 4}, folder=folder / "t")
