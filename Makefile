@@ -73,7 +73,7 @@ clean:  ## remove .venv and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 dist: $(READY)  ## build wheel and sdist, and check them as PyPI would
-	rm -rf build dist && $(PY) -m build --quiet --outdir dist
+	rm -rf build/wheel build/elsewhere dist && $(PY) -m build --quiet --outdir dist
 	$(PY) -m twine check --strict dist/*
 
 wheel-test: dist  ## build the wheel and use it from another folder: its files, its command, and the work without any extra
