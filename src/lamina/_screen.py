@@ -93,12 +93,13 @@ class _Live(_Moving):
     """The line of a terminal, which is gone when the run has ended."""
 
     def __init__(self, epochs: int, batches: int, unit: str = "") -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         super().__init__(epochs, batches, unit)
         self.screen = Progress(
             TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.fields[row]}"), TimeRemainingColumn(),
-            transient=True,
+            transient=True, console=Console(),
         )  # fmt: skip
         self.task = self.screen.add_task("training", total=self.total, row="")
 

@@ -4,6 +4,7 @@ import io
 import sys
 
 import pytest
+import rich
 
 from lamina.cli._leaders import _LiveLeaders, _PlainLeaders, _table, leaders
 from lamina.studies.records import Moment, Outcome
@@ -72,6 +73,7 @@ def test_a_terminal_gets_a_live_table_and_a_pipe_a_few_lines(study, monkeypatch,
         def isatty(self):
             return True
 
+    rich.get_console()  # somebody has written to the pipe before
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     with leaders() as watch:

@@ -37,9 +37,11 @@ class _LiveLeaders(Quiet):
     """Keep a table of the leaders up to date, with progress and time left."""
 
     def __init__(self) -> None:
+        from rich.console import Console
         from rich.live import Live
 
-        self.screen = Live(refresh_per_second=5, transient=True)
+        # of its own: the shared one keeps what standard output was when it was made
+        self.screen = Live(console=Console(), refresh_per_second=5, transient=True)
         self.begun: tuple[float, int] | None = None
 
     def __call__(self, study: "Study", moment: "Moment | None") -> None:
