@@ -13,7 +13,7 @@ endif
 # Every command that a test starts would compile Lamina anew.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench claims mutants dist wheel-test clean
+.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench results claims mutants dist wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,9 @@ docs: $(READY)  ## build the documentation site in build/docs, with no network; 
 
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
 	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py rebuild.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
+
+results: $(READY)  ## run one row of docs/results.md, ROW=NAME as in results/rows.toml, with all of its seeds
+	$(PY) tools/results.py $(ROW)
 
 mutants: $(READY)  ## change sampled operators one by one and write which tests notice (resumes; about an hour)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[mutants]'

@@ -33,7 +33,7 @@ SECTIONS = {
     ],
     "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes"],
     "The notes and the code": ["architectures", "conventions", "notes-to-code", "errata", "api/lamina"],
-    "Results": ["benchmarks", "examples"],
+    "Results": ["results", "benchmarks", "examples"],
     "How Lamina is made": ["design", "contributing", "changelog"],
 }  # fmt: skip
 TITLES = {"api/lamina": "API <api/lamina>", "contributing": "Contributing <contributing>"}

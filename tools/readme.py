@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tools")]
 from lamina.architectures.table import TABLE  # noqa: E402
 
 
@@ -447,6 +447,26 @@ def pages() -> str:
     return "\n".join([*rows, "", f"{note}; {used}; `benchmarks/pages.py`."])
 
 
+def results() -> str:
+    """Show what networks reach on published data, beside what was published."""
+    from results import rows
+
+    lines = ["| network and data | test set, % | n | published | command | training | joules |",
+             "| --- | ---: | ---: | --- | ---: | ---: | ---: |"]  # fmt: skip
+    below = []
+    for row in rows().values():
+        found = json.loads((ROOT / f"results/records/{row['name']}.json").read_text(encoding="utf-8"))
+        spread = "" if found["std"] is None else f" ± {found['std']:.2f}"
+        value = f"{found['shows']} {found['mean']:.2f}{spread}"
+        joules = "–" if found["joules"] is None else f"{found['joules']:,.0f}"
+        cells = row["title"], value, str(found["n"]), row["published"], f"{found['seconds']:.0f} s"
+        lines.append(f"| {' | '.join(cells)} | {found['training']:.1f} s | {joules} |")
+        about = f" {row['about'][0].upper()}{row['about'][1:]}." if "about" in row else ""
+        where = f"{found['device']}, torch {found['packages']['torch']}"
+        below.append(f"- **{row['name']}**: `{row['command']}`; {where}.{about}")
+    return "\n".join([*lines, "", *below])
+
+
 def _span(values: list[float]) -> str:
     return f"{min(values):.2%} to {max(values):.2%}"
 
@@ -459,7 +479,10 @@ def filled(text: str) -> str:
     return text
 
 
-PAGES = (ROOT / "README.md", ROOT / "docs/benchmarks.md", ROOT / "docs/architectures.md", ROOT / "docs/scale.md")
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / f"docs/{name}.md" for name in ("benchmarks", "results", "architectures", "scale")),
+)
 TABLES = (
     ("highlights", highlights),
     ("architectures", architectures),
@@ -481,6 +504,7 @@ TABLES = (
     ("tokens", tokens),
     ("gradient_flow", gradient_flow),
     ("pages", pages),
+    ("results", results),
 )
 
 

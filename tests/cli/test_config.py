@@ -49,6 +49,18 @@ def test_what_is_typed_wins(typed, run):
     assert config["recipe"]["optimizer"]["learning_rate"] == 0.01
 
 
+def test_shares_of_the_split_are_repeated_with_a_run(typed, tmp_path):
+    code, out, err = typed("train", "fnn", "--data", "iris", "--split", "3:1:1", "--epochs", "1", "-q")
+    assert code == 0, err
+    config = RunFolder(tmp_path / out.strip()).config()
+    assert config["data"]["ratios"] == [3, 1, 1] and config["examples"] == [90, 30, 30]
+    code, again, err = typed("train", "--config", out.strip(), "-q")
+    assert code == 0, err
+    assert RunFolder(tmp_path / again.strip()).config() == config
+    code, _, err = typed("train", "fnn", "--split", "4-1-1")
+    assert code == 2 and "`--split` takes three whole numbers" in err
+
+
 def test_reading_options_and_json(typed, tmp_path):
     rows = "".join(f"{i};{i % 7},5;{'xy'[i % 2]};n{i}\n" for i in range(60))
     (tmp_path / "sales.csv").write_text("a;b, c;y;name\n" + rows)

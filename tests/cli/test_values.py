@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.cli._values import reading, settings, sizes
+from lamina.cli._values import reading, settings, shares, sizes
 
 DECLARED = {"learning_rate": float, "batch_size": int, "hidden": int | Sequence[int], "drop": Sequence[str],
             "decimal": str, "delimiter": str | None, "flip": bool, "patience": int | None,
@@ -86,3 +86,9 @@ def test_sizes_are_positive_whole_numbers():
     for bad in ("a", "1.5", "0,3", "", "-1"):
         with pytest.raises(ArgumentError, match="`--inputs` must be positive numbers separated by commas, such as 1,2"):
             sizes(bad, "--inputs", "1,28,28")
+
+
+@pytest.mark.parametrize("word", ["8:1", "a:b:c", "0:1:1", "4:-1:1", "4:1:1:1", "", "1.5:1:1"])
+def test_shares_that_are_none_are_refused(word):
+    with pytest.raises(ArgumentError, match=rf"`--split` takes three whole numbers .*, got {word!r}: for example"):
+        shares(word)

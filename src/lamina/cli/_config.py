@@ -23,7 +23,8 @@ from lamina._declared import check, write
 from lamina._errors import ArgumentError, nearest
 
 _TYPES: dict[str, Any] = {
-    "architecture": str, "data": str, "target": str, "read": dict, "epochs": int, "set": dict, "seed": int, "out": str,
+    "architecture": str, "data": str, "target": str, "read": dict, "split": str, "epochs": int, "set": dict,
+    "seed": int, "out": str,
     "weights": str, "freeze": str, "device": str, "threads": int, "step": str,
 }  # fmt: skip
 _PARAMETERS = {"set": "set_"}

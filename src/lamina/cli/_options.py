@@ -36,6 +36,15 @@ Read = Annotated[
         metavar="KEY=VALUE", help="How to read the data: kind, text, window, horizon, reverse, ...; may be repeated."
     ),
 ]
+Shares = Annotated[
+    str,
+    Option(
+        "--split",
+        metavar="A:B:C",
+        help="The shares of training, validation and test examples. Data with an official test set keep it, and divide "
+        "the rest by the first two.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     Option("--set", metavar="KEY=VALUE", help="Set an option by its name, such as hidden=64; may be repeated."),

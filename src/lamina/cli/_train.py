@@ -23,6 +23,7 @@ from lamina.cli._options import (
     Read,
     RunPath,
     Settings,
+    Shares,
     Target,
     Threads,
     Track,
@@ -30,11 +31,11 @@ from lamina.cli._options import (
 )
 from lamina.cli._tables import show, show_json
 from lamina.cli._usage import number
-from lamina.cli._values import reading, settings
+from lamina.cli._values import reading, settings, shares
 from lamina.cli._voice import Voice, say
 
-FLAGS = ("seed", "data", "target", "read", "out", "again", "weights", "freeze", "device", "threads", "ranks", "track",
-         "config")  # fmt: skip
+FLAGS = ("seed", "data", "target", "read", "split", "out", "again", "weights", "freeze", "device", "threads", "ranks",
+         "track", "config")  # fmt: skip
 """Options of `lamina train` that `--set` does not take."""
 
 
@@ -54,6 +55,7 @@ def train(
     data: Data = "digits",
     target: Target = None,
     read: Read = None,
+    split: Shares = "4:1:1",
     epochs: Epochs = None,
     set_: Settings = None,
     seed: Annotated[
@@ -115,12 +117,13 @@ def train(
     said, voice, begun = Warnings(), Voice(quiet or not together.first, verbose, as_json), time.monotonic()
     chosen = settings(with_config(context, "set_", set_), option_types(architecture), flags=FLAGS)
     check_options(architecture, chosen, epochs, seed)
+    ratios = shares(split)
     asked = Runtime(device=device, threads=threads, step=step, batch_norm=batch_norm)
     runtime = together.runtime(asked.ready(chosen.get("precision", "float32")))
     options = reading(with_config(context, "read", read), data, target)
     with said:
         job = plan(architecture, data, data_options=options, options=chosen, epochs=epochs, seed=seed, out=out,
-                   weights=weights, freeze=freeze)  # fmt: skip
+                   weights=weights, freeze=freeze, ratios=ratios)  # fmt: skip
         runtime = job.task.threads(runtime, job.model, job.recipe)
     voice.say(*job.notes, f"{runtime}{together}")
     voice.more(*(f"{key}: {value}" for key, value in options.items()))

@@ -37,6 +37,21 @@ def settings(
     return found
 
 
+def shares(word: str) -> tuple[int, int, int]:
+    """Read the word of `--split`.
+
+    >>> shares("8:1:1")
+    (8, 1, 1)
+    """
+    parts = word.split(":")
+    if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts) or not int(parts[0]):
+        raise ArgumentError(
+            f"`--split` takes three whole numbers with colons between them, the first above 0, got {word!r}: for "
+            "example --split 8:1:1"
+        )
+    return int(parts[0]), int(parts[1]), int(parts[2])
+
+
 def pairs(words: Collection[str] | None, option: str) -> list[tuple[str, str]]:
     """Split words at their first `=`; keys may be written with hyphens.
 

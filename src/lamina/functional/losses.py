@@ -281,6 +281,19 @@ def penalty(params: Iterable[Tensor], strength: float | Tensor, norm: int = 2) -
     return strength * torch.stack(sizes).sum()
 
 
+def penalty_slope(theta: Float[Tensor, "*shape"], norm: int = 2) -> Float[Tensor, "*shape"]:
+    r"""Compute the gradient of the penalty for $\lambda = 1$: $2\theta$ for norm 2, the signs of $\theta$ for norm 1.
+
+    Notes: N1.62, N1.63 (§1.4).
+
+    >>> theta = torch.tensor([3.0, -4.0, 0.0])
+    >>> penalty_slope(theta).tolist(), penalty_slope(theta, norm=1).tolist()
+    ([6.0, -8.0, 0.0], [1.0, -1.0, 0.0])
+    """
+    choice("norm", norm, (1, 2))
+    return theta * 2 if norm == 2 else theta.sign()
+
+
 def sum_over_time(
     losses: Float[Tensor, "*batch time"], mask: Bool[Tensor, "*batch time"] | None = None
 ) -> Float[Tensor, ""]:

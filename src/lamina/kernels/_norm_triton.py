@@ -15,7 +15,7 @@ import triton.language as tl
 from lamina._types import Tensor
 
 COLUMNS = 64
-SUM_ROWS, SUM_WARPS, SUM_PROGRAMS = 128, 4, 512
+SUM_ROWS, SUM_WARPS, SUM_PROGRAMS, SUM_STAGES = 64, 4, 264, 4
 APPLY_ROWS, APPLY_WARPS = 64, 4
 FINISH_PARTS, FINISH_CHANNELS = 512, 16
 Running = tuple[Tensor, Tensor, Tensor] | None
@@ -42,7 +42,9 @@ def _store_sums(partial, one, two, width, columns, inside):
 
 @triton.jit
 @no_type_check
-def _sums_kernel(inputs, partial, rows, width, channels, ROWS: tl.constexpr, COLS: tl.constexpr):
+def _sums_kernel(
+    inputs, partial, rows, width, channels, ROWS: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr
+):  # fmt: skip
     """Add up (u - the first pixel) and its square: no cancellation when the mean is far from zero."""
     program, programs = tl.program_id(0), tl.num_programs(0)
     columns = tl.program_id(1) * COLS + tl.arange(0, COLS)
@@ -50,7 +52,7 @@ def _sums_kernel(inputs, partial, rows, width, channels, ROWS: tl.constexpr, COL
     shift = tl.load(inputs + columns % channels, mask=inside, other=0.0).to(tl.float32)
     one = tl.zeros([ROWS, COLS], tl.float32)
     two = tl.zeros([ROWS, COLS], tl.float32)
-    for start in range(program * ROWS, rows, programs * ROWS):
+    for start in tl.range(program * ROWS, rows, programs * ROWS, num_stages=STAGES):
         row = start + tl.arange(0, ROWS)
         keep = (row < rows)[:, None] & inside[None, :]
         u = tl.load(inputs + row[:, None] * width + columns[None, :], mask=keep, other=0.0).to(tl.float32)
@@ -146,7 +148,7 @@ def _apply_kernel(
 @no_type_check
 def _gradient_sums_kernel(
     gradient, inputs, outputs, mean, rstd, weight, bias, partial, masked, rows, width, channels,
-    MASK: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+    MASK: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """Add up the gradient g behind the ReLU and g (u - mean)."""
     program, programs = tl.program_id(0), tl.num_programs(0)
@@ -156,7 +158,7 @@ def _gradient_sums_kernel(
     mu, _, scale, beta = _channel(mean, rstd, weight, bias, channel, inside)
     one = tl.zeros([ROWS, COLS], tl.float32)
     two = tl.zeros([ROWS, COLS], tl.float32)
-    for start in range(program * ROWS, rows, programs * ROWS):
+    for start in tl.range(program * ROWS, rows, programs * ROWS, num_stages=STAGES):
         row = start + tl.arange(0, ROWS)
         keep = (row < rows)[:, None] & inside[None, :]
         place = row[:, None] * width + columns[None, :]
@@ -233,7 +235,8 @@ def partial_sums(inputs: Tensor) -> Tensor:
     """Return sums of (u - the first pixel) and of its square, one row of each for every program."""
     rows, width, channels = _shape(inputs)
     grid, partial = _summing(rows, width, channels, inputs.device)
-    _sums_kernel[grid](inputs, partial, rows, width, channels, ROWS=SUM_ROWS, COLS=COLUMNS, num_warps=SUM_WARPS)
+    _sums_kernel[grid](inputs, partial, rows, width, channels, ROWS=SUM_ROWS, COLS=COLUMNS, STAGES=SUM_STAGES,
+                       num_warps=SUM_WARPS)  # fmt: skip
     return partial
 
 
@@ -273,7 +276,8 @@ def reduce(
     _gradient_sums_kernel[grid](
         gradient, inputs, inputs if outputs is None else outputs, mean, rstd, weight, bias, partial, masked,
         rows, width, channels,
-        MASK=0 if not relu else 1 if outputs is None else 2, ROWS=SUM_ROWS, COLS=COLUMNS, num_warps=SUM_WARPS,
+        MASK=0 if not relu else 1 if outputs is None else 2, ROWS=SUM_ROWS, COLS=COLUMNS, STAGES=SUM_STAGES,
+        num_warps=SUM_WARPS,
     )  # fmt: skip
     of_bias, of_weight = torch.empty(2, channels, device=inputs.device).unbind()
     _finish_gradients_kernel[(triton.cdiv(channels, FINISH_CHANNELS),)](

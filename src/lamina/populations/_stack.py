@@ -253,7 +253,6 @@ class Stack:
             self.step, numbers, measures, depths = before.step, old.numbers.select(keep), old.measures, old.depths
         self.change: StackMoving = StackMoving(network, numbers, measures, depths or {})
         self.update = Update(network, feed, losses, self.recipe, self.change, _together, self.members)
-        self.update.penalized = False  # the change adds the penalty's gradient
         self.change.ever = self.update.ever
         self.average = average_of(network, recipes, feed.batches, stacked=True)
         usual = losses.kind == "nll" and not losses.weighted and not losses.gamma and losses.mixed is None
@@ -408,7 +407,7 @@ def _together(
 ) -> tuple[Tensor, Tensor, Grads]:
     """Differentiate the sum of all members' losses: no loss depends on another member's parameters."""
     outputs, losses = update.forward(update.model, inputs, targets)
-    total = update.minimized(losses, (), share).sum()
+    total = (losses * share).sum()
     grads = torch.autograd.grad(total, update.params, allow_unused=True, materialize_grads=True)
     return outputs.detach(), losses.detach(), grads
 

@@ -13,6 +13,7 @@ import torch
 from lamina._types import Bool, Float, Int, Tensor
 from lamina.functional import optimizers
 from lamina.functional.clipping import clip
+from lamina.functional.losses import penalty_slope
 from lamina.functional.optimizers import Params, State, per_member, proximal_threshold, soft_threshold
 from lamina.training.recipe import GD, SGD, Adam, AdamW, MiniBatch, Recipe, RMSprop, rates
 
@@ -122,7 +123,7 @@ KINDS = tuple(MOMENTS)
 def _effective_gradients(params: Params, grads: Params, numbers: Numbers) -> Params:
     """Add the penalty's gradient and clip: what the optimizer sees and a history records."""
     if numbers.penalty is not None and not numbers.proximal:
-        slopes = {name: p * 2 if numbers.norm == 2 else p.sign() for name, p in params.items()}
+        slopes = {name: penalty_slope(p, numbers.norm) for name, p in params.items()}
         grads = {name: g + slopes[name] * per_member(numbers.penalty, g) for name, g in grads.items()}
     return grads if numbers.limit is None else clip(grads, numbers.limit, numbers.clip)
 

@@ -126,7 +126,7 @@ def train(record: Record) -> tuple[list[str], list[str]]:
         remarks.append(f"The split was drawn with seed {origin['seed']}, training with seed {seed}.")
     ratios = list(origin.get("ratios", _RATIOS))
     if ratios != _RATIOS:
-        remarks.append(f"The data were split {':'.join(map(str, ratios))}, which no command can express.")
+        words += ["--split", ":".join(map(str, ratios))]
     for option, value in config.get("start", {}).items():
         words += [f"--{option}", str(value)]
     if record.data != record.source:

@@ -1,14 +1,14 @@
 """How parameters move along their gradients: clipping, the optimizer's step, the proximal step, or a line search."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from lamina._types import Tensor
 from lamina.functional.clipping import clip
-from lamina.functional.losses import penalty
+from lamina.functional.losses import penalty, penalty_slope
 from lamina.functional.optimizers import proximal_threshold, soft_threshold
 from lamina.kernels.ordered import squares_of_members, sum_by_halves
 from lamina.training import _torch_optimizers as torchs
@@ -20,7 +20,7 @@ from lamina.training.update import Grads
 
 
 class _Moving:
-    """Clips, lets an optimizer make its step, and thresholds where the penalty asks for it."""
+    """Adds the penalty's gradient, clips, lets an optimizer make its step, and thresholds where that is asked for."""
 
     def __init__(
         self,
@@ -60,6 +60,8 @@ class _Moving:
     def __call__(self, grads: Grads, loss: Tensor | None, again: Callable[[], Tensor]) -> None:
         """Change the parameters in place."""
         recipe = self.recipe
+        if recipe.penalized:
+            grads = self._penalized(grads)
         if recipe.clip.limit is not None:
             self._clip(grads, recipe.clip.limit)
         slowed = min(self.shares, default=1.0) < 1
@@ -78,6 +80,19 @@ class _Moving:
                     p.copy_(soft_threshold(p, threshold * share))
         if recipe.stopping.measures:
             self.norms.copy_(torch.stack(measured(_whole(self.params, grads), before, self.params)))
+
+    def _penalized(self, grads: Grads) -> Grads:
+        """Add the gradient of the penalty to those of the loss, where these lie."""
+        strength, norm = self.recipe.penalty.strength, self.recipe.penalty.norm
+        for p, grad in zip(self.params, grads, strict=True):
+            if grad is None:  # the loss does not depend on it, but the penalty does
+                p.grad = torch.zeros_like(p)
+        whole: list[Tensor] = [p.grad for p in self.params if p.grad is not None]
+        if norm == 2:  # without a copy of all parameters
+            torch._foreach_add_(whole, cast(list[Tensor], self.params), alpha=2 * strength)
+        else:
+            torch._foreach_add_(whole, [penalty_slope(p, norm) for p in self.params], alpha=strength)
+        return whole
 
     def _clip(self, grads: Grads, limit: float) -> None:
         named = {str(i): g for i, g in enumerate(grads) if g is not None}

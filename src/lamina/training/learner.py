@@ -85,6 +85,7 @@ class Learner:
         self.rates = rates(recipe.schedule, float(base), recipe.epochs * feed.batches, feed.batches).tolist()
         self.plateau, self.left = Plateau(recipe.schedule), 1.0
         self.watchers: list[Watcher] = []
+        self.answering: Any = Answering(self.update) if type(feed).outputs is Feed.outputs else model
         self.executor: _Executor = (executor or Eager)(self)
 
     @property
@@ -229,7 +230,7 @@ class Learner:
         self.align()
         with nullcontext() if self.average is None else self.average.shown():
             self.align()  # the averages of statistics, too
-            found = self.feed.check(self.model, self.validation, self.objective.plain)
+            found = self.feed.check(self.answering, self.validation, self.objective.plain)
         loss, score = found.pop("loss"), found.pop("score")
         own = {f"validation_{name}": value for name, value in found.items()}
         return {"validation_loss": loss, **self.objective.scores(score, "validation_"), **own}
@@ -282,6 +283,23 @@ class Learner:
                 missing.setdefault(int(index), {})[key] = value.clone()
         self.change.adopt(missing)
         self.step = step
+
+
+class Answering:
+    """A network as checks call it: with products rounded as in training, and outputs in single precision."""
+
+    def __init__(self, update: Update) -> None:
+        self.update = update
+
+    def eval(self) -> None:
+        """Let the network answer as it does after training."""
+        self.update.model.eval()
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Give the outputs."""
+        with self.update.rounding:
+            outputs: Tensor = self.update.model(inputs)
+            return outputs.float() if self.update.half else outputs
 
 
 def shown(named: Sequence[tuple[str, Tensor]]) -> list[tuple[str, Tensor]]:

@@ -64,6 +64,7 @@ def plan(
     out: str | Path | None = None,
     weights: str | Path | None = None,
     freeze: str | int | None = None,
+    ratios: tuple[int, int, int] = (4, 1, 1),
 ) -> Plan:
     """Load the data, choose sizes and recipe, build the network.
 
@@ -82,6 +83,7 @@ def plan(
         out: the folder of the run.
         weights: the folder of a run, a file of weights, or the name of weights that were downloaded.
         freeze: the last stage to keep as it is in the weights; see `freezing.freeze`.
+        ratios: the shares of training, validation and test examples of data that are not split yet.
     """
     check_options(name, options or {}, epochs, seed)
     origin = None if weights is None else Origin.of(weights)
@@ -92,7 +94,7 @@ def plan(
         task = data
         check_fit(name, task.split.train.spec)
     else:
-        split = data if isinstance(data, Split) else load_for(name, data, data_options or {}).split(seed=seed)
+        split = data if isinstance(data, Split) else load_for(name, data, data_options or {}).split(seed, ratios)
         check_fit(name, split.train.spec)
         task, given, wording = understood(split, given)
     _known(name, given)

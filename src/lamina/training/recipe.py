@@ -404,6 +404,11 @@ class Recipe:
         plain = isinstance(self.optimizer, GD | SGD | MiniBatch)
         return self.penalty.norm == 1 and self.penalty.strength > 0 and plain
 
+    @property
+    def penalized(self) -> bool:
+        """Whether the gradient of the penalty is added to that of the loss."""
+        return self.penalty.strength > 0 and not self.proximal
+
 
 _SCORES = (
     "loss", "accuracy", "token_accuracy", "mse", "rmse", "mae", "r2", "f1", "micro_f1", "auc", "exact",

@@ -19,7 +19,6 @@ from torch import nn
 
 from lamina._errors import ArgumentError, RunError
 from lamina._types import Tensor
-from lamina.functional.losses import penalty
 from lamina.layers.dropout import Dropout, masks_from
 from lamina.training._global_norm import norms
 from lamina.training.memory import SplitError, is_full, say_split
@@ -93,8 +92,8 @@ class Update:
         )  # `ever` adds all losses since the start: it is not finite once one was not
         self.good = torch.zeros(members, dtype=torch.int64, device=device)  # steps until then
         self.half = recipe.precision == "bfloat16"
-        self.products: Any = torch.autocast(device.type, torch.bfloat16) if self.half else nullcontext()
-        self.penalized = recipe.penalty.strength > 0 and not recipe.proximal
+        self.rounding: Any = torch.autocast(device.type, torch.bfloat16) if self.half else nullcontext()
+        self.products = self.rounding
         # Those of K networks are drawn by other functions, for each piece anew.
         alone = differentiate is None
         self._masks = [part for part in model.modules() if isinstance(part, Dropout)] if alone else []
@@ -274,15 +273,6 @@ class Update:
             outputs = outputs.float() if self.half else outputs
             return outputs, self.objective.loss(outputs, targets)
 
-    def penalty(self, params: Any) -> Tensor:
-        """Return the penalty of the recipe."""
-        return penalty(params, self.recipe.penalty.strength, self.recipe.penalty.norm)
-
-    def minimized(self, loss: Tensor, params: Any, share: float | Tensor) -> Tensor:
-        """Return a share of the loss and the penalty: what is differentiated."""
-        total = loss + self.penalty(params) if self.penalized else loss
-        return total if isinstance(share, float) and share == 1 else total * share
-
     def begin(self) -> None:
         """Let the sums of an epoch start anew."""
         for total in (self.loss_sum, self.score_sum, self.counted):
@@ -360,7 +350,7 @@ def _by_autograd(
 ) -> tuple[Tensor, Tensor, Grads]:
     """Let torch differentiate; the gradients are left in the parameters, where observers look for them."""
     outputs, loss = update.forward(update.model, inputs, targets)
-    total = update.minimized(loss, update.params, share)
+    total = _shared(loss, share)
     update.change.forget()
     if not total.requires_grad:
         why = "all parameters are frozen, or an activation such as heaviside blocks the gradient"
@@ -369,6 +359,11 @@ def _by_autograd(
         raise ArgumentError(f"no gradient leads from the loss to a parameter: {why}.")
     total.backward()
     return outputs, loss.detach(), [p.grad for p in update.params]
+
+
+def _shared(loss: Tensor, share: float | Tensor) -> Tensor:
+    """Return a share of a loss: what is differentiated."""
+    return loss if isinstance(share, float) and share == 1 else loss * share
 
 
 def _plus(first: Tensor | None, second: Tensor | None) -> Tensor | None:

@@ -38,6 +38,7 @@ from lamina.training.recipe import (
 from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays
 from lamina.training.tasks.feed import Feed
+from lamina.training.tasks.kinds import task_of
 from lamina.training.train import train
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -214,6 +215,26 @@ def test_a_run_with_dropout_batch_norm_and_random_pictures_equals_the_eager_one(
     for first, second in zip(*(run.rows for run in runs), strict=True):
         assert second["loss"] == pytest.approx(first["loss"], rel=1e-3)
         assert second["validation_accuracy"] == pytest.approx(first["validation_accuracy"], abs=0.02)
+
+
+@cuda
+@pytest.mark.cuda
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_checks_are_recorded_too(precision):
+    net = lamina.build("lenet5", inputs=(1, 8, 8), outputs=10, seed=1)
+    parts = lamina.load("digits").split()
+    recipe = replace(RUN, precision=precision, averaging=Averaging(0.9))
+    with Runtime("cuda", step="captured").applied(recipe.precision) as runtime:
+        step = learner(net, task_of(parts).for_network(net), recipe, runtime)
+    for epoch in range(2):
+        step.begin(epoch)
+        for _ in range(step.batches):
+            step()
+        recorded = step.evaluate()
+        assert len(step.answering._graphs) == 1
+        step.answering._graphs.on = False
+        assert step.evaluate() == pytest.approx(recorded, rel=1e-3 if precision == "bfloat16" else 1e-5)
+        step.answering._graphs.on = True
 
 
 MIXED = Augment(rotation=15.0, contrast=0.3, mixup=0.3, cutmix=1.0)

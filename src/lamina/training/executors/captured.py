@@ -27,7 +27,7 @@ from lamina.training.executors._eager import Eager
 from lamina.training.executors._small import SmallLayers, small
 from lamina.training.executors.recording import Graphs
 from lamina.training.freezing import rate_shares
-from lamina.training.learner import Learner
+from lamina.training.learner import Answering, Learner
 from lamina.training.objective import Objective
 from lamina.training.recipe import GD, SGD, Adam, AdamW, MiniBatch, Ours, Recipe, RMSprop
 from lamina.training.tasks.feed import Batch, Feed
@@ -61,6 +61,8 @@ class _Captured:
             update.differentiate = self._judged
         self.graphs = Graphs(self._changed, lambda: [p.grad for p in learner.params])
         self._grads: Any = None
+        if isinstance(learner.answering, Answering):
+            learner.answering = _Recorded(learner.answering, self.graphs)
         learner.model.train()
         feed.begin(0, 0, 0)
         if feed.gathers:
@@ -187,12 +189,7 @@ class _Captured:
             or objective.reshaped
         ):
             return False
-        if (
-            objective.weights is not None
-            or objective.weighted
-            or objective.mixed is not None
-            or learner.update.penalized
-        ):
+        if objective.weights is not None or objective.weighted or objective.mixed is not None:
             return False
         was_training = learner.model.training
         with torch.no_grad():
@@ -224,6 +221,24 @@ class _Captured:
 
 def _form(batch: Batch, watched: bool) -> tuple[Any, ...]:
     return *(each.shape for each in batch if isinstance(each, Tensor)), watched
+
+
+class _Recorded(Answering):
+    """Checks by replaying: the answers to inputs of one shape are recorded when the first such inputs come."""
+
+    def __init__(self, answering: Answering, graphs: Graphs) -> None:
+        super().__init__(answering.update)
+        self._answer, self._outputs, self._updates = answering, torch.empty(0), graphs
+        self._graphs = Graphs(list, lambda: self._outputs, graphs.recording)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Give the outputs; they are copied, since the next replay writes where they lie."""
+        self._graphs.on = self._graphs.on and self._updates.on
+        outputs: Tensor = self._graphs(inputs.shape, self._work, (inputs,))
+        return outputs.clone()
+
+    def _work(self, inputs: Tensor) -> None:
+        self._outputs = self._answer(inputs)
 
 
 class _Together(AbstractContextManager[None]):

@@ -22,6 +22,7 @@ from lamina._types import Tensor
 from lamina.data.source import Source
 from lamina.functional import optimizers as pure
 from lamina.functional.clipping import clip
+from lamina.functional.losses import penalty_slope
 from lamina.functional.optimizers import Params, State, proximal_threshold, soft_threshold
 from lamina.layers.memory_format import overrunning
 from lamina.training.change import _Moving, measured, partway
@@ -114,12 +115,12 @@ class _Compiled:
 def _total(
     update: Update, inputs: Tensor, targets: Tensor, share: float | Tensor, params: Params, buffers: Params
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Params]]:
-    """Return what is minimized; beside it the data loss, the outputs and the buffers after this pass."""
+    """Return a share of the loss; beside it the whole loss, the outputs and the buffers after this pass."""
     buffers = {name: value.clone() for name, value in buffers.items()}
     outputs, loss = update.forward(
         lambda *each, **named: functional_call(update.model, {**params, **buffers}, each, named), inputs, targets
     )
-    return update.minimized(loss, params.values(), share), (loss, outputs, buffers)
+    return loss * share, (loss, outputs, buffers)
 
 
 def _functionally(
@@ -161,6 +162,9 @@ class _PureMoving:
         """Change the parameters in place."""
         recipe, params = self.recipe, self.params
         named: Any = dict(zip(params, grads, strict=True))
+        if recipe.penalized:
+            strength, norm = recipe.penalty.strength, recipe.penalty.norm
+            named = {name: g + strength * penalty_slope(params[name], norm) for name, g in named.items()}
         if recipe.clip.limit is not None:
             named = clip(named, recipe.clip.limit, recipe.clip.kind)
         updated, moments = self._updated(params, named)

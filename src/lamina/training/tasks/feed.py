@@ -1,11 +1,10 @@
 """Feeds: the batches of an epoch in their order, and how a network is called with one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any, cast
 
 import torch
-from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Int, Tensor
@@ -205,7 +204,7 @@ class Feed:
         """Return the live tensors, by name, that a resume must bring back."""
         return {}
 
-    def answered(self, model: nn.Module, source: Source) -> Iterator[tuple[Tensor, Tensor]]:
+    def answered(self, model: Callable[[Tensor], Tensor], source: Source) -> Iterator[tuple[Tensor, Tensor]]:
         """Give outputs and targets of all examples of a source in batches; none is padded or counted twice."""
         batches = self._divided(torch.arange(len(source)).split(self.at_once(CHECK_BATCH)))
         batches = [indices for indices in batches if len(indices)]
@@ -219,7 +218,7 @@ class Feed:
         return [indices[self.ranks.part(len(indices))] for indices in batches]
 
     @torch.no_grad()
-    def check(self, model: nn.Module, source: Source, objective: Objective) -> dict[str, float]:
+    def check(self, model: Any, source: Source, objective: Objective) -> dict[str, float]:
         """Return the mean "loss" and "score" on all examples of a source, and the metrics of the objective."""
         model.eval()
         kept: list[tuple[Tensor, Tensor]] = []
