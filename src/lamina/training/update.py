@@ -93,7 +93,7 @@ class Update:
         self.good = torch.zeros(members, dtype=torch.int64, device=device)  # steps until then
         self.half = recipe.precision == "bfloat16"
         self.rounding: Any = torch.autocast(device.type, torch.bfloat16) if self.half else nullcontext()
-        self.products = self.rounding
+        self.products: Any = self.rounding
         # Those of K networks are drawn by other functions, for each piece anew.
         alone = differentiate is None
         self._masks = [part for part in model.modules() if isinstance(part, Dropout)] if alone else []

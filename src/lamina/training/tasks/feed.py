@@ -1,6 +1,6 @@
 """Feeds: the batches of an epoch in their order, and how a network is called with one."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, cast
 
@@ -204,7 +204,7 @@ class Feed:
         """Return the live tensors, by name, that a resume must bring back."""
         return {}
 
-    def answered(self, model: Callable[[Tensor], Tensor], source: Source) -> Iterator[tuple[Tensor, Tensor]]:
+    def answered(self, model: Any, source: Source) -> Iterator[tuple[Tensor, Tensor]]:
         """Give outputs and targets of all examples of a source in batches; none is padded or counted twice."""
         batches = self._divided(torch.arange(len(source)).split(self.at_once(CHECK_BATCH)))
         batches = [indices for indices in batches if len(indices)]
