@@ -25,6 +25,7 @@ from lamina.kernels.ordered import squares_of_members
 from lamina.layers.dropout import mask_state
 from lamina.populations._forms import make_update
 from lamina.populations._losses import Losses
+from lamina.populations._passes import is_plain, passes_of
 from lamina.populations._update import MOMENTS, Numbers, _numbers_of
 from lamina.populations.stacked import _select_members
 from lamina.training.averaging import average_of
@@ -256,9 +257,13 @@ class Stack:
         self.update.penalized = False  # the change adds the penalty's gradient
         self.change.ever = self.update.ever
         self.average = average_of(network, recipes, feed.batches, stacked=True)
-        usual = losses.kind == "nll" and not losses.weighted and not losses.gamma and losses.mixed is None
-        if usual and self.change.update.kind != "reference":
-            self.update.differentiate = partial(_judged, self._judge())
+        compiled = self.change.update.kind != "reference"
+        self.passes = passes_of(network, self._counters(), losses, self.recipe) if compiled else None
+        if self.passes is not None:
+            self.update.differentiate = self.passes.differentiate
+        elif compiled and is_plain(losses, "nll"):
+            judge = Judge(self._counters(), losses.weights, self.recipe.dtype, losses.smoothing)
+            self.update.differentiate = partial(_judged, judge)
         recorded = recording is not None and feed.gathers
         self.graphs = Graphs(self._changed, lambda: self.change.seen, recording) if recorded else None
 
@@ -267,20 +272,22 @@ class Stack:
         """Why updates are executed as they are."""
         return self.graphs.reason if self.graphs else ""
 
-    def _judge(self) -> Judge:
+    def _counters(self) -> dict[str, Tensor]:
+        """Give what compiled code counts."""
         update, change = self.update, self.change
         names = ("loss_sum", "score_sum", "ever", "good")
-        counters = {name: getattr(update, name) for name in names} | {"active": change.active, "alive": change.alive}
-        return Judge(counters, self.losses.weights, self.recipe.dtype, self.losses.smoothing)
+        return {name: getattr(update, name) for name in names} | {"active": change.active, "alive": change.alive}
 
-    def _examiner(self, sums: Tensor) -> Judge | None:
+    def _examiner(self, sums: Tensor) -> Callable[[Tensor, Tensor], Any] | None:
         """Give what adds losses and scores to sums [2, members] as in training, where compiled code judges there."""
         if self.update.differentiate is _together:
             return None
-        spare = {name: torch.zeros_like(getattr(self.update, name)) for name in ("ever", "good")}
-        flags = {name: torch.zeros_like(self.change.alive) for name in ("active", "alive")}
-        counters = {"loss_sum": sums[0], "score_sum": sums[1]} | spare | flags
-        return Judge(counters, self.losses.weights, self.recipe.dtype)
+        spare = {name: torch.zeros_like(t) for name, t in self._counters().items()}
+        counters = spare | {"loss_sum": sums[0], "score_sum": sums[1]}
+        if self.passes is not None:
+            return partial(self.passes, judging=self.passes.judged_by(counters))
+        judge = Judge(counters, self.losses.weights, self.recipe.dtype)
+        return lambda inputs, targets: judge(self.model(inputs).flatten(2), targets)
 
     def _changed(self) -> list[Tensor]:
         return [*self.state().values(), self.feed.place, self.feed.now, self.change.optimizer.step]
@@ -346,10 +353,11 @@ class Stack:
         size = min(CHECK_BATCH, max(self.feed.batch_size, _CHECKED))
         for indices in torch.arange(len(validation)).split(size):
             inputs, targets = (part.unsqueeze(1) for part in validation.batch(indices, None))
-            outputs = self.model(inputs.to(self.recipe.dtype))
+            inputs = inputs.to(self.recipe.dtype)
             if examiner is not None:
-                examiner(outputs.flatten(2), targets)
+                examiner(inputs, targets)
                 continue
+            outputs = self.model(inputs)
             sums[0] += plain.loss(outputs, targets).double() * len(indices)
             sums[1] += plain.score(outputs, targets)
         loss, score = (sums / len(validation)).tolist()
