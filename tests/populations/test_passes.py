@@ -66,3 +66,13 @@ def test_plain_networks_with_plain_losses_have_passes_of_their_own(monkeypatch):
     assert others == (None,) * len(others)
     monkeypatch.setitem(ordered.WANTED, "cpu", False)
     assert chosen() is None
+
+
+def test_changing_each_member_at_once_gives_the_same_bits_as_all_at_the_end(monkeypatch):
+    members = [Member(RECIPE, configure("fnn", inputs=5, outputs=2, hidden=(9, 8)), seed=k) for k in range(3)]
+    found = train_population(members, table("classes"))
+    monkeypatch.setattr(_stack.StackMoving, "by_member", False)
+    expected = train_population(members, table("classes"))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.rows == theirs.rows
+        assert all(torch.equal(weights, theirs.weights[name]) for name, weights in ours.weights.items())

@@ -8,6 +8,12 @@
 #include "panels.cpp"
 #include "judge.cu"
 #include <fenv.h>
+#ifdef _OPENMP
+#include <omp.h>
+#else
+INLINE int omp_get_num_threads() { return 1; }
+INLINE int omp_get_thread_num() { return 0; }
+#endif
 
 struct Networks {
   Int members, layers;
@@ -35,7 +41,7 @@ struct Judging {
   Int squares;  // whether half the squared error is minimized, or the negative log likelihood
 };
 
-static thread_local Memory own_values, own_places;
+static thread_local Memory own_values, own_places, own_turns;
 
 // Memory of one thread for one shape.
 struct Room {
@@ -124,12 +130,53 @@ static void go_back(const Networks& n, const Room& room, Int k, Int batch) {
   }
 }
 
-// Forward and judgement, and with `learning` the gradients; then members that are no longer changed are left out.
-extern "C" void pass(const Networks* networks, const Batch* batch, const Judging* judging, Int learning, Int threads) {
-  const Networks& n = *networks;
-  const Batch& given = *batch;
-  const Judging& j = *judging;
-  const Int size = given.size, outputs = n.widths[n.layers];
+// What one thread does with one member.
+struct Work {
+  const Networks& n;
+  const Batch& batch;
+  const Judging& j;
+  const bool learning;
+  void (*const then)(const void*, Int);
+  const void* const what;
+
+  void operator()(const Room& room, Int k) const {
+    const Int size = batch.size, outputs = n.widths[n.layers];
+    const double ever = j.counters.ever[k];
+    if (learning && !(j.counters.active[k] && ever - ever == 0)) {
+      j.counters.alive[k] = 0;
+      return;
+    }
+    if (batch.of_member) lay_inputs(room, batch.inputs + k * batch.of_member, size, n.widths[0]);
+    for (Int l = 0; l < n.layers; ++l) {
+      const Int in = n.widths[l], out = n.widths[l + 1];
+      lines_of(room, out, in, n.weights[l] + k * out * in, in, 1, room.values[l], n.biases[l] ? n.biases[l] + k * out : 0,
+               (int)n.acts[l], room.values[l + 1]);
+    }
+    const Int to = k * batch.target_of_member, row = batch.target_row, line = room.line;
+    Real *const z = room.values[n.layers], *const slope = room.slopes[0];
+    if (j.squares)
+      judge_squares(k, z, (const Real*)batch.targets + to, row, slope, line, size, outputs, j.counters);
+    else
+      judge_member(k, z, 1, line, (const Int*)batch.targets + to, row,
+                   j.weights ? j.weights + k * j.weights_of_member : 0, slope, line, size, outputs, j.smoothing,
+                   j.counters);
+    if (!learning) return;
+    for (Int o = 0; o < outputs; ++o)
+      for (Int b = size; b < line; ++b) slope[o * line + b] = 0;
+    go_back(n, room, k, size);
+    if (then) then(what, k);
+  }
+};
+
+// Forward and judgement; with `learning` the gradients, and then what is to be done with those of a member. Members that
+// are no longer changed are left out. A thread takes its own members, the same in every pass, then those that others
+// have not begun.
+extern "C" void pass(const Networks* networks, const Batch* batch, const Judging* judging, Int learning,
+                     void (*then)(const void*, Int), const void* what, Int threads) {
+  const Work work = {*networks, *batch, *judging, learning != 0, then, what};
+  enum { kApart = 8 };  // counters of different threads lie in different lines of the cache
+  Int* const begun = (Int*)own_turns.get(threads * kApart * sizeof(Int));
+  memset(begun, 0, threads * kApart * sizeof(Int));
   fenv_t rule;  // about denormal numbers; that of the other threads may differ
   fegetenv(&rule);
 #pragma omp parallel num_threads((int)threads)
@@ -137,34 +184,12 @@ extern "C" void pass(const Networks* networks, const Batch* batch, const Judging
     fenv_t own;
     fegetenv(&own);
     fesetenv(&rule);
-    const Room room(n, size);
-    Real* const* const values = room.values;
-    if (!given.of_member) lay_inputs(room, given.inputs, size, n.widths[0]);
-#pragma omp for schedule(dynamic) nowait
-    for (Int k = 0; k < n.members; ++k) {
-      const double ever = j.counters.ever[k];
-      if (learning && !(j.counters.active[k] && ever - ever == 0)) {
-        j.counters.alive[k] = 0;
-        continue;
-      }
-      if (given.of_member) lay_inputs(room, given.inputs + k * given.of_member, size, n.widths[0]);
-      for (Int l = 0; l < n.layers; ++l) {
-        const Int in = n.widths[l], out = n.widths[l + 1];
-        lines_of(room, out, in, n.weights[l] + k * out * in, in, 1, values[l], n.biases[l] ? n.biases[l] + k * out : 0,
-                 (int)n.acts[l], values[l + 1]);
-      }
-      Real *const z = values[n.layers], *const slope = room.slopes[0];
-      if (j.squares)
-        judge_squares(k, z, (const Real*)given.targets + k * given.target_of_member, given.target_row, slope, room.line,
-                      size, outputs, j.counters);
-      else
-        judge_member(k, z, 1, room.line, (const Int*)given.targets + k * given.target_of_member, given.target_row,
-                     j.weights ? j.weights + k * j.weights_of_member : 0, slope, room.line, size, outputs, j.smoothing,
-                     j.counters);
-      if (!learning) continue;
-      for (Int o = 0; o < outputs; ++o)
-        for (Int b = size; b < room.line; ++b) slope[o * room.line + b] = 0;
-      go_back(n, room, k, size);
+    const Room room(work.n, batch->size);
+    if (!batch->of_member) lay_inputs(room, batch->inputs, batch->size, work.n.widths[0]);
+    const Int all = omp_get_num_threads(), me = omp_get_thread_num();
+    for (Int turn = 0; turn < all; ++turn) {
+      const Int whose = (me + turn) % all, first = work.n.members * whose / all, end = work.n.members * (whose + 1) / all;
+      for (Int k; (k = first + __atomic_fetch_add(begun + whose * kApart, 1, __ATOMIC_RELAXED)) < end;) work(room, k);
     }
     fesetenv(&own);
   }

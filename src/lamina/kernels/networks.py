@@ -1,11 +1,11 @@
 """A pass of K dense networks over a batch as one call of compiled code; see `networks.cpp`.
 
 Operation by operation, threads meet at every layer and all that lies between layers goes through memory. Here a thread
-takes a member as a whole, from its inputs to its gradients.
+takes a member as a whole, from its inputs to its gradients, and to what is done with them.
 """
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -102,21 +102,33 @@ class Networks:
     def __call__(
         self,
         inputs: Float[Tensor, "batch one_or_members feature"],
-        targets: Num[Tensor, "batch one_or_members ..."],
+        targets: Num[Tensor, "batch one_or_own ..."],
         judging: Judging,
         learning: bool,
+        then: Callable[[], tuple[ctypes.c_void_p, ctypes.Structure]] | None = None,
     ) -> None:
         """Judge the outputs and count that; with `learning` write the gradients of the mean losses to `slopes`.
 
         Members that are not active, or whose losses were not finite, learn nothing: their slopes stay as they were.
+
+        Args:
+            inputs: one on the second axis if all members read the same.
+            targets: classes, or numbers to come close to.
+            judging: how, and what counts it.
+            learning: whether gradients are wanted.
+            then: asked when all else is ready; gives a function of compiled code, and its first argument, to be called
+                with the number of each member that has its gradients.
         """
         rows = inputs.detach().to(self.dtype).transpose(0, 1).contiguous()
         wanted = targets.reshape(*targets.shape[:2], -1)
         wanted = (wanted.to(self.dtype) if judging.squares else wanted.long()).transpose(0, 1).contiguous()
         of_member, target_of_member = (0 if len(each) == 1 else each.stride(0) for each in (rows, wanted))
         batch = _Batch(len(inputs), rows.data_ptr(), of_member, wanted.data_ptr(), wanted.stride(1), target_of_member)
-        numbers = ctypes.c_longlong(learning), ctypes.c_longlong(torch.get_num_threads())
-        self._pass(ctypes.byref(self._networks), ctypes.byref(batch), ctypes.byref(judging), *numbers)
+        function, what = (None, None) if then is None else then()
+        self._pass(
+            ctypes.byref(self._networks), ctypes.byref(batch), ctypes.byref(judging), ctypes.c_longlong(learning),
+            function, None if what is None else ctypes.byref(what), ctypes.c_longlong(torch.get_num_threads()),
+        )  # fmt: skip
 
 
 def _places(tensors: Sequence[Tensor | None]) -> ctypes.Array[ctypes.c_void_p]:

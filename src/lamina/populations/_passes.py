@@ -1,5 +1,8 @@
 """Choose how the passes of a stack are computed: dense networks member by member in one call, others by autograd."""
 
+from collections.abc import Callable
+from typing import Any
+
 from torch import nn
 
 from lamina._types import Tensor
@@ -27,6 +30,7 @@ class Passes:
         self.networks = Networks(network.weights, network.biases, network.config.activations)
         self.grads = [slope for slope in self.networks.slopes if slope is not None]
         self.judging = self.judged_by(counters, losses.smoothing)
+        self.then: Callable[[], Any] | None = None  # what changes a member as soon as it has its gradients
 
     def judged_by(self, counters: dict[str, Tensor], smoothing: float = 0.0) -> Judging:
         """Say how outputs are judged and what counts that."""
@@ -35,12 +39,15 @@ class Passes:
 
     def differentiate(self, update: Update, inputs: Tensor, targets: Tensor) -> tuple[Tensor, None, Grads]:
         """Give the gradients of the members that learn; losses and scores are counted already."""
-        self(inputs, targets, self.judging, learning=True)
+        self.networks(self._rows(inputs), targets, self.judging, learning=True, then=self.then)
         return inputs, None, self.grads
 
-    def __call__(self, inputs: Tensor, targets: Tensor, judging: Judging, learning: bool = False) -> None:
-        """Judge the members' answers to a batch, and learn from them if wanted."""
-        self.networks(as_vectors(inputs, self.network.config.inputs), targets, judging, learning)
+    def __call__(self, inputs: Tensor, targets: Tensor, judging: Judging) -> None:
+        """Judge the members' answers to a batch."""
+        self.networks(self._rows(inputs), targets, judging, learning=False)
+
+    def _rows(self, inputs: Tensor) -> Tensor:
+        return as_vectors(inputs, self.network.config.inputs)
 
 
 def is_plain(losses: Losses, *kinds: str) -> bool:

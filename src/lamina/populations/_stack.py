@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -22,8 +22,9 @@ from lamina.data.source import Source
 from lamina.functional.optimizers import State, per_member, proximal_threshold, soft_threshold
 from lamina.kernels.judge import Judge
 from lamina.kernels.ordered import squares_of_members
+from lamina.kernels.update import NativeUpdate
 from lamina.layers.dropout import mask_state
-from lamina.populations._forms import make_update
+from lamina.populations._forms import CompiledUpdate, make_update
 from lamina.populations._losses import Losses
 from lamina.populations._passes import is_plain, passes_of
 from lamina.populations._update import MOMENTS, Numbers, _numbers_of
@@ -165,6 +166,7 @@ class StackMoving:
         self.norms = torch.zeros(2, members, dtype=torch.float64, device=device)
         self.active, self.alive = (torch.ones(members, dtype=torch.bool, device=device) for _ in range(2))
         self.measured, self.seen = False, dict[str, Tensor]()
+        self.begun: dict[str, Tensor] | None = None  # the gradients by which all were changed already
         self.ever = torch.zeros(members, device=device)  # all losses of the update that this is part of
         # Slower stages take their share of the optimizer's step before the proximal one, which then comes after both.
         self.last = numbers.stage is not None and numbers.proximal and numbers.penalty is not None
@@ -174,6 +176,18 @@ class StackMoving:
     @property
     def _moments(self) -> int:
         return MOMENTS[self.numbers.optimizer]
+
+    @property
+    def by_member(self) -> bool:
+        """Whether each member may be changed as soon as its gradients are there."""
+        native = isinstance(getattr(self.update, "form", None), NativeUpdate)
+        return native and not self.measures and self.numbers.stage is None
+
+    def begin(self, grads: Sequence[Tensor]) -> tuple[Any, Any]:
+        """Say what changes a member, to be called for each that has its gradients in these tensors."""
+        form = cast(NativeUpdate, cast(CompiledUpdate, self.update).form)
+        change, self.begun = form.begin(dict(zip(self.named, grads, strict=True)), self.alive, self.measured)
+        return form.change_member, change
 
     def forget(self) -> None:
         """Need nothing: gradients are values here."""
@@ -187,7 +201,8 @@ class StackMoving:
         before = [p.clone() for p in params] if measures or slowed else []
         named: Any = dict(zip(self.named, grads, strict=True))
         rate = self.numbers.now(self.optimizer.step) if slowed else None
-        seen = self.update(named, self.alive, self.measured)
+        seen = self.update(named, self.alive, self.measured) if self.begun is None else self.begun
+        self.begun = None
         if rate is not None:
             self._slow(before, rate)
         if self.measured:
@@ -261,6 +276,7 @@ class Stack:
         self.passes = passes_of(network, self._counters(), losses, self.recipe) if compiled else None
         if self.passes is not None:
             self.update.differentiate = self.passes.differentiate
+            self.passes.then = partial(self.change.begin, self.passes.grads) if self.change.by_member else None
         elif compiled and is_plain(losses, "nll"):
             judge = Judge(self._counters(), losses.weights, self.recipe.dtype, losses.smoothing)
             self.update.differentiate = partial(_judged, judge)
