@@ -62,3 +62,14 @@ def test_sums_by_halves():
     for k in range(3):
         assert torch.equal(sum_by_halves(values)[k : k + 1], sum_by_halves(values[:, k : k + 1]))
     torch.testing.assert_close(sum_by_halves(values).double(), values.double().sum(0), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.float64))
+@pytest.mark.parametrize("own", (False, pytest.param(True, marks=needs_compiler)), ids=("by torch", "compiled"))
+def test_squares_of_each_member(own, dtype, monkeypatch):
+    monkeypatch.setitem(ordered.WANTED, "cpu", own)
+    for count in range(1, 40):
+        values = torch.arange(2.0 * count, dtype=dtype).view(2, count)
+        assert ordered.squares_of_members(values).tolist() == values.double().square().sum(1).tolist()
+    turned = torch.arange(24.0, dtype=dtype).view(3, 4, 2).mT
+    assert ordered.squares_of_members(turned).tolist() == turned.double().square().sum((1, 2)).tolist()

@@ -23,8 +23,8 @@ def test_every_module_is_in_the_table_once():
 
 
 def test_every_text_is_compiled_by_a_module_or_included():
-    read = "".join(path.read_text() for path in [*HOME.glob("*.py"), *HOME.glob("*.cu")])
-    texts = [path.name for path in HOME.glob("*.cu")]
+    read = "".join(path.read_text() for path in [*HOME.glob("*.py"), *HOME.glob("*.cu"), *HOME.glob("*.cpp")])
+    texts = [path.name for pattern in ("*.cu", "*.cpp") for path in HOME.glob(pattern)]
     assert len(texts) >= 10 and [name for name in texts if f'"{name}"' not in read] == []
 
 

@@ -11,6 +11,7 @@ A kernel never falls back: it says whether it fits, and the caller chooses, at o
 | `gru_scan` (`gru_cuda`) | `functional.recurrent.unroll` of `gru_step` | `layers._fused` | `kernels/test_gru_scan`, `kernels/test_gru_cuda` |
 | `judge` | `populations._losses.Losses` | `populations._stack` | `kernels/test_judge` |
 | `kmeans` (`_kmeans_triton`) | `classical.kmeans.half_steps` | `classical.kmeans` | `kernels/test_kmeans` |
+| `networks` | the whole pass of K feedforward networks on a CPU: `populations._units.fnn`, `populations._losses.Losses` and their derivatives | `populations._passes` | `kernels/test_networks` |
 | `norm` (`_norm_triton`) | `layers.normalization.norm_relu` and its neighbors | `layers._fused` | `kernels/test_norm` |
 | `ordered` (`_products_triton`) | dense layers, activations and sums of K networks, in an order that one member alone decides | `populations._dense`, `populations._units` | `populations/test_fixed_order` |
 | `small_networks` | torch's dense and convolutional layers, batches of pictures, loss and Adam of small networks | `training.executors.captured`, `training.executors._small` | `kernels/test_small_networks` |

@@ -82,55 +82,60 @@ extern "C" __global__ void judge(const Real* z, const Int* targets, const Real* 
 
 enum { kBlock = 64 };
 
+// One member: logits z[b * zb + c * zc], the gradient slope[c * line + b].
+INLINE void judge_member(Int k, const Real* z, Int zb, Int zc, const Int* targets, Int tb, const Real* weights,
+                         Real* slope, Int line, Int batch, Int classes, double smoothing, const Counters& counters) {
+  double loss = 0, score = 0;
+  const Real share = (Real)(smoothing / classes), all = weights_of_all(weights, 0, 0, classes);
+  for (Int start = 0; start < batch; start += kBlock) {
+    const Int size = batch - start < kBlock ? batch - start : (Int)kBlock;
+    const Real* rows = z + start * zb;
+    Real* out = slope + start;
+    Real top[kBlock], sum[kBlock];
+    int guess[kBlock];
+    for (Int b = 0; b < size; ++b) top[b] = rows[b * zb], sum[b] = 0, guess[b] = 0;
+    for (Int c = 1; c < classes; ++c)
+      for (Int b = 0; b < size; ++b) {
+        const Real value = rows[b * zb + c * zc];
+        guess[b] = value > top[b] ? (int)c : guess[b];
+        top[b] = value > top[b] ? value : top[b];
+      }
+    for (Int c = 0; c < classes; ++c)
+      for (Int b = 0; b < size; ++b) {
+        const Real e = exp_of(rows[b * zb + c * zc] - top[b]);
+        out[c * line + b] = e;
+        sum[b] += e;
+      }
+    for (Int b = 0; b < size; ++b) {
+      const Int target = targets[(start + b) * tb];
+      const Real weight = (Real)(1 - smoothing) * (weights ? weights[target] : (Real)1);
+      loss += weight * (log_of(sum[b]) + top[b] - rows[b * zb + target * zc]);
+      if (smoothing > 0)
+        for (Int c = 0; c < classes; ++c)
+          loss += share * (weights ? weights[c] : (Real)1) * (log_of(sum[b]) + top[b] - rows[b * zb + c * zc]);
+      score += guess[b] == target;
+      sum[b] = (weight + share * all) / (batch * sum[b]);
+    }
+    for (Int c = 0; c < classes; ++c) {
+      const Real spread = share * (weights ? weights[c] : (Real)1) / batch;
+      for (Int b = 0; b < size; ++b) out[c * line + b] = out[c * line + b] * sum[b] - spread;
+    }
+    for (Int b = 0; b < size; ++b) {
+      const Int target = targets[(start + b) * tb];
+      out[target * line + b] -= (Real)(1 - smoothing) * (weights ? weights[target] : (Real)1) / batch;
+    }
+  }
+  count(k, loss, score, batch, counters);
+}
+
 // All members; `zb` is 1 where the batch lies together.
 extern "C" void judge(const Real* z, const Int* targets, const Real* weights, Real* slope, const Counters* counters,
                       Int members, Int batch, Int classes, Int zb, Int zk, Int zc, Int tb, Int tk, Int wk,
                       double smoothing) {
 #pragma omp parallel for schedule(static) if (members * batch * classes > 8192)
-  for (Int k = 0; k < members; ++k) {
-    double loss = 0, score = 0;
-    const Real share = (Real)(smoothing / classes), all = weights_of_all(weights, k, wk, classes);
-    for (Int start = 0; start < batch; start += kBlock) {
-      const Int size = batch - start < kBlock ? batch - start : (Int)kBlock;
-      const Real* rows = z + start * zb + k * zk;
-      Real* out = slope + k * classes * batch + start;
-      Real top[kBlock], sum[kBlock];
-      int guess[kBlock];
-      for (Int b = 0; b < size; ++b) top[b] = rows[b * zb], sum[b] = 0, guess[b] = 0;
-      for (Int c = 1; c < classes; ++c)
-        for (Int b = 0; b < size; ++b) {
-          const Real value = rows[b * zb + c * zc];
-          guess[b] = value > top[b] ? (int)c : guess[b];
-          top[b] = value > top[b] ? value : top[b];
-        }
-      for (Int c = 0; c < classes; ++c)
-        for (Int b = 0; b < size; ++b) {
-          const Real e = exp_of(rows[b * zb + c * zc] - top[b]);
-          out[c * batch + b] = e;
-          sum[b] += e;
-        }
-      for (Int b = 0; b < size; ++b) {
-        const Int target = targets[(start + b) * tb + k * tk];
-        const Real weight = (Real)(1 - smoothing) * (weights ? weights[k * wk + target] : (Real)1);
-        loss += weight * (log_of(sum[b]) + top[b] - rows[b * zb + target * zc]);
-        if (smoothing > 0)
-          for (Int c = 0; c < classes; ++c)
-            loss += share * (weights ? weights[k * wk + c] : (Real)1) *
-                    (log_of(sum[b]) + top[b] - rows[b * zb + c * zc]);
-        score += guess[b] == target;
-        sum[b] = (weight + share * all) / (batch * sum[b]);
-      }
-      for (Int c = 0; c < classes; ++c) {
-        const Real spread = share * (weights ? weights[k * wk + c] : (Real)1) / batch;
-        for (Int b = 0; b < size; ++b) out[c * batch + b] = out[c * batch + b] * sum[b] - spread;
-      }
-      for (Int b = 0; b < size; ++b) {
-        const Int target = targets[(start + b) * tb + k * tk];
-        out[target * batch + b] -= (Real)(1 - smoothing) * (weights ? weights[k * wk + target] : (Real)1) / batch;
-      }
-    }
-    count(k, loss, score, batch, *counters);
-  }
+  for (Int k = 0; k < members; ++k)
+    judge_member(k, z + k * zk, zb, zc, targets + k * tk, tb, weights ? weights + k * wk : 0, slope + k * classes * batch,
+                 batch, batch, classes, smoothing, *counters);
 }
 
 #endif

@@ -13,8 +13,15 @@ THREADS = 128  # kThreads
 _COUNTERS = ("loss_sum", "score_sum", "ever", "good", "active", "alive")
 
 
-class _Counters(ctypes.Structure):
+class Counters(ctypes.Structure):
+    """Where loss_sum, score_sum, ever, good, active and alive lie."""
+
     _fields_ = [(name, ctypes.c_void_p) for name in _COUNTERS]
+
+    @classmethod
+    def of(cls, counters: Mapping[str, Tensor]) -> "Counters":
+        """Take the addresses of tensors."""
+        return cls(*[counters[name].data_ptr() for name in _COUNTERS])
 
 
 class Judge:
@@ -35,7 +42,7 @@ class Judge:
         self._weight_stride = 0 if weights is None or len(weights) == 1 else weights.shape[1]
         definitions = (("DOUBLE", int(dtype == torch.float64)),)
         self._kept = counters  # their addresses are in the structure
-        self._counters = _Counters(*[counters[name].data_ptr() for name in _COUNTERS])
+        self._counters = Counters.of(counters)
         device = counters["ever"].device
         if device.type == "cuda":
             self._kernel = nvrtc.library("judge.cu", ("judge",), device, definitions)["judge"]

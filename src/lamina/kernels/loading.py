@@ -15,7 +15,7 @@ def source(name: str) -> str:
     (False, True)
     """
     text = importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-    return re.sub(r'#include "(\w+\.cu)"\n', lambda found: source(found[1]), text)
+    return re.sub(r'#include "(\w+\.(?:cu|cpp))"\n', lambda found: source(found[1]), text)
 
 
 @functools.cache

@@ -1,5 +1,8 @@
 // The numbers of the kernels of this package, for the CPU and for CUDA: DOUBLE is 0 for float, 1 for double.
 
+#ifndef NUMBERS
+#define NUMBERS
+
 #if DOUBLE
 typedef double Real;
 #else
@@ -32,3 +35,4 @@ INLINE float exp_of(float x) {
 }
 #endif
 INLINE double exp_of(double x) { return exp(x); }
+#endif

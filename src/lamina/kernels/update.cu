@@ -175,40 +175,52 @@ extern "C" void fill(Real* table, const double* rates, const double* share, Int*
   *step += 1;
 }
 
-// Change all tensors of all members.
-extern "C" void change_all(Int tensors, Int members, const Int* sizes, Real* const* p, Real* const* g, Real* const* m,
-                           Real* const* v, const Real* table, const Real* limits, const unsigned char* alive,
-                           int by_tensor, int measured) {
-  Int work = 0;
-  for (Int t = 0; t < tensors; ++t) work += sizes[t];
-#pragma omp parallel for schedule(static) if (work * members > 16384)
-  for (Int k = 0; k < members; ++k) {
-    if (!alive[k]) continue;
-    const Numbers n = numbers_of(table, k, members);
-    double squares[CLIP == 1 ? 4096 : 1], total = 0;
-    if (CLIP == 1) {
-      for (Int t = 0; t < tensors; ++t) {
-        const Int at = k * sizes[t];
-        double sum = 0;
-        for (Int i = 0; i < sizes[t]; ++i) {
-          const double d = penalized(g[t][at + i], p[t][at + i], n);
-          sum += d * d;
-        }
-        total += squares[t] = sum;
+struct Change {
+  Int tensors, members;
+  const Int* sizes;  // of one member's part of each tensor
+  Real *const *p, *const *g, *const *m, *const *v;
+  const Real* table;
+  const Real* limits;
+  const unsigned char* alive;
+  Int by_tensor, measured;
+};
+
+// Change all tensors of one member.
+extern "C" void change_member(const Change* change, Int k) {
+  const Change& c = *change;
+  if (!c.alive[k]) return;
+  const Numbers n = numbers_of(c.table, k, c.members);
+  double squares[CLIP == 1 ? 4096 : 1], total = 0;
+  if (CLIP == 1) {
+    for (Int t = 0; t < c.tensors; ++t) {
+      const Int at = k * c.sizes[t];
+      double sum = 0;
+      for (Int i = 0; i < c.sizes[t]; ++i) {
+        const double d = penalized(c.g[t][at + i], c.p[t][at + i], n);
+        sum += d * d;
       }
-    }
-    for (Int t = 0; t < tensors; ++t) {
-      const Int at = k * sizes[t];
-      Real factor = 1;
-      if (CLIP == 1) {
-        const double share = limits[k] / sqrt(by_tensor ? squares[t] : total);
-        factor = share < 1 || share != share ? (Real)share : (Real)1;
-      }
-      Real* const moment = KIND > 0 ? m[t] + at : p[t] + at;
-      Real* const square = SQUARES ? v[t] + at : p[t] + at;
-      change_part(sizes[t], p[t] + at, g[t] + at, moment, square, n, factor, measured);
+      total += squares[t] = sum;
     }
   }
+  for (Int t = 0; t < c.tensors; ++t) {
+    const Int at = k * c.sizes[t];
+    Real factor = 1;
+    if (CLIP == 1) {
+      const double share = c.limits[k] / sqrt(c.by_tensor ? squares[t] : total);
+      factor = share < 1 || share != share ? (Real)share : (Real)1;
+    }
+    Real* const moment = KIND > 0 ? c.m[t] + at : c.p[t] + at;
+    Real* const square = SQUARES ? c.v[t] + at : c.p[t] + at;
+    change_part(c.sizes[t], c.p[t] + at, c.g[t] + at, moment, square, n, factor, c.measured);
+  }
+}
+
+// Change all members.
+extern "C" void change_all(const Change* change, Int threads) {
+  Int work = 0;
+  for (Int t = 0; t < change->tensors; ++t) work += change->sizes[t];
+#pragma omp parallel for schedule(static) num_threads((int)threads) if (work * change->members > 16384)
+  for (Int k = 0; k < change->members; ++k) change_member(change, k);
 }
 
 #endif

@@ -7,6 +7,7 @@ trace first.
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -44,34 +45,53 @@ class _Update:
     clip: str
 
 
+class Change(ctypes.Structure):
+    """What is to be done to each member, for `change_member`."""
+
+    _fields_ = [
+        *((name, ctypes.c_longlong) for name in ("tensors", "members")),
+        *((name, ctypes.c_void_p) for name in ("sizes", "p", "g", "m", "v", "table", "limits", "alive")),
+        *((name, ctypes.c_longlong) for name in ("by_tensor", "measured")),
+    ]
+
+
 @dataclass(eq=False)
 class NativeUpdate(_Update):
-    """The update on the CPU, as one call."""
+    """The update on the CPU, as one call; or member by member, by whoever has the gradients of one first."""
 
     def __post_init__(self) -> None:
         own = list(self.params.values())
         compiled = native.library("update.cu", tuple(self.definitions.items()))
-        self._fill, self._change = compiled.fill, compiled.change_all
-        self._fill.restype = self._change.restype = None
+        self._fill, self._change_all = compiled.fill, compiled.change_all
+        self.change_member = ctypes.cast(compiled.change_member, ctypes.c_void_p)
+        self._fill.restype = self._change_all.restype = None
         members = self.filling[0].shape[1]
-        self._sizes = (ctypes.c_longlong * len(own))(*[p.numel() // members for p in own])
-        self._places = [native.pointers(own), *[native.pointers(list(moment.values())) for moment in self.moments]]
-        self._counts = ctypes.c_longlong(len(own)), ctypes.c_longlong(members)
+        limits = None if self.limit is None else self.limit.to(own[0].dtype)
+        sizes = (ctypes.c_longlong * len(own))(*[p.numel() // members for p in own])
+        params, *moments = [native.pointers(own), *[native.pointers(list(each.values())) for each in self.moments]]
+        first, second = (*moments, params, params)[:2]
+        self._kept: list[Any] = [limits, sizes, params, first, second]  # their addresses are in the structure
+        self._change = Change(
+            len(own), members, ctypes.addressof(sizes), ctypes.addressof(params), None, ctypes.addressof(first),
+            ctypes.addressof(second), self.filling[0].data_ptr(), native.pointer(limits), None, self.clip == "tensor",
+        )  # fmt: skip
         shape = (members, *self.filling[2].shape)
         self._filling = (*map(native.pointer, self.filling), *map(ctypes.c_longlong, shape))
-        self._limits = None if self.limit is None else self.limit.to(own[0].dtype)
-        self._by_tensor = ctypes.c_int(self.clip == "tensor")
+
+    def begin(self, grads: Params, alive: Tensor, measured: bool) -> tuple[Change, dict[str, Tensor]]:
+        """Count the step; say what is to be done to each member once its gradients are there, and where these are."""
+        self._fill(*self._filling)
+        seen = {name: g.contiguous() for name, g in grads.items()}
+        places = native.pointers(list(seen.values()))
+        self._kept[5:] = places, alive
+        self._change.g, self._change.alive = ctypes.addressof(places), alive.data_ptr()
+        self._change.measured = measured
+        return self._change, seen
 
     def __call__(self, grads: Params, alive: Tensor, measured: bool) -> dict[str, Tensor]:
         """Update the living members; give the gradients that the optimizer saw, if they are to be measured."""
-        self._fill(*self._filling)
-        seen = {name: g.contiguous() for name, g in grads.items()}
-        params, *moments = self._places
-        first, second = (*moments, params, params)[:2]
-        self._change(
-            *self._counts, self._sizes, params, native.pointers(list(seen.values())), first, second, self._filling[0],
-            native.pointer(self._limits), native.pointer(alive), self._by_tensor, ctypes.c_int(measured),
-        )  # fmt: skip
+        change, seen = self.begin(grads, alive, measured)
+        self._change_all(ctypes.byref(change), ctypes.c_longlong(torch.get_num_threads()))
         return seen
 
 

@@ -22,11 +22,11 @@ class CompiledUpdate(Update):
         self.kind, form = ("cuda", CudaUpdate) if first.is_cuda else ("native", NativeUpdate)
         table = Table(numbers, first.dtype)
         filling = table.arguments(state.step)
-        self._update = form(params, state.moments, filling, table.definitions, numbers.limit, numbers.clip)
+        self.form = form(params, state.moments, filling, table.definitions, numbers.limit, numbers.clip)
 
     def __call__(self, grads: Params, alive: Tensor, measured: bool) -> Params:
         """Update the living members."""
-        return self._update(grads, alive, measured)
+        return self.form(grads, alive, measured)
 
 
 def make_update(params: Params, state: State, numbers: Numbers) -> Update:

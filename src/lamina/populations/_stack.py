@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -22,9 +22,11 @@ from lamina.data.source import Source
 from lamina.functional.optimizers import State, per_member, proximal_threshold, soft_threshold
 from lamina.kernels.judge import Judge
 from lamina.kernels.ordered import squares_of_members
+from lamina.kernels.update import NativeUpdate
 from lamina.layers.dropout import mask_state
-from lamina.populations._forms import make_update
+from lamina.populations._forms import CompiledUpdate, make_update
 from lamina.populations._losses import Losses
+from lamina.populations._passes import is_plain, passes_of
 from lamina.populations._update import MOMENTS, Numbers, _numbers_of
 from lamina.populations.stacked import _select_members
 from lamina.training.averaging import average_of
@@ -164,6 +166,7 @@ class StackMoving:
         self.norms = torch.zeros(2, members, dtype=torch.float64, device=device)
         self.active, self.alive = (torch.ones(members, dtype=torch.bool, device=device) for _ in range(2))
         self.measured, self.seen = False, dict[str, Tensor]()
+        self.begun: dict[str, Tensor] | None = None  # the gradients by which all were changed already
         self.ever = torch.zeros(members, device=device)  # all losses of the update that this is part of
         # Slower stages take their share of the optimizer's step before the proximal one, which then comes after both.
         self.last = numbers.stage is not None and numbers.proximal and numbers.penalty is not None
@@ -173,6 +176,18 @@ class StackMoving:
     @property
     def _moments(self) -> int:
         return MOMENTS[self.numbers.optimizer]
+
+    @property
+    def by_member(self) -> bool:
+        """Whether each member may be changed as soon as its gradients are there."""
+        native = isinstance(getattr(self.update, "form", None), NativeUpdate)
+        return native and not self.measures and self.numbers.stage is None
+
+    def begin(self, grads: Sequence[Tensor]) -> tuple[Any, Any]:
+        """Say what changes a member, to be called for each that has its gradients in these tensors."""
+        form = cast(NativeUpdate, cast(CompiledUpdate, self.update).form)
+        change, self.begun = form.begin(dict(zip(self.named, grads, strict=True)), self.alive, self.measured)
+        return form.change_member, change
 
     def forget(self) -> None:
         """Need nothing: gradients are values here."""
@@ -186,7 +201,8 @@ class StackMoving:
         before = [p.clone() for p in params] if measures or slowed else []
         named: Any = dict(zip(self.named, grads, strict=True))
         rate = self.numbers.now(self.optimizer.step) if slowed else None
-        seen = self.update(named, self.alive, self.measured)
+        seen = self.update(named, self.alive, self.measured) if self.begun is None else self.begun
+        self.begun = None
         if rate is not None:
             self._slow(before, rate)
         if self.measured:
@@ -255,9 +271,14 @@ class Stack:
         self.update = Update(network, feed, losses, self.recipe, self.change, _together, self.members)
         self.change.ever = self.update.ever
         self.average = average_of(network, recipes, feed.batches, stacked=True)
-        usual = losses.kind == "nll" and not losses.weighted and not losses.gamma and losses.mixed is None
-        if usual and self.change.update.kind != "reference":
-            self.update.differentiate = partial(_judged, self._judge())
+        compiled = self.change.update.kind != "reference"
+        self.passes = passes_of(network, self._counters(), losses, self.recipe) if compiled else None
+        if self.passes is not None:
+            self.update.differentiate = self.passes.differentiate
+            self.passes.then = partial(self.change.begin, self.passes.grads) if self.change.by_member else None
+        elif compiled and is_plain(losses, "nll"):
+            judge = Judge(self._counters(), losses.weights, self.recipe.dtype, losses.smoothing)
+            self.update.differentiate = partial(_judged, judge)
         recorded = recording is not None and feed.gathers
         self.graphs = Graphs(self._changed, lambda: self.change.seen, recording) if recorded else None
 
@@ -266,20 +287,22 @@ class Stack:
         """Why updates are executed as they are."""
         return self.graphs.reason if self.graphs else ""
 
-    def _judge(self) -> Judge:
+    def _counters(self) -> dict[str, Tensor]:
+        """Give what compiled code counts."""
         update, change = self.update, self.change
         names = ("loss_sum", "score_sum", "ever", "good")
-        counters = {name: getattr(update, name) for name in names} | {"active": change.active, "alive": change.alive}
-        return Judge(counters, self.losses.weights, self.recipe.dtype, self.losses.smoothing)
+        return {name: getattr(update, name) for name in names} | {"active": change.active, "alive": change.alive}
 
-    def _examiner(self, sums: Tensor) -> Judge | None:
+    def _examiner(self, sums: Tensor) -> Callable[[Tensor, Tensor], Any] | None:
         """Give what adds losses and scores to sums [2, members] as in training, where compiled code judges there."""
         if self.update.differentiate is _together:
             return None
-        spare = {name: torch.zeros_like(getattr(self.update, name)) for name in ("ever", "good")}
-        flags = {name: torch.zeros_like(self.change.alive) for name in ("active", "alive")}
-        counters = {"loss_sum": sums[0], "score_sum": sums[1]} | spare | flags
-        return Judge(counters, self.losses.weights, self.recipe.dtype)
+        spare = {name: torch.zeros_like(t) for name, t in self._counters().items()}
+        counters = spare | {"loss_sum": sums[0], "score_sum": sums[1]}
+        if self.passes is not None:
+            return partial(self.passes, judging=self.passes.judged_by(counters))
+        judge = Judge(counters, self.losses.weights, self.recipe.dtype)
+        return lambda inputs, targets: judge(self.model(inputs).flatten(2), targets)
 
     def _changed(self) -> list[Tensor]:
         return [*self.state().values(), self.feed.place, self.feed.now, self.change.optimizer.step]
@@ -345,10 +368,11 @@ class Stack:
         size = min(CHECK_BATCH, max(self.feed.batch_size, _CHECKED))
         for indices in torch.arange(len(validation)).split(size):
             inputs, targets = (part.unsqueeze(1) for part in validation.batch(indices, None))
-            outputs = self.model(inputs.to(self.recipe.dtype))
+            inputs = inputs.to(self.recipe.dtype)
             if examiner is not None:
-                examiner(outputs.flatten(2), targets)
+                examiner(inputs, targets)
                 continue
+            outputs = self.model(inputs)
             sums[0] += plain.loss(outputs, targets).double() * len(indices)
             sums[1] += plain.score(outputs, targets)
         loss, score = (sums / len(validation)).tolist()

@@ -72,11 +72,15 @@ def embedding(layer: Embedding, inputs: Tensor, *, reverse: bool = False) -> Ten
     return nn.functional.embedding(inputs + first, layer.weight.flatten(0, 1))
 
 
-def fnn(net: FNN, inputs: Tensor) -> Tensor:
-    """Compute K feedforward networks; plain ones, affine map and activation alone, as one chain."""
+def is_chain(net: FNN) -> bool:
+    """Say whether feedforward networks are plain ones: affine maps and activations alone."""
     plain = not net.config.batch_norm and not any(isinstance(part, Dropout) for part in net.modules())
-    chained = plain and all(name in CHAINED for name in net.config.activations)
-    if not chained or torch.is_autocast_enabled(inputs.device.type):
+    return plain and all(name in CHAINED for name in net.config.activations)
+
+
+def fnn(net: FNN, inputs: Tensor) -> Tensor:
+    """Compute K feedforward networks; plain ones as one chain."""
+    if not is_chain(net) or torch.is_autocast_enabled(inputs.device.type):
         return FNN.forward(net, inputs)
     return dense_chain(as_vectors(inputs, net.config.inputs), net.config.activations, net.weights, net.biases)
 
