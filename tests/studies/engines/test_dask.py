@@ -92,6 +92,28 @@ def test_a_scheduler_that_is_gone_is_a_sentence_and_the_search_goes_on_elsewhere
     same(Study.open(tmp_path / "s"), straight(tmp_path / "straight", 16, epochs=40), 16)
 
 
+@pytest.mark.posix
+def test_a_cluster_without_workers_is_waited_for_and_then_a_sentence(tmp_path, monkeypatch):
+    told = []
+    with cluster(0) as address, connect(address) as client:
+        monkeypatch.setattr("lamina.studies.engines.dask.ALONE", 1.2)
+        with pytest.raises(
+            RunError,
+            match="the Dask cluster has had no worker for 1 seconds: start some with  dask worker  and continue",
+        ):
+            search("fnn", "moons", {"learning_rate": [1e-3]}, folder=tmp_path / "s", on=client)
+        engine = Dask(client, Job({}, ("loss", "minimize"), None, Runtime()), expected=2)
+
+        def tell(*moment):
+            told.append((moment, engine.workers))
+            if len(told) == 4:  # a queue is waited for, longer than a cluster that has nobody
+                raise KeyboardInterrupt
+
+        with engine, pytest.raises(KeyboardInterrupt):
+            engine.ready(tell)
+    assert told == 4 * [((-1, None), 2)]
+
+
 @pytest.mark.slow
 @pytest.mark.posix
 def test_networks_that_end_every_worker_are_given_up(tmp_path):
@@ -132,6 +154,15 @@ def test_a_result_that_is_lost_before_it_is_fetched_is_waited_for():
     Client.status = "closed"
     with pytest.raises(RunError, match="what was recorded is not trained again"):
         engine._result(late)
+
+
+def test_short_chunks_are_sent_ahead_once_everybody_has_one():
+    engine = Dask(None, Job({}, ("loss", "minimize"), None, Runtime()))
+    engine._known = dict.fromkeys("abc", _About(None, 0))
+    engine._flying = {"1": (None, None, "a"), "2": (None, None, "b"), "3": (None, None, "b")}
+    assert list(engine._room()) == ["c"]
+    engine._ahead = 1
+    assert list(engine._room()) == ["c", "a", "c"]
 
 
 def test_workers_of_one_machine_share_its_gpus():

@@ -3,6 +3,7 @@
 The scheduler is no record: what it has not given back is tried again when the search is resumed.
 """
 
+import math
 import os
 import queue
 import time
@@ -24,29 +25,36 @@ CONNECT = 20.0
 """Seconds in which a scheduler must answer."""
 ALLOWED = 4
 """How many workers a task takes with it before Dask gives it up, unless that is configured otherwise."""
+ALONE = 300.0
+"""Seconds without any worker after which a search ends; it can be continued."""
 FETCH = 5.0
 """Seconds for fetching a result, which is small, before other workers are looked after again."""
+QUICK = 1.0
+"""Seconds of a chunk below which the next one is sent ahead: the way there and back takes time that would count."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Dask:
-    """Train on the workers of a Dask cluster, one chunk at a time on each.
+    """Train on the workers of a Dask cluster, one chunk at a time on each; where chunks are short, the next one waits.
+
+    What a worker has waiting may begin elsewhere, and nothing that comes of a chunk depends on it.
 
     Args:
         client: of the cluster.
         job: what is trained.
-        expected: how many workers were asked for, if they come one by one.
+        expected: how many workers were asked for, which come when a queue lets them; the first one is waited for.
         ending: what is to be closed when the search has ended.
     """
 
-    def __init__(self, client: Any, job: Job, *, expected: int = 1, ending: ExitStack | None = None) -> None:
+    def __init__(self, client: Any, job: Job, *, expected: int = 0, ending: ExitStack | None = None) -> None:
         self._client, self._job, self._expected, self._ending = client, job, expected, ending or ExitStack()
         self.lost, self._looked = 0, 0.0
+        self._last = math.inf if expected else time.monotonic()  # when there was a worker
         self._known: dict[str, _About] = {}  # by address
         self._said: queue.Queue[tuple[Any, Any]] = queue.Queue()
         self._topic = f"lamina-{uuid.uuid4().hex}"
         self._flying: dict[str, tuple[Any, Chunk, str]] = {}  # key -> future, chunk, worker
-        self._tasks = 0
+        self._tasks, self._ahead = 0, 0
 
     @property
     def workers(self) -> int:
@@ -77,8 +85,7 @@ class Dask:
         again: deque[Chunk] = deque()
         deaths: Counter[int] = Counter()
         while True:
-            busy = {address for *_, address in self._flying.values()}
-            for address in [each for each in self._known if each not in busy]:
+            for address in self._room():
                 chunk = again.popleft() if again else next(chunks, None)
                 if chunk is None:
                     break
@@ -111,6 +118,7 @@ class Dask:
             if isinstance(found, str):
                 raise failed(found)
             if found is not None:
+                self._ahead = int(sum(each.seconds or 0.0 for each in found.outcomes) < QUICK)
                 yield found
                 continue
             deaths[chunk.number] += ALLOWED
@@ -118,6 +126,12 @@ class Dask:
                 raise deadly(deaths[chunk.number], "Dask saw each of them end")
             again.append(chunk)
             self._look()
+
+    def _room(self) -> Iterator[str]:
+        """Name the workers that may get a chunk, those without one first."""
+        given = Counter(address for *_, address in self._flying.values())
+        for ahead in range(self._ahead + 1):
+            yield from [address for address in self._known if given[address] <= ahead]
 
     def _submit(self, chunk: Chunk, address: str) -> None:
         self._tasks += 1
@@ -149,7 +163,11 @@ class Dask:
             return f"{type(error).__name__}: {error}".rstrip(".")
 
     def _look(self) -> bool:
-        """See which workers there are; say whether there is one."""
+        """See which workers there are; say whether there is one.
+
+        Raises:
+            RunError: there has been none for a long time.
+        """
         self._looked = time.monotonic()
         now = self._asked(self._client.nthreads)
         for address in [each for each in self._known if each not in now]:
@@ -158,6 +176,13 @@ class Dask:
         if come := [each for each in now if each not in self._known]:
             self._known |= self._asked(
                 lambda: self._client.run(_about, self._job, workers=come, on_error="ignore")  # one may end just now
+            )
+        if self._known:
+            self._last = self._looked
+        elif self._looked - self._last > ALONE:
+            raise RunError(
+                f"the Dask cluster has had no worker for {ALONE:.0f} seconds: start some with  dask worker  and "
+                "continue the search; what was recorded is not trained again."
             )
         return bool(self._known)
 
