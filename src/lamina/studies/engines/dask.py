@@ -1,6 +1,7 @@
-"""A Dask cluster: a task is a chunk. The scheduler moves what a lost worker had begun to another one.
+"""A Dask cluster: a task is a chunk, which is meant for one worker. What a lost worker had is given to another one here.
 
-The scheduler is no record: what it has not given back is tried again when the search is resumed.
+Dask itself would leave a task that no worker can run where it is, also when others come. And the scheduler is no
+record: what it has not given back is tried again when the search is resumed.
 """
 
 import math
@@ -37,8 +38,6 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 class Dask:
     """Train on the workers of a Dask cluster, one chunk at a time on each; where chunks are short, the next one waits.
 
-    What a worker has waiting may begin elsewhere, and nothing that comes of a chunk depends on it.
-
     Args:
         client: of the cluster.
         job: what is trained.
@@ -54,6 +53,8 @@ class Dask:
         self._said: queue.Queue[tuple[Any, Any]] = queue.Queue()
         self._topic = f"lamina-{uuid.uuid4().hex}"
         self._flying: dict[str, tuple[Any, Chunk, str]] = {}  # key -> future, chunk, worker
+        self._again: deque[Chunk] = deque()  # what lost workers had
+        self._deaths: Counter[int] = Counter()  # by the number of a chunk
         self._tasks, self._ahead = 0, 0
 
     @property
@@ -82,20 +83,18 @@ class Dask:
 
     def __call__(self, chunks: Iterator[Chunk], tell: Tell) -> Iterator[Tried]:
         """Give each worker a chunk when it is free."""
-        again: deque[Chunk] = deque()
-        deaths: Counter[int] = Counter()
         while True:
             for address in self._room():
-                chunk = again.popleft() if again else next(chunks, None)
+                chunk = self._again.popleft() if self._again else next(chunks, None)
                 if chunk is None:
                     break
                 self._submit(chunk, address)
-            if not self._flying and not again:
+            if not self._flying and not self._again:
                 last = next(chunks, None)
                 if last is None:
                     self._look()  # count those that were lost last
                     return
-                again.append(last)  # all workers are gone: it waits for one to come
+                self._again.append(last)  # all workers are gone: it waits for one to come
             if time.monotonic() - self._looked > TICK:
                 self._look()
                 tell(-1, None)
@@ -110,7 +109,8 @@ class Dask:
                 continue
             future, chunk, _ = self._flying[value]
             found = self._result(future)
-            if found is future:  # its worker ended before the result was fetched: Dask computes it again
+            if found is future:  # perhaps its worker ended before the result was fetched
+                self._look()
                 future.add_done_callback(self._done)
                 continue
             del self._flying[value]
@@ -121,11 +121,8 @@ class Dask:
                 self._ahead = int(sum(each.seconds or 0.0 for each in found.outcomes) < QUICK)
                 yield found
                 continue
-            deaths[chunk.number] += ALLOWED
-            if deaths[chunk.number] >= DEATHS:
-                raise deadly(deaths[chunk.number], "Dask saw each of them end")
-            again.append(chunk)
-            self._look()
+            self._blame(chunk, ALLOWED)
+            self._again.append(chunk)
 
     def _room(self) -> Iterator[str]:
         """Name the workers that may get a chunk, those without one first."""
@@ -137,10 +134,23 @@ class Dask:
         self._tasks += 1
         key = f"{self._topic}-{self._tasks}"
         what = self._job, chunk, self._topic, _shared_gpus(self._known)[address]
-        where = {"workers": [address], "allow_other_workers": True}
-        future = self._client.submit(_task, *what, key=key, pure=False, **where)
+        future = self._client.submit(_task, *what, key=key, pure=False, workers=[address])
         self._flying[key] = future, chunk, address
         future.add_done_callback(self._done)
+
+    def _take_back(self, address: str) -> None:
+        """Take back what a lost worker had: it was busy with the first chunk, and the next one waited."""
+        for place, key in enumerate([key for key, (*_, where) in self._flying.items() if where == address]):
+            future, chunk, _ = self._flying.pop(key)
+            future.release()
+            self._again.append(chunk)
+            if place == 0:
+                self._blame(chunk, 1)
+
+    def _blame(self, chunk: Chunk, deaths: int) -> None:
+        self._deaths[chunk.number] += deaths
+        if self._deaths[chunk.number] >= DEATHS:
+            raise deadly(self._deaths[chunk.number], "Dask saw each of them end")
 
     def _done(self, future: Any) -> None:
         self._said.put(("done", future.key))
@@ -173,6 +183,7 @@ class Dask:
         for address in [each for each in self._known if each not in now]:
             self.lost += 1
             del self._known[address]
+            self._take_back(address)
         if come := [each for each in now if each not in self._known]:
             self._known |= self._asked(
                 lambda: self._client.run(_about, self._job, workers=come, on_error="ignore")  # one may end just now
