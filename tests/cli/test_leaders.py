@@ -46,7 +46,8 @@ def test_the_table_shows_leaders_progress_and_time_left(study):
     assert "  ·  4 at once, epoch 1 of 2  ·  2 workers, 1,234 networks x updates per second  ·  0:06 left" in " ".join(
         text_of(_table(study, busy, seconds=10.0, done=3)).split()
     ).replace(" · ", "  ·  ")
-    assert "  ·  waiting  ·  0 workers" in text_of(_table(study, Moment(0, workers=0), seconds=0.1, done=0))
+    for moment in (Moment(0, workers=0), Moment(4, 1, 2, updates=600, workers=0, rate=12.0)):  # before any, after all
+        assert "  ·  waiting  ·  0 workers" in text_of(_table(study, moment, seconds=0.1, done=0))
     study.run(lambda v: 1.0)
     assert "8 of 8 configurations  ·  the best one again, epoch 2 of 3\n" in text_of(
         _table(study, Moment(1, 2, 3), 10.0, 8)
@@ -65,6 +66,10 @@ def test_a_terminal_gets_a_live_table_and_a_pipe_a_few_lines(study, monkeypatch,
         watch(study, None)
     said = "3/8 configurations  best 0.1250  (2 workers, 1,234 networks x updates per second)\n"
     assert capsys.readouterr().out == said
+    with leaders() as watch:
+        for workers in (0, 0, 1, 0):
+            watch(study, Moment(4, 1, 2, workers=workers))
+    assert capsys.readouterr().out == 2 * "there is no worker: waiting for one\n"
     with leaders(quiet=True) as watch:
         watch(study, None)
     assert capsys.readouterr().out == ""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import polars as pl
 import torch
 from PIL import Image
 
@@ -9,7 +10,7 @@ import lamina
 
 
 def write(home: Path) -> None:
-    """Write pictures, rows with labels, texts with labels, things to describe, pairs and a running text."""
+    """Write pictures, rows with labels, a table, texts with labels, things to describe, pairs and a running text."""
     inputs, labels = lamina.load("digits").take(torch.arange(300))
     for digit in range(10):
         folder = home / "pictures" / str(digit)
@@ -24,6 +25,9 @@ def write(home: Path) -> None:
         ]
         weather.append(f"{warm},{wet},{low},{1 + i % 3},{i // 4},{';'.join(labels)}")
     (home / "weather.csv").write_text("\n".join(["warm,wet,low,days,year,weather", *weather]) + "\n")
+    table = {"warm": [i % 9 - 4.0 for i in range(120)], "wet": [i % 5 - 2.0 for i in range(120)]}
+    kinds = ["snow" if cold < 0 else "rain" for cold in table["warm"]]
+    pl.DataFrame({**table, "kind": kinds}).write_parquet(home / "rows.parquet")
     words = [("good", "fine"), ("bad", "dull"), ("good", "great"), ("bad", "poor")]
     reviews = [f"{label},film number {i} was {word}" for i in range(15) for label, word in words]
     (home / "reviews.csv").write_text("\n".join(["label,review", *reviews]) + "\n")

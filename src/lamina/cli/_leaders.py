@@ -17,10 +17,14 @@ class _PlainLeaders(Quiet):
     """Print about ten lines per search, for logs and pipes."""
 
     def __init__(self) -> None:
-        self.shown, self.last = -1, ""
+        self.shown, self.last, self.waits = -1, "", False
 
     def __call__(self, study: "Study", moment: "Moment | None") -> None:
-        """Print a line when another tenth is done."""
+        """Print a line when another tenth is done, and when no worker is left."""
+        waits = self.waits if moment is None else not moment.workers
+        if waits and not self.waits:
+            print("there is no worker: waiting for one", flush=True)
+        self.waits = waits
         self.last = self.last if moment is None else _pace(moment)
         done, total = len(study.state.results), study.total
         tenth = done * 10 // total if total else done // 10
@@ -64,7 +68,8 @@ def _table(study: "Study", moment: "Moment | None", seconds: float, done: int) -
     share = moment.epoch / moment.epochs * moment.trials if moment is not None and moment.epochs else 0.0
     if moment is not None:
         what = "the best one again" if total and found >= total else f"{moment.trials:,} at once"
-        words.append(f"{what}, epoch {moment.epoch} of {moment.epochs}" if moment.trials else "waiting")
+        busy = moment.trials and moment.workers
+        words.append(f"{what}, epoch {moment.epoch} of {moment.epochs}" if busy else "waiting")
         words += [pace] if (pace := _pace(moment)) else []
     if total and found < total and (done or share) and seconds > 0.5:
         words.append(f"{clock(seconds * (total - found - share) / (done + share))} left")
@@ -83,9 +88,9 @@ def _table(study: "Study", moment: "Moment | None", seconds: float, done: int) -
 def _pace(moment: "Moment") -> str:
     """Say how many workers there are and how fast they are, as soon as that is known."""
     workers = f"{moment.workers} worker{'s' * (moment.workers != 1)}"
-    if moment.rate:
+    if moment.rate and moment.workers:
         return f"{workers}, {moment.rate:,.0f} networks x updates per second"
-    return "" if moment.trials else workers
+    return "" if moment.trials and moment.workers else workers
 
 
 def leaders(quiet: bool = False) -> Quiet:

@@ -144,7 +144,11 @@ import dask
 from distributed import LocalCluster
 
 if __name__ == "__main__":
-    dask.config.set({"distributed.comm.timeouts.connect": "120s"})  # also where many tests run at once
+    dask.config.set({
+        "distributed.comm.timeouts.connect": "120s",  # also where many tests run at once
+        # A worker that is away 15 s after it was lost, since it was killed again, is given up for good by default.
+        "distributed.deploy.lost-worker-timeout": "1h",
+    })
     how = dict(n_workers=int(sys.argv[1]), threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
     with LocalCluster(processes=True, worker_dashboard_address=None, **how) as cluster:
         print(cluster.scheduler_address, flush=True)

@@ -92,10 +92,32 @@ def test_a_scheduler_that_is_gone_is_a_sentence_and_the_search_goes_on_elsewhere
     same(Study.open(tmp_path / "s"), straight(tmp_path / "straight", 16, epochs=40), 16)
 
 
+@pytest.mark.posix
+def test_a_cluster_without_workers_is_waited_for_and_then_a_sentence(tmp_path, monkeypatch):
+    told = []
+    with cluster(0) as address, connect(address) as client:
+        monkeypatch.setattr("lamina.studies.engines.dask.ALONE", 1.2)
+        with pytest.raises(
+            RunError,
+            match="the Dask cluster has had no worker for 1 seconds: start some with  dask worker  and continue",
+        ):
+            search("fnn", "moons", {"learning_rate": [1e-3]}, folder=tmp_path / "s", on=client)
+        engine = Dask(client, Job({}, ("loss", "minimize"), None, Runtime()), expected=2)
+
+        def tell(*moment):
+            told.append((moment, engine.workers))
+            if len(told) == 4:  # a queue is waited for, longer than a cluster that has nobody
+                raise KeyboardInterrupt
+
+        with engine, pytest.raises(KeyboardInterrupt):
+            engine.ready(tell)
+    assert told == 4 * [((-1, None), 2)]
+
+
 @pytest.mark.slow
 @pytest.mark.posix
 def test_networks_that_end_every_worker_are_given_up(tmp_path):
-    """Dask gives a task up after a few workers; the search asks again, and then says what it takes to be the reason."""
+    """The search gives them to one worker after another, and then says what it takes to be the reason."""
 
     class Deadly(Job):
         def attempt(self, chunk, tell):
@@ -106,7 +128,7 @@ def test_networks_that_end_every_worker_are_given_up(tmp_path):
         with Dask(client, job) as engine:
             assert engine.ready(lambda *_: None) == "cpu"
             with pytest.raises(
-                RunError, match=r"12 workers have ended over the same networks \(Dask saw each of them end"
+                RunError, match=r"10 workers have ended over the same networks \(Dask saw each of them end"
             ):
                 list(engine(iter([Chunk(1, (Trial(0, {}),))]), lambda *_: None))
         assert engine.lost >= 10
@@ -134,9 +156,47 @@ def test_a_result_that_is_lost_before_it_is_fetched_is_waited_for():
         engine._result(late)
 
 
+def test_short_chunks_are_sent_ahead_once_everybody_has_one():
+    engine = Dask(None, Job({}, ("loss", "minimize"), None, Runtime()))
+    engine._known = dict.fromkeys("abc", _About(None, 0))
+    engine._flying = {"1": (None, None, "a"), "2": (None, None, "b"), "3": (None, None, "b")}
+    assert list(engine._room()) == ["c"]
+    engine._ahead = 1
+    assert list(engine._room()) == ["c", "a", "c"]
+
+
 def test_workers_of_one_machine_share_its_gpus():
     about = {"tcp://a:3": ("2,3", 2), "tcp://a:1": ("2,3", 2), "tcp://b:1": (None, 4), "tcp://c:1": (None, 0)}
     alike = {address: _About(*each) for address, each in about.items()}
     assert _shared_gpus(alike) == {"tcp://a:1": "2", "tcp://a:3": "3", "tcp://b:1": "0", "tcp://c:1": None}
     apart = {"tcp://a:1": _About("0,1", 2), "tcp://a:2": _About("1,0", 2)}  # as dask-cuda does it
     assert _shared_gpus(apart) == {"tcp://a:1": None, "tcp://a:2": None}
+
+
+def test_what_a_lost_worker_had_is_given_to_another():
+    class Future:
+        released = False
+
+        def release(self):
+            self.released = True
+
+    class Client:
+        there = ["a"]  # noqa: RUF012
+
+        def nthreads(self):
+            return dict.fromkeys(self.there, 1)
+
+        def run(self, function, job, workers, on_error):
+            return dict.fromkeys(workers, _About(None, 0))
+
+    engine, futures = Dask(Client(), Job({}, ("loss", "minimize"), None, Runtime())), [Future() for _ in range(3)]
+    engine._known = dict.fromkeys("ab", _About(None, 0))
+    chunks = [Chunk(number, ()) for number in range(3)]
+    engine._flying = {str(i): (futures[i], chunks[i], "abb"[i]) for i in range(3)}
+    assert engine._look() and engine.lost == 1 and list(engine._flying) == ["0"]
+    assert list(engine._again) == chunks[1:] and [each.released for each in futures] == [False, True, True]
+    assert engine._deaths == {1: 1}  # the other one had not begun
+    engine._deaths[0] = 9
+    Client.there = ["c"]
+    with pytest.raises(RunError, match=r"10 workers have ended over the same networks \(Dask saw each of them end\)"):
+        engine._look()

@@ -1,8 +1,10 @@
-"""A Dask cluster: a task is a chunk. The scheduler moves what a lost worker had begun to another one.
+"""A Dask cluster: a task is a chunk, which is meant for one worker. What a lost worker had is given to another one here.
 
-The scheduler is no record: what it has not given back is tried again when the search is resumed.
+Dask itself would leave a task that no worker can run where it is, also when others come. And the scheduler is no
+record: what it has not given back is tried again when the search is resumed.
 """
 
+import math
 import os
 import queue
 import time
@@ -24,29 +26,36 @@ CONNECT = 20.0
 """Seconds in which a scheduler must answer."""
 ALLOWED = 4
 """How many workers a task takes with it before Dask gives it up, unless that is configured otherwise."""
+ALONE = 300.0
+"""Seconds without any worker after which a search ends; it can be continued."""
 FETCH = 5.0
 """Seconds for fetching a result, which is small, before other workers are looked after again."""
+QUICK = 1.0
+"""Seconds of a chunk below which the next one is sent ahead: the way there and back takes time that would count."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Dask:
-    """Train on the workers of a Dask cluster, one chunk at a time on each.
+    """Train on the workers of a Dask cluster, one chunk at a time on each; where chunks are short, the next one waits.
 
     Args:
         client: of the cluster.
         job: what is trained.
-        expected: how many workers were asked for, if they come one by one.
+        expected: how many workers were asked for, which come when a queue lets them; the first one is waited for.
         ending: what is to be closed when the search has ended.
     """
 
-    def __init__(self, client: Any, job: Job, *, expected: int = 1, ending: ExitStack | None = None) -> None:
+    def __init__(self, client: Any, job: Job, *, expected: int = 0, ending: ExitStack | None = None) -> None:
         self._client, self._job, self._expected, self._ending = client, job, expected, ending or ExitStack()
         self.lost, self._looked = 0, 0.0
+        self._last = math.inf if expected else time.monotonic()  # when there was a worker
         self._known: dict[str, _About] = {}  # by address
         self._said: queue.Queue[tuple[Any, Any]] = queue.Queue()
         self._topic = f"lamina-{uuid.uuid4().hex}"
         self._flying: dict[str, tuple[Any, Chunk, str]] = {}  # key -> future, chunk, worker
-        self._tasks = 0
+        self._again: deque[Chunk] = deque()  # what lost workers had
+        self._deaths: Counter[int] = Counter()  # by the number of a chunk
+        self._tasks, self._ahead = 0, 0
 
     @property
     def workers(self) -> int:
@@ -74,21 +83,18 @@ class Dask:
 
     def __call__(self, chunks: Iterator[Chunk], tell: Tell) -> Iterator[Tried]:
         """Give each worker a chunk when it is free."""
-        again: deque[Chunk] = deque()
-        deaths: Counter[int] = Counter()
         while True:
-            busy = {address for *_, address in self._flying.values()}
-            for address in [each for each in self._known if each not in busy]:
-                chunk = again.popleft() if again else next(chunks, None)
+            for address in self._room():
+                chunk = self._again.popleft() if self._again else next(chunks, None)
                 if chunk is None:
                     break
                 self._submit(chunk, address)
-            if not self._flying and not again:
+            if not self._flying and not self._again:
                 last = next(chunks, None)
                 if last is None:
                     self._look()  # count those that were lost last
                     return
-                again.append(last)  # all workers are gone: it waits for one to come
+                self._again.append(last)  # all workers are gone: it waits for one to come
             if time.monotonic() - self._looked > TICK:
                 self._look()
                 tell(-1, None)
@@ -103,7 +109,8 @@ class Dask:
                 continue
             future, chunk, _ = self._flying[value]
             found = self._result(future)
-            if found is future:  # its worker ended before the result was fetched: Dask computes it again
+            if found is future:  # perhaps its worker ended before the result was fetched
+                self._look()
                 future.add_done_callback(self._done)
                 continue
             del self._flying[value]
@@ -111,22 +118,39 @@ class Dask:
             if isinstance(found, str):
                 raise failed(found)
             if found is not None:
+                self._ahead = int(sum(each.seconds or 0.0 for each in found.outcomes) < QUICK)
                 yield found
                 continue
-            deaths[chunk.number] += ALLOWED
-            if deaths[chunk.number] >= DEATHS:
-                raise deadly(deaths[chunk.number], "Dask saw each of them end")
-            again.append(chunk)
-            self._look()
+            self._blame(chunk, ALLOWED)
+            self._again.append(chunk)
+
+    def _room(self) -> Iterator[str]:
+        """Name the workers that may get a chunk, those without one first."""
+        given = Counter(address for *_, address in self._flying.values())
+        for ahead in range(self._ahead + 1):
+            yield from [address for address in self._known if given[address] <= ahead]
 
     def _submit(self, chunk: Chunk, address: str) -> None:
         self._tasks += 1
         key = f"{self._topic}-{self._tasks}"
         what = self._job, chunk, self._topic, _shared_gpus(self._known)[address]
-        where = {"workers": [address], "allow_other_workers": True}
-        future = self._client.submit(_task, *what, key=key, pure=False, **where)
+        future = self._client.submit(_task, *what, key=key, pure=False, workers=[address])
         self._flying[key] = future, chunk, address
         future.add_done_callback(self._done)
+
+    def _take_back(self, address: str) -> None:
+        """Take back what a lost worker had: it was busy with the first chunk, and the next one waited."""
+        for place, key in enumerate([key for key, (*_, where) in self._flying.items() if where == address]):
+            future, chunk, _ = self._flying.pop(key)
+            future.release()
+            self._again.append(chunk)
+            if place == 0:
+                self._blame(chunk, 1)
+
+    def _blame(self, chunk: Chunk, deaths: int) -> None:
+        self._deaths[chunk.number] += deaths
+        if self._deaths[chunk.number] >= DEATHS:
+            raise deadly(self._deaths[chunk.number], "Dask saw each of them end")
 
     def _done(self, future: Any) -> None:
         self._said.put(("done", future.key))
@@ -149,15 +173,27 @@ class Dask:
             return f"{type(error).__name__}: {error}".rstrip(".")
 
     def _look(self) -> bool:
-        """See which workers there are; say whether there is one."""
+        """See which workers there are; say whether there is one.
+
+        Raises:
+            RunError: there has been none for a long time.
+        """
         self._looked = time.monotonic()
         now = self._asked(self._client.nthreads)
         for address in [each for each in self._known if each not in now]:
             self.lost += 1
             del self._known[address]
+            self._take_back(address)
         if come := [each for each in now if each not in self._known]:
             self._known |= self._asked(
                 lambda: self._client.run(_about, self._job, workers=come, on_error="ignore")  # one may end just now
+            )
+        if self._known:
+            self._last = self._looked
+        elif self._looked - self._last > ALONE:
+            raise RunError(
+                f"the Dask cluster has had no worker for {ALONE:.0f} seconds: start some with  dask worker  and "
+                "continue the search; what was recorded is not trained again."
             )
         return bool(self._known)
 
