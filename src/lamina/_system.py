@@ -9,6 +9,7 @@ import ctypes
 import errno
 import importlib
 import io
+import math
 import os
 import re
 import signal
@@ -41,9 +42,20 @@ def free_memory() -> int:
     """
     try:
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+        free = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
     except (OSError, StopIteration, ValueError):
         return _UNKNOWN
+    return int(max(0, min(free, _allowed())))
+
+
+def _allowed() -> float:
+    """Say how many more bytes the limit of this process lets it have (`ulimit -v`)."""
+    resource: Any = importlib.import_module("resource")
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if most == resource.RLIM_INFINITY:
+        return math.inf
+    used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
+    return int(most) - used
 
 
 def give_back() -> None:
