@@ -1,4 +1,4 @@
-"""Damage to any byte of the folder of a run or a study is said, or changes nothing; nothing that is read back ever traces back."""
+"""Damage to any byte of a run or study folder is said, or changes nothing; nothing that is read ever traces back."""
 
 import random
 import shutil
@@ -118,8 +118,8 @@ def test_five_thousand_bytes(run, tmp_path, quick):
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies") / "iris"
-    found = lamina.search("fnn", lamina.load("iris"), {"learning_rate": [0.01, 0.02]}, options={"epochs": 2, "hidden": 2},
-                          folder=folder)  # fmt: skip
+    options = {"epochs": 2, "hidden": 2}
+    found = lamina.search("fnn", lamina.load("iris"), {"learning_rate": [0.01, 0.02]}, options=options, folder=folder)
     Run.load(found.folder / "best").predict(ROWS, coverage=0.9)
     write_report(folder)
     return folder
