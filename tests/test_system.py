@@ -15,6 +15,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 import typer
 import yaml
@@ -217,6 +218,19 @@ def test_a_process_steps_back():
     before = os.nice(0)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert int(done.stdout) == min(19, before + 3)
+
+
+def test_a_process_ends_with_the_one_that_started_it():
+    child = (
+        "import os, time; from lamina._system import end_with; end_with(os.getppid()); "
+        "print(os.getpid(), flush=True); time.sleep(600)"
+    )
+    parent = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, encoding="utf-8") as process:
+        started = psutil.Process(int(process.stdout.readline()))
+        assert started.is_running()
+        process.kill()
+    assert psutil.wait_procs([started], timeout=60)[0]
 
 
 # Whole commands

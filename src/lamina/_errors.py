@@ -4,6 +4,7 @@ A message names the argument, the bound, the value and the way out, as in
 "`kernel_size` must be at most the padded input (7), got 9: add padding or use a smaller kernel."
 """
 
+import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from numbers import Integral
@@ -50,6 +51,34 @@ class MissingExtraError(LaminaError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: install it with  pip install 'lamina-nn[{extra}]'.")
+
+
+_FULL = ("allocate memory", "not enough memory", "out of memory", "alloc_failed", "could not create a primitive",
+         "storage size calculation overflowed", "numel: integer multiplication")  # fmt: skip
+
+
+def memory_asked(error: BaseException) -> str | None:
+    """Say how much memory an error asked for in vain, "" if it does not tell; None for an error about something else.
+
+    >>> memory_asked(RuntimeError("can't allocate memory: you tried to allocate 15360000 bytes.")), memory_asked(
+    ...     RuntimeError("CUDA out of memory. Tried to allocate 2.50 GiB.")), memory_asked(MemoryError())
+    ('15.4 MB', '2.50 GiB', '')
+    >>> memory_asked(ValueError("a wrong shape"))
+    """
+    text = str(error)
+    if not isinstance(error, MemoryError) and not any(words in text.lower() for words in _FULL):
+        return None
+    found = re.search(r"ried to allocate (\d+) bytes|(?:ried to|Unable to) allocate ([\d.]+ [KMGT]iB)", text)
+    if found is None:
+        return ""
+    if found[2]:
+        return found[2]
+    size, unit = float(found[1]), "bytes"
+    for larger in ("kB", "MB", "GB", "TB", "PB", "EB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.3g} {unit}"
 
 
 def nearest(name: object, known: Iterable[object], start: str = "; did", end: str = ".") -> str:

@@ -4,7 +4,10 @@ import errno
 import gzip
 import json
 import os
+import re
 import struct
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -100,6 +103,45 @@ def test_a_last_batch_of_one_example_and_batch_normalization(tmp_path):
         ArgumentError, match="`batch_size` is 39, which leaves a last batch of 1 example, and batch norm"
     ):
         lamina.fit(net, lamina.load("moons", count=60), lamina.Recipe(epochs=1, batch_size=39), folder=tmp_path / "run")
+
+
+def test_a_piece_of_one_example_and_batch_normalization(tmp_path):
+    net = lamina.build("fnn", inputs=2, outputs=2, hidden=(4,), batch_norm=True)
+    recipe = lamina.Recipe(epochs=1, batch_size=40, micro_batch=1)
+    with pytest.raises(ArgumentError, match="`micro_batch` is 1, which leaves a piece of 1 example of a batch, and"):
+        lamina.fit(net, lamina.load("moons", count=60), recipe, folder=tmp_path / "run")
+
+
+LIMITED = """
+import resource, sys
+import torch, lamina.training.fit, lamina.report.render
+from lamina.cli import main
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv.pop(1)) * 2**20,) * 2)
+main()
+"""
+
+
+def limited(folder, megabytes, *words):
+    """Type a command that may have so much more memory than torch needs to be loaded."""
+    command = [sys.executable, "-c", LIMITED, str(megabytes), *words]
+    environment = {**os.environ, "MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.linux
+def test_too_little_memory_is_a_sentence_or_a_batch_in_pieces(tmp_path):
+    words = "train", "fnn", "--data", "digits", "--set", "hidden=60000", "--set", "batch_size=1000", "--epochs", "1"
+    code, said = limited(tmp_path, 20, *words)
+    assert code == 2 and "there is not enough memory: 15.4 MB more were asked for. Choose a smaller" in said, said
+    found = [limited(tmp_path, megabytes, *words) for megabytes in (150, 300, 500, 700)]
+    assert {code for code, _ in found} <= {0, 2} and found[-1][0] == 0, found
+    assert all("memory" in said for code, said in found if code), found
+    pieces = "a batch of 1000 examples does not fit in memory: it is computed in pieces of .*the update stays the same"
+    assert any(code == 0 and re.search(pieces, said) for code, said in found), found
 
 
 def eight_rows(path):

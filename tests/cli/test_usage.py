@@ -1,5 +1,7 @@
 """Numbers of a command line with their bounds, and one sentence for a command that is written in the wrong way."""
 
+import re
+
 import pytest
 
 
@@ -33,7 +35,10 @@ def test_nothing_at_all_gets_help(typed):
 
 def test_sizes_that_no_memory_holds_get_a_sentence(typed):
     code, _, err = typed("inspect", "fnn", "--inputs", "2", "--outputs", "2", "--set", "hidden=99999999,99999999")
-    assert (
-        code == 2
-        and err == "lamina: there is not enough memory for this: choose smaller sizes, or a smaller batch_size.\n"
+    said = re.fullmatch(
+        r"lamina: there is not enough memory: 40 PB more were asked for\. Choose a smaller network, fewer or smaller "
+        r"examples, or a smaller batch_size; --set micro_batch=N computes a batch in pieces of N examples, and "
+        r"the update stays the same\.\n",
+        err,
     )
+    assert code == 2 and said, err

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina._errors import DataError, DataWarning
-from lamina.data._columns import read_features
+from lamina.data._columns import plain_columns, read_column, read_features
 from lamina.data.preprocess import Preprocess
 from lamina.data.tables import load_table
 from lamina.data.text.files import load_text
@@ -382,3 +382,29 @@ def test_lists_that_are_in_doubt_name_the_way(write):
         DataError, match="has 8 different values in 8 rows, too many for classes.*task='multilabel' for"
     ):
         load_table(write("x,y\n" + zipped(X, [f"a;b{i}" for i in range(8)])))
+
+
+def test_columns_of_numbers_are_read_at_once_as_each_alone():
+    frame = pl.DataFrame(
+        {
+            "whole": ["1", "-2", None, "+3"],
+            "real": ["1.5", "2", "-1e3", "nan"],
+            "month": ["2024.01", "2024.02", "2024.3", "2024.11"],
+            "words": ["a", "1", "2", None],
+            "empty": [None, None, None, None],
+            "typed": [1, None, 3, 4],
+            "fraction": [0.5, None, 2.0, 3.0],
+            "truth": [True, False, True, None],
+        },
+        schema_overrides={"empty": pl.String},
+    )
+    plain = plain_columns(frame, frame.columns, "a.csv")
+    assert list(plain) == ["whole", "real", "month", "typed", "fraction"]
+    for name, column in plain.items():
+        alone = read_column(frame[name], "a.csv")
+        assert (column.name, column.levels, column.whole) == (name, (), alone.whole)
+        assert torch.equal(column.values.nan_to_num(-7), alone.values.nan_to_num(-7))
+    assert list(plain_columns(frame, frame.columns, "a.csv", dates=True)) == ["whole", "real", "typed", "fraction"]
+    assert plain_columns(frame, ["words"], "a.csv") == {}
+    with pytest.raises(DataError, match=r"a\.csv: column 'x' holds infinity in row 2: correct it or leave it empty"):
+        plain_columns(pl.DataFrame({"x": ["1", "inf"]}), ["x"], "a.csv")

@@ -54,7 +54,7 @@ def test_folders_that_are_no_studies_are_named(tmp_path):
         Study.open(tmp_path / "s")
     Manifest(tmp_path / "s").take("study.toml")
     with pytest.raises(
-        RunError, match=r"written by a newer Lamina \(version 99, the latest known is 1\): update Lamina"
+        RunError, match=r"written by a newer Lamina \(version 99, the latest known is 2\): update Lamina"
     ):
         Study.open(tmp_path / "s")
     home.write_text("version = ")

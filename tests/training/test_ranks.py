@@ -13,6 +13,7 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -278,6 +279,26 @@ def test_ctrl_c_leaves_a_run_that_can_be_continued(tmp_path):
     assert RunFolder(tmp_path / "run").json("status")["state"] == "interrupted"
     made = len(RunFolder(tmp_path / "run").rows())
     done(lamina(tmp_path, "resume", "run", "--epochs", made + 2))
+
+
+@pytest.mark.slow
+@pytest.mark.linux
+@pytest.mark.parametrize("moment", ["while they start", "while they train"])
+def test_ranks_end_with_the_command_that_started_them(tmp_path, moment):
+    words = ("train", "fnn", "--data", "moons", "--epochs", 30000, "--set", "batch_size=16", "--out", "run")
+    process = lamina(tmp_path, *words, "--ranks", 2)
+    while process.poll() is None and len(workers(process)) < 2:
+        time.sleep(0.05)
+    ranks = [psutil.Process(pid) for pid in workers(process)]
+    while moment == "while they train" and process.poll() is None and len(RunFolder(tmp_path / "run").rows()) < 3:
+        time.sleep(0.05)
+    assert len(ranks) == 2 and process.poll() is None
+    process.kill()
+    process.communicate()
+    assert not psutil.wait_procs(ranks, timeout=60)[1]
+    if moment == "while they train":
+        made = len(RunFolder(tmp_path / "run").rows())
+        done(lamina(tmp_path, "resume", "run", "--epochs", made + 2))
 
 
 @pytest.mark.slow

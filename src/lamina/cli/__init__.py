@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from lamina import __version__
-from lamina._errors import InstructionError, LaminaError
+from lamina._errors import InstructionError, LaminaError, memory_asked
 from lamina._processor import LIMIT
 from lamina._system import restart, use_any_console
 from lamina.cli import _train as train_verbs
@@ -113,9 +113,14 @@ def main() -> None:
             sys.exit(2)
         _refuse(wrong_use(error))
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not any(word in str(error).lower() for word in _NO_ROOM):
+        size = memory_asked(error)
+        if size is None:
             raise
-        _refuse("there is not enough memory for this: choose smaller sizes, or a smaller batch_size.")
+        _refuse(
+            f"there is not enough memory{f': {size} more were asked for' if size else ' for this'}. Choose a smaller "
+            "network, fewer or smaller examples, or a smaller batch_size; --set micro_batch=N computes a batch in "
+            "pieces of N examples, and the update stays the same."
+        )
     except OSError as error:
         if error.errno not in _NO_PLACE:
             raise
@@ -131,7 +136,6 @@ _NO_PLACE = {
     errno.EROFS: "the file system is read-only: choose another place",
     errno.EACCES: "permission denied: choose another place",
 }
-_NO_ROOM = ("allocate memory", "out of memory", "storage size calculation overflowed", "numel: integer multiplication")
 
 
 def _refuse(why: object, code: int = 2) -> NoReturn:

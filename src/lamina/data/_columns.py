@@ -13,7 +13,8 @@ import torch
 
 from lamina._errors import DataError
 from lamina._types import Tensor
-from lamina.data._dates import Dates, find_dates, moment
+from lamina.data._dates import MONTHS, Dates, find_dates, moment
+from lamina.data._numbers import bare_numbers
 from lamina.data.cells import Cells, Format, read_cells
 
 if TYPE_CHECKING:
@@ -157,8 +158,9 @@ def read_features(
 ) -> tuple[list[Column], list[str]]:
     """Decide all columns beside the target, leave out those from which nothing can be learned, and say what is odd."""
     kept, left_out, doubts = [], [], []
+    plain = plain_columns(frame, names, file, dates=True)
     for name in names:
-        column = read_feature(frame[name], file, day_first)
+        column = plain[name] if name in plain else read_feature(frame[name], file, day_first)
         reason = "" if name in keep else _useless(column)
         if reason:
             left_out.append(f"Column {name!r} is left out: {reason}.")
@@ -166,6 +168,37 @@ def read_features(
             kept.append(column)
             doubts += [column.note] if column.note else []
     return kept, [*doubts, *left_out]
+
+
+def plain_columns(frame: "pl.DataFrame", names: Sequence[str], file: str, *, dates: bool = False) -> dict[str, Column]:
+    """Read the columns that hold nothing but numbers as `read_column` does, all at once: a table may have thousands.
+
+    Args:
+        frame: the table.
+        names: the columns to look at.
+        file: for the sentence about infinity.
+        dates: whether a column such as 2024.01, 2024.02 is left to those who look for dates.
+    """
+    import polars as pl
+
+    schema, bare = frame.schema, bare_numbers(frame.select(names))
+    texts = frame.select([name for name in names if name in bare or schema[name].is_numeric()])
+    if dates and (written := [name for name in texts.columns if name in bare]):
+        months = texts.select(pl.col(written).str.contains(MONTHS).mean())
+        texts = texts.drop([name for name, share in months.row(0, named=True).items() if share > 0.5])
+    if not texts.width:
+        return {}
+    whole = {name: schema[name].is_integer() for name in texts.columns}
+    if written := [name for name in texts.columns if name in bare]:
+        whole |= texts.select(pl.col(written).str.contains(_WHOLE).all()).row(0, named=True)
+    values = texts.select(pl.all().cast(pl.Float64).fill_null(float("nan"))).to_numpy(order="fortran")
+    columns = {
+        name: Column(name, torch.from_numpy(values[:, place].copy()), (), whole[name])
+        for place, name in enumerate(texts.columns)
+    }
+    for name, column in columns.items():
+        _finite(column.values, name, file)
+    return columns
 
 
 def read_feature(series: "pl.Series", file: str, day_first: bool | None = None) -> Column:

@@ -30,6 +30,8 @@ _SPELLINGS = {
     "month-day-year": rf"^{_MONTH}[-/.]{_DAY}[-/.]{_YEAR}(?:,? {_CLOCK})?$",
     "hour:minute": rf"^{_CLOCK}$",
 }
+MONTHS = r"^\d{4}\.\d{1,2}$"
+"""The only dates that are also numbers."""
 _TIME = ("hour", "minute", "second")
 _ENOUGH = 0.9  # of the texts must be dates
 

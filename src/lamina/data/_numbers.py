@@ -109,11 +109,18 @@ def plain_numbers(
     """
     import polars as pl
 
-    texts = [frame[name] for name in (frame.columns if known is None else known) if frame[name].dtype == pl.String]
-    earlier = before or Marks(None)
-    units = dict(earlier.units)
+    schema, earlier = frame.schema, before or Marks(None)
+    units, bare = dict(earlier.units), bare_numbers(frame)
     written = [
-        found for text in texts if (found := _written(text, known is not None, units.get(str(text.name)))) is not None
+        found
+        for name in (schema if known is None else known)
+        if schema[name] == pl.String
+        and (
+            found := _Written(frame[name], True, None)
+            if name in bare and name not in units
+            else _written(frame[name], known is not None, units.get(name))
+        )
+        is not None
     ]
     expected = "," in (said, earlier.decimal, *dict(earlier.decimals).values())
     if expected or any(found.mark == "," or found.doubtful for found in written):
@@ -139,6 +146,24 @@ def plain_numbers(
     if sure:
         return frame.with_columns(columns), Marks(decimal, decimals, measured, (*told, *notes), mixed)
     return frame.with_columns(columns), Marks(decimal, decimals, measured, notes, (*told, *mixed))
+
+
+def bare_numbers(frame: "pl.DataFrame") -> frozenset[str]:
+    """Name the columns of text in which Python can read every value, of which there are some; all at once.
+
+    >>> import polars as pl
+    >>> sorted(bare_numbers(pl.DataFrame({"a": ["1", None], "b": ["1,5", "2"], "c": [1, 2], "d": ["-1e5", "nan"]})))
+    ['a', 'd']
+    """
+    import polars as pl
+
+    texts = frame.select(pl.col(pl.String))
+    if not texts.width:
+        return frozenset()
+    gaps = texts.null_count().row(0)
+    after = texts.select(pl.all().cast(pl.Float64, strict=False).null_count()).row(0)
+    there = zip(texts.columns, gaps, after, strict=True)
+    return frozenset(name for name, before, now in there if before == now < frame.height)
 
 
 def _said(written: list[_Written]) -> tuple[tuple[str, ...], tuple[str, ...]]:

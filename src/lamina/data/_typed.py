@@ -20,7 +20,7 @@ def parquet(data: bytes, name: str) -> "pl.DataFrame":
 
     try:
         return pl.read_parquet(io.BytesIO(data))
-    except Exception as error:  # polars raises several kinds on damaged files
+    except (Exception, pl.exceptions.PanicException) as error:  # polars raises several kinds on damaged files, and panics
         raise DataError(f"{name} is not a readable Parquet file: write it again.") from error
 
 
@@ -33,7 +33,7 @@ def excel(
     try:
         with _quiet():
             sheets = pl.read_excel(io.BytesIO(data), sheet_id=0, raise_if_empty=False)
-    except Exception as error:  # fastexcel has its own, one for each kind of damage
+    except (Exception, pl.exceptions.PanicException) as error:  # fastexcel has its own, one for each kind of damage
         raise DataError(f"{name} is not a readable Excel file: save it again, or as CSV.") from error
     full = [sheet for sheet, frame in sheets.items() if frame.height]
     if said is not None:

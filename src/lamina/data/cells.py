@@ -11,6 +11,7 @@ import io
 import re
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -126,13 +127,13 @@ def tidied(
         numbers: the columns that hold numbers, where that is known.
         semicolons: whether semicolons separate the cells.
     """
-    before = dict(form.before)
+    before, there = dict(form.before), set(frame.columns)
     return plain_numbers(
         _without_gaps(frame),
         said=form.decimal,
         before=Marks(before.get("decimal"), before.get("decimals", ()), before.get("units", ())),
         semicolons=semicolons,
-        known=None if numbers is None else [column for column in numbers if column in frame.columns],
+        known=None if numbers is None else [column for column in numbers if column in there],
     )
 
 
@@ -406,9 +407,9 @@ def _names(first: list[str], header: bool | None, name: str) -> tuple[list[str],
 
 def check_names(names: list[str], name: str) -> None:
     """Refuse two columns of one name."""
-    twice = [cell for i, cell in enumerate(names) if cell in names[:i]]
-    if twice:
-        raise DataError(f"{name} has more than one column named {twice[0]!r}: give every column its own name.")
+    twice = next((cell for cell, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise DataError(f"{name} has more than one column named {twice!r}: give every column its own name.")
 
 
 def _scan(data: bytes, dialect: _Dialect) -> tuple[list[int], list[int]] | None:

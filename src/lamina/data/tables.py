@@ -30,6 +30,7 @@ from lamina.data._columns import (
     level_numbers,
     listed,
     open_table,
+    plain_columns,
     read_column,
     read_features,
     read_groups,
@@ -239,7 +240,8 @@ def rows_of(cells: Cells, spec: Spec) -> Float[Tensor, "batch feature"]:
     frame, file = cells.frame, cells.name
     if frame.height == 0:
         raise DataError(f"{file} has no rows: there is nothing to predict.")
-    lacking = [name for name in spec.features if name not in frame.columns]
+    there = set(frame.columns)
+    lacking = [name for name in spec.features if name not in there]
     if lacking:
         raise DataError(
             f"{file} lacks {listed(lacking)} of the training data{hint(lacking[0], frame.columns)}: "
@@ -255,17 +257,19 @@ def coded_rows(frame: "pl.DataFrame", spec: Spec, file: str) -> tuple[Float[Tens
     """Give the rows of a tidied frame that has all columns, as they are stored, and what is odd about them."""
     import polars as pl
 
-    plain = [name for name in number_columns(spec) if frame.schema[name].is_numeric()]
+    schema = frame.schema
+    plain = [name for name in number_columns(spec) if schema[name].is_numeric()]
     numbers = frame.select(pl.col(plain).cast(pl.Float64).fill_null(float("nan"))).to_numpy()
     if len(plain) == len(spec.features) and not np.isinf(numbers).any():  # typed numbers: nothing to find out
         return torch.from_numpy(np.array(numbers, order="C")), []
     rows, notes = torch.empty(frame.height, len(spec.features), dtype=torch.float64), []
     together = {name: i for i, name in enumerate(plain)} if not np.isinf(numbers).any() else {}
+    texts = plain_columns(frame, [name for name in number_columns(spec) if name not in together], file)
     for j, (name, levels, date) in enumerate(zip(spec.features, spec.levels, spec.dates, strict=True)):
         if name in together:
             rows[:, j] = torch.from_numpy(numbers[:, together[name]].copy())
         else:
-            column = _coded(frame[name], levels, date, file, spec.unknown)
+            column = texts[name] if name in texts else _coded(frame[name], levels, date, file, spec.unknown)
             rows[:, j] = column.values
             notes += [column.note] if column.note else []
     return rows, notes

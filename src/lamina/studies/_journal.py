@@ -64,6 +64,11 @@ class Journal:
         return event
 
     @property
+    def held(self) -> bool:
+        """Whether this process is the writer now."""
+        return self._held
+
+    @property
     def place(self) -> tuple[int, int]:
         """How far the file was read, in bytes and in lines."""
         return self._read_to, self._lines

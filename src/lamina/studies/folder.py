@@ -16,7 +16,8 @@ from lamina._system import refused
 from lamina.training.files import as_toml, parse_toml
 from lamina.training.manifest import Manifest
 
-VERSION = 1
+VERSION = 2
+"""Folders of version 1, of Lamina 0.1, have no manifest."""
 NAME = "study.toml"
 
 
@@ -25,6 +26,7 @@ class _StudyFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.manifest = Manifest(self.path, "study")
 
     @classmethod
     def create(cls, path: str | Path, description: dict[str, Any], *, join: bool = False) -> "_StudyFolder":
@@ -45,7 +47,7 @@ class _StudyFolder:
                 raise RunError(
                     f"cannot make the study folder {home.path}: {error.strerror}. Choose another with --folder."
                 ) from error
-            Manifest(home.path, "study").write(NAME, content)
+            home.manifest.write(NAME, content)
             return home
         raise RunError(f"there are too many studies named {base}: choose another name with --folder.")
 
@@ -53,7 +55,7 @@ class _StudyFolder:
         """Enter a folder that another part has made, or is just making."""
         file = self.path / NAME
         if not file.is_file():
-            Manifest(self.path, "study").write(NAME, content)  # of equal content, whoever comes first
+            self.manifest.write(NAME, content)  # of equal content, whoever comes first
         if file.read_bytes() != content:
             raise RunError(
                 f"{self.path} holds another study: all parts of a study must be started with the same command. "
@@ -78,8 +80,14 @@ class _StudyFolder:
 
     def description(self) -> dict[str, Any]:
         """Read what the study is."""
-        content = Manifest(self.path, "study").read(NAME)
-        return parse_toml(content, self.path / NAME, VERSION, "restore it from a copy")
+        content = self.manifest.read(NAME)
+        values = parse_toml(content, self.path / NAME, VERSION, "restore it from a copy")
+        if not self.manifest.exists and values.get("version", 0) > 1:
+            raise RunError(
+                f"{self.manifest.path} is missing: the digests of files are lost, not the files. Run  "
+                f"lamina repair {self.path}"
+            )
+        return values
 
     def journal(self, part: "Part | None" = None) -> Path:
         """Name the journal of the whole study, or of a part."""
@@ -88,6 +96,17 @@ class _StudyFolder:
     def journals(self) -> list[Path]:
         """List all journals that are there."""
         return sorted(self.path.glob("journal*.jsonl"))
+
+    def check_journals(self) -> None:
+        """Refuse journals that have lost what they held when a search ended; each line has a checksum of its own."""
+        for name in self.manifest.seals() if self.manifest.exists else ():
+            if name.startswith("journal"):
+                self.manifest.read(name)
+
+    def seal(self, *journals: Path) -> None:
+        """Note how long journals are, so that a line that is gone is missed; studies of Lamina 0.1 have no manifest."""
+        if self.manifest.exists:
+            self.manifest.take(*(path.name for path in journals if path.is_file()))
 
 
 class Part:

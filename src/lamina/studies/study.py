@@ -123,7 +123,10 @@ class Study(Shown):
     @classmethod
     def open(cls, folder: str | Path) -> "Study":
         """Open a study, finished or not."""
-        return cls(_StudyFolder.open(folder)).refresh()
+        home = _StudyFolder.open(folder)
+        study = cls(home)
+        home.check_journals()
+        return study.refresh()
 
     def _headline(self) -> str:
         done, total = len(self.state.results), self.total
@@ -224,10 +227,13 @@ class Study(Shown):
             RunError: another process is; the whole study is not written while one of its parts is.
         """
         path = self.home.journal(part)
+        outermost = not self._journal(path).held
         with ExitStack() as held:
             for each in dict.fromkeys([path, *(self.home.journals() if part is None else ())]):
                 held.enter_context(self._journal(each).writing())
             yield self._journal(path)
+            if outermost:
+                self.home.seal(path)
 
     def run(
         self,

@@ -162,6 +162,12 @@ class Learner:
         except ValueError as error:
             if "more than 1 value per channel" not in str(error):
                 raise
+            if self.feed.micro_batch is not None:
+                raise ArgumentError(
+                    f"`micro_batch` is {self.feed.micro_batch}, which leaves a piece of 1 example of a batch, and "
+                    "batch normalization knows no variance of one: choose another micro_batch, a smaller batch_size, "
+                    "or a smaller network if memory is what lacks."
+                ) from error
             raise ArgumentError(
                 f"`batch_size` is {self.feed.batch_size}, which leaves a last batch of 1 example, and batch "
                 "normalization knows no variance of one: choose a batch_size that divides the examples otherwise."

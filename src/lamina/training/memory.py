@@ -9,12 +9,11 @@ import warnings
 import torch
 from torch import nn
 
-from lamina._errors import RunWarning
+from lamina._errors import RunWarning, memory_asked
 from lamina._system import free_memory
 from lamina._types import Tensor
 
 _BESIDE = 1.5  # what an update needs beside what it keeps: gradients of the largest layers, workspace
-_FULL = ("DefaultCPUAllocator", "not enough memory", "out of memory", "ALLOC_FAILED")
 
 
 class SplitError(RuntimeError):
@@ -24,13 +23,13 @@ class SplitError(RuntimeError):
         super().__init__("the update is computed in smaller pieces from now on")
 
 
-def is_full(error: RuntimeError) -> bool:
+def is_full(error: RuntimeError | MemoryError) -> bool:
     """Say whether an error means that memory is full.
 
     >>> is_full(torch.OutOfMemoryError("CUDA out of memory.")), is_full(RuntimeError("shapes cannot be multiplied"))
     (True, False)
     """
-    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in _FULL)
+    return isinstance(error, torch.OutOfMemoryError) or memory_asked(error) is not None
 
 
 def say_split(model: nn.Module, examples: int, size: int) -> None:

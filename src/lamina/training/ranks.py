@@ -28,7 +28,7 @@ import torch
 import torch.distributed as dist
 
 from lamina._errors import ArgumentError, RunError, whole
-from lamina._system import birth, boot
+from lamina._system import birth, boot, end_with
 from lamina._types import Tensor
 from lamina.training.folder import RunFolder
 from lamina.training.saving import Pace
@@ -44,6 +44,9 @@ TIMEOUT = timedelta(minutes=10)
 
 ACCORD = 0.25
 """Seconds after which ranks ask each other again whether to save or to stop."""
+
+AGENT = "LAMINA_AGENT"
+"""The variable that names the process which started the ranks."""
 
 PATIENCE = 5.0
 """Seconds for which further requests to stop are not heard: the terminal, and torchrun after it, send one to each."""
@@ -242,6 +245,7 @@ def join() -> Ranks:
         return _joined[0]
     if not started_by_torchrun():
         return ALONE
+    _end_with_agent()
     if not dist.is_available():
         raise ArgumentError("this torch was built without torch.distributed: start the command without torchrun.")
     local = int(os.environ.get("LOCAL_RANK", 0))
@@ -387,6 +391,12 @@ def listening(ranks: Ranks, observers: "Sequence[Observer]", own: "Sequence[Obse
 # Elastic restarts
 
 
+def _end_with_agent() -> None:
+    """Let this rank end with the process that started it: torch leaves ranks behind when their agent is killed."""
+    if AGENT in os.environ or job():
+        end_with(int(os.environ.get(AGENT, os.getppid())))
+
+
 def agent() -> str:
     """Name the torchrun that started this process; it starts processes anew, and stays the same itself."""
     return f"{boot()} {os.getppid()} {birth(os.getppid())}"
@@ -460,6 +470,7 @@ def launch(ranks: int, restarts: int = 0) -> int:
     if loopback:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ[AGENT] = str(os.getpid())
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,

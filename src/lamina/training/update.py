@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
-from lamina._errors import ArgumentError, RunError
+from lamina._errors import ArgumentError, RunError, memory_asked
 from lamina._types import Tensor
 from lamina.layers.dropout import Dropout, masks_from
 from lamina.training._global_norm import norms
@@ -246,13 +246,12 @@ class Update:
         if self.feed.ranks.many and (self.ever.is_cuda or any(norms(self.model))):
             raise RunError(
                 f"a rank's part of a batch, {examples} examples, does not fit in memory, and the ranks compute each "
-                f"piece together: use micro_batch={(size + 1) // 2} or less, or more ranks "
-                f"({str(error).splitlines()[0]})."
+                f"piece together: use micro_batch={(size + 1) // 2} or less, or more ranks{_asked(error)}."
             ) from error
         if size == 1:
             raise RunError(
                 "an update with a single example does not fit in memory: use a smaller network, smaller inputs or "
-                f"another device ({str(error).splitlines()[0]})."
+                f"another device{_asked(error)}."
             ) from error
         self.feed.micro_batch = (size + 1) // 2
         say_split(self.model, max(examples, self.feed.batch_size), self.feed.micro_batch)
@@ -282,6 +281,12 @@ class Update:
         """Return the live tensors, by name, that a resume must bring back."""
         own = ("loss_sum", "score_sum", "counted", "ever", "good")
         return self.change.state() | {f"step/{name}": getattr(self, name) for name in own}
+
+
+def _asked(error: RuntimeError) -> str:
+    """Say how much memory was asked for, where the error tells it."""
+    size = memory_asked(error)
+    return f" ({size} more were asked for)" if size else ""
 
 
 def _part(inputs: Any, part: slice) -> Any:

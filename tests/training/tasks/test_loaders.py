@@ -4,8 +4,12 @@ import os
 import random
 import re
 import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from torch import nn
@@ -453,3 +457,31 @@ def test_batches_of_a_loader_are_computed_in_pieces(tmp_path):
     ]
     for name, whole in found[0].items():
         torch.testing.assert_close(found[1][name], whole, atol=1e-6, rtol=0)
+
+
+ENDLESS = """
+import sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+import lamina
+
+rows = TensorDataset(torch.randn(640, 4), torch.arange(640) % 2)
+loaders = DataLoader(rows, 8, num_workers=2), DataLoader(rows, 64)
+if __name__ == "__main__":
+    lamina.fit(nn.Linear(4, 2), loaders, lamina.Recipe(epochs=10**6), folder=sys.argv[1], progress=False)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.linux
+def test_loader_processes_end_with_a_run_that_is_killed(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path / "run")])
+    children = []
+    while process.poll() is None and len(children) < 2:
+        children = psutil.Process(process.pid).children(recursive=True)
+        time.sleep(0.02)
+    assert len(children) == 2
+    process.kill()
+    process.wait()
+    assert not psutil.wait_procs(children, timeout=60)[1]  # torch's own workers look after 5 s
