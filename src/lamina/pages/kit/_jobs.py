@@ -377,7 +377,7 @@ def _run(
     tempfile.tempdir = home
 
     torch.set_num_threads(1)
-    step_back(5)
+    step_back(10)
     if most:
         limit_memory(most)
     batch: list[Any] = []

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 
 from lamina.pages.kit._uploads import LARGEST
-from lamina.pages.site._guard import App, Message, Receive, Scope, Send
+from lamina.pages.site._guard import App, Message, Receive, Scope, Send, refuse
 from lamina.pages.site._visitors import session, visitor
 
 UPLOAD = "/api/kernel/set_ui_element_value"
@@ -80,11 +80,8 @@ class Bodies:
         finally:
             counted.finish()
         if counted.refusal is not None and not counted.begun:
-            body = counted.refusal.sentence.encode()
-            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-            headers.append((b"content-length", str(len(body)).encode()))
-            await send({"type": "http.response.start", "status": counted.refusal.status, "headers": headers})
-            await send({"type": "http.response.body", "body": body})
+            refusal = counted.refusal
+            await refuse(scope, receive, send, refusal.status, refusal.sentence, ((b"connection", b"close"),))
 
     def hold(self, key: tuple[str, str], before: int, now: int) -> None:
         """Count what a page holds: it grows while a body comes in.

@@ -76,7 +76,7 @@ class Guard:
             return
         headers = dict(scope["headers"])
         if not (self._known_host(headers) and self._own_origin(headers) and not _framed(headers)):
-            await _refuse(scope, receive, send, 403, "This page answers only to itself: open it by its own address.")
+            await refuse(scope, receive, send, 403, "This page answers only to itself: open it by its own address.")
         elif self._guesses is not None and not self._trusted(headers):
             await self._ask(self._guesses, scope, receive, send)
         elif scope["type"] == "websocket":
@@ -108,10 +108,10 @@ class Guard:
         word, where = dict(query).get("token", ""), address(scope)
         if word and (seconds := guesses.wait(where)):
             words = f"Too many wrong tokens came from your address: try again in {math.ceil(seconds)} seconds."
-            await _refuse(scope, receive, send, 429, words)
+            await refuse(scope, receive, send, 429, words)
             return
         if scope["type"] != "http" or not word or not guesses.right(where, word):
-            await _refuse(scope, receive, send, 403, "These pages need a token: open the address that was printed.")
+            await refuse(scope, receive, send, 403, "These pages need a token: open the address that was printed.")
             return
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         # Browsers read a backslash as a slash and skip tabs, so that "/\host" would lead to another server.
@@ -196,7 +196,14 @@ def cookie(headers: dict[bytes, bytes], name: str) -> str:
     return jar[name].value if name in jar else ""
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
+async def refuse(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    status: int,
+    words: str,
+    more: tuple[tuple[bytes, bytes], ...] = (),
+) -> None:
     """Answer with a sentence, or close a socket before it opens, which servers answer with 403."""
     if scope["type"] == "websocket":
         await receive()
@@ -204,5 +211,5 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words
         return
     body = words.encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *_ALWAYS]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *more]})
     await send({"type": "http.response.body", "body": body})

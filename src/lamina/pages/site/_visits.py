@@ -1,9 +1,6 @@
-"""Who has a page open, and whose turn it is.
+"""Who has a page open: there is a limit, and in a full house somebody gives way when a new reader comes.
 
-There is a limit of open pages. When a new reader comes to a full house, the reader with the most pages gives one up, or
-else the page that has rested longest gives way. All pages compute in one process, where one thread runs at a time. So a
-visitor's pages take turns: only a few of them compute at once, however many are open and however often their sliders
-are moved; the others wait, and no other visitor has to.
+That is the reader with the most pages, or else the page that has rested longest.
 """
 
 import asyncio
@@ -13,17 +10,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from lamina.pages.site._guard import App, Message, Receive, Scope, Send
+from lamina.pages.site._guard import App, Message, Receive, Scope, Send, refuse
+from lamina.pages.site._turns import Turns
 from lamina.pages.site._visitors import session, visitor
 
-TURNS = 1
-"""How many pages of one visitor compute at once."""
-LONGEST = 10.0
-"""Seconds after which a page that still computes no longer keeps the visitor's other pages waiting."""
-PATIENCE = 30.0
-"""Seconds for which a request waits for its turn."""
-WAITING = 60
-"""How many requests of one visitor may wait."""
 SPOKEN = 50
 """Messages a second that a socket may send us; marimo's page sends none."""
 _NAME = re.compile(r"[\w-]{1,64}", re.ASCII)
@@ -38,13 +28,11 @@ class Visit:
         name: its session.
         visitor: whose it is.
         used: when its reader last did something.
-        since: when it began to compute; 0 while it rests.
     """
 
     name: str
     visitor: str = ""
     used: float = field(default_factory=time.monotonic)
-    since: float = 0.0
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -59,8 +47,7 @@ class Visits:
     def __init__(self, most: int, rest: float) -> None:
         self.most, self._rest = most, rest
         self._open: dict[str, Visit] = {}
-        self._waiting: Counter[str] = Counter()
-        self._rested: dict[str, asyncio.Event] = {}
+        self._turns = Turns()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -88,60 +75,55 @@ class Visits:
             if going is None:
                 return False
             going.over.set()
-            self._rests(going)
+            self._turns.end(going.name)
             del self._open[going.name]
         self._open[visit.name] = visit
         return True
 
-    async def turn(self, scope: Scope) -> tuple[int, str]:
-        """Wait until a page may compute; return 200, or the status and the sentence that say why it may not.
-
-        Args:
-            scope: of a request that lets a page compute.
-        """
-        visit = self._open.get(session(scope))
-        if visit is None or visit.visitor != visitor(scope):
-            return 404, "This page is not open: load it again."
-        visit.used = time.monotonic()
-        if await self._begins(visit):
-            return 200, ""
-        return 429, "Your other pages are still computing: wait until they are done."
-
-    async def _begins(self, visit: Visit) -> bool:
-        who, until = visit.visitor, time.monotonic() + PATIENCE
-        if self._waiting[who] >= WAITING:
+    async def _admitted(self, visit: Visit) -> bool:
+        """Wait for the turn of a page that opens; it needs room, too."""
+        if not self.room(visit.visitor) or not await self._turns.begin(visit.name, visit.visitor):
             return False
-        self._waiting[who] += 1
-        try:
-            while not visit.since and self._busy(who) >= TURNS:
-                rested = self._rested.setdefault(who, asyncio.Event())
-                rested.clear()
-                try:  # in steps, since a page that computes for very long says nothing
-                    await asyncio.wait_for(rested.wait(), 0.5)
-                except TimeoutError:
-                    if time.monotonic() > until or visit.over.is_set():
-                        return False
-        finally:
-            self._waiting[who] -= 1
-            if not self._waiting[who]:
-                del self._waiting[who]
-        visit.since = time.monotonic()
-        return True
+        if self._enter(visit):
+            return True
+        self._turns.end(visit.name)
+        return False
 
-    def _busy(self, who: str) -> int:
-        now = time.monotonic()
-        return sum(visit.visitor == who and 0 < now - visit.since < LONGEST for visit in self._open.values())
+    async def serve(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request that lets a page compute, when it is the page's turn.
 
-    def _rests(self, visit: Visit) -> None:
-        visit.since = 0.0
-        if visit.visitor in self._rested:
-            self._rested[visit.visitor].set()
+        The body is taken in first: nobody keeps a turn by sending slowly.
+        """
+        parts = [await receive()]
+        while parts[-1].get("more_body", False):
+            parts.append(await receive())
+        visit = self._open.get(session(scope))
+        if parts[-1]["type"] == "http.disconnect":
+            return
+        if visit is None or visit.visitor != visitor(scope):
+            await refuse(scope, receive, send, 404, "This page is not open: load it again.")
+            return
+        visit.used = time.monotonic()
+        fresh = not self._turns.computes(visit.name)
+        if not await self._turns.begin(visit.name, visit.visitor):
+            await refuse(scope, receive, send, 429, "The pages have much to compute: try again in a moment.")
+            return
+
+        async def replay() -> Message:
+            return parts.pop(0) if parts else await receive()
+
+        async def say(message: Message) -> None:
+            if fresh and message.get("status", 200) != 200:  # nothing is computed
+                self._turns.end(visit.name)
+            await send(message)
+
+        await app(scope, replay, say)
 
     async def follow(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the socket of a page until its reader leaves or it has to give way."""
         visit = Visit(session(scope), visitor(scope))
         scope = {**scope, "query_string": urlencode({"session_id": visit.name}).encode()}
-        if not _NAME.fullmatch(visit.name) or not await self._begins(visit) or not self._enter(visit):
+        if not _NAME.fullmatch(visit.name) or not await self._admitted(visit):
             await receive()
             await send({"type": "websocket.close", "code": 1013, "reason": "too many pages are open"})
             return
@@ -151,17 +133,15 @@ class Visits:
             if visit.over.is_set():
                 return
             if (message.get("text") or "").startswith(_DONE):
-                self._rests(visit)
+                self._turns.end(visit.name)
             await send(message)
 
         try:
             await app(scope, heard, say)
         finally:
-            self._rests(visit)
             if self._open.get(visit.name) is visit:
                 del self._open[visit.name]
-            if not any(other.visitor == visit.visitor for other in self._open.values()):
-                self._rested.pop(visit.visitor, None)
+                self._turns.end(visit.name)
 
 
 class _Heard:

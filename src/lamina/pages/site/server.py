@@ -23,6 +23,7 @@ from lamina.pages.site._bodies import Bodies
 from lamina.pages.site._connections import counted, many_files
 from lamina.pages.site._guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie
 from lamina.pages.site._prerender import FirstViews
+from lamina.pages.site._remembered import remember
 from lamina.pages.site._visitors import visitor
 from lamina.pages.site._visits import Visits
 from lamina.pages.site.contents import Page, pages
@@ -66,6 +67,7 @@ class Site:
         self._pages = {f"/{page.path}": page for page in pages()}
         self._missing = HTTPException
         hold_widgets()
+        remember()
         self._views = FirstViews({page.path: page.file for page in pages()})
         self._html: dict[str, str] = {}
         self._visits = Visits(sessions, rest)
@@ -128,14 +130,11 @@ class Site:
     async def _inner(self, rest: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a page talk to its session: what our pages need of marimo, and nothing else."""
         if scope["method"] == "POST" and rest in _SPOKEN_TO:
-            status, words = await self._visits.turn(scope)
-            if status != 200:
-                await _answer(send, words, b"text/plain; charset=utf-8", status)
-                return
-        elif scope["method"] not in ("GET", "HEAD") or not _ASKED_FOR.fullmatch(rest):
+            await self._visits.serve(self._notebooks, scope, receive, send)
+        elif scope["method"] in ("GET", "HEAD") and _ASKED_FOR.fullmatch(rest):
+            await self._notebooks(scope, receive, send)
+        else:
             await _answer(send, plain.missing(scope["path"]), status=404)
-            return
-        await self._notebooks(scope, receive, send)
 
     async def _notebook(self, page: Page, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._visits.room(visitor(scope)):
