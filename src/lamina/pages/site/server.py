@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Awaitable, Callable
@@ -29,6 +30,8 @@ from lamina.pages.site._visits import Visits
 from lamina.pages.site.contents import Page, pages
 
 PORT = 2718
+SWITCH = 0.0005
+"""Seconds for which a page computes before it lets others; whoever sends a message has to wait that long each time."""
 IDLE = 45
 """Seconds for which a closed page can come back to where it was."""
 SESSIONS = 120
@@ -264,6 +267,7 @@ def serve(
 
     sweep()
     many_files()
+    sys.setswitchinterval(SWITCH)
 
     chosen = free_port(host, port)
     if chosen != port:
