@@ -20,3 +20,25 @@ def count(to: int, pause: float = 0.02, fail_at: int | None = None) -> Iterator[
         if number == fail_at:
             raise ValueError(f"{number} cannot be counted")
         yield number
+
+
+def fill(size: int) -> Iterator[int]:
+    """Take so many bytes of memory, and write to them.
+
+    >>> list(fill(10))
+    [10]
+    """
+    yield len(bytearray(b"x") * size)
+
+
+def length(word: str) -> int:
+    """Count letters; an empty word is refused.
+
+    >>> length("ab")
+    2
+    """
+    from lamina._errors import DataError
+
+    if word == "":
+        raise DataError("an empty word has no length")
+    return len(word)

@@ -58,6 +58,22 @@ def _allowed() -> float:
     return int(most) - used
 
 
+def limit_memory(more: int) -> bool:
+    """Let this process take so many bytes more than it has, and no more; say whether the system sees to it.
+
+    Only Linux counts what a process has reserved for itself alone; elsewhere there is no such limit.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return False
+    resource: Any = importlib.import_module("resource")
+    row = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmData"))
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = 1024 * int(row.split()[1]) + more
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
+    return True
+
+
 def give_back() -> None:
     """Give memory that was freed back to the system, where the C library keeps it for itself (glibc does)."""
     trim = None if WINDOWS else getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,10 +1,12 @@
 """Jobs: rows come in order, stop keeps them, failures are sentences, and a full house waits."""
 
+import tempfile
 import time
 
 import pytest
 
-from counting import count
+from counting import count, fill, length
+from lamina._errors import DataError
 from lamina.pages.kit import _jobs as jobs
 from lamina.pages.kit._jobs import Job, train
 
@@ -99,3 +101,89 @@ def test_a_job_that_nobody_watches_any_more_stops(monkeypatch):
     me = job.watcher = object()
     jobs._hand_over(job, me)
     assert job.state == "stopped" and job.rows
+
+
+def test_the_next_place_goes_to_the_visitor_who_has_least(monkeypatch):
+    monkeypatch.setattr(jobs, "PLACES", 2)
+
+    def job(who, to=2000):
+        monkeypatch.setattr(jobs, "visitor", lambda: who)
+        return Job(count, to=to, pause=0.01)
+
+    first, second, third, modest = job("greedy"), job("greedy"), job("greedy"), job("modest")
+    for one in (first, second, third, modest):
+        one.poll()
+    assert [one.state for one in (first, second, third, modest)] == ["running", "waiting", "waiting", "running"]
+    modest.stop()
+    assert not second.poll(), "nobody has more than half of the places"
+    other = job("other")
+    assert other.words == "starting" and second.words == "waiting for a free place; 1 ahead of you"
+    assert other.poll() and other.state == "running"
+    first.stop()
+    assert second.poll() and second.state == "running"
+    for one in (first, second, third, modest, other):
+        one.stop()
+
+
+def test_a_visitor_has_so_many_jobs_in_line(monkeypatch):
+    monkeypatch.setattr(jobs, "visitor", lambda: "greedy")
+    line = [Job(count, to=1) for _ in range(jobs.WAITING + 1)]
+    assert line[-1].state == "failed" and line[-1].words == "You have 8 jobs waiting already: stop one of them first."
+    for one in line:
+        one.stop()
+
+
+def test_a_job_ends_after_its_time_and_keeps_its_rows(monkeypatch):
+    job = Job(count, to=100_000, pause=0.001)
+    while not job.rows:
+        job.poll()
+    monkeypatch.setattr(jobs, "LONGEST", 0.0)
+    job.poll()
+    assert job.state == "failed" and job.rows
+    assert job.words == "The work was stopped after 0 seconds, the most that a page has: use the command line."
+
+
+def test_a_job_ends_after_its_turn_when_another_visitor_waits(monkeypatch):
+    monkeypatch.setattr(jobs, "PLACES", 1)
+    monkeypatch.setattr(jobs, "TURN", 0.0)
+    monkeypatch.setattr(jobs, "visitor", lambda: "first")
+    job = Job(count, to=100_000, pause=0.001)
+    job.poll(), job.poll()
+    assert job.state == "running", "nobody waits"
+    monkeypatch.setattr(jobs, "visitor", lambda: "second")
+    other = Job(count, to=1)
+    job.poll()
+    assert job.words == "The work was stopped after 0 seconds, since others are waiting: use the command line."
+    assert other.poll()
+    other.stop()
+
+
+@pytest.mark.linux
+def test_a_job_takes_only_so_much_memory(monkeypatch):
+    monkeypatch.setattr(jobs, "memory", lambda: 2**28)
+    job = finish(Job(fill, size=2**29))
+    assert job.state == "failed"
+    assert job.words == "The work needs more than 0.3 GB of memory, the most that a page has: use the command line."
+    assert finish(Job(fill, size=2**20)).rows == [2**20]
+
+
+def test_a_function_is_called_apart_and_its_refusals_come_back():
+    assert jobs._apart(length, {"word": "abc"}) == 3
+    with pytest.raises(DataError, match="an empty word has no length"):
+        jobs._apart(length, {"word": ""})
+    with pytest.raises(DataError, match="TypeError: object of type 'int' has no len"):
+        jobs._apart(length, {"word": 3})
+
+
+def test_temporary_files_of_a_job_lie_on_the_shelf():
+    from lamina.pages.kit._keeping import SHELF
+
+    assert jobs._apart(tempfile.gettempdir, {}) == str(SHELF.root)
+
+
+def test_memory_is_shared_by_all_places(monkeypatch):
+    monkeypatch.setattr(jobs, "PLACES", 2)
+    monkeypatch.setattr(jobs, "free_memory", lambda: 100 * 2**30)
+    assert jobs.memory() == 2 * 2**30
+    monkeypatch.setattr(jobs, "free_memory", lambda: 5 * 2**30)
+    assert jobs.memory() == 2**30

@@ -25,17 +25,40 @@ def get(app, path):
 
 
 def test_old_entries_make_room(tmp_path):
-    first = keeping.entry(tmp_path, most=2)
+    home = tmp_path / "visitor"
+    first = keeping.entry(home, most=2)
     os.utime(first, (1, 1))
-    second, third = keeping.entry(tmp_path, most=2), keeping.entry(tmp_path, most=2)
+    second, third = keeping.entry(home, most=2), keeping.entry(home, most=2)
     assert not first.exists() and second.exists() and third.exists()
+
+
+def test_whoever_has_most_gives_up_an_entry(tmp_path):
+    kept = keeping.entry(tmp_path / "modest")
+    os.utime(kept, (1, 1))
+    many = [keeping.entry(tmp_path / "greedy", most=8, every=4) for _ in range(6)]
+    assert kept.exists(), "it is the oldest, but not the greedy one's"
+    assert sum(path.exists() for path in many) == 3
+
+
+def test_shelves_of_servers_that_are_gone_are_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping.tempfile, "gettempdir", lambda: str(tmp_path))
+    alive, gone = keeping.Shelf(), keeping.Shelf()
+    for shelf in (alive, gone):
+        (shelf.mine.mkdir(), (shelf.mine / "rows.csv").write_text("1"))
+    killed = gone.root
+    gone._release()  # as the system does for a process that was killed
+    (tmp_path / f"{keeping.PREFIX}file").write_text("not a folder")
+    assert keeping.sweep() == [killed.name] and not killed.exists() and (alive.mine / "rows.csv").exists()
+    home = alive.root
+    alive.clear()
+    assert not home.exists()
 
 
 def test_the_server_gives_out_reports_by_their_names_only(tmp_path, monkeypatch):
     from lamina.pages.site.server import build
 
     monkeypatch.setattr(keeping.tempfile, "gettempdir", lambda: str(tmp_path))
-    home = keeping.entry(keeping.SHELF.root)
+    home = keeping.entry(keeping.SHELF.mine)
     (home / "run").mkdir()
     (home / "run" / "report.html").write_text("<p>the report</p>")
     (home / "run.zip").write_bytes(b"PK")

@@ -113,26 +113,51 @@ def test_headers_of_pages_and_files():
 
 
 def test_a_token_is_asked_for_once():
-    guard = Guard(_inner, hosts=None, token="secret")
+    guard = Guard(_inner, hosts=None, token="secret-of-ours")
     anywhere = {"guard": guard, "host": b"lab-7.example:80"}
     status, _, body = ask(**anywhere)
     assert status == 403 and b"need a token" in body
     assert ask(**anywhere, query=b"token=wrong")[0] == 403
-    assert ask(**anywhere, kind="websocket", query=b"token=secret") == "websocket.close", "a socket needs the cookie"
-    status, headers, _ = ask("/ch1/perceptron", **anywhere, query=b"token=secret&x=1")
+    assert ask(**anywhere, kind="websocket", query=b"token=secret-of-ours") == "websocket.close", "it needs the cookie"
+    status, headers, _ = ask("/ch1/perceptron", **anywhere, query=b"token=secret-of-ours&x=1")
     assert status == 303 and headers[b"location"] == b"/ch1/perceptron?x=1"
-    assert headers[b"set-cookie"].startswith(b"lamina-token=secret;")
+    shown = headers[b"set-cookie"].split(b";")[0]
+    assert re.fullmatch(rb"lamina-token=[\w-]{43}", shown), "the cookie is a pass of this start, not the token"
     assert b"HttpOnly" in headers[b"set-cookie"] and b"SameSite=Strict" in headers[b"set-cookie"]
-    assert ask(**anywhere, cookie=b"a=b; lamina-token=secret")[0] == 200
-    assert ask(**anywhere, cookie=b"lamina-token=secre")[0] == 403
-    assert ask(**anywhere, kind="websocket", cookie=b"lamina-token=secret") == "websocket.accept"
-    assert ask(**anywhere, cookie=b"lamina-token=secret", origin=b"http://evil.example")[0] == 403
+    assert ask(**anywhere, cookie=b"a=b; " + shown)[0] == 200
+    assert ask(**anywhere, cookie=shown[:-1])[0] == 403
+    assert ask(**anywhere, cookie=b"lamina-token=secret-of-ours")[0] == 403, "nobody guesses the token by cookies"
+    assert ask(**anywhere, kind="websocket", cookie=shown) == "websocket.accept"
+    assert ask(**anywhere, cookie=shown, origin=b"http://evil.example")[0] == 403
 
 
-def test_the_address_after_the_token_stays_on_this_server():
-    guard = Guard(_inner, hosts=None, token="secret")
-    _, headers, _ = ask("//evil.example/", guard=guard, query=b"token=secret")
-    assert headers[b"location"] == b"/evil.example/"
+def test_guesses_are_slowed_down_and_those_who_are_in_stay_in():
+    guard = Guard(_inner, hosts=None, token="secret-of-ours")
+    anywhere = {"guard": guard, "host": b"lab-7.example:80"}
+    shown = ask(**anywhere, query=b"token=secret-of-ours")[1][b"set-cookie"].split(b";")[0]
+    answers = [ask(**anywhere, query=b"token=guess%d" % i)[0] for i in range(100)]
+    assert answers == [403] * 5 + [429] * 95
+    status, _, body = ask(**anywhere, query=b"token=secret-of-ours")
+    assert status == 429 and body == b"Too many wrong tokens came from your address: try again in 2 seconds."
+    assert ask(**anywhere, cookie=shown)[0] == 200
+    assert ask(**anywhere)[0] == 403, "no guess, no wait"
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("//evil.example/", b"/evil.example/"),
+        ("/\\evil.example", b"/%5Cevil.example"),
+        ("/\t/evil.example", b"/%09/evil.example"),
+        ("/\r\nset-cookie: a=b", b"/%0D%0Aset-cookie%3A%20a%3Db"),
+        ("/\\/evil.example", b"/%5C/evil.example"),
+        ("/ü", b"/%C3%BC"),
+    ],
+)
+def test_the_address_after_the_token_stays_on_this_server(path, place):
+    guard = Guard(_inner, hosts=None, token="secret-of-ours")
+    _, headers, _ = ask(path, guard=guard, query=b"token=secret-of-ours")
+    assert headers[b"location"] == place
 
 
 def test_pages_for_any_host_need_a_token():

@@ -20,6 +20,7 @@ def site():
 
 
 def ask(app, path, cookie=b""):
+    """Send one request; return (status, headers, text)."""
     sent = []
     scope = {
         "type": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "method": "GET",
@@ -103,7 +104,15 @@ def test_the_first_view_is_part_of_the_page(site):
 def test_beyond_loopback_a_token_is_needed():
     with pytest.raises(ArgumentError, match=r"`--host` 0\.0\.0\.0 can be reached by others: add --token"):
         build(host="0.0.0.0")
-    assert build(host="0.0.0.0", token="secret")
+    assert build(host="0.0.0.0", token="secret-of-ours")
+    with pytest.raises(ArgumentError, match="`--token` may have letters from a to z"):
+        build(token="with a blank")
+
+
+def test_of_marimo_only_what_our_pages_need_is_there(site):
+    for rest in ("sse", "api/kernel/run", "api/export/html", "public/x", "@file/../x", "auth/login", "api/version"):
+        assert ask(site, f"{HOME}/{rest}")[0] == 404, rest
+    assert ask(site, HOME + "/health")[0] == 200
 
 
 def test_a_used_port_gives_way_to_the_next():

@@ -10,8 +10,9 @@ HOME = "/ch1/perceptron"
 class Socket:
     """A reader's end of a socket."""
 
-    def __init__(self, name):
+    def __init__(self, name, client="127.0.0.1"):
         self.scope = {
+            "client": (client, 1),
             "type": "websocket",
             "path": HOME + "/ws",
             "query_string": f"session_id={name}".encode(),
@@ -30,6 +31,7 @@ async def _page(scope, receive, send):
     """Stand for marimo: accept, and wait until the reader leaves."""
     await receive()
     await send({"type": "websocket.accept"})
+    await send({"type": "websocket.send", "text": '{"op": "completed-run", "data": {}}'})
     while (await receive())["type"] != "websocket.disconnect":
         pass
 
@@ -48,14 +50,95 @@ def test_a_full_house_refuses_until_a_page_has_rested():
         assert len(visits) == 2 and not visits.room()
         assert readers[2].sent == [{"type": "websocket.close", "code": 1013, "reason": "too many pages are open"}]
         await asyncio.sleep(0.2)
-        visits.touch({b"marimo-session-id": b"a"})
+        visits._open["a"].used += 1
         tasks.append(visit(visits, readers[3]))  # b has rested longest and gives way
         await asyncio.sleep(0.05)
         assert readers[1].sent[-1] == {"type": "websocket.close", "code": 1000, "reason": "MARIMO_SHUTDOWN"}
-        assert [len(reader.sent) for reader in (readers[0], readers[3])] == [1, 1] and len(visits) == 2
+        assert [len(reader.sent) for reader in (readers[0], readers[3])] == [2, 2] and len(visits) == 2
         for reader in readers:
             reader.inbox.put_nowait({"type": "websocket.disconnect"})
         await asyncio.wait_for(asyncio.gather(*tasks), 5)
         assert len(visits) == 0
+
+    asyncio.run(story())
+
+
+async def _left(readers, tasks):
+    for reader in readers:
+        reader.inbox.put_nowait({"type": "websocket.disconnect"})
+    await asyncio.wait_for(asyncio.gather(*tasks), 5)
+
+
+def test_a_visitor_with_many_pages_gives_one_up_for_a_newcomer():
+    async def story():
+        visits = Visits(4, rest=600)
+        greedy = [Socket(f"g{i}", "192.0.2.1") for i in range(4)]
+        tasks = []
+        for reader in greedy:
+            tasks.append(visit(visits, reader))
+            await asyncio.sleep(0.01)
+        others = [Socket(f"o{i}", f"192.0.2.{i + 2}") for i in range(4)]
+        assert visits.room("192.0.2.2") and not visits.room("192.0.2.1"), "but not one more of its own"
+        for reader in others:
+            tasks.append(visit(visits, reader))
+            await asyncio.sleep(0.01)
+        assert [reader.sent[-1].get("reason") for reader in greedy] == ["MARIMO_SHUTDOWN"] * 3 + [None]
+        assert others[3].sent == [{"type": "websocket.close", "code": 1013, "reason": "too many pages are open"}]
+        assert len(visits) == 4, "each of the four has one page, and nobody has two more than another"
+        await _left([*greedy, *others], tasks)
+
+    asyncio.run(story())
+
+
+def test_nobody_takes_over_or_moves_the_page_of_another_visitor():
+    async def story():
+        visits = Visits(4, rest=600)
+        mine, theirs = Socket("same", "192.0.2.1"), Socket("same", "192.0.2.2")
+        tasks = [visit(visits, mine)]
+        await asyncio.sleep(0.01)
+        tasks.append(visit(visits, theirs))
+        await asyncio.sleep(0.01)
+        assert theirs.sent[0]["type"] == "websocket.close" and len(visits) == 1
+        for client, status in (("192.0.2.2", 404), ("192.0.2.1", 200)):
+            sent = []
+            scope = {"type": "http", "client": (client, 1), "headers": [(b"marimo-session-id", b"same")]}
+
+            async def receive():
+                return {"type": "http.request", "body": b"{}"}
+
+            async def answer(scope, receive, send):
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+
+            async def send(message, sent=sent):
+                sent.append(message)
+
+            await visits.serve(answer, scope, receive, send)
+            assert sent[0]["status"] == status
+        await _left([mine, theirs], tasks)
+
+    asyncio.run(story())
+
+
+def test_a_socket_that_talks_without_end_is_closed():
+    async def story():
+        visits = Visits(4, rest=600)
+        loud = Socket("loud")
+        for _ in range(200):
+            loud.inbox.put_nowait({"type": "websocket.receive", "text": "x"})
+        task = visit(visits, loud)
+        loud.inbox._queue.rotate(1)
+        await asyncio.wait_for(task, 5)
+        assert loud.sent[-1] == {"type": "websocket.close", "code": 1008, "reason": "too many messages"}
+
+    asyncio.run(story())
+
+
+def test_a_session_has_a_plain_name():
+    async def story():
+        visits = Visits(4, rest=600)
+        for name in ("", "a%20b", "x" * 65, "%C3%BC"):
+            reader = Socket(name)
+            await visit(visits, reader)
+            assert reader.sent[0]["code"] == 1013
 
     asyncio.run(story())

@@ -3,23 +3,32 @@
 All visitors share one process, and Python runs one of its threads at a time; a training loop there would stop every
 page. So work runs in a process of its own, a few at once, the rest wait in line. It sends rows back in batches, about
 ten a second, and it ends when the page is closed.
+
+The line is fair: the next place goes to the visitor who has the fewest jobs running, and of those to the one who has
+waited longest since the last. One visitor has at most half of the places. A job may take so much memory and time.
+Files of visitors are read in such processes, too, in a short line of their own.
 """
 
 import multiprocessing
 import os
+import pickle
 import sys
+import tempfile
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lamina._errors import choice
-from lamina._system import step_back
+from lamina._errors import DataError, LaminaError, choice
+from lamina._system import free_memory, limit_memory, step_back
+from lamina.pages.kit._keeping import SHELF, visitor
 
 if TYPE_CHECKING:
     from marimo import Html
@@ -28,11 +37,19 @@ EVERY = 0.1
 """Seconds between two batches of rows."""
 PLACES = max(2, (os.cpu_count() or 2) - 1)
 """How many jobs run at once."""
+READERS = 2
+"""How many files of visitors are read at once."""
+LONGEST, TURN, READING = 1800.0, 300.0, 30.0
+"""Seconds that a job may take, that it may take while others wait for its place, and that reading a file may take."""
+MEMORY = 2 * 2**30
+"""Bytes that a job may take, or its share of what is free if that is less."""
+WAITING = 8
+"""How many jobs of one visitor may wait."""
 FORGOTTEN = 3.0
 """Seconds after which a waiting job that nobody asks about loses its place in line."""
 GRACE = 1.5
 """Seconds for which a job keeps running while its cell is rebuilt."""
-PRELOADED = ("torch", "torch._dynamo", "lamina.functional")
+PRELOADED = ("torch", "torch._dynamo", "lamina.functional", "lamina.data.load", "lamina.pages.kit")
 """What every page and job needs, loaded once in the server and once where jobs fork; no thread starts.
 
 The first gradient of a function loads `torch._dynamo` anyway, which takes two seconds.
@@ -80,6 +97,7 @@ class Job:
         work: a generator function that another process can import, so one of a module, not of a notebook.
         keep: "all" rows, or only the "last" one when rows are large.
         line: whether it waits for its turn; otherwise `start` starts it.
+        quick: whether it stands in the short line of those who read a file.
         arguments: what `work` is called with; they are pickled.
 
     Attributes:
@@ -89,23 +107,32 @@ class Job:
     """
 
     def __init__(
-        self, work: Callable[..., Iterator[Any]], *, keep: str = "all", line: bool = True, **arguments: Any
+        self,
+        work: Callable[..., Iterator[Any]],
+        *,
+        keep: str = "all",
+        line: bool = True,
+        quick: bool = False,
+        **arguments: Any,
     ) -> None:
         choice("keep", keep, _KEEP)
         self._work, self._keep, self._arguments = work, keep, arguments
+        self._line, self._limited, self._begun = _READERS if quick else _LINE, line, 0.0
+        self.visitor = visitor() if line else ""
         self._process: Any = None
         self._receiver: Connection | None = None
         self.watcher: object = None
         self.rows: list[Any] = []
         self.state = "waiting"
         self.error = ""
-        if line:
-            _LINE.join(self)
+        if line and not self._line.join(self):
+            self.state = "failed"
+            self.error = f"You have {WAITING} jobs waiting already: stop one of them first."
 
     def poll(self) -> bool:
         """Take what has come; return whether anything changed."""
         if self.state == "waiting":
-            return _LINE.admit(self)
+            return self._line.admit(self)
         if self.state != "running" or self._receiver is None:
             return False
         changed = False
@@ -117,6 +144,9 @@ class Job:
                     break
         except (EOFError, OSError):
             self._end("failed", "The work ended without a message; perhaps it ran out of memory.")
+            changed = True
+        if self.state == "running" and self._limited and (sentence := self._line.overdue(self, self._begun)):
+            self._end("failed", sentence)
             changed = True
         return changed
 
@@ -130,7 +160,9 @@ class Job:
         """Start the process; the line calls this when there is a place."""
         ctx: Any = context()
         self._receiver, sender = ctx.Pipe(duplex=False)
-        target = (sender, self._work, self._arguments, self._keep)
+        self._begun = time.monotonic()
+        limits = memory() if self._limited else 0, str(SHELF.root)
+        target = (sender, self._work, self._arguments, self._keep, *limits)
         self._process = ctx.Process(target=_run, args=target, daemon=True)
         with _neutral_main():
             self._process.start()
@@ -157,12 +189,12 @@ class Job:
         if self._receiver is not None:
             self._receiver.close()
             self._receiver = None
-        _LINE.leave(self)
+        self._line.leave(self)
 
     @property
     def words(self) -> str:
         """What the job is doing, for the reader."""
-        before = _LINE.before(self)
+        before = self._line.before(self)
         return {
             "waiting": f"waiting for a free place; {before} ahead of you" if before else "starting",
             "running": "running",
@@ -176,32 +208,91 @@ class Job:
             self._end("stopped")
 
 
+@dataclass
+class _Place:
+    """A place in line: whose it is, and when somebody last asked about it."""
+
+    visitor: str
+    seen: float
+
+
 class _Line:
-    """Who runs and who waits, in the order of arrival."""
+    """Who runs and who waits.
 
-    def __init__(self) -> None:
+    Args:
+        places: gives how many run at once.
+        longest: gives the seconds that a job may take, and while others wait.
+    """
+
+    def __init__(self, places: Callable[[], int], longest: Callable[[], tuple[float, float]]) -> None:
+        self._places, self._longest = places, longest
         self._lock = threading.RLock()
-        self._waiting: dict[int, float] = {}
-        self._running: dict[int, weakref.ref[Job]] = {}
+        self._waiting: dict[int, _Place] = {}
+        self._running: dict[int, tuple[str, weakref.ref[Job]]] = {}
+        self._served: dict[str, float] = {}
 
-    def join(self, job: Job) -> None:
+    def join(self, job: Job) -> bool:
+        """Take a place at the end, unless the visitor has enough of them."""
         with self._lock:
-            self._waiting[id(job)] = time.monotonic()
+            self._forget()
+            if job.visitor and sum(place.visitor == job.visitor for place in self._waiting.values()) >= WAITING:
+                return False
+            self._waiting[id(job)] = _Place(job.visitor, time.monotonic())
+            return True
+
+    def _forget(self) -> None:
+        now = time.monotonic()
+        for other, place in list(self._waiting.items()):
+            if now - place.seen > FORGOTTEN:
+                del self._waiting[other]
+
+    def _order(self) -> list[int]:
+        """Return those who wait, the next one first; visitors who have their share already come last of all."""
+        counts = Counter(who for who, _ in self._running.values())
+        served, left, order = dict(self._served), dict(self._waiting), []
+        while left:
+            first = min(left, key=lambda one: (counts[left[one].visitor], served.get(left[one].visitor, 0.0)))
+            who = left.pop(first).visitor
+            if who:
+                counts[who] += 1
+                served[who] = time.monotonic()
+            order.append(first)
+        return order
+
+    def _may(self, who: str) -> bool:
+        """Say whether there is a place for a visitor: nobody has more than half of them."""
+        mine = sum(other == who for other, _ in self._running.values())
+        return len(self._running) < self._places() and (not who or mine < max(1, self._places() // 2))
 
     def admit(self, job: Job) -> bool:
         """Start the job if it is its turn."""
         with self._lock:
-            now = time.monotonic()
-            self._waiting[id(job)] = now
-            for other, seen in list(self._waiting.items()):
-                if now - seen > FORGOTTEN:
-                    del self._waiting[other]
-            if next(iter(self._waiting)) != id(job) or len(self._running) >= PLACES:
+            if id(job) not in self._waiting:
+                self._waiting[id(job)] = _Place(job.visitor, 0.0)
+            self._waiting[id(job)].seen = time.monotonic()
+            self._forget()
+            if not self._may(job.visitor) or self._order()[0] != id(job):
                 return False
             del self._waiting[id(job)]
-            self._running[id(job)] = weakref.ref(job)
+            self._running[id(job)] = job.visitor, weakref.ref(job)
+            if job.visitor:
+                present = {job.visitor, *(place.visitor for place in self._waiting.values())}
+                self._served = {who: when for who, when in self._served.items() if who in present}
+                self._served[job.visitor] = time.monotonic()
         job.start()
         return True
+
+    def overdue(self, job: Job, begun: float) -> str:
+        """Say why a job has to end, "" while it need not."""
+        longest, turn = self._longest()
+        took = time.monotonic() - begun
+        if took > longest:
+            return f"The work was stopped after {longest:g} seconds, the most that a page has: use the command line."
+        with self._lock:
+            others = any(place.visitor != job.visitor for place in self._waiting.values())
+            if took > turn and others and len(self._running) >= self._places():
+                return f"The work was stopped after {turn:g} seconds, since others are waiting: use the command line."
+        return ""
 
     def leave(self, job: Job) -> None:
         with self._lock:
@@ -211,31 +302,84 @@ class _Line:
     def close(self) -> None:
         """End all work."""
         with self._lock:
-            running = [reference() for reference in self._running.values()]
+            running = [reference() for _, reference in self._running.values()]
         for job in running:
             if job is not None:
                 job.stop()
 
     def before(self, job: Job) -> int:
         with self._lock:
-            line = list(self._waiting)
-            return line.index(id(job)) if id(job) in line else 0
+            return self._order().index(id(job)) if id(job) in self._waiting else 0
 
 
-_LINE = _Line()
+_LINE = _Line(lambda: PLACES, lambda: (LONGEST, TURN))
+_READERS = _Line(lambda: READERS, lambda: (READING, READING))
 
 
 def stop_all() -> None:
     """End the work of all pages, as the server does when it closes."""
     _LINE.close()
+    _READERS.close()
 
 
-def _run(sender: Connection, work: Callable[..., Iterator[Any]], arguments: dict[str, Any], keep: str) -> None:
-    """Do the work and send its rows; this is the other process."""
+def memory() -> int:
+    """Return the bytes that a job may take: all of them together leave something free."""
+    return max(2**28, min(MEMORY, free_memory() // (PLACES + READERS + 1)))
+
+
+def apart(function: Callable[..., Any], **arguments: Any) -> Any:
+    """Call a function in a process of its own, which may take some memory and time, and return what it returns.
+
+    The page that asks waits; all others go on. Outside of a page the function is simply called.
+
+    Args:
+        function: one of a module, since another process imports it.
+        arguments: what it is called with; they are pickled.
+
+    Raises:
+        DataError: the function raised an error of ours, or took too much.
+
+    >>> apart(dict, a=1)
+    {'a': 1}
+    """
+    import marimo as mo
+
+    return _apart(function, arguments) if mo.running_in_notebook() else function(**arguments)
+
+
+def _apart(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    job = Job(_called, keep="last", quick=True, function=function, arguments=arguments)
+    while job.state in ("waiting", "running"):
+        job.poll()
+        time.sleep(0.01)
+    if job.state != "done":
+        raise DataError(job.error or "Reading was stopped: try again.")
+    kind, value = job.rows[-1]
+    if kind == "refused":
+        raise DataError(value)
+    return pickle.loads(value)
+
+
+def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what a function returns, as bytes: a tensor would be shared with this process, which ends."""
+    try:
+        yield "value", pickle.dumps(function(**arguments))
+    except LaminaError as error:
+        yield "refused", str(error)
+
+
+def _run(
+    sender: Connection, work: Callable[..., Iterator[Any]], arguments: dict[str, Any], keep: str, most: int, home: str
+) -> None:
+    """Do the work and send its rows; this is the other process, whose temporary files are removed with the shelf."""
     import torch
 
+    tempfile.tempdir = home
+
     torch.set_num_threads(1)
-    step_back(5)
+    step_back(10)
+    if most:
+        limit_memory(most)
     batch: list[Any] = []
     sent = 0.0
     try:
@@ -251,7 +395,20 @@ def _run(sender: Connection, work: Callable[..., Iterator[Any]], arguments: dict
         return
     except Exception as error:  # the page says what went wrong, whatever it was
         sender.send(("rows", batch))
-        sender.send(("failed", f"{type(error).__name__}: {error}"))
+        sender.send(("failed", _sentence(error, most)))
+
+
+def _sentence(error: Exception, most: int) -> str:
+    """Say what went wrong in the other process.
+
+    >>> _sentence(ValueError("no"), 0), _sentence(MemoryError(), 2**30)
+    ('ValueError: no', 'The work needs more than 1.1 GB of memory, the most that a page has: use the command line.')
+    """
+    if most and (isinstance(error, MemoryError) or "can't allocate memory" in str(error)):
+        return (
+            f"The work needs more than {most / 1e9:.1f} GB of memory, the most that a page has: use the command line."
+        )
+    return f"{type(error).__name__}: {error}"
 
 
 class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))

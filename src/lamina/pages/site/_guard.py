@@ -6,12 +6,16 @@ be loaded from elsewhere.
 """
 
 import hmac
+import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from lamina.pages.site._token import Guesses
+from lamina.pages.site._visitors import address
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -45,7 +49,8 @@ class Guard:
     Args:
         app: the pages.
         hosts: the names under which the pages may be asked for; None for any, which demands a token.
-        token: the secret that a visitor shows once as `?token=...`; a cookie remembers it.
+        token: the secret that a visitor shows once as `?token=...`. A cookie remembers that it was shown; it holds
+            another secret, made at every start, so that only addresses can be used for guessing.
         forever: the beginnings of paths whose files never change, so that browsers keep them.
     """
 
@@ -59,7 +64,9 @@ class Guard:
     ) -> None:
         if hosts is None and not token:
             raise ValueError("pages for any host need a token")
-        self._app, self._token, self._forever = app, token, forever
+        self._app, self._forever = app, forever
+        self._guesses = Guesses(token) if token else None
+        self._pass = secrets.token_urlsafe(32)
         self._hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,9 +76,9 @@ class Guard:
             return
         headers = dict(scope["headers"])
         if not (self._known_host(headers) and self._own_origin(headers) and not _framed(headers)):
-            await _refuse(scope, receive, send, 403, "This page answers only to itself: open it by its own address.")
-        elif self._token is not None and not self._trusted(headers):
-            await self._ask(scope, receive, send)
+            await refuse(scope, receive, send, 403, "This page answers only to itself: open it by its own address.")
+        elif self._guesses is not None and not self._trusted(headers):
+            await self._ask(self._guesses, scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         else:
@@ -93,21 +100,24 @@ class Guard:
         return parts.scheme in ("http", "https") and parts.netloc.lower() == headers[b"host"].decode("latin-1").lower()
 
     def _trusted(self, headers: dict[bytes, bytes]) -> bool:
-        return self._is_token(cookie(headers, COOKIE))
+        return hmac.compare_digest(cookie(headers, COOKIE).encode(), self._pass.encode())
 
-    def _is_token(self, word: str) -> bool:
-        return hmac.compare_digest(word.encode(), (self._token or "").encode())
-
-    async def _ask(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take the token from the address and put it into a cookie, or refuse."""
+    async def _ask(self, guesses: Guesses, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take the token from the address and give a cookie for it, or refuse."""
         query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
-        if scope["type"] != "http" or not self._is_token(dict(query).get("token", "")):
-            await _refuse(scope, receive, send, 403, "These pages need a token: open the address that was printed.")
+        word, where = dict(query).get("token", ""), address(scope)
+        if word and (seconds := guesses.wait(where)):
+            words = f"Too many wrong tokens came from your address: try again in {math.ceil(seconds)} seconds."
+            await refuse(scope, receive, send, 429, words)
+            return
+        if scope["type"] != "http" or not word or not guesses.right(where, word):
+            await refuse(scope, receive, send, 403, "These pages need a token: open the address that was printed.")
             return
         rest = urlencode([(name, value) for name, value in query if name != "token"])
-        place = scope["path"].encode() + (b"?" + rest.encode() if rest else b"")
-        cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=86400".encode()
-        start = [(b"location", b"/" + place.lstrip(b"/")), (b"set-cookie", cookie), (b"cache-control", b"no-store")]
+        # Browsers read a backslash as a slash and skip tabs, so that "/\host" would lead to another server.
+        place = "/" + quote(scope["path"].lstrip("/")) + ("?" + rest if rest else "")
+        cookie = f"{COOKIE}={self._pass}; Path=/; HttpOnly; SameSite=Strict; Max-Age=86400".encode()
+        start = [(b"location", place.encode()), (b"set-cookie", cookie), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 303, "headers": [*start, *_ALWAYS]})
         await send({"type": "http.response.body", "body": b""})
 
@@ -186,7 +196,14 @@ def cookie(headers: dict[bytes, bytes], name: str) -> str:
     return jar[name].value if name in jar else ""
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
+async def refuse(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    status: int,
+    words: str,
+    more: tuple[tuple[bytes, bytes], ...] = (),
+) -> None:
     """Answer with a sentence, or close a socket before it opens, which servers answer with 403."""
     if scope["type"] == "websocket":
         await receive()
@@ -194,5 +211,5 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words
         return
     body = words.encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *_ALWAYS]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *more]})
     await send({"type": "http.response.body", "body": body})

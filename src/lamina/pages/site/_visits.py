@@ -1,11 +1,23 @@
-"""Who has a page open: there is a limit, and when a new reader comes, the page that has rested longest gives way."""
+"""Who has a page open: there is a limit, and in a full house somebody gives way when a new reader comes.
+
+That is the reader with the most pages, or else the page that has rested longest.
+"""
 
 import asyncio
+import re
 import time
+from collections import Counter
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs
+from urllib.parse import urlencode
 
-from lamina.pages.site._guard import App, Message, Receive, Scope, Send
+from lamina.pages.site._guard import App, Message, Receive, Scope, Send, refuse
+from lamina.pages.site._turns import Turns
+from lamina.pages.site._visitors import session, visitor
+
+SPOKEN = 50
+"""Messages a second that a socket may send us; marimo's page sends none."""
+_NAME = re.compile(r"[\w-]{1,64}", re.ASCII)
+_DONE = ('{"op": "completed-run"', '{"op": "reconnected"')
 
 
 @dataclass(eq=False)
@@ -14,10 +26,12 @@ class Visit:
 
     Args:
         name: its session.
+        visitor: whose it is.
         used: when its reader last did something.
     """
 
     name: str
+    visitor: str = ""
     used: float = field(default_factory=time.monotonic)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -33,54 +47,130 @@ class Visits:
     def __init__(self, most: int, rest: float) -> None:
         self.most, self._rest = most, rest
         self._open: dict[str, Visit] = {}
+        self._turns = Turns()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def touch(self, headers: dict[bytes, bytes]) -> None:
-        """Note that a reader has done something."""
-        visit = self._open.get(headers.get(b"marimo-session-id", b"").decode("latin-1"))
-        if visit is not None:
-            visit.used = time.monotonic()
+    def room(self, who: str = "") -> bool:
+        """Say whether one more page can open, perhaps in place of another one."""
+        return len(self._open) < self.most or self._next_to_go(who) is not None
 
-    def room(self) -> bool:
-        """Say whether one more page can open; the page that has rested longest is closed if need be."""
-        if len(self._open) < self.most:
-            return True
+    def _next_to_go(self, who: str) -> Visit | None:
+        """Return the page that gives way in a full house."""
+        counts = Counter(visit.visitor for visit in self._open.values())
+        most = max(counts.values(), default=0)
+        greedy = [visit for visit in self._open.values() if counts[visit.visitor] == most]
+        if most > counts[who] + 1:
+            return min(greedy, key=lambda visit: visit.used)
         oldest = min(self._open.values(), key=lambda visit: visit.used, default=None)
-        if oldest is None or time.monotonic() - oldest.used < self._rest:
-            return False
-        oldest.over.set()
-        del self._open[oldest.name]
+        return oldest if oldest is not None and time.monotonic() - oldest.used >= self._rest else None
+
+    def _enter(self, visit: Visit) -> bool:
+        before = self._open.get(visit.name)
+        if before is not None and before.visitor != visit.visitor:
+            return False  # somebody else's page
+        if before is None and len(self._open) >= self.most:
+            going = self._next_to_go(visit.visitor)
+            if going is None:
+                return False
+            going.over.set()
+            self._turns.end(going.name)
+            del self._open[going.name]
+        self._open[visit.name] = visit
         return True
+
+    async def _admitted(self, visit: Visit) -> bool:
+        """Wait for the turn of a page that opens; it needs room, too."""
+        if not self.room(visit.visitor) or not await self._turns.begin(visit.name, visit.visitor):
+            return False
+        if self._enter(visit):
+            return True
+        self._turns.end(visit.name)
+        return False
+
+    async def serve(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request that lets a page compute, when it is the page's turn.
+
+        The body is taken in first: nobody keeps a turn by sending slowly.
+        """
+        parts = [await receive()]
+        while parts[-1].get("more_body", False):
+            parts.append(await receive())
+        visit = self._open.get(session(scope))
+        if parts[-1]["type"] == "http.disconnect":
+            return
+        if visit is None or visit.visitor != visitor(scope):
+            await refuse(scope, receive, send, 404, "This page is not open: load it again.")
+            return
+        visit.used = time.monotonic()
+        fresh = not self._turns.computes(visit.name)
+        if not await self._turns.begin(visit.name, visit.visitor):
+            await refuse(scope, receive, send, 429, "The pages have much to compute: try again in a moment.")
+            return
+
+        async def replay() -> Message:
+            return parts.pop(0) if parts else await receive()
+
+        async def say(message: Message) -> None:
+            if fresh and message.get("status", 200) != 200:  # nothing is computed
+                self._turns.end(visit.name)
+            await send(message)
+
+        await app(scope, replay, say)
 
     async def follow(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the socket of a page until its reader leaves or it has to give way."""
-        names = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_id", [""])
-        if not self.room():
+        visit = Visit(session(scope), visitor(scope))
+        scope = {**scope, "query_string": urlencode({"session_id": visit.name}).encode()}
+        if not _NAME.fullmatch(visit.name) or not await self._admitted(visit):
             await receive()
             await send({"type": "websocket.close", "code": 1013, "reason": "too many pages are open"})
             return
-        visit = Visit(names[0])
-        self._open[visit.name] = visit
-
-        async def heard() -> Message:
-            coming, leaving = asyncio.ensure_future(receive()), asyncio.ensure_future(visit.over.wait())
-            await asyncio.wait({coming, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            leaving.cancel()
-            if not visit.over.is_set():
-                return await coming
-            coming.cancel()
-            # marimo's page knows this reason and does not try again
-            await send({"type": "websocket.close", "code": 1000, "reason": "MARIMO_SHUTDOWN"})
-            return {"type": "websocket.disconnect", "code": 1001}
+        heard = _Heard(visit, receive, send)
 
         async def say(message: Message) -> None:
-            if not visit.over.is_set():
-                await send(message)
+            if visit.over.is_set():
+                return
+            if (message.get("text") or "").startswith(_DONE):
+                self._turns.end(visit.name)
+            await send(message)
 
         try:
             await app(scope, heard, say)
         finally:
             if self._open.get(visit.name) is visit:
                 del self._open[visit.name]
+                self._turns.end(visit.name)
+
+
+class _Heard:
+    """What a socket says, until its page has to give way, or it says too much."""
+
+    def __init__(self, visit: Visit, receive: Receive, send: Send) -> None:
+        self._visit, self._receive, self._send = visit, receive, send
+        self._begun, self._count = time.monotonic(), 0
+
+    async def __call__(self) -> Message:
+        coming, leaving = asyncio.ensure_future(self._receive()), asyncio.ensure_future(self._visit.over.wait())
+        try:
+            await asyncio.wait({coming, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            if not coming.done():
+                coming.cancel()
+        if self._visit.over.is_set():
+            # marimo's page knows this reason and does not try again
+            return await self._close(1000, "MARIMO_SHUTDOWN")
+        message = await coming
+        self._count += 1
+        if self._count > SPOKEN:
+            if time.monotonic() - self._begun < 1.0:
+                return await self._close(1008, "too many messages")
+            self._begun, self._count = time.monotonic(), 0
+        return message
+
+    async def _close(self, code: int, reason: str) -> Message:
+        await self._send({"type": "websocket.close", "code": code, "reason": reason})
+        self._visit.over.set()
+        return {"type": "websocket.disconnect", "code": 1001}

@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import re
+import signal
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Awaitable, Callable
@@ -12,15 +15,23 @@ from typing import Any
 
 from lamina._errors import ArgumentError, MissingExtraError, RunError
 from lamina._system import WINDOWS
-from lamina.pages.kit._keeping import SHELF, ZIP
+from lamina.pages.kit._bounds import hold_widgets
+from lamina.pages.kit._keeping import SHELF, ZIP, sweep
 from lamina.pages.site import _plain as plain
 from lamina.pages.site import _shell as shell
+from lamina.pages.site import _token
+from lamina.pages.site._bodies import Bodies
+from lamina.pages.site._connections import counted, many_files
 from lamina.pages.site._guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie
 from lamina.pages.site._prerender import FirstViews
+from lamina.pages.site._remembered import remember
+from lamina.pages.site._visitors import visitor
 from lamina.pages.site._visits import Visits
 from lamina.pages.site.contents import Page, pages
 
 PORT = 2718
+SWITCH = 0.0005
+"""Seconds for which a page computes before it lets others; whoever sends a message has to wait that long each time."""
 IDLE = 45
 """Seconds for which a closed page can come back to where it was."""
 SESSIONS = 120
@@ -28,6 +39,10 @@ SESSIONS = 120
 REST = 600.0
 """Seconds without a touch after which an open page gives way to a new one when there is no room."""
 _PLAIN = {"/": plain.index, "/catalogue": plain.catalogue, "/errata": plain.errata}
+_SPOKEN_TO = ("api/kernel/set_ui_element_value", "api/kernel/set_model_value")
+"""The only addresses of marimo that a page of ours posts to: places of widgets, and drawings."""
+_ASKED_FOR = re.compile(r"health|favicon\.ico|@file/[\w.-]+", re.ASCII)
+"""What a page of ours asks marimo for."""
 _KINDS = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8"}
 
 
@@ -54,6 +69,8 @@ class Site:
         self._assets: Any = StaticFiles(directory=Path(marimo.__file__).parent / "_static")
         self._pages = {f"/{page.path}": page for page in pages()}
         self._missing = HTTPException
+        hold_widgets()
+        remember()
         self._views = FirstViews({page.path: page.file for page in pages()})
         self._html: dict[str, str] = {}
         self._visits = Visits(sessions, rest)
@@ -62,10 +79,14 @@ class Site:
         """Answer one connection."""
         if scope["type"] == "lifespan":
             await _lifespan(receive, send, self.open, self.close)
-        elif scope["type"] == "websocket":
-            await self._visits.follow(self._notebooks, scope, receive, send)
+        elif scope["type"] == "http":
+            await self._http({**scope, "meta": {"visitor": visitor(scope)}}, receive, send)
+        elif scope["path"].endswith("/ws") and scope["path"].removesuffix("/ws") in self._pages:
+            known = {**scope, "meta": {"visitor": visitor(scope)}}
+            await self._visits.follow(self._notebooks, known, receive, send)
         else:
-            await self._http(scope, receive, send)
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
 
     async def open(self) -> None:
         """Begin to compute the first views."""
@@ -104,14 +125,22 @@ class Site:
             await _answer(send, page.file.read_text(encoding="utf-8"), b"text/plain; charset=utf-8")
         elif path.endswith("/") and path.removesuffix("/") in self._pages:
             await self._notebook(self._pages[path.removesuffix("/")], scope, receive, send)
-        elif any(path.startswith(known + "/") for known in self._pages):
-            self._visits.touch(dict(scope["headers"]))
-            await self._notebooks(scope, receive, send)
+        elif home := next((known for known in self._pages if path.startswith(known + "/")), ""):
+            await self._inner(path.removeprefix(home + "/"), scope, receive, send)
         else:
             await _answer(send, plain.missing(path), status=404)
 
+    async def _inner(self, rest: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a page talk to its session: what our pages need of marimo, and nothing else."""
+        if scope["method"] == "POST" and rest in _SPOKEN_TO:
+            await self._visits.serve(self._notebooks, scope, receive, send)
+        elif scope["method"] in ("GET", "HEAD") and _ASKED_FOR.fullmatch(rest):
+            await self._notebooks(scope, receive, send)
+        else:
+            await _answer(send, plain.missing(scope["path"]), status=404)
+
     async def _notebook(self, page: Page, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._visits.room():
+        if not self._visits.room(visitor(scope)):
             await _answer(send, plain.full(self._visits.most), status=503)
             return
         headers = dict(scope["headers"])
@@ -196,10 +225,12 @@ def build(*, host: str = "127.0.0.1", token: str | None = None, sessions: int = 
         sessions: how many pages may be open at the same time.
         idle: seconds for which a closed page can come back.
     """
-    if host not in LOOPBACK and not token:
+    if token:
+        _token.check(token)
+    elif host not in LOOPBACK:
         raise ArgumentError(f"`--host` {host} can be reached by others: add --token SECRET, which they will need too.")
     hosts = None if host in ("0.0.0.0", "::") else LOOPBACK | {host}
-    return Guard(Site(sessions=sessions, idle=idle), hosts=hosts, token=token)
+    return Guard(Bodies(Site(sessions=sessions, idle=idle), kept=idle), hosts=hosts, token=token)
 
 
 def free_port(host: str, wanted: int) -> int:
@@ -225,12 +256,18 @@ def serve(
     Args:
         host: the address to listen on.
         port: the port to begin with; another one is taken, and said, when it is not free.
-        token: the secret that visitors show once; needed beyond loopback.
+        token: the secret that visitors show once; one is made when others can reach the address.
         first: the page that the browser opens.
         browser: whether to open one.
     """
+    if host not in LOOPBACK and token is None:
+        token = _token.make()
     app = build(host=host, token=token)
     import uvicorn
+
+    sweep()
+    many_files()
+    sys.setswitchinterval(SWITCH)
 
     chosen = free_port(host, port)
     if chosen != port:
@@ -241,9 +278,16 @@ def serve(
     threading.Thread(target=_warm, daemon=True).start()
     if browser:
         threading.Timer(1.0, webbrowser.open, (place,)).start()
-    config = uvicorn.Config(app, host=host, port=chosen, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
+    sockets: Any = {"ws_max_size": 65_536, "ws_max_queue": 4}  # marimo's page says nothing on its socket
+    config = uvicorn.Config(
+        app, host=host, port=chosen, log_level="error", lifespan="on", timeout_graceful_shutdown=2,
+        http=counted(), backlog=1024, **sockets,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    if hasattr(signal, "SIGHUP"):  # the terminal was closed
+        signal.signal(signal.SIGHUP, server.handle_exit)
     try:
-        asyncio.run(uvicorn.Server(config).serve())
+        asyncio.run(server.serve())
     except KeyboardInterrupt:
         pass
     print("\nThe pages are closed.", flush=True)

@@ -66,8 +66,8 @@ def test_a_run_of_the_page_equals_that_of_its_command(tmp_path, monkeypatch):
 def test_the_report_names_no_folder_of_this_machine_and_the_archive_holds_the_run(tmp_path, monkeypatch):
     shelf = keeping.Shelf()
     monkeypatch.setattr(keeping.tempfile, "gettempdir", lambda: str(tmp_path))
-    kept = store(File("rows.csv", table().encode()), shelf.root)
-    found = last(Order("fnn", kept.name, kept.folder, epochs=1), shelf.root)
+    kept = store(File("rows.csv", table().encode()), shelf.mine)
+    found = last(Order("fnn", kept.name, kept.folder, epochs=1), shelf.mine)
     report = shelf.report(found["run"])
     assert "rows.csv" in report and str(tmp_path) not in report and "<script" not in report
     with zipfile.ZipFile(shelf.packed(found["run"])) as archive:

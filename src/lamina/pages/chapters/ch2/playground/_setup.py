@@ -14,7 +14,7 @@ from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
-from lamina.pages.kit._uploads import Upload, read_table
+from lamina.pages.kit._uploads import File, Upload, read_table
 from lamina.training.recipe import Adam, MiniBatch, Penalty, Recipe
 
 MOST_ROWS, MOST_CLASSES = 5000, 8
@@ -152,19 +152,13 @@ def _problem(name: str, count: int, noise: float, table: Table | None, seed: int
     return Problem(split, Preprocess.fit(split.train), (a, b), (c, d), note)
 
 
-@dataclass
-class _File:
-    name: str
-    contents: bytes
-
-
 def read_columns(upload: Upload) -> tuple[tuple[str, ...], str]:
     """Read the names of the columns of numbers of an uploaded table, and the target that its names suggest.
 
     Raises:
         DataError: the file is no table, or has fewer than two columns of numbers.
     """
-    spec = read_table(_File(upload.name, upload.contents)).spec
+    spec = read_table(upload).spec
     numbers = tuple(name for name, levels in zip(spec.features, _levels(spec), strict=True) if not levels)
     if len(numbers) < 2:
         raise DataError(
@@ -180,7 +174,7 @@ def _levels(spec: Spec) -> tuple[tuple[str, ...], ...]:
 
 def _two_columns(table: Table) -> tuple[ArrayDataset, str]:
     """Take two columns of an uploaded table; rows with a missing value and classes without a color are refused."""
-    data = cast(ArrayDataset, read_table(_File(table.name, table.contents), target=table.target))
+    data = cast(ArrayDataset, read_table(File(table.name, table.contents), target=table.target))
     spec = data.spec
     if table.across == table.up:
         raise DataError(f"both axes show the column {table.up!r}: choose two different ones.")

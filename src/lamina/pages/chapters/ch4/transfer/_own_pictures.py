@@ -7,13 +7,15 @@ that no path of an archive can lead out of it. Counts and sizes are bounded befo
 import io
 import tempfile
 import zipfile
+import zlib
 from collections import Counter
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from lamina._errors import DataError
 from lamina.data.images import ImageFolder
 from lamina.data.pictures import SUFFIXES
+from lamina.pages.kit._jobs import apart
+from lamina.pages.kit._uploads import bounded_pictures
 
 LARGEST, MOST, UNPACKED = 20_000_000, 2000, 200_000_000
 """Bytes of an archive, pictures in it, and bytes of all of them unpacked that a page takes."""
@@ -21,9 +23,8 @@ LEAST, SIDE = 4, 28
 """Pictures that a class needs, and the side of a picture after reading."""
 
 
-@lru_cache(maxsize=4)
 def read_archive(contents: bytes, name: str = "the archive", side: int = SIDE) -> ImageFolder:
-    """Read a .zip file with one folder of pictures per class.
+    """Read a .zip file with one folder of pictures per class, in another process.
 
     Raises:
         DataError: it is no such archive, too large, or has too few classes or pictures.
@@ -39,6 +40,10 @@ def read_archive(contents: bytes, name: str = "the archive", side: int = SIDE) -
     >>> data.spec.classes, data.spec.inputs, len(data)
     (('bright', 'dark'), (1, 28, 28), 8)
     """
+    return apart(_read, contents=contents, name=name, side=side)
+
+
+def _read(contents: bytes, name: str, side: int) -> ImageFolder:
     if len(contents) > LARGEST:
         raise DataError(
             f"{name} has {len(contents) / 1e6:.0f} MB, but a page takes at most {LARGEST / 1e6:.0f}: take fewer or "
@@ -72,14 +77,19 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
     kind, least = min(counts.items(), key=lambda item: item[1])
     if least < LEAST:
         raise DataError(f"{name} has {least} pictures in {kind}, but at least {LEAST} per class are needed: add some.")
+    bounded_pictures(name, (_content(archive, info, name) for info in members))
     for number, info in enumerate(members):
         place = folder / str(_class(info))
         place.mkdir(exist_ok=True)
-        try:
-            content = archive.read(info)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-            raise DataError(f"{name} cannot be unpacked: {error}. Pack it again, without a password.") from None
-        (place / f"{number}{PurePosixPath(info.filename).suffix.lower()}").write_bytes(content)
+        suffix = PurePosixPath(info.filename).suffix.lower()
+        (place / f"{number}{suffix}").write_bytes(_content(archive, info, name))
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bytes:
+    try:
+        return archive.read(info)
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
+        raise DataError(f"{name} cannot be unpacked: {error}. Pack it again, without a password.") from None
 
 
 def _class(info: zipfile.ZipInfo) -> str | None:

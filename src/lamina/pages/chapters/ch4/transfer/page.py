@@ -178,17 +178,23 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(own_frozen, own_go, own_training, upload):
-    _data, _problem = None, ""
+def _(upload):
+    own_data, own_problem = None, ""
     if upload.value:
         try:
-            _data = read_archive(upload.value[0].contents, upload.value[0].name)
+            own_data = read_archive(upload.value[0].contents, upload.value[0].name)
         except DataError as error:
-            _problem = str(error)
+            own_problem = str(error)
+    return own_data, own_problem
+
+
+@app.cell(hide_code=True)
+def _(own_data, own_frozen, own_go, own_problem, own_training, upload):
+    _data = own_data
 
     def _shown():
         if _data is None:
-            return [kit.note(_problem, "bad")] if _problem else [kit.note("No pictures yet.")]
+            return [kit.note(own_problem, "bad")] if own_problem else [kit.note("No pictures yet.")]
         pictures = [
             kit.picture(
                 _data.inputs[index].float().mean(0).tolist(), f"a picture of {_data.spec.classes[label]}", size=56

@@ -16,13 +16,14 @@ from lamina._errors import DataError, LaminaError
 from lamina.data.cells import SUFFIXES, Format, read_cells
 from lamina.data.pictures import SUFFIXES as PICTURES
 from lamina.data.text.files import form_of
+from lamina.pages.kit._jobs import apart
 from lamina.pages.kit._keeping import entry
-from lamina.pages.kit._uploads import LARGEST, Upload
+from lamina.pages.kit._uploads import LARGEST, File, Upload, bounded_pictures, bounded_table
 
 ENDINGS = (*SUFFIXES, ".zip")
 NEW = (*SUFFIXES, *sorted(PICTURES))
 """Endings of files to train with, and of files to ask a trained network about."""
-UNPACKED, FILES = 10 * LARGEST, 20_000
+UNPACKED, FILES = 5 * LARGEST, 20_000
 """Bytes and files that an archive may hold."""
 
 
@@ -50,11 +51,15 @@ def safe_name(name: str) -> str:
 
 
 def store(upload: Upload, root: str | Path, endings: Sequence[str] = ENDINGS) -> Stored:
-    """Write an upload into a new folder; an archive is unpacked.
+    """Write an upload into a new folder, in another process; an archive is unpacked.
 
     Raises:
         DataError: the file has an unknown ending, is too large, or is no archive of pictures.
     """
+    return apart(_store, upload=File.of(upload), root=str(root), endings=tuple(endings))
+
+
+def _store(upload: File, root: str, endings: Sequence[str]) -> Stored:
     name = safe_name(upload.name)
     ending = Path(name).suffix.lower()
     if ending not in endings:
@@ -65,10 +70,14 @@ def store(upload: Upload, root: str | Path, endings: Sequence[str] = ENDINGS) ->
             "the command line, which takes files of any size."
         )
     if ending != ".zip":
+        bounded_table(File(name, upload.contents))
+        if ending in PICTURES:
+            bounded_pictures(name, [upload.contents])
         folder = entry(root)
         (folder / name).write_bytes(upload.contents)
         return Stored(str(folder), name)
     pictures = _members(upload)
+    bounded_pictures(upload.name, (contents for place, contents in pictures.items() if _suffix(place) in PICTURES))
     folder, home = entry(root), Path(name).stem
     try:
         for place, contents in pictures.items():
@@ -97,6 +106,10 @@ def _members(upload: Upload) -> dict[str, bytes]:
             f"{upload.name} cannot be unpacked: {str(error).rstrip('.')}; make the archive again."
         ) from None
     return _below(found, upload.name)
+
+
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
 
 
 def _wanted(name: str) -> bool:
@@ -132,6 +145,10 @@ def columns(stored: Stored) -> tuple[str, ...]:
     Raises:
         DataError: the table cannot be read.
     """
+    return apart(_columns, stored=stored)
+
+
+def _columns(stored: Stored) -> tuple[str, ...]:
     path = Path(stored.folder) / stored.name
     try:
         if path.is_dir() or form_of(path, []) not in ("table", "text", "series"):

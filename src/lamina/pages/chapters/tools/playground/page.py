@@ -112,7 +112,7 @@ def _(source, upload):
     stored, names, complaint = None, (), ""
     if source.value == MINE and upload.value:
         try:
-            stored = store(upload.value[0], SHELF.root)
+            stored = store(upload.value[0], SHELF.mine)
             names = columns(stored)
         except LaminaError as error:
             stored, complaint = None, str(error)
@@ -175,7 +175,7 @@ def _(go, order, training, trouble):
     elif order is None:
         _output = kit.column(go, kit.note("Choose a file first."))
     else:
-        _output = training.show(_draw, running=go.value, order=order, shelf=str(SHELF.root))
+        _output = training.show(_draw, running=go.value, order=order, shelf=str(SHELF.mine))
     kit.column(_output)
     return
 
@@ -230,7 +230,7 @@ def _(file):
     brought, refusal = None, ""
     if file.value:
         try:
-            brought = store(file.value[0], SHELF.root, NEW)
+            brought = store(file.value[0], SHELF.mine, NEW)
         except LaminaError as error:
             refusal = str(error)
     return brought, refusal
@@ -238,7 +238,7 @@ def _(file):
 
 @app.cell(hide_code=True)
 def _(asking, asks, brought, file, order, refusal, text, training):
-    _last = training.last(order=order, shelf=str(SHELF.root)) if order is not None else None
+    _last = training.last(order=order, shelf=str(SHELF.mine)) if order is not None else None
     _done = _last is not None and _last["stage"] == "done"
     _words = refusal
     if asks.value and not _done:
@@ -262,7 +262,7 @@ def _(asking, asks, brought, file, order, refusal, text, training):
         _output = asking.show(
             _draw,
             running=asks.value > 0,
-            run=str(SHELF.root / _last["run"] / _last["folder"]) if _done else "",
+            run=str(SHELF.mine / _last["run"] / _last["folder"]) if _done else "",
             text=text.value[:2000],
             folder=brought.folder if brought else "",
             file=brought.name if brought else "",
