@@ -116,7 +116,7 @@ def sized(driver: WebDriver, width: int, height: int) -> Iterator[None]:
 
 def elements(driver: WebDriver, keep: str, *arguments: object) -> list[WebElement]:
     """Return the elements for which a JavaScript expression of `el` holds, in all shadow roots."""
-    return driver.execute_script(f"const keep = (el) => {keep};{_WALK} return found;", *arguments)
+    return driver.execute_script(f"const given = arguments, keep = (el) => {keep};{_WALK} return found;", *arguments)
 
 
 def wait(condition, seconds: float = 15.0, words: str = "the condition"):
@@ -218,7 +218,12 @@ def choose(driver: WebDriver, label: str, option: str, nth: int = 0) -> None:
 
 
 def click(driver: WebDriver, label: str) -> None:
-    """Click the button, switch or checkbox that carries some words."""
+    """Click the button, switch or checkbox that carries some words; of buttons that play, the large one."""
+    if played := elements(
+        driver, "el.matches('.lamina-play[data-label]') && el.dataset.label.includes(given[0])", label
+    ):
+        press(driver, played[0].find_element("css selector", ".main"))
+        return
     tags = ("marimo-button", "marimo-switch", "marimo-checkbox")
     for widget in _widgets(driver, tags, label):
         target = driver.execute_script(
@@ -228,6 +233,12 @@ def click(driver: WebDriver, label: str) -> None:
         target.click()
         return
     raise AssertionError(f"no button, switch or checkbox says {label!r}")
+
+
+def press(driver: WebDriver, button: WebElement) -> None:
+    """Click a button of ours, wherever it stands; the page may draw it again at any time."""
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
 
 
 def type_text(driver: WebDriver, label: str, text: str) -> None:

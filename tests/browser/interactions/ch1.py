@@ -126,7 +126,7 @@ def racers_run_and_stop(driver: WebDriver) -> None:
     click(driver, "Race")
     wait(lambda: steps() > 5, 30, "the race")
     click(driver, "Race")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), 15, "the end of the race")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), 15, "the end of the race")
     assert "gradients computed" in page_text(driver)
 
 
@@ -160,11 +160,11 @@ def norm_one_sets_weights_to_zero(driver: WebDriver) -> None:
 
 
 def a_network_overfits_and_can_be_stopped(driver: WebDriver) -> None:
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: "best step" in page_text(driver), 60, "the first rows of training")
     wait(lambda: plot_text(driver, "Losses: on unseen points smallest at step"), 10, "the losses")
-    click(driver, "Training")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), 15, "the end of training")
+    click(driver, "Train")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), 15, "the end of training")
 
 
 def a_split_has_the_sizes_of_the_rule(driver: WebDriver) -> None:

@@ -59,7 +59,7 @@ def it_learns_two_moons_and_stops(driver: WebDriver) -> None:
     assert number(plot_text(driver, "The decision surface"), "validation accuracy") >= 0.85
     assert number(plot_text(driver, "Gradients by layer"), "first layer is") > 0
     click(driver, "Learn")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), words="the end")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), words="the end")
     stopped = _epoch(driver)
     assert stopped >= 30
 
@@ -68,7 +68,7 @@ def the_network_is_python_code_that_runs(driver: WebDriver) -> None:
     click(driver, "Learn")
     wait(lambda: _epoch(driver) >= 40, 60, "forty epochs")
     click(driver, "Learn")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), words="the end")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), words="the end")
     click(driver, "Write the code")
     code = wait(
         lambda: next(
@@ -227,7 +227,7 @@ def digits_are_learned(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "The confusion matrix")  # noqa: E731
     wait(lambda: look() and number(look(), "validation accuracy") > 0.85, 90, "85 % of the digits")
     click(driver, "Learn the digits")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), words="the end")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), words="the end")
 
 
 # backpropagation

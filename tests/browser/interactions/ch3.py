@@ -103,9 +103,9 @@ def alexnet_is_counted(driver: WebDriver) -> None:
 def dropout_trains_and_stops(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "unseen digits")  # noqa: E731
     assert "Epoch 0" in look()
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: "Epoch 0" not in look(), 60, "the first epoch")
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: wait_still(look), 20, "a training that stands still")
 
 

@@ -99,3 +99,48 @@ def test_a_job_that_nobody_watches_any_more_stops(monkeypatch):
     me = job.watcher = object()
     jobs._hand_over(job, me)
     assert job.state == "stopped" and job.rows
+
+
+def test_a_paused_job_rests_gives_up_its_place_and_goes_on_by_single_rows(monkeypatch):
+    monkeypatch.setattr(jobs, "PLACES", 1)
+    job = finish(Job(count, to=5, pause=0.0, pause_after=2))
+    assert job.state == job.words == "paused" and job.rows == [1, 2]
+    assert finish(Job(count, to=1, pause=0.0)).state == "done", "its place is free"
+    job.go_on(1)
+    assert finish(job).rows == [1, 2, 3] and job.state == "paused"
+    job.go_on()
+    assert finish(job).rows == [1, 2, 3, 4, 5] and job.state == "done"
+
+
+def test_a_running_job_can_be_paused_and_ended():
+    job = Job(count, to=10_000, pause=0.001)
+    while not job.rows:
+        job.poll()
+    job.pause()
+    assert finish(job).state == "paused" and job.rows == list(range(1, len(job.rows) + 1)) and len(job.rows) < 10_000
+    job.stop()
+    assert job.state == "stopped"
+
+
+def test_the_buttons_start_pause_step_and_replay():
+    from lamina.pages.kit import play
+
+    training, go = train(count), play("Count")
+    look = lambda job: (go.state, list(job.rows))  # noqa: E731
+
+    def press(text, **settings):
+        go._update(text)
+        return training.show(look, running=go, **{"to": 3, "pause": 0.0} | settings)
+
+    assert press("") == ("idle", [])
+    assert press("step 1") == ("paused", [1])
+    assert press("step 2") == ("paused", [1, 2])
+    assert press("step 2") == ("paused", [1, 2]), "the cell ran again for another reason"
+    assert press("play 3") == ("done", [1, 2, 3])
+    assert press("again 4") == ("done", [1, 2, 3])
+    assert press("again 4", to=2) == ("done", [1, 2]), "other settings start afresh while it plays"
+    assert press("pause 5", to=4) == ("idle", []), "and not while it rests"
+    assert press("step 6", to=4) == ("paused", [1])
+    assert press("step 6", to=5) == ("idle", [])
+    assert press("play 7", to=1) == ("done", [1]) and press("play 8", to=1) == ("done", [1])
+    training.stop()

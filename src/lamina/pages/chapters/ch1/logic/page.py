@@ -36,6 +36,40 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(bias, first, gate, second):
+    _W = torch.tensor([first.value, second.value], dtype=F64)
+    _b = torch.tensor(bias.value, dtype=F64)
+    _sums = neuron(INPUTS, _W, _b, get_activation("identity"))
+    _answers = neuron(INPUTS, _W, _b, heaviside).int().tolist()
+    _targets = truth_table(gate.value).targets.tolist()
+    _wrong = sum(a != t for a, t in zip(_answers, _targets, strict=True))
+    _rows = [
+        (int(u[0]), int(u[1]), round(z, 10) + 0.0, a, t, "right" if a == t else "wrong")
+        for u, z, a, t in zip(TRUTH_TABLE_INPUTS, _sums.tolist(), _answers, _targets, strict=True)
+    ]
+    _margin = _sums.abs().min().item()
+    kit.lab(
+        kit.controls("The line", gate, first, second, bias),
+        kit.row(
+            kit.svg(
+                half_planes((first.value, second.value), bias.value, _targets, INPUTS.tolist()),
+                f"The four inputs and the line of the neuron for {gate.selected_key}: {_wrong} of 4 wrong.",
+            ),
+            kit.table(
+                ("y1", "y2", "sum", "answer", "wanted", ""), _rows, caption=f"{gate.selected_key}: what the neuron says"
+            ),
+            least=280,
+        ),
+        kit.facts(wrong=f"{_wrong} of 4", margin=round(_margin, 10)),
+        kit.note("All four are right.", "good")
+        if _wrong == 0
+        else kit.note(f"{_wrong} of 4 answers are wrong.", "warn"),
+        about="Two inputs, one decision",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     gate = kit.dropdown(GATES, value="OR", label="wanted")
     first = kit.slider(-2, 2, 0.1, value=1.0, label="weight $W_1$")
@@ -73,39 +107,6 @@ def _():
         kit.source(neuron, heaviside, logic_gate, pre_activations),
     )
     return bias, first, gate, second
-
-
-@app.cell(hide_code=True)
-def _(bias, first, gate, second):
-    _W = torch.tensor([first.value, second.value], dtype=F64)
-    _b = torch.tensor(bias.value, dtype=F64)
-    _sums = neuron(INPUTS, _W, _b, get_activation("identity"))
-    _answers = neuron(INPUTS, _W, _b, heaviside).int().tolist()
-    _targets = truth_table(gate.value).targets.tolist()
-    _wrong = sum(a != t for a, t in zip(_answers, _targets, strict=True))
-    _rows = [
-        (int(u[0]), int(u[1]), round(z, 10) + 0.0, a, t, "right" if a == t else "wrong")
-        for u, z, a, t in zip(TRUTH_TABLE_INPUTS, _sums.tolist(), _answers, _targets, strict=True)
-    ]
-    _margin = _sums.abs().min().item()
-    kit.panel(
-        kit.controls("The line", gate, first, second, bias),
-        kit.row(
-            kit.svg(
-                half_planes((first.value, second.value), bias.value, _targets, INPUTS.tolist()),
-                f"The four inputs and the line of the neuron for {gate.selected_key}: {_wrong} of 4 wrong.",
-            ),
-            kit.table(
-                ("y1", "y2", "sum", "answer", "wanted", ""), _rows, caption=f"{gate.selected_key}: what the neuron says"
-            ),
-            least=280,
-        ),
-        kit.facts(wrong=f"{_wrong} of 4", margin=round(_margin, 10)),
-        kit.note("All four are right.", "good")
-        if _wrong == 0
-        else kit.note(f"{_wrong} of 4 answers are wrong.", "warn"),
-    )
-    return
 
 
 @app.cell(hide_code=True)

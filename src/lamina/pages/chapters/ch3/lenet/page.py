@@ -35,11 +35,38 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(chances, digit, example, pad, picture_file, said, said_kind, source):
+    _best = int(chances.argmax())
+    _second = int(chances.topk(2).indices[1])
+    _bars = kit.plot(
+        f"LeNet-5 reads a {_best}, with probability {chances[_best]:.4f}.",
+        bars=[
+            Series("", list(range(10)), chances.tolist(), "stage", size=0.7),
+            Series("", [_best], [chances[_best].item()], "output", size=0.7),
+        ],
+        notes=[Note(i, p, str(i), shift=(0, -9)) for i, p in enumerate(chances.tolist())],
+        y=("probability", 0, 1.15),
+        x=("", -0.6, 9.6),
+        size=(330, 230),
+    )
+    kit.lab(
+        kit.controls("Draw, choose or upload", source, example, picture_file),
+        kit.shown(pad),
+        _bars,
+        kit.picture(digit.tolist(), "The digit with 28 x 28 pixels, as the network gets it", size=196, low=0, high=1),
+        kit.note(said, said_kind),
+        kit.facts(read_as=_best, probability=f"{chances[_best]:.2%}", next_best=f"{_second} ({chances[_second]:.2%})"),
+        about="Draw a digit",
+    )  # fmt: skip
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     network, record = shipped("lenet5-mnist")
     pad = kit.digit_pad("Draw a digit from 0 to 9")
     picture_file = mo.ui.file(filetypes=[".png", ".jpg", ".jpeg", ".bmp", ".webp"], kind="area", label="or a picture of one digit")  # fmt: skip
-    source = mo.ui.dropdown(["my drawing", "my picture", "an example"], value="my drawing", label="read")
+    source = kit.dropdown(["my drawing", "my picture", "an example"], value="my drawing", label="read")
     example = kit.slider(0, 9, value=7, label="example")
     kit.column(
         kit.section("Draw a digit", ids=("N3.07", "N3.58")),
@@ -83,36 +110,6 @@ def _(digit, network, record):
 
 
 @app.cell(hide_code=True)
-def _(chances, digit, example, pad, picture_file, said, said_kind, source):
-    _best = int(chances.argmax())
-    _second = int(chances.topk(2).indices[1])
-    _bars = kit.plot(
-        f"LeNet-5 reads a {_best}, with probability {chances[_best]:.4f}.",
-        bars=[
-            Series("", list(range(10)), chances.tolist(), "stage", size=0.7),
-            Series("", [_best], [chances[_best].item()], "output", size=0.7),
-        ],
-        notes=[Note(i, p, str(i), shift=(0, -9)) for i, p in enumerate(chances.tolist())],
-        y=("probability", 0, 1.15),
-        x=("", -0.6, 9.6),
-        size=(330, 230),
-    )
-    kit.panel(
-        kit.controls("Draw, choose or upload", pad, source, example, picture_file),
-        kit.note(said, said_kind),
-        kit.row(
-            kit.column(
-                kit.picture(digit.tolist(), "The digit with 28 x 28 pixels, as the network gets it", size=196, low=0, high=1)
-            ),
-            _bars,
-            least=220,
-        ),
-        kit.facts(read_as=_best, probability=f"{chances[_best]:.2%}", next_best=f"{_second} ({chances[_second]:.2%})"),
-    )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
 def _(record):
     kit.column(
         kit.question(
@@ -133,7 +130,7 @@ def _(record):
 
 @app.cell(hide_code=True)
 def _():
-    asked = mo.ui.dropdown(["what it reads", *map(str, range(10))], value="what it reads", label="why")
+    asked = kit.dropdown(["what it reads", *map(str, range(10))], value="what it reads", label="why")
     kit.column(
         kit.section("Why does it read this?", ids=("N3.07",)),
         kit.prose(r"""
@@ -186,7 +183,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    closer = mo.ui.dropdown({words: name for name, words in LAYERS.items()}, value="detector 1", label="layer")
+    closer = kit.dropdown({words: name for name, words in LAYERS.items()}, value="detector 1", label="layer")
     kit.column(
         kit.section("Every feature map on the way", ids=("N3.07",)),
         kit.prose("""
