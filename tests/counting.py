@@ -20,3 +20,20 @@ def count(to: int, pause: float = 0.02, fail_at: int | None = None) -> Iterator[
         if number == fail_at:
             raise ValueError(f"{number} cannot be counted")
         yield number
+
+
+def rarely(to: int, seconds: float) -> Iterator[int]:
+    """Count, and tell a number only when it is due.
+
+    Args:
+        to: the last number.
+        seconds: between two numbers that are told.
+
+    >>> list(rarely(3, 100.0))
+    [1]
+    """
+    from lamina.pages.kit._races import paced
+
+    for number, due in paced(range(1, to + 1), seconds):
+        if due:
+            yield number

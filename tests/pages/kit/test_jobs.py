@@ -4,9 +4,17 @@ import time
 
 import pytest
 
-from counting import count
+from counting import count, rarely
 from lamina.pages.kit import _jobs as jobs
 from lamina.pages.kit._jobs import Job, train
+from lamina.pages.kit._play import wish
+
+
+class Pressed:
+    """Buttons, one of which has been pressed."""
+
+    def __init__(self, text):
+        self.value, self.state = wish(text), "idle"
 
 
 def finish(job, seconds=60.0):
@@ -110,6 +118,16 @@ def test_a_paused_job_rests_gives_up_its_place_and_goes_on_by_single_rows(monkey
     assert finish(job).rows == [1, 2, 3] and job.state == "paused"
     job.go_on()
     assert finish(job).rows == [1, 2, 3, 4, 5] and job.state == "done"
+
+
+def test_step_by_step_every_item_is_shown():
+    training = train(rarely)
+    seen = []
+    for press in ("step 1", "step 2", "step 3"):
+        seen.append(training.show(lambda job: list(job.rows), running=Pressed(press), to=5, seconds=100.0))
+    assert seen == [[1], [1, 2], [1, 2, 3]]
+    assert training.show(lambda job: list(job.rows), running=Pressed("play 4"), to=5, seconds=100.0) == [1, 2, 3]
+    assert train(rarely).show(lambda job: list(job.rows), running=True, to=5, seconds=100.0) == [1]
 
 
 def test_a_running_job_can_be_paused_and_ended():

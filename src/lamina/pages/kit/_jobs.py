@@ -272,6 +272,15 @@ def stop_all() -> None:
     _LINE.close()
 
 
+_LEFT = {"rows": -1}
+"""In the process of a job: how many rows it may still give before it pauses, -1 for any number."""
+
+
+def by_steps() -> bool:
+    """Say, in the process of a job, whether the reader goes step by step and wants to see each of them."""
+    return _LEFT["rows"] >= 0
+
+
 def _run(
     wire: Connection, work: Callable[..., Iterator[Any]], arguments: dict[str, Any], keep: str, steps: int
 ) -> None:
@@ -282,6 +291,7 @@ def _run(
     step_back(5)
     batch: list[Any] = []
     sent, heard = 0.0, 0
+    _LEFT["rows"] = steps
     try:
         for row in work(**arguments):
             batch = [row] if keep == "last" else [*batch, row]
@@ -294,6 +304,7 @@ def _run(
             while steps == 0:
                 wire.send(("paused", heard))
                 steps, heard = wire.recv(), heard + 1
+            _LEFT["rows"] = steps
         if batch:
             wire.send(("rows", batch))
         wire.send(("done", ""))

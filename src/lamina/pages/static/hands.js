@@ -41,6 +41,7 @@ window.LaminaHands = (() => {
   };
   const words = (box, title) => {
     const hand = scope(box).hands[title];
+    if (hand.say) return hand.say;
     if (!hand.sum) return `${title} = ${short(valueOf(box, title))}`;
     const parts = hand.sum.map(([a, b]) => b === 1 ? put(valueOf(box, a)) : `${put(valueOf(box, a))} · ${put(valueOf(box, b))}`);
     const total = sumOf(box, title), then = hand.then && hand.then !== "identity" ? `; ${hand.then} of it is ${short(valueOf(box, title))}` : "";
@@ -205,11 +206,14 @@ window.LaminaHands = (() => {
     const box = boxOf(event.target), title = box ? handAt(box, event) : "", hand = box && scope(box).hands[title];
     if (!hand) return;
     if (hand.edit) edit(box, title, event.clientX, event.clientY);
+    choose(hand);
+  });
+  const choose = (hand) => {
     for (const [name, number] of Object.entries(hand.choose || {})) {
       const target = widget(name);
       if (target) window.Lamina.set(target, number);
     }
-  });
+  };
 
   // The keyboard reaches every hand: Tab goes to the picture, arrows from shape to shape, Enter changes, arrows move what is dragged.
   const near = new WeakMap();
@@ -230,6 +234,8 @@ window.LaminaHands = (() => {
     if (event.key === "Enter" && changes) {
       const frame = shapes(box, title)[0].getBoundingClientRect();
       edit(box, title, frame.left, frame.bottom);
+    } else if (event.key === "Enter") {
+      choose(hands[title]);
     } else if (ways[event.key] && drag && !drag.line) {
       const now = drag.set.map((name) => window.Lamina.value(widget(name))), step = drag.set.map((name) => JSON.parse(widget(name).dataset.step || "0.01"));
       moved(box, title, now.map((number, place) => number + 5 * step[place] * ways[event.key][place]));

@@ -56,25 +56,26 @@ window.Lamina = (() => {
     keep(element);
   });
 
-  // A link with a state: set what it says as soon as the widgets are there; some appear only after others are set.
-  const wanted = new Map(new URLSearchParams(location.search));
-  const restore = () => {
-    const there = named();
-    for (const [word, text] of [...wanted]) {
-      const widget = there.get(word);
-      if (!widget || !carried(widget) || !widget.shadowRoot) continue;
-      wanted.delete(word);
-      if (written(value(widget)) !== text) set(widget, parsed(widget, text));
-      return setTimeout(restore, 60);
-    }
-  };
+  // A link with a state: set what it says, one widget at a time, since a widget may be made anew when another changes;
+  // it is done when all stand as wanted and the page rests.
+  const wanted = new Map(new URLSearchParams(location.search)), tries = new Map();
+  const busy = () => document.querySelector(".lamina-still, [data-status=running], [data-status=queued]");
   if (wanted.size) {
-    const started = Date.now();
-    const watch = new MutationObserver(() => {
-      if (!document.querySelector(".lamina-still")) restore();
-      if (!wanted.size || Date.now() - started > 60000) watch.disconnect();
-    });
-    watch.observe(document.documentElement, { childList: true, subtree: true });
+    let calm = 0, ticks = 0;
+    const restore = setInterval(() => {
+      if (++ticks > 600 || calm > 4) return clearInterval(restore);
+      if (busy()) { calm = 0; return; }
+      const there = named();
+      for (const [word, text] of wanted) {
+        const widget = there.get(word), tried = tries.get(word) || 0;
+        if (!widget || !carried(widget) || !widget.shadowRoot || tried > 4 || written(value(widget)) === text) continue;
+        tries.set(word, tried + 1);
+        set(widget, parsed(widget, text));
+        calm = 0;
+        return;
+      }
+      calm += there.size > 0;
+    }, 120);
   }
 
   // Buttons that play. Those of a walk move its slider; the others tell the work in its process.

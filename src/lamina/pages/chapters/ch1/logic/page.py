@@ -22,7 +22,7 @@ with app.setup:
     from lamina.functional.dense import neuron
     from lamina.functional.random import as_generator
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.logic._drawing import half_planes
+    from lamina.pages.chapters.ch1.logic._drawing import half_planes, held_line
 
     F64 = torch.float64
     GATES = {"OR": "or", "AND": "and", "XOR": "xor"}
@@ -48,12 +48,18 @@ def _(bias, first, gate, second):
         for u, z, a, t in zip(TRUTH_TABLE_INPUTS, _sums.tolist(), _answers, _targets, strict=True)
     ]
     _margin = _sums.abs().min().item()
+    _plane, _hands = held_line(
+        half_planes((first.value, second.value), bias.value, _targets, INPUTS.tolist()),
+        (first.value, second.value), bias.value, ("weight-w-1", "weight-w-2", "bias-b"),
+    )  # fmt: skip
     kit.lab(
         kit.controls("The line", gate, first, second, bias),
         kit.row(
             kit.svg(
-                half_planes((first.value, second.value), bias.value, _targets, INPUTS.tolist()),
+                _plane,
                 f"The four inputs and the line of the neuron for {gate.selected_key}: {_wrong} of 4 wrong.",
+                caption="Drag the white discs: the one in the middle shifts the line, the other turns it.",
+                hands=_hands,
             ),
             kit.table(
                 ("y1", "y2", "sum", "answer", "wanted", ""), _rows, caption=f"{gate.selected_key}: what the neuron says"

@@ -15,12 +15,13 @@ def counted_network(
     weights: Sequence[Sequence[Sequence[str]]],
     biases: Sequence[Sequence[str]],
     *,
+    sums: Sequence[int] = (),
     active: Sequence[int] = (),
     passed: Sequence[int] = (),
 ) -> Scene:
     """Draw a small network with numbers: in each node its value and its bias, below it a gradient, on arrows weights.
 
-    The titles of the shapes are what `hands_of` calls them.
+    The titles of the shapes are what `hands_of` calls them; the nodes of layers in `sums` show z, the others y.
 
     >>> counted_network((1, 1), [["1"], ["2"]], [[""], ["0.5"]], [[["2"]]], [["-1"]]).title
     'network with numbers'
@@ -47,7 +48,7 @@ def counted_network(
                 shapes.append(
                     Text((spot[0] + 4, spot[1] + 11), biases[layer - 1][node], 11, "ink", "middle", title=where)
                 )
-            name = f"$y_{{{node + 1}}}^{{[{layer}]}}$"
+            name = f"${'z' if layer in sums else 'y'}_{{{node + 1}}}^{{[{layer}]}}$"
             shapes.append(Text((spot[0], spot[1] - radius - 11), name, 11, "muted", "middle"))
             if gradient:
                 shapes.append(Text((spot[0], spot[1] + radius + 12), gradient, 12, "accent", "middle", bold=True))

@@ -92,6 +92,7 @@ def _(
                 _below,
                 [[[short(v) for v in row] for row in W] for W in _weights],
                 [[short(v) for v in b] for b in _biases],
+                sums=[layer for layer, then in enumerate(_shown, 1) if then == "identity" and names[layer - 1] != "identity"],
                 active=_active,
                 passed=_passed,
             ),
