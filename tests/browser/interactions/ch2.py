@@ -281,7 +281,7 @@ def a_weight_is_changed_where_it_stands(driver: WebDriver) -> None:
     wait(lambda: value("W[0](1,1)") == 0.7, 15, "Python's answer")
     wait(lambda: f"{math.tanh(0.65):.4g}" in plot_text(driver, "after line 12"), 15, "the value that Python computes")
     change_number(driver, "b[0](2)", 0.65, "text")  # 0.35 + 0.65 = 1
-    wait(lambda: value("b[0](2)") == 0.65, 15, "the other bias")
+    wait(lambda: value("b[0](2)") == 0.65, 15, f"the other bias in {driver.current_url}")
     assert point_at(driver, "y[1](2)", "circle").startswith(
         "z[1](2) = 0.1 · 1 + (−0.5) · (−0.5) + 0.65 = 1; tanh of it is 0.7616"
     )

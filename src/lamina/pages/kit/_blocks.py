@@ -32,7 +32,7 @@ def _html(text: str, kind: str = "", parts: Sequence[Any] = ()) -> "Html":
         made.lamina_kind = kind
     if parts:
         made.lamina_parts = parts
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _markdown(text: str) -> Markup:
@@ -187,7 +187,7 @@ def svg(
     image = tag("div", Markup(markup), aria_label=label, style=style, class_="lamina-svg", **alive)
     made: Any = _html(tag("figure", image, below, class_="lamina-figure"), "picture")
     made.lamina_wide = not isinstance(picture, str) and picture.width > 1.7 * picture.height
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def controls(label: str, *parts: Any) -> "Html":
@@ -251,7 +251,7 @@ def shown(block: Any, *, wide: bool = False) -> "Html":
     """
     made: Any = _html(_part(block), "picture")
     made.lamina_wide = wide
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def row(*parts: Any, least: int = 260) -> "Html":

@@ -28,18 +28,18 @@ class Wish(NamedTuple):
 
     Args:
         verb: play, pause, step, again, or nothing yet.
-        count: which press it was, so that two steps are two wishes.
+        press: which press it was, so that two steps are two wishes.
     """
 
     verb: str = ""
-    count: int = 0
+    press: int = 0
 
 
 def wish(text: str) -> Wish:
     """Read what a button sends; nonsense is no wish.
 
     >>> wish("step 3"), wish(""), wish("fly 1")
-    (Wish(verb='step', count=3), Wish(verb='', count=0), Wish(verb='', count=0))
+    (Wish(verb='step', press=3), Wish(verb='', press=0), Wish(verb='', press=0))
     """
     verb, _, count = text.partition(" ")
     return Wish(verb, int(count)) if verb in ("play", "pause", "step", "again") and count.isdecimal() else Wish()

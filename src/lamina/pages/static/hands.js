@@ -93,6 +93,17 @@ window.LaminaHands = (() => {
 
   // Change a number: in the drawing at once, and in the widget that Python reads.
   const widget = (name) => window.Lamina.named().get(name);
+  // Python is told at most ten times a second, and always the last: many requests at once may overtake each other.
+  const late = new Map();
+  const tell = (name, made) => {
+    const now = late.get(name);
+    if (now) { const first = now.made; now.made = (before) => made(first(before)); return; }
+    late.set(name, { made, timer: setTimeout(() => {
+      const target = widget(name), last = late.get(name);
+      late.delete(name);
+      if (target && last) window.Lamina.set(target, last.made(window.Lamina.value(target)));
+    }, 100) });
+  };
   const sent = (edit, number, before) => {
     if ("row" in edit) {
       const rows = String(before).replaceAll("−", "-").split(/[;\n]/).filter((line) => line.trim()).map((line) => line.trim().split(/[\s,]+/));
@@ -107,10 +118,10 @@ window.LaminaHands = (() => {
     return number;
   };
   const change = (box, title, number) => {
-    const hand = scope(box).hands[title], target = widget(hand.edit.into);
+    const { edit: changes } = scope(box).hands[title];
     scope(box).changed.set(title, number);
     repaint(box);
-    if (target) window.Lamina.set(target, sent(hand.edit, number, window.Lamina.value(target)));
+    tell(changes.into, (before) => sent(changes, number, before));
   };
   const edit = (box, title, x, y) => {
     document.querySelector(".lamina-edit")?.remove();
@@ -146,7 +157,7 @@ window.LaminaHands = (() => {
     const target = widget(name);
     if (!target) return numbers[place];
     const number = snapped(target, numbers[place]);
-    if (number !== window.Lamina.value(target)) window.Lamina.set(target, number);
+    tell(name, () => number);
     return number;
   });
   const inverse = ([from, to, low, high], number) => from + (to - from) * (number - low) / (high - low);
