@@ -45,7 +45,9 @@ def fuzzed(name: str, count: int, seed: int, box: float, findings: str | None) -
         found = run(fuzzer, Path(folder), boxed())
     for key, (content, text) in found.tracebacks.items():
         if findings is not None:
-            place = Path(findings) / f"{name.strip('-').replace(' ', '-')}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+            place = (
+                Path(findings) / f"{name.strip('-').replace(' ', '-')}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+            )
             place.with_suffix(".input").write_bytes(content)
             place.with_suffix(".txt").write_text(text, encoding="utf-8", errors="backslashreplace")
     return {

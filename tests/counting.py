@@ -42,3 +42,20 @@ def length(word: str) -> int:
     if word == "":
         raise DataError("an empty word has no length")
     return len(word)
+
+
+def rarely(to: int, seconds: float) -> Iterator[int]:
+    """Count, and tell a number only when it is due.
+
+    Args:
+        to: the last number.
+        seconds: between two numbers that are told.
+
+    >>> list(rarely(3, 100.0))
+    [1]
+    """
+    from lamina.pages.kit._races import paced
+
+    for number, due in paced(range(1, to + 1), seconds):
+        if due:
+            yield number

@@ -116,7 +116,7 @@ def sized(driver: WebDriver, width: int, height: int) -> Iterator[None]:
 
 def elements(driver: WebDriver, keep: str, *arguments: object) -> list[WebElement]:
     """Return the elements for which a JavaScript expression of `el` holds, in all shadow roots."""
-    return driver.execute_script(f"const keep = (el) => {keep};{_WALK} return found;", *arguments)
+    return driver.execute_script(f"const given = arguments, keep = (el) => {keep};{_WALK} return found;", *arguments)
 
 
 def wait(condition, seconds: float = 15.0, words: str = "the condition"):
@@ -218,7 +218,12 @@ def choose(driver: WebDriver, label: str, option: str, nth: int = 0) -> None:
 
 
 def click(driver: WebDriver, label: str) -> None:
-    """Click the button, switch or checkbox that carries some words."""
+    """Click the button, switch or checkbox that carries some words; of buttons that play, the large one."""
+    if played := elements(
+        driver, "el.matches('.lamina-play[data-label]') && el.dataset.label.includes(given[0])", label
+    ):
+        press(driver, played[0].find_element("css selector", ".main"))
+        return
     tags = ("marimo-button", "marimo-switch", "marimo-checkbox")
     for widget in _widgets(driver, tags, label):
         target = driver.execute_script(
@@ -228,6 +233,67 @@ def click(driver: WebDriver, label: str) -> None:
         target.click()
         return
     raise AssertionError(f"no button, switch or checkbox says {label!r}")
+
+
+def shape(driver: WebDriver, title: str, kind: str = "*") -> WebElement:
+    """Return the shape of a drawing with some title."""
+    keep = "el.localName === 'title' && el.textContent === given[0] && el.parentElement.matches(given[1])"
+    found = wait(lambda: elements(driver, f"{keep} && !!el.closest('#root')", title, kind), words=f"the shape {title}")
+    return driver.execute_script("return arguments[0].parentElement", found[0])
+
+
+def point_at(driver: WebDriver, title: str, kind: str = "*") -> str:
+    """Move the pointer onto a shape and return the words that appear beside it."""
+    target = shape(driver, title, kind)
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", target)
+    ActionChains(driver, duration=20).move_to_element(target).perform()
+    return wait(
+        lambda: driver.execute_script("return document.querySelector('.lamina-tip:not([hidden])')?.textContent")
+    )
+
+
+def change_number(driver: WebDriver, title: str, number: float, kind: str = "*") -> None:
+    """Click a number of a drawing and type another one."""
+    ActionChains(driver, duration=20).move_to_element(shape(driver, title, kind)).click().perform()
+    field = wait(lambda: driver.find_elements("css selector", ".lamina-edit input"), words="the field")[0]
+    field.send_keys(Keys.CONTROL, "a", Keys.NULL, str(number), Keys.ENTER)
+
+
+_AT_ONCE = """
+const [title, number, result] = arguments, boxes = [...document.querySelectorAll('#root .lamina-svg[data-hands]')];
+const box = boxes.find((each) => title in JSON.parse(each.dataset.hands));
+LaminaHands.change(box, title, number);
+const own = [...box.querySelectorAll('title')].filter((t) => t.textContent === result).map((t) => t.parentElement);
+const text = own.find((node) => node.localName === 'text');
+if (text) return text.lastChild.textContent;
+const r = own[0].getBoundingClientRect();
+const inside = (q) => q.left >= r.left && q.right <= r.right && q.top >= r.top && q.bottom <= r.bottom;
+return [...box.querySelectorAll('text')].find((each) => inside(each.getBoundingClientRect())).textContent;
+"""
+
+
+def change_at_once(driver: WebDriver, title: str, number: float, result: str) -> str:
+    """Change a number by script and return, in the same frame, what the drawing shows for another shape."""
+    return driver.execute_script(_AT_ONCE, title, number, result)
+
+
+def widget_value(driver: WebDriver, name: str):
+    """Return the value of a widget by its name in the address."""
+    return driver.execute_script("return Lamina.value(Lamina.named().get(arguments[0]))", name)
+
+
+def drag(driver: WebDriver, title: str, right: float, down: float) -> None:
+    """Drag a shape by so many pixels."""
+    target = shape(driver, title, "circle")
+    ActionChains(driver, duration=50).move_to_element(target).click_and_hold().move_by_offset(right, down).pause(
+        0.1
+    ).release().perform()
+
+
+def press(driver: WebDriver, button: WebElement) -> None:
+    """Click a button of ours, wherever it stands; the page may draw it again at any time."""
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
 
 
 def type_text(driver: WebDriver, label: str, text: str) -> None:

@@ -143,7 +143,21 @@ def _limited() -> Iterator[None]:
 # Inputs
 
 _NUMBERS = (b"0", b"-1", b"1e999", b"nan", b"99999999999999999999", b"2147483648", b"-0", b"1_000", b"1,5", b"0x1F")
-_ODD = (b"\0", b"\xff", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\n", b'"', b"'", b"\\", b"\xe2\x80\xae", b"\xc3", b" ", b"\t")
+_ODD = (
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\r",
+    b"\r\n",
+    b"\n",
+    b'"',
+    b"'",
+    b"\\",
+    b"\xe2\x80\xae",
+    b"\xc3",
+    b" ",
+    b"\t",
+)
 
 
 def inputs(fuzzer: Fuzzer, count: int, seed: int) -> Iterator[bytes]:
@@ -417,7 +431,12 @@ SPACES = [
     b"x=1..5\ny=0.1..0.9:3\nz=a,b,c",
     b"optimizer=adam,sgd\nmomentum=0.5..0.9 if optimizer=sgd",
 ]
-READS = [b"moons\ncount=10\nnoise=0.2", b"wave\nwindow=4", b"a.csv\ndelimiter=;\nheader=true\ndrop=a,b", b"b.tsv\nkind=pairs"]
+READS = [
+    b"moons\ncount=10\nnoise=0.2",
+    b"wave\nwindow=4",
+    b"a.csv\ndelimiter=;\nheader=true\ndrop=a,b",
+    b"b.tsv\nkind=pairs",
+]
 
 
 def _recipe() -> list[bytes]:

@@ -103,6 +103,7 @@ class Text:
     anchor: Anchor = "start"
     angle: float = 0.0
     bold: bool = False
+    title: str = ""
 
     def __post_init__(self) -> None:
         choice("anchor", self.anchor, ("start", "middle", "end"))

@@ -143,7 +143,7 @@ def _text(text: shapes.Text, theme: str) -> str:
         anchor = {} if text.anchor == "start" else {"text-anchor": text.anchor}
         slant = {"font-style": "italic"} if runs[0].italic else {}
         place = {"x": number(x), "y": number(base)} | anchor | common | slant
-        return _tag("text", place, inner=escape(runs[0].text))
+        return _tag("text", place, text.title, inner=escape(runs[0].text))
     # Each run has its own place: an anchor in the middle would hold for the first run alone.
     width = max((run.x + run.width for run in runs), default=0.0)
     left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
@@ -154,7 +154,7 @@ def _text(text: shapes.Text, theme: str) -> str:
         place |= {"font-size": number(run.size)} if run.size != text.size else {}
         place |= {"font-style": "italic"} if run.italic else {}
         spans.append(_tag("tspan", place, inner=escape(words)))
-    return _tag("text", common, inner="".join(spans))
+    return _tag("text", common, text.title, inner="".join(spans))
 
 
 def png(pixels: shapes.Pixels) -> bytes:

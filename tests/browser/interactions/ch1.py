@@ -10,13 +10,16 @@ from harness import (
     WebDriver,
     choose,
     click,
+    drag,
     page_text,
     plot_text,
     set_slider,
+    shape,
     slider_value,
     upload,
     wait,
     wait_changed,
+    widget_value,
 )
 
 from lamina.classical import kmeans, polynomial
@@ -126,7 +129,7 @@ def racers_run_and_stop(driver: WebDriver) -> None:
     click(driver, "Race")
     wait(lambda: steps() > 5, 30, "the race")
     click(driver, "Race")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), 15, "the end of the race")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), 15, "the end of the race")
     assert "gradients computed" in page_text(driver)
 
 
@@ -160,11 +163,11 @@ def norm_one_sets_weights_to_zero(driver: WebDriver) -> None:
 
 
 def a_network_overfits_and_can_be_stopped(driver: WebDriver) -> None:
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: "best step" in page_text(driver), 60, "the first rows of training")
     wait(lambda: plot_text(driver, "Losses: on unseen points smallest at step"), 10, "the losses")
-    click(driver, "Training")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), 15, "the end of training")
+    click(driver, "Train")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), 15, "the end of training")
 
 
 def a_split_has_the_sizes_of_the_rule(driver: WebDriver) -> None:
@@ -222,6 +225,30 @@ def a_margin_bears_errors(driver: WebDriver) -> None:
     wait(lambda: "their AND: 4 of 4 right" not in page_text(driver), 15, "wrong answers without a margin")
 
 
+def the_start_of_a_descent_is_dragged(driver: WebDriver) -> None:
+    drag(driver, "start", 120, 60)
+    surface = bowl(40.0, 0.0)
+
+    def agrees():
+        first, second = (widget_value(driver, f"start-theta-{i}") for i in (1, 2))
+        path = optimizer_path(surface.function, (first, second), "adam", steps=40, learning_rate=0.1)
+        words = f"Adam is {path.values[40].item():.4g} above the lowest point"
+        return first > -1.6 and second < 1.0 and words in plot_text(driver, "long bowl after 40 steps")
+
+    wait(agrees, 15, "the descent from the new start")
+
+
+def the_line_is_dragged_until_it_computes_and(driver: WebDriver) -> None:
+    look = lambda: plot_text(driver, "the line of the neuron for")  # noqa: E731
+    choose(driver, "wanted", "AND")
+    wait(lambda: "for AND: 2 of 4 wrong" in look(), 15, "OR is no AND")
+    side = shape(driver, "shift the line", "circle")
+    unit = driver.execute_script("return arguments[0].ownerSVGElement.getScreenCTM().a", side)
+    drag(driver, "shift the line", 40 * unit, -40 * unit)
+    wait(lambda: "for AND: 0 of 4 wrong" in look(), 15, "AND")
+    assert -2 < slider_value(driver, "bias") <= -1 and slider_value(driver, "W_1") == slider_value(driver, "W_2") == 1
+
+
 CHECKS = {
     "ch1/perceptron": (
         a_weight_changes_the_neuron,
@@ -238,6 +265,7 @@ CHECKS = {
         steps_above_the_bound_diverge,
         racers_run_and_stop,
         adam_first_steps_have_the_length_of_its_step_size,
+        the_start_of_a_descent_is_dragged,
     ),
     "ch1/overfitting": (
         a_degree_has_the_errors_of_the_library,
@@ -250,5 +278,10 @@ CHECKS = {
         coins_are_worth_one_half,
         a_search_fills_its_grid,
     ),
-    "ch1/logic": (a_line_computes_or_and_never_xor, the_rule_learns_or, a_margin_bears_errors),
+    "ch1/logic": (
+        a_line_computes_or_and_never_xor,
+        the_rule_learns_or,
+        a_margin_bears_errors,
+        the_line_is_dragged_until_it_computes_and,
+    ),
 }

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from harness import (
     WebDriver,
+    change_at_once,
+    change_number,
     choose,
     click,
     elements,
     page_text,
     plot_text,
+    point_at,
     set_slider,
     slider_value,
     type_text,
@@ -59,7 +62,7 @@ def it_learns_two_moons_and_stops(driver: WebDriver) -> None:
     assert number(plot_text(driver, "The decision surface"), "validation accuracy") >= 0.85
     assert number(plot_text(driver, "Gradients by layer"), "first layer is") > 0
     click(driver, "Learn")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), words="the end")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), words="the end")
     stopped = _epoch(driver)
     assert stopped >= 30
 
@@ -68,7 +71,7 @@ def the_network_is_python_code_that_runs(driver: WebDriver) -> None:
     click(driver, "Learn")
     wait(lambda: _epoch(driver) >= 40, 60, "forty epochs")
     click(driver, "Learn")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), words="the end")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), words="the end")
     click(driver, "Write the code")
     code = wait(
         lambda: next(
@@ -227,7 +230,7 @@ def digits_are_learned(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "The confusion matrix")  # noqa: E731
     wait(lambda: look() and number(look(), "validation accuracy") > 0.85, 90, "85 % of the digits")
     click(driver, "Learn the digits")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), words="the end")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), words="the end")
 
 
 # backpropagation
@@ -260,6 +263,32 @@ def updates_on_the_fly_lower_the_loss(driver: WebDriver) -> None:
     assert 0 < number(look(), "on the fly,") < before
 
 
+def the_students_check_agrees(driver: WebDriver) -> None:
+    words = point_at(driver, "y[1](2)", "circle")
+    assert words.startswith("z[1](2) = 0.1 · 1 + (−0.5) · (−0.5) + (−1.1) = −0.75; tanh of it is −0.6351")
+    set_slider(driver, "line of the algorithm", -11)
+    wait(lambda: "= 0.1 · 1 + (−0.5) · (−0.5) + (−1.1)= −0.75" in page_text(driver), words="the line with its numbers")
+    assert "b" in plot_text(driver, "after line 1 of 12") and "−1.1" in plot_text(driver, "after line 1 of 12")
+
+
+def a_weight_is_changed_where_it_stands(driver: WebDriver) -> None:
+    # z = 0.7 * 1 + 0.1 * (-0.5) + 0 = 0.65
+    assert change_at_once(driver, "W[0](1,1)", 0.7, "y[1](1)") == f"{math.tanh(0.65):.4g}"
+    value = lambda name: driver.execute_script(  # noqa: E731
+        "return JSON.parse(document.querySelector('#root .lamina-svg[data-hands]').dataset.hands)[arguments[0]].value",
+        name,
+    )
+    wait(lambda: value("W[0](1,1)") == 0.7, 15, "Python's answer")
+    wait(lambda: f"{math.tanh(0.65):.4g}" in plot_text(driver, "after line 12"), 15, "the value that Python computes")
+    change_number(driver, "b[0](2)", 0.65, "text")  # 0.35 + 0.65 = 1
+    wait(lambda: value("b[0](2)") == 0.65, 15, f"the other bias in {driver.current_url}")
+    assert point_at(driver, "y[1](2)", "circle").startswith(
+        "z[1](2) = 0.1 · 1 + (−0.5) · (−0.5) + 0.65 = 1; tanh of it is 0.7616"
+    )
+    assert number(plot_text(driver, "after line"), "difference from autograd") < 1e-14
+    assert "changed-weights=W0+1+1%3D0.7%3B+b0+2%3D0.65" in driver.current_url
+
+
 CHECKS = {
     "ch2/playground": (
         a_hidden_layer_more_has_its_parameters,
@@ -286,5 +315,7 @@ CHECKS = {
         every_line_agrees_with_autograd,
         a_chain_has_its_gradient,
         updates_on_the_fly_lower_the_loss,
+        the_students_check_agrees,
+        a_weight_is_changed_where_it_stands,
     ),
 }

@@ -7,12 +7,16 @@ from pathlib import Path
 
 from harness import (
     WebDriver,
+    change_at_once,
+    change_number,
     choose,
     click,
     draw,
     page_text,
     plot_text,
+    point_at,
     set_slider,
+    shape,
     type_text,
     upload,
     wait,
@@ -103,9 +107,9 @@ def alexnet_is_counted(driver: WebDriver) -> None:
 def dropout_trains_and_stops(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "unseen digits")  # noqa: E731
     assert "Epoch 0" in look()
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: "Epoch 0" not in look(), 60, "the first epoch")
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: wait_still(look), 20, "a training that stands still")
 
 
@@ -159,15 +163,44 @@ def _png(gray: list[list[int]]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
+def a_result_lights_its_window_and_cells_can_be_changed(driver: WebDriver) -> None:
+    # Y = 1 5 -2 0 2; 3 8 7 1 0; -1 0 1 2 3; 4 2 1 -1 2 and K = 1..9, turned to 9 8 7; 6 5 4; 3 2 1
+    words = point_at(driver, "result (2,3)")
+    terms = [(7, 9), (1, 8), (0, 7), (1, 6), (2, 5), (3, 4), (1, 3), (-1, 2), (2, 1)]
+    assert words.endswith(f"= {sum(a * b for a, b in terms)}") and "7 · 9 + 1 · 8 + 0 · 7" in words
+    assert driver.execute_script("return document.querySelectorAll('.lamina-svg .from').length") == 18
+    look = lambda: plot_text(driver, "Both results")  # noqa: E731
+    assert change_at_once(driver, "Y (1,1)", 2, "result (1,1)") == "128", "119 + 9 in the same frame"
+    wait(lambda: "at (1,1) the convolution is 128, the cross-correlation 102" in look(), words="Python's answer")
+    change_number(driver, "K (3,3)", 0)  # turned: it is the first entry of K, which meets Y(3,3) = 1
+    wait(lambda: "at (1,1) the convolution is 127, the cross-correlation 100" in look(), words="the changed kernel")
+
+
+def a_map_is_clicked_to_see_its_kernel(driver: WebDriver) -> None:
+    look = lambda: plot_text(driver, "The kernel of map")  # noqa: E731
+    assert "The kernel of map 1: 1 sheets" in look()
+    target = shape(driver, "convolution 2, map 9")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", target)
+    target.click()
+    wait(lambda: "The kernel of map 9: 6 sheets of 5 x 5" in look(), words="the kernel of the ninth map")
+    assert "Map 9 of convolution 2" in plot_text(driver, "Map 9")
+
+
 CHECKS = {
     "ch3/convolution": (
         the_example_is_stepped_through,
         an_own_matrix_is_convolved,
         two_dice_are_added,
         a_shuffle_changes_no_answer,
+        a_result_lights_its_window_and_cells_can_be_changed,
     ),
     "ch3/pooling": (windows_follow_the_sliders, the_pooling_example_is_that_of_the_notes, a_blur_keeps_a_dark_frame),
     "ch3/receptive-field": (the_first_node_sees_three_inputs, a_unit_of_lenet_sees_part_of_the_picture),
     "ch3/lrn": (neighbors_quiet_each_other, alexnet_is_counted, dropout_trains_and_stops),
-    "ch3/lenet": (every_map_is_shown, a_drawn_seven_is_read_as_seven, a_photographed_one_is_read),
+    "ch3/lenet": (
+        a_map_is_clicked_to_see_its_kernel,
+        every_map_is_shown,
+        a_drawn_seven_is_read_as_seven,
+        a_photographed_one_is_read,
+    ),
 }

@@ -55,14 +55,14 @@ def depth_lets_gradients_vanish_in_the_plain_network_only(driver: WebDriver) -> 
 
 
 def the_residual_network_learns(driver: WebDriver) -> None:
-    click(driver, "Training")
+    click(driver, "Train")
     wait(
         lambda: (
             "After 60 steps" in plot_text(driver, "both networks") or "After 1" in plot_text(driver, "both networks")
         ),
         60,
     )
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: "(stopped)" in page_text(driver) or "(done)" in page_text(driver), 20, "the end of the training")
 
 
@@ -88,10 +88,10 @@ def a_branch_that_does_nothing_leaves_relu_or_the_identity(driver: WebDriver) ->
 
 def stacks_learn_and_stop(driver: WebDriver) -> None:
     set_slider(driver, "layers with weights", -21)
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: "the training loss is" in plot_text(driver, "three stacks"), 90, "a first row")
-    click(driver, "Training")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), 20)
+    click(driver, "Train")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), 20)
     plain, original, better = numbers(plot_text(driver, "three stacks").split("training loss is")[1])[:3]
     assert min(original, better) < plain
 
@@ -113,9 +113,9 @@ def more_layers_follow_the_solution(driver: WebDriver) -> None:
 
 def step_sizes_are_learned(driver: WebDriver) -> None:
     assert "from 0.50 to 0.50, sum 4.00" in plot_text(driver, "The step sizes")
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: "from 0.50 to 0.50" not in plot_text(driver, "The step sizes"), 60, "other step sizes")
-    click(driver, "Training")
+    click(driver, "Train")
     assert "of other points are right" in plot_text(driver, "The paths of 60 points")
 
 
@@ -148,9 +148,9 @@ def only_what_must_change_is_new(driver: WebDriver) -> None:
 
 
 def transfer_is_faster_than_a_random_start(driver: WebDriver) -> None:
-    click(driver, "Training")
+    click(driver, "Train")
     wait(lambda: "with transfer and" in plot_text(driver, "Right answers on the digits"), 90, "the second task")
-    click(driver, "Training")
+    click(driver, "Train")
     moved, fresh = numbers(plot_text(driver, "Right answers on the digits").split("steps ")[1])[:2]
     assert moved > fresh
 

@@ -62,10 +62,10 @@ def clipping_all_together_keeps_the_direction(driver: WebDriver) -> None:
 
 def cats_are_learned_and_stopped(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "Share of right answers")  # noqa: E731
-    click(driver, "Learning")
+    click(driver, "Learn")
     wait(lambda: re.search(r"after [1-9]\d* updates", look()), 60, "the first updates")
-    click(driver, "Learning")
-    wait(lambda: "stopped" in page_text(driver) or "done" in page_text(driver), 20, "the end of the work")
+    click(driver, "Learn")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), 20, "the end of the work")
 
 
 def a_closed_update_gate_keeps_the_state(driver: WebDriver) -> None:
@@ -125,13 +125,13 @@ def english_becomes_german(driver: WebDriver) -> None:
 
 
 def twelve_sentences_are_learned_by_heart(driver: WebDriver) -> None:
-    click(driver, "Learning")
+    click(driver, "Learn")
     wait(lambda: "12 of 12 after" in plot_text(driver, "Correct sentences"), 120, "twelve right sentences")
-    click(driver, "Learning")
+    click(driver, "Learn")
 
 
 def it_writes_while_it_learns(driver: WebDriver) -> None:
-    click(driver, "Learning")
+    click(driver, "Learn")
     wait(lambda: re.search(r"After [1-9]\d* updates it writes", page_text(driver)), 60, "a first sample")
     set_slider(driver, "temperature", 1)
     before = re.search(r"After (\d+) updates", page_text(driver))
@@ -140,7 +140,7 @@ def it_writes_while_it_learns(driver: WebDriver) -> None:
         30,
         "training that goes on with another temperature",
     )
-    click(driver, "Learning")
+    click(driver, "Learn")
     wait(lambda: "It continues from your beginning" in page_text(driver), 20, "the end of the work")
     type_text(driver, "begin the text with", "Warum ")
     wait(lambda: re.search(r"beginning.*Warum ", page_text(driver), re.DOTALL), 20, "the new beginning")

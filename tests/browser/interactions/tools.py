@@ -32,7 +32,7 @@ def a_long_run_stops(driver: WebDriver) -> None:
     wait(lambda: "validation loss" in plot_text(driver, "Loss over the epochs"), 90, "the first epoch")
     assert "left" in page_text(driver)
     click(driver, "Train")
-    wait(lambda: "stopped" in page_text(driver), 20, "the end of the run")
+    wait(lambda: "paused" in page_text(driver), 20, "the end of the run")
 
 
 def an_own_table_trains_and_answers(driver: WebDriver) -> None:

@@ -67,3 +67,24 @@ def test_the_controls_of_a_panel_have_a_name():
     group = kit.controls("Step size & start", "one", "two").text
     assert 'role="group" aria-label="Step size &amp; start"' in group and "one" in group and "two" in group
     assert kit.panel(["one"], "shown").text == kit.panel(kit.controls("Controls", "one"), "shown").text
+
+
+def test_a_lab_sorts_what_it_is_given():
+    first, second = (kit.svg("<svg></svg>", label) for label in ("a plane", "a curve"))
+    text = kit.lab(
+        ["a slider"],
+        kit.note("a remark"),
+        kit.row(first, kit.table(("x",), [(1,)], caption="a table"), second),
+        kit.facts(loss=1),
+        play="the buttons",
+        about="Algorithm 6, line by line",
+    ).text
+    order = ("lamina-stage", "a plane", "a curve", "lamina-strip", "loss", "lamina-dock", "the buttons", "a slider",
+             "#algorithm-6-line-by-line", "lamina-more", "a remark", "a table")  # fmt: skip
+    assert [text.index(word) for word in order] == sorted(text.index(word) for word in order)
+    assert 'data-count="2"' in text and text.count("a plane") == 1
+
+
+def test_a_lab_without_a_picture_shows_its_first_block():
+    text = kit.lab(["a slider"], kit.note("first"), kit.note("then")).text
+    assert text.index("lamina-stage") < text.index("first") < text.index("lamina-dock") < text.index("then")

@@ -5,10 +5,18 @@ import time
 
 import pytest
 
-from counting import count, fill, length
+from counting import count, fill, length, rarely
 from lamina._errors import DataError
 from lamina.pages.kit import _jobs as jobs
 from lamina.pages.kit._jobs import Job, train
+from lamina.pages.kit._play import wish
+
+
+class Pressed:
+    """Buttons, one of which has been pressed."""
+
+    def __init__(self, text):
+        self.value, self.state = wish(text), "idle"
 
 
 def finish(job, seconds=60.0):
@@ -187,3 +195,68 @@ def test_memory_is_shared_by_all_places(monkeypatch):
     assert jobs.memory() == 2 * 2**30
     monkeypatch.setattr(jobs, "free_memory", lambda: 5 * 2**30)
     assert jobs.memory() == 2**30
+
+
+def test_a_paused_job_rests_gives_up_its_place_and_goes_on_by_single_rows(monkeypatch):
+    monkeypatch.setattr(jobs, "PLACES", 1)
+    job = finish(Job(count, to=5, pause=0.0, pause_after=2))
+    assert job.state == job.words == "paused" and job.rows == [1, 2]
+    assert finish(Job(count, to=1, pause=0.0)).state == "done", "its place is free"
+    job.go_on(1)
+    assert finish(job).rows == [1, 2, 3] and job.state == "paused"
+    job.go_on()
+    assert finish(job).rows == [1, 2, 3, 4, 5] and job.state == "done"
+
+
+def test_step_by_step_every_item_is_shown():
+    training = train(rarely)
+    seen = []
+    for press in ("step 1", "step 2", "step 3"):
+        seen.append(training.show(lambda job: list(job.rows), running=Pressed(press), to=5, seconds=100.0))
+    assert seen == [[1], [1, 2], [1, 2, 3]]
+    assert training.show(lambda job: list(job.rows), running=Pressed("play 4"), to=5, seconds=100.0) == [1, 2, 3]
+    assert train(rarely).show(lambda job: list(job.rows), running=True, to=5, seconds=100.0) == [1]
+
+
+def test_a_running_job_can_be_paused_and_ended():
+    job = Job(count, to=10_000, pause=0.001)
+    while not job.rows:
+        job.poll()
+    job.pause()
+    assert finish(job).state == "paused" and job.rows == list(range(1, len(job.rows) + 1)) and len(job.rows) < 10_000
+    job.stop()
+    assert job.state == "stopped"
+
+
+def test_the_buttons_start_pause_step_and_replay():
+    from lamina.pages.kit import play
+
+    training, go = train(count), play("Count")
+    look = lambda job: (go.state, list(job.rows))  # noqa: E731
+
+    def press(text, **settings):
+        go._update(text)
+        return training.show(look, running=go, **{"to": 3, "pause": 0.0} | settings)
+
+    assert press("") == ("idle", [])
+    assert press("step 1") == ("paused", [1])
+    assert press("step 2") == ("paused", [1, 2])
+    assert press("step 2") == ("paused", [1, 2]), "the cell ran again for another reason"
+    assert press("play 3") == ("done", [1, 2, 3])
+    assert press("again 4") == ("done", [1, 2, 3])
+    assert press("again 4", to=2) == ("done", [1, 2]), "other settings start afresh while it plays"
+    assert press("pause 5", to=4) == ("idle", []), "and not while it rests"
+    assert press("step 6", to=4) == ("paused", [1])
+    assert press("step 6", to=5) == ("idle", [])
+    assert press("play 7", to=1) == ("done", [1]) and press("play 8", to=1) == ("done", [1])
+    training.stop()
+
+
+def test_of_many_paused_jobs_of_a_visitor_the_first_ends(monkeypatch):
+    monkeypatch.setattr(jobs, "RESTING", 2)
+    monkeypatch.setattr(jobs, "visitor", lambda: "forgetful")
+    paused = [finish(Job(count, to=5, pause=0.0, pause_after=1)) for _ in range(3)]
+    assert [job.state for job in paused] == ["stopped", "paused", "paused"] and paused[0].rows == [1]
+    for job in paused:
+        job.stop()
+    assert not jobs._LINE._resting

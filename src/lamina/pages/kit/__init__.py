@@ -8,6 +8,7 @@ from lamina.pages.kit._blocks import (
     dropdown,
     facts,
     formula,
+    lab,
     note,
     panel,
     picture,
@@ -16,6 +17,7 @@ from lamina.pages.kit._blocks import (
     question,
     row,
     section,
+    shown,
     slider,
     source,
     steps,
@@ -24,8 +26,10 @@ from lamina.pages.kit._blocks import (
 )
 from lamina.pages.kit._charts import chart, plot
 from lamina.pages.kit._experiments import experiment_button, measured, outcome, waiting
+from lamina.pages.kit._hands import grip, matrix_hands, window_hands
 from lamina.pages.kit._jobs import Job, train
 from lamina.pages.kit._pad import digit_pad, strokes
+from lamina.pages.kit._play import play, walk
 from lamina.pages.kit._recorded import recorded, recorded_result
 from lamina.pages.kit._uploads import read_picture, read_table
 
@@ -41,11 +45,15 @@ __all__ = [
     "experiment_button",
     "facts",
     "formula",
+    "grip",
+    "lab",
+    "matrix_hands",
     "measured",
     "note",
     "outcome",
     "panel",
     "picture",
+    "play",
     "plot",
     "progress",
     "prose",
@@ -56,6 +64,7 @@ __all__ = [
     "recorded_result",
     "row",
     "section",
+    "shown",
     "slider",
     "source",
     "steps",
@@ -64,4 +73,6 @@ __all__ = [
     "table",
     "train",
     "waiting",
+    "walk",
+    "window_hands",
 ]

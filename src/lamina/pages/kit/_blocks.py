@@ -5,9 +5,10 @@ outside (a file name, a cell of somebody's table) goes through `table` or `note`
 """
 
 import inspect
+import json
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,16 @@ if TYPE_CHECKING:
 NOTES = ("plain", "good", "warn", "bad")
 
 
-def _html(text: str) -> "Html":
+def _html(text: str, kind: str = "", parts: Sequence[Any] = ()) -> "Html":
+    """Make a block; a `lab` asks it what kind it is and what it holds."""
     import marimo as mo
 
-    return mo.Html(str(text))  # marimo sends exact strings only, not `Markup`
+    made: Any = mo.Html(str(text))  # marimo sends exact strings only, not `Markup`
+    if kind:
+        made.lamina_kind = kind
+    if parts:
+        made.lamina_parts = parts
+    return made
 
 
 def _markdown(text: str) -> Markup:
@@ -156,7 +163,9 @@ def source(*functions: Callable[..., Any] | type) -> "Html":
     return _html(tag("div", blocks))
 
 
-def svg(picture: Any, label: str, *, caption: str = "", width: int | None = None) -> "Html":
+def svg(
+    picture: Any, label: str, *, caption: str = "", width: int | None = None, hands: Mapping[str, Any] | None = None
+) -> "Html":
     """Show a drawing: a `drawing` scene or the text of an SVG.
 
     Args:
@@ -164,6 +173,7 @@ def svg(picture: Any, label: str, *, caption: str = "", width: int | None = None
         label: what the picture shows, for those who cannot see it.
         caption: words below it, Markdown.
         width: the largest width in CSS pixels; by default twice that of the scene, at most that of the page.
+        hands: what a reader can do with its shapes, by their titles (see `_hands`).
     """
     if isinstance(picture, str):
         markup, wide = picture, width
@@ -173,8 +183,11 @@ def svg(picture: Any, label: str, *, caption: str = "", width: int | None = None
         markup, wide = draw(picture, theme="page"), width or round(1.7 * picture.width)
     style = f"max-width:{wide}px" if wide else None
     below = tag("figcaption", _markdown(caption)) if caption else None
-    image = tag("div", Markup(markup), role="img", aria_label=label, style=style, class_="lamina-svg")
-    return _html(tag("figure", image, below, class_="lamina-figure"))
+    alive = {"role": "group", "tabindex": "0", "data_hands": json.dumps(hands)} if hands else {"role": "img"}
+    image = tag("div", Markup(markup), aria_label=label, style=style, class_="lamina-svg", **alive)
+    made: Any = _html(tag("figure", image, below, class_="lamina-figure"), "picture")
+    made.lamina_wide = not isinstance(picture, str) and picture.width > 1.7 * picture.height
+    return made
 
 
 def controls(label: str, *parts: Any) -> "Html":
@@ -201,6 +214,46 @@ def panel(group: "Html | Sequence[Any]", *results: Any) -> "Html":
     return _html(tag("div", _part(left), right, class_="lamina-panel"))
 
 
+def lab(group: "Html | Sequence[Any]", *results: Any, play: Any = None, about: str = "") -> "Html":
+    """Fill the first screen of a page: pictures, and docked beside them (below them on a phone) what changes them.
+
+    A page has one lab, in its first cell. Of the results, up to four pictures share the screen, so that nothing moves
+    when they change; facts and progress stand in a line below them, and everything else follows after the screen.
+
+    Args:
+        group: `controls`, or a list of widgets.
+        results: blocks that show what follows from the controls; the first picture is the one a phone shows at once.
+        play: the buttons that start it, from `play` or `walk`; they stay in sight.
+        about: the title of the section that explains it.
+    """
+    flat = [part for result in results for part in getattr(result, "lamina_parts", (result,))]
+    kinds = [getattr(part, "lamina_kind", "") for part in flat]
+    pictures = [part for part, kind in zip(flat, kinds, strict=True) if kind == "picture"][:4] or flat[:1]
+    numbers = [part for part, kind in zip(flat, kinds, strict=True) if kind == "numbers"]
+    rest = [part for part in flat if not any(part is other for other in (*pictures, *numbers))]
+    widgets = controls("Controls", *group) if isinstance(group, Sequence) else group
+    link = tag("a", "How it works ↓", href=f"#{anchor(about)}", class_="about") if about else None
+    dock = tag("div", _part(play) if play is not None else None, _part(widgets), link, class_="lamina-dock")
+    flow = "rows" if len(pictures) == 2 and getattr(pictures[0], "lamina_wide", False) else None
+    shown = [tag("div", _part(picture)) for picture in pictures]
+    stage = tag("div", shown, class_="lamina-stage", data_count=len(pictures), data_flow=flow)
+    strip = tag("div", [_part(part) for part in numbers], class_="lamina-strip") if numbers else None
+    more = tag("div", [_part(part) for part in rest], class_="lamina-more") if rest else None
+    return _html(tag("div", tag("div", stage, strip, dock, class_="lamina-screen"), more, class_="lamina-lab"))
+
+
+def shown(block: Any, *, wide: bool = False) -> "Html":
+    """Put a widget or a block, such as a `digit_pad`, among the pictures of a lab.
+
+    Args:
+        block: what to show.
+        wide: whether it is much wider than high, so that it stands below another picture rather than beside it.
+    """
+    made: Any = _html(_part(block), "picture")
+    made.lamina_wide = wide
+    return made
+
+
 def row(*parts: Any, least: int = 260) -> "Html":
     """Put blocks side by side, as many as fit.
 
@@ -209,7 +262,7 @@ def row(*parts: Any, least: int = 260) -> "Html":
         least: the width in CSS pixels below which a block moves to the next line.
     """
     style = f"grid-template-columns:repeat(auto-fit,minmax(min(100%,{least}px),1fr))"
-    return _html(tag("div", [tag("div", _part(part)) for part in parts], class_="lamina-row", style=style))
+    return _html(tag("div", [tag("div", _part(part)) for part in parts], class_="lamina-row", style=style), parts=parts)
 
 
 def column(*parts: Any) -> "Html":
@@ -265,7 +318,7 @@ def _fixed(value: float) -> str:
 def facts(**values: Any) -> "Html":
     """Show a few numbers with their names, large enough for the last row of a lecture hall."""
     cells = [tag("div", tag("dt", name.replace("_", " ")), tag("dd", _cell(value))) for name, value in values.items()]
-    return _html(tag("dl", cells, class_="lamina-facts"))
+    return _html(tag("dl", cells, class_="lamina-facts"), "numbers")
 
 
 def note(text: str, kind: str = "plain") -> "Html":
@@ -295,7 +348,7 @@ def progress(done: float, words: str = "") -> "Html":
     """Show a bar, 0 to 1, with words beside it."""
     share = min(1.0, max(0.0, done))
     bar = tag("progress", f"{share:.0%}", value=f"{share:.4f}", max="1", aria_label=words or "progress")
-    return _html(tag("div", bar, tag("span", words), class_="lamina-progress"))
+    return _html(tag("div", bar, tag("span", words), class_="lamina-progress"), "numbers")
 
 
 def picture(pixels: Sequence[Sequence[float]], label: str, *, size: int = 112, low: float | None = None,
@@ -321,5 +374,6 @@ def picture(pixels: Sequence[Sequence[float]], label: str, *, size: int = 112, l
     data = base64.b64encode(png(gray)).decode()
     return _html(
         f'<img class="lamina-pixels" alt="{escape(label)}" title="{escape(label)}" style="height:{size}px" '
-        f'src="data:image/png;base64,{data}">'
+        f'src="data:image/png;base64,{data}">',
+        "picture",
     )

@@ -19,7 +19,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
@@ -43,6 +43,8 @@ LONGEST, TURN, READING = 1800.0, 300.0, 30.0
 """Seconds that a job may take, that it may take while others wait for its place, and that reading a file may take."""
 MEMORY = 2 * 2**30
 """Bytes that a job may take, or its share of what is free if that is less."""
+RESTING = 4
+"""How many jobs of one visitor may be paused."""
 WAITING = 8
 """How many jobs of one visitor may wait."""
 FORGOTTEN = 3.0
@@ -98,11 +100,12 @@ class Job:
         keep: "all" rows, or only the "last" one when rows are large.
         line: whether it waits for its turn; otherwise `start` starts it.
         quick: whether it stands in the short line of those who read a file.
+        pause_after: how many rows; -1 for never.
         arguments: what `work` is called with; they are pickled.
 
     Attributes:
         rows: the rows that have come so far.
-        state: waiting, running, done, stopped or failed.
+        state: waiting, running, paused, done, stopped or failed.
         error: what went wrong, in one sentence.
     """
 
@@ -113,14 +116,16 @@ class Job:
         keep: str = "all",
         line: bool = True,
         quick: bool = False,
+        pause_after: int = -1,
         **arguments: Any,
     ) -> None:
         choice("keep", keep, _KEEP)
-        self._work, self._keep, self._arguments = work, keep, arguments
+        self._work, self._keep, self._steps, self._arguments = work, keep, pause_after, arguments
+        self._told = 0
         self._line, self._limited, self._begun = _READERS if quick else _LINE, line, 0.0
         self.visitor = visitor() if line else ""
         self._process: Any = None
-        self._receiver: Connection | None = None
+        self._wire: Connection | None = None
         self.watcher: object = None
         self.rows: list[Any] = []
         self.state = "waiting"
@@ -133,12 +138,12 @@ class Job:
         """Take what has come; return whether anything changed."""
         if self.state == "waiting":
             return self._line.admit(self)
-        if self.state != "running" or self._receiver is None:
+        if self.state != "running" or self._wire is None:
             return False
         changed = False
         try:
-            while self._receiver.poll():
-                self._take(*self._receiver.recv())
+            while self._wire.poll():
+                self._take(*self._wire.recv())
                 changed = True
                 if self.state != "running":
                     break
@@ -153,25 +158,57 @@ class Job:
     def _take(self, kind: str, value: Any) -> None:
         if kind == "rows":
             self.rows = (value or self.rows) if self._keep == "last" else self.rows + value
+        elif kind == "paused":
+            if value == self._told:  # otherwise it has been told to go on since
+                self.state = kind
+                self._line.rest(self)
         else:
             self._end(kind, value)
 
     def start(self) -> None:
-        """Start the process; the line calls this when there is a place."""
-        ctx: Any = context()
-        self._receiver, sender = ctx.Pipe(duplex=False)
+        """Start the process, or let it go on; the line calls this when there is a place."""
         self._begun = time.monotonic()
+        if self._wire is not None:
+            self._tell()
+            return
+        ctx: Any = context()
+        self._wire, sender = ctx.Pipe()
         limits = memory() if self._limited else 0, str(SHELF.root)
-        target = (sender, self._work, self._arguments, self._keep, *limits)
+        target = (sender, self._work, self._arguments, self._keep, self._steps, *limits)
         self._process = ctx.Process(target=_run, args=target, daemon=True)
         with _neutral_main():
             self._process.start()
         sender.close()
         self.state = "running"
 
+    def pause(self) -> None:
+        """Let the work rest after its next row; it keeps its memory and gives up its place."""
+        self._steps = 0
+        if self.state == "running":
+            self._tell()
+
+    def go_on(self, steps: int = -1) -> None:
+        """Let paused work go on, when there is a place.
+
+        Args:
+            steps: after how many rows it pauses again; -1 for never.
+        """
+        self._steps = steps
+        if self.state == "running":  # it was told to pause, and has not come to it
+            self._tell()
+        elif self.state == "paused" and self._line.join(self):
+            self.state = "waiting"
+
+    def _tell(self) -> None:
+        self.state = "running"
+        with suppress(OSError):  # it has just ended, as the next look will show
+            assert self._wire is not None
+            self._wire.send(self._steps)
+            self._told += 1
+
     def stop(self) -> None:
         """End the work; the rows stay."""
-        if self.state in ("waiting", "running"):
+        if self.state in ("waiting", "running", "paused"):
             self.poll()
             self._end("stopped")
 
@@ -186,9 +223,9 @@ class Job:
                 self._process.join()
             self._process.close()
             self._process = None
-        if self._receiver is not None:
-            self._receiver.close()
-            self._receiver = None
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
         self._line.leave(self)
 
     @property
@@ -198,13 +235,14 @@ class Job:
         return {
             "waiting": f"waiting for a free place; {before} ahead of you" if before else "starting",
             "running": "running",
+            "paused": "paused",
             "done": "done",
             "stopped": "stopped",
             "failed": self.error,
         }[self.state]
 
     def __del__(self) -> None:
-        if getattr(self, "state", "") in ("waiting", "running"):
+        if getattr(self, "state", "") in ("waiting", "running", "paused"):
             self._end("stopped")
 
 
@@ -230,6 +268,7 @@ class _Line:
         self._waiting: dict[int, _Place] = {}
         self._running: dict[int, tuple[str, weakref.ref[Job]]] = {}
         self._served: dict[str, float] = {}
+        self._resting: dict[int, tuple[str, weakref.ref[Job]]] = {}
 
     def join(self, job: Job) -> bool:
         """Take a place at the end, unless the visitor has enough of them."""
@@ -274,6 +313,7 @@ class _Line:
             if not self._may(job.visitor) or self._order()[0] != id(job):
                 return False
             del self._waiting[id(job)]
+            self._resting.pop(id(job), None)
             self._running[id(job)] = job.visitor, weakref.ref(job)
             if job.visitor:
                 present = {job.visitor, *(place.visitor for place in self._waiting.values())}
@@ -298,11 +338,22 @@ class _Line:
         with self._lock:
             self._waiting.pop(id(job), None)
             self._running.pop(id(job), None)
+            self._resting.pop(id(job), None)
+
+    def rest(self, job: Job) -> None:
+        """Give up a place for a while; of more jobs than a visitor may let rest, which keep their memory, the first ends."""
+        self.leave(job)
+        with self._lock:
+            self._resting[id(job)] = job.visitor, weakref.ref(job)
+            mine = [reference() for who, reference in self._resting.values() if who and who == job.visitor]
+        for other in mine[:-RESTING]:
+            if other is not None:
+                other.stop()
 
     def close(self) -> None:
         """End all work."""
         with self._lock:
-            running = [reference() for _, reference in self._running.values()]
+            running = [reference() for _, reference in (*self._running.values(), *self._resting.values())]
         for job in running:
             if job is not None:
                 job.stop()
@@ -368,8 +419,23 @@ def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator
         yield "refused", str(error)
 
 
+_LEFT = {"rows": -1}
+"""In the process of a job: how many rows it may still give before it pauses, -1 for any number."""
+
+
+def by_steps() -> bool:
+    """Say, in the process of a job, whether the reader goes step by step and wants to see each of them."""
+    return _LEFT["rows"] >= 0
+
+
 def _run(
-    sender: Connection, work: Callable[..., Iterator[Any]], arguments: dict[str, Any], keep: str, most: int, home: str
+    wire: Connection,
+    work: Callable[..., Iterator[Any]],
+    arguments: dict[str, Any],
+    keep: str,
+    steps: int,
+    most: int,
+    home: str,
 ) -> None:
     """Do the work and send its rows; this is the other process, whose temporary files are removed with the shelf."""
     import torch
@@ -381,21 +447,29 @@ def _run(
     if most:
         limit_memory(most)
     batch: list[Any] = []
-    sent = 0.0
+    sent, heard = 0.0, 0
+    _LEFT["rows"] = steps
     try:
         for row in work(**arguments):
             batch = [row] if keep == "last" else [*batch, row]
-            if time.monotonic() - sent >= EVERY:
-                sender.send(("rows", batch))
+            while wire.poll():
+                steps, heard = wire.recv(), heard + 1
+            steps -= steps > 0
+            if steps == 0 or time.monotonic() - sent >= EVERY:
+                wire.send(("rows", batch))
                 batch, sent = [], time.monotonic()
+            while steps == 0:
+                wire.send(("paused", heard))
+                steps, heard = wire.recv(), heard + 1
+            _LEFT["rows"] = steps
         if batch:
-            sender.send(("rows", batch))
-        sender.send(("done", ""))
-    except (BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
+            wire.send(("rows", batch))
+        wire.send(("done", ""))
+    except (BrokenPipeError, ConnectionResetError, EOFError, KeyboardInterrupt):
         return
     except Exception as error:  # the page says what went wrong, whatever it was
-        sender.send(("rows", batch))
-        sender.send(("failed", _sentence(error, most)))
+        wire.send(("rows", batch))
+        wire.send(("failed", _sentence(error, most)))
 
 
 def _sentence(error: Exception, most: int) -> str:
@@ -412,12 +486,12 @@ def _sentence(error: Exception, most: int) -> str:
 
 
 class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
-    """Work that a switch starts and stops, shown live in a cell.
+    """Work that buttons start, pause and step, shown live in a cell.
 
     Make it in the cell of the widgets, show it in the next::
 
-        training = kit.train(work)                                       # one cell
-        training.show(draw, running=switch.value, width=width.value)     # the next one
+        go, training = kit.play("Learn"), kit.train(work)          # one cell
+        training.show(draw, running=go, width=width.value)         # the next one
 
     Args:
         work: a generator function of an importable module that yields rows.
@@ -428,15 +502,18 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
         self._work, self._keep = work, keep
         self._job: Job | None = None
         self._settings: dict[str, Any] | None = None
+        self._count = 0
 
-    def show(self, draw: "Callable[[Job], Html]", *, running: bool, **settings: Any) -> "Html":
+    def show(self, draw: "Callable[[Job], Html]", *, running: Any, **settings: Any) -> "Html":
         """Start, stop or continue to show the work; what is drawn changes while rows come.
 
         Args:
             draw: makes a block from the job: its `rows`, its `state` and its `words`.
-            running: whether the switch is on; off stops the work and keeps the last picture.
+            running: the buttons of `play`; or whether to run, where False stops the work and keeps the last picture.
             settings: the arguments of the work; other settings start it afresh.
         """
+        if not isinstance(running, bool):
+            return self._played(draw, running, settings)
         if not running:
             self.stop()
             if self._job is None or settings != self._settings:
@@ -444,9 +521,41 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
                 return draw(_idle())
             return draw(self._job)
         if self._job is None or settings != self._settings or self._job.state in ("stopped", "failed"):
-            self.stop()
-            self._job, self._settings = Job(self._work, keep=self._keep, **settings), settings
+            self._begin(settings)
+        assert self._job is not None
         return _watch(self._job, draw)
+
+    def _played(self, draw: "Callable[[Job], Html]", buttons: Any, settings: dict[str, Any]) -> "Html":
+        verb, count = buttons.value
+        pressed, self._count = count != self._count, count
+        other = self._job is None or settings != self._settings
+
+        def drawn(job: Any) -> "Html":
+            buttons.state = job.state
+            return draw(job)
+
+        if verb in ("", "pause") or (verb == "step" and other and not pressed):
+            if other:
+                self.stop()
+                self._job, self._settings = None, None
+                return drawn(_idle())
+            assert self._job is not None
+            self._job.pause()
+        elif other or (verb == "again" and pressed) or (pressed and self._finished):
+            self._begin(settings, 1 if verb == "step" else -1)
+        elif pressed:
+            assert self._job is not None
+            self._job.go_on(1 if verb == "step" else -1)
+        assert self._job is not None
+        return _watch(self._job, drawn)
+
+    @property
+    def _finished(self) -> bool:
+        return self._job is not None and self._job.state in ("done", "stopped", "failed")
+
+    def _begin(self, settings: dict[str, Any], steps: int = -1) -> None:
+        self.stop()
+        self._job, self._settings = Job(self._work, keep=self._keep, pause_after=steps, **settings), settings
 
     def last(self, **settings: Any) -> Any:
         """Give the last row that has come with these settings, for another cell; None before the first."""

@@ -8,6 +8,7 @@ from torch import nn
 
 from lamina.data.splits import Split
 from lamina.experiments.trained import EAGER
+from lamina.pages.kit._jobs import by_steps
 from lamina.training.loop import Event, Progress
 from lamina.training.recipe import Recipe
 from lamina.training.stopping import Row
@@ -18,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def paced(items: Iterable[Item], seconds: float) -> Iterator[tuple[Item, bool]]:
-    """Say of each item whether it is time to show something again; the first time at once.
+    """Say of each item whether it is time to show something again; the first time at once, and always step by step.
 
     Args:
         items: such as the events of a training.
@@ -29,7 +30,7 @@ def paced(items: Iterable[Item], seconds: float) -> Iterator[tuple[Item, bool]]:
     """
     free = time.monotonic()
     for item in items:
-        due = time.monotonic() >= free
+        due = by_steps() or time.monotonic() >= free
         yield item, due
         if due:
             free = time.monotonic() + seconds

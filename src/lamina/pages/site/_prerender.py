@@ -15,8 +15,19 @@ from pathlib import Path
 from lamina._system import step_back
 from lamina.pages.kit._jobs import Job
 
-_WIDGET = re.compile(r"<marimo-ui-element\b.*?</marimo-ui-element>", re.DOTALL)
-_GHOST = '<div class="lamina-ghost"></div>'
+_WIDGET = re.compile(r"<marimo-ui-element\b[^>]*><marimo-([\w-]+)(.*?)</marimo-ui-element>", re.DOTALL)
+
+
+def _ghost(widget: re.Match[str]) -> str:
+    """Keep the place of a widget; `pages.css` knows how high each kind is.
+
+    >>> _WIDGET.sub(_ghost, "<marimo-ui-element object-id='a'><marimo-text-area data-rows='3'></marimo-ui-element>")
+    '<div class="lamina-ghost text-area" style="--rows:3"></div>'
+    """
+    kind, given = widget[1], widget[2]
+    kind += " full" * ("data-full-width='true'" in given) + " area" * ("data-kind='\"area\"'" in given)
+    rows = re.search(r"data-rows='(\d+)'", given)
+    return f'<div class="lamina-ghost {kind}"' + (f' style="--rows:{rows[1]}"' if rows else "") + "></div>"
 
 
 def still(file: str) -> str:
@@ -30,7 +41,7 @@ def still(file: str) -> str:
     spec.loader.exec_module(module)
     outputs, _ = module.app.run()
     shown = (mo.as_html(output).text for output in outputs if output is not None)
-    return "\n".join(_WIDGET.sub(_GHOST, text) for text in shown)
+    return "\n".join(f"<div>{_WIDGET.sub(_ghost, text)}</div>" for text in shown)
 
 
 def stills(files: dict[str, str]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from lamina.drawing.colors import variables
 from lamina.pages.site.contents import CHAPTERS, Page, neighbors, pages
 
 THEMES = ("light", "dark")
-FILES = ("pages.css", "pages.js", "plain.css")
+FILES = ("pages.css", "pages.js", "labs.js", "hands.js", "plain.css")
 # Before the first paint: the theme that was chosen, or that of the machine.
 _THEME = (
     "document.documentElement.dataset.theme=(document.cookie.match(/lamina-theme=(light|dark)/)||[])[1]||"
@@ -45,7 +45,8 @@ def address(name: str) -> str:
 def head(*more: str) -> Markup:
     """Return what every page of ours has in its head."""
     links = [tag("link", rel="stylesheet", href=address(name)) for name in ("pages.css", *more)]
-    return join([tag("script", Markup(_THEME)), *links, Markup(f'<script defer src="{address("pages.js")}"></script>')])
+    scripts = [tag("script", "", defer=True, src=address(name)) for name in ("labs.js", "hands.js", "pages.js")]
+    return join([tag("script", Markup(_THEME)), *links, *scripts])
 
 
 def bar(page: Page | None) -> Markup:
@@ -84,6 +85,16 @@ def bar(page: Page | None) -> Markup:
             )
             if page
             else None,
+            tag(
+                "button",
+                "⤢",
+                type="button",
+                data_do="present",
+                title="The lab alone, for a lecture hall (F); all keys: ?",
+                aria_label="Present the lab",
+            )
+            if page
+            else None,
             tag("button", "◐", type="button", data_do="theme", title="Light or dark", aria_label="Light or dark"),
         ),
         class_="lamina-bar",
@@ -101,8 +112,8 @@ def first(page: Page) -> Markup:
     where = page.number + (f" · §{', §'.join(page.sections)}" if page.sections else "")
     words = tag("noscript", "This page computes while you read it and needs JavaScript.")
     return join([
-        tag("div", tag("p", where, class_="eyebrow"), tag("h1", page.title, id="text", tabindex="-1"),
-            tag("p", page.summary, class_="lead"), class_="lamina-first"),
+        tag("div", tag("h1", page.title, id="text", tabindex="-1", title=where), tag("p", page.summary, class_="lead"),
+            class_="lamina-first"),
         tag("div", tag("i", ""), tag("span", "The page is starting …"), words, class_="lamina-wait", role="status"),
     ])  # fmt: skip
 

@@ -32,13 +32,23 @@
   // The first view goes when the live page has as many sections and panels as it has.
   const still = document.querySelector(".lamina-still");
   if (still) {
-    const parts = (node) => node.querySelectorAll(".lamina-section, .lamina-panel, .lamina-try").length;
-    const wanted = parts(still), live = document.getElementById("root");
+    const parts = (node) => [...node.querySelectorAll(".lamina-lab, .lamina-section, .lamina-panel, .lamina-try")];
+    const wanted = parts(still).length, live = document.getElementById("root");
     let late = 0;
-    const swap = () => { still.remove(); watch.disconnect(); clearTimeout(late); };
+    // What the reader looks at stays where it is, whatever has grown above it.
+    const swap = () => {
+      if (!still.isConnected) return;
+      const before = parts(still), place = before.findIndex((part) => part.getBoundingClientRect().bottom > 60);
+      const top = place < 0 ? 0 : before[place].getBoundingClientRect().top;
+      still.remove(); watch.disconnect(); clearTimeout(late);
+      const now = parts(live)[place];
+      if (now && scrollY > 0) scrollBy({ top: now.getBoundingClientRect().top - top, behavior: "instant" });
+      document.dispatchEvent(new Event("lamina-live"));
+    };
     const watch = new MutationObserver(() => {
-      if (parts(live) >= wanted) requestAnimationFrame(swap);
-      else if (parts(live) && !late) late = setTimeout(swap, 8000);
+      const here = parts(live).length;
+      if (here >= wanted) requestAnimationFrame(swap);
+      else if (here && !late) late = setTimeout(swap, 8000);
     });
     watch.observe(live, { childList: true, subtree: true });
   }

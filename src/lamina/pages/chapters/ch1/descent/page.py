@@ -34,6 +34,59 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(field, from_x, from_y, ground, racers, tracks, upto):
+    _k = upto.value
+    _floor = field.function(torch.tensor(field.lowest, dtype=F64)).item()
+    _paths = [
+        (
+            name,
+            color,
+            [p for p in track.points[: _k + 1].tolist() if max(map(abs, p)) < 1e3] or [[from_x.value, from_y.value]],
+        )
+        for (name, track), color in zip(tracks.items(), ("line2", "line3", "line5"), strict=True)
+    ]
+    _curves = kit.plot(
+        "Height above the lowest point over the steps",
+        [
+            Series(
+                name,
+                list(range(_k + 1)),
+                [v if 1e-12 < v < 1e6 else None for v in (track.values[: _k + 1] - _floor).tolist()],
+                color,
+                size=2.2,
+            )
+            for (name, track), color in zip(tracks.items(), ("line2", "line3", "line5"), strict=True)
+        ],
+        x=("step", 0, 80),
+        y=("height above the lowest", 1e-6, 100),
+        log_y=True,
+        size=(330, 310),
+    )
+    _heights = {name: track.values[_k].item() - _floor for name, track in tracks.items()}
+    _ground, _hands = kit.grip(
+        terrain(field, _paths, size=(390.0, 330.0)), "start", (from_x.value, from_y.value), field.x_range, field.y_range,
+        ("start-theta-1", "start-theta-2"),
+    )  # fmt: skip
+    kit.lab(
+        kit.controls("Landscape, start and step sizes", ground, from_x, from_y, *racers.elements),
+        kit.svg(
+            _ground,
+            f"{ground.value} after {_k} steps: "
+            + ", ".join(f"{name} is {height:.4g} above the lowest point" for name, height in _heights.items())
+            + ".",
+            width=900,
+            caption="Drag the white disc: it is the start of all three.",
+            hands=_hands,
+        ),
+        _curves,
+        kit.facts(**{name.replace(" ", "_"): height for name, height in _heights.items()}),
+        play=upto,
+        about="Adam",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     who = kit.slider(1, 8, 1, value=3, label="example $i$")
     theta_2 = kit.slider(-1, 3, 0.1, value=0.0, label=r"$\theta_2$, the slope")
@@ -336,7 +389,7 @@ def _():
     speed = kit.steps([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], value=0.2, label=r"step size $\tau$")
     adam_speed = kit.steps([0.01, 0.03, 0.1, 0.3], value=0.1, label=r"step size of Adam")
     dice = kit.slider(0, 9, 1, value=0, label="which data and draws")
-    go = mo.ui.switch(label="Race")
+    go = kit.play("Race")
     racing = kit.train(race)
     claim = kit.dropdown(
         {
@@ -436,7 +489,7 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
 
     racing.show(
         _draw,
-        running=go.value,
+        running=go,
         count=64,
         noise=0.5,
         batch_size=batch.value,
@@ -474,7 +527,7 @@ def _():
             for name, value in (("gradient descent", 0.03), ("momentum", 0.01), ("Adam", 0.1))
         ]
     )
-    upto = kit.slider(0, 80, 1, value=40, label="steps so far")
+    upto = kit.walk(0, 80, value=40, label="steps so far")
     kit.column(
         kit.section("Adam", ids=("N1.47", "N1.48")),
         kit.prose(r"""
@@ -498,56 +551,20 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(ground, racers):
+def _(ground):
     field = bowl(40.0, 0.0) if ground.value == "long bowl" else SURFACES[ground.value]
-    tracks = {
-        name: optimizer_path(field.function, field.start, method, steps=80, learning_rate=rate)
-        for (name, method), rate in zip(METHODS.items(), racers.value, strict=True)
-    }
-    return field, tracks
+    from_x = kit.slider(*field.x_range, 0.01, value=field.start[0], label=r"start $\theta_1$")
+    from_y = kit.slider(*field.y_range, 0.01, value=field.start[1], label=r"start $\theta_2$")
+    return field, from_x, from_y
 
 
 @app.cell(hide_code=True)
-def _(field, ground, racers, tracks, upto):
-    _k = upto.value
-    _floor = field.function(torch.tensor(field.lowest, dtype=F64)).item()
-    _paths = [
-        (name, color, [p for p in track.points[: _k + 1].tolist() if max(map(abs, p)) < 1e3] or [list(field.start)])
-        for (name, track), color in zip(tracks.items(), ("line2", "line3", "line5"), strict=True)
-    ]
-    _curves = kit.plot(
-        "Height above the lowest point over the steps",
-        [
-            Series(
-                name,
-                list(range(_k + 1)),
-                [v if 1e-12 < v < 1e6 else None for v in (track.values[: _k + 1] - _floor).tolist()],
-                color,
-                size=2.2,
-            )
-            for (name, track), color in zip(tracks.items(), ("line2", "line3", "line5"), strict=True)
-        ],
-        x=("step", 0, 80),
-        y=("height above the lowest", 1e-6, 100),
-        log_y=True,
-        size=(330, 310),
-    )
-    _heights = {name: track.values[_k].item() - _floor for name, track in tracks.items()}
-    kit.panel(
-        kit.controls("Landscape and step sizes", ground, *racers.elements, upto),
-        kit.row(
-            kit.svg(
-                terrain(field, _paths, size=(370.0, 310.0)),
-                f"{ground.value} after {_k} steps: "
-                + ", ".join(f"{name} is {height:.4g} above the lowest point" for name, height in _heights.items())
-                + ".",
-            ),
-            _curves,
-            least=300,
-        ),
-        kit.facts(**{name.replace(" ", "_"): height for name, height in _heights.items()}),
-    )
-    return
+def _(field, from_x, from_y, racers):
+    tracks = {
+        name: optimizer_path(field.function, (from_x.value, from_y.value), method, steps=80, learning_rate=rate)
+        for (name, method), rate in zip(METHODS.items(), racers.value, strict=True)
+    }
+    return (tracks,)
 
 
 @app.cell(hide_code=True)

@@ -37,6 +37,56 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(begin, data, firsts, groups, half, points, start, walk):
+    _n = half.value
+    _now = walk[_n - 1] if _n else None
+    _centroids = firsts if _now is None else _now.centroids
+    _moves = [firsts, *(step.centroids for step in walk[:_n] if step.kind == "update")]
+    _trails = [[stage[j].tolist() for stage in _moves] for j in range(len(firsts))]
+    _kind = "the start" if _now is None else ("points assigned" if _now.kind == "assign" else "centroids moved")
+    _all = [step.distortion.item() for step in walk]
+    _still = next((i for i in range(2, LAST, 2) if torch.equal(walk[i].labels, walk[i - 2].labels)), None)
+    _curve = kit.chart(
+        [Series("distortion", list(range(1, LAST + 1)), _all, "line6", "step", size=1.6)],
+        [
+            Series("after assigning", [i + 1 for i in range(0, LAST, 2)], _all[::2], "line1", size=3.0),
+            Series("after moving", [i + 1 for i in range(1, LAST, 2)], _all[1::2], "line2", size=3.0),
+            *([Series("", [_n], [_all[_n - 1]], "ink", "ring", size=6.0)] if _n else []),
+        ],
+        x=("half step", 0.5, LAST + 0.5),
+        y=("", 0, 1.08 * max(_all) + 1e-9),
+        size=(330, 280),
+    )
+    _label = "no assignment yet" if _now is None else f"distortion {_now.distortion.item():.2f}"
+    _end = "runs on" if _still is None else f"nothing changes from half step {_still + 1} on"
+    kit.lab(
+        kit.controls("Data, clusters and half steps", data, groups, begin, start),
+        kit.row(
+            kit.svg(
+                clusters(
+                    points.tolist(),
+                    None if _now is None else _now.labels.tolist(),
+                    _centroids.tolist(),
+                    _trails,
+                    size=(350.0, 300.0),
+                ),
+                f"k-means after half step {_n}, {_kind}: {_label}.",
+                caption=f"Half step {_n}: {_kind}. Dashed: the path of each centroid.",
+            ),
+            kit.svg(_curve, f"The distortion after each half step; it never rises; {_end}."),
+            least=300,
+        ),
+        kit.facts(
+            distortion="—" if _now is None else _now.distortion.item(),
+            done_at_half_step="—" if _still is None else _still + 1,
+        ),
+        play=half,
+        about="k-means, half a step at a time",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     turn = kit.slider(0, 180, 5, value=30, label="turned by (degrees)")
     long = kit.slider(1, 4, 0.25, value=2.5, label="how much longer than wide")
@@ -103,7 +153,7 @@ def _():
 def _():
     data, groups, begin = choices()
     start = kit.slider(0, 30, 1, value=4, label="which start")
-    half = kit.slider(0, LAST, 1, value=1, label="half steps")
+    half = kit.walk(0, LAST, value=1, label="half steps")
     kit.column(
         kit.section("k-means, half a step at a time", ids=("N1.31", "N1.32")),
         kit.prose(r"""
@@ -136,54 +186,6 @@ def _(begin, data, groups, start):
     firsts = kmeans.first_centroids(points, _k, begin.value, seed=start.value)[0]
     walk = list(islice(kmeans.half_steps(points, firsts), LAST))
     return firsts, points, walk
-
-
-@app.cell(hide_code=True)
-def _(begin, data, firsts, groups, half, points, start, walk):
-    _n = half.value
-    _now = walk[_n - 1] if _n else None
-    _centroids = firsts if _now is None else _now.centroids
-    _moves = [firsts, *(step.centroids for step in walk[:_n] if step.kind == "update")]
-    _trails = [[stage[j].tolist() for stage in _moves] for j in range(len(firsts))]
-    _kind = "the start" if _now is None else ("points assigned" if _now.kind == "assign" else "centroids moved")
-    _all = [step.distortion.item() for step in walk]
-    _still = next((i for i in range(2, LAST, 2) if torch.equal(walk[i].labels, walk[i - 2].labels)), None)
-    _curve = kit.chart(
-        [Series("distortion", list(range(1, LAST + 1)), _all, "line6", "step", size=1.6)],
-        [
-            Series("after assigning", [i + 1 for i in range(0, LAST, 2)], _all[::2], "line1", size=3.0),
-            Series("after moving", [i + 1 for i in range(1, LAST, 2)], _all[1::2], "line2", size=3.0),
-            *([Series("", [_n], [_all[_n - 1]], "ink", "ring", size=6.0)] if _n else []),
-        ],
-        x=("half step", 0.5, LAST + 0.5),
-        y=("", 0, 1.08 * max(_all) + 1e-9),
-        size=(330, 280),
-    )
-    _label = "no assignment yet" if _now is None else f"distortion {_now.distortion.item():.2f}"
-    _end = "runs on" if _still is None else f"nothing changes from half step {_still + 1} on"
-    kit.panel(
-        kit.controls("Data, clusters and half steps", data, groups, begin, start, half),
-        kit.row(
-            kit.svg(
-                clusters(
-                    points.tolist(),
-                    None if _now is None else _now.labels.tolist(),
-                    _centroids.tolist(),
-                    _trails,
-                    size=(350.0, 300.0),
-                ),
-                f"k-means after half step {_n}, {_kind}: {_label}.",
-                caption=f"Half step {_n}: {_kind}. Dashed: the path of each centroid.",
-            ),
-            kit.svg(_curve, f"The distortion after each half step; it never rises; {_end}."),
-            least=300,
-        ),
-        kit.facts(
-            distortion="—" if _now is None else _now.distortion.item(),
-            done_at_half_step="—" if _still is None else _still + 1,
-        ),
-    )
-    return
 
 
 @app.cell(hide_code=True)

@@ -1,14 +1,12 @@
 """The drawing of the page on logical functions."""
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lamina.drawing.charts import Band, Series, chart
 from lamina.drawing.scene import Scene
-
-if TYPE_CHECKING:
-    pass
 from lamina.pages.chapters.ch1._shared import Place, columns
+from lamina.pages.kit._hands import Hands, grip
 
 EDGE = (-0.5, 1.5)
 """The ends of both axes around the four inputs of a logical function."""
@@ -31,6 +29,37 @@ def half_planes(
         lines, marks, bands=bands, title=title, x_label="$y_1$", y_label="$y_2$", x_range=EDGE, y_range=EDGE,
         width=340.0, height=330.0,
     )  # fmt: skip
+
+
+def held_line(scene: Scene, weight: Place, bias: float, sets: Sequence[str]) -> tuple[Scene, Hands]:
+    """Put two discs onto the line of a neuron: one shifts it, the other turns it about the first.
+
+    Args:
+        scene: what `half_planes` drew.
+        weight: of the neuron.
+        bias: of the neuron.
+        sets: the widgets of both weights and of the bias, by their names in the address.
+
+    >>> drawn = half_planes((1.0, 1.0), -0.5, [0, 1], [[0.0, 0.0], [1.0, 1.0]])
+    >>> sorted(held_line(drawn, (1.0, 1.0), -0.5, ("a", "b", "c"))[1])
+    ['shift the line', 'turn the line']
+    """
+    (first, second), center = weight, sum(EDGE) / 2
+    length = math.hypot(first, second)
+    if not length:
+        return scene, {}
+    off = (first * center + second * center + bias) / length**2
+    middle = (center - off * first, center - off * second)
+    end = (middle[0] - 0.6 * second / length, middle[1] + 0.6 * first / length)
+    hands: Hands = {}
+    for title, at, line in (
+        ("shift the line", middle, [first, second]),
+        ("turn the line", end, [first, second, bias, *middle]),
+    ):
+        if all(EDGE[0] <= place <= EDGE[1] for place in at):
+            scene, found = grip(scene, title, at, EDGE, EDGE, sets, line=line, shape="border")
+            hands |= found
+    return scene, hands
 
 
 def _firing(weight: Place, bias: float) -> tuple[list[Band], list[Series]]:

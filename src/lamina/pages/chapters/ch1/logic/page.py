@@ -22,7 +22,7 @@ with app.setup:
     from lamina.functional.dense import neuron
     from lamina.functional.random import as_generator
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.logic._drawing import half_planes
+    from lamina.pages.chapters.ch1.logic._drawing import half_planes, held_line
 
     F64 = torch.float64
     GATES = {"OR": "or", "AND": "and", "XOR": "xor"}
@@ -33,6 +33,46 @@ with app.setup:
         (1, 0, 0, 0): "neither", (1, 0, 0, 1): "equal (not XOR)", (1, 1, 0, 0): "not second", (1, 1, 0, 1): "second implies first",
         (1, 0, 1, 0): "not first", (1, 0, 1, 1): "first implies second", (1, 1, 1, 0): "not both", (1, 1, 1, 1): "always",
     }  # fmt: skip
+
+
+@app.cell(hide_code=True)
+def _(bias, first, gate, second):
+    _W = torch.tensor([first.value, second.value], dtype=F64)
+    _b = torch.tensor(bias.value, dtype=F64)
+    _sums = neuron(INPUTS, _W, _b, get_activation("identity"))
+    _answers = neuron(INPUTS, _W, _b, heaviside).int().tolist()
+    _targets = truth_table(gate.value).targets.tolist()
+    _wrong = sum(a != t for a, t in zip(_answers, _targets, strict=True))
+    _rows = [
+        (int(u[0]), int(u[1]), round(z, 10) + 0.0, a, t, "right" if a == t else "wrong")
+        for u, z, a, t in zip(TRUTH_TABLE_INPUTS, _sums.tolist(), _answers, _targets, strict=True)
+    ]
+    _margin = _sums.abs().min().item()
+    _plane, _hands = held_line(
+        half_planes((first.value, second.value), bias.value, _targets, INPUTS.tolist()),
+        (first.value, second.value), bias.value, ("weight-w-1", "weight-w-2", "bias-b"),
+    )  # fmt: skip
+    kit.lab(
+        kit.controls("The line", gate, first, second, bias),
+        kit.row(
+            kit.svg(
+                _plane,
+                f"The four inputs and the line of the neuron for {gate.selected_key}: {_wrong} of 4 wrong.",
+                caption="Drag the white discs: the one in the middle shifts the line, the other turns it.",
+                hands=_hands,
+            ),
+            kit.table(
+                ("y1", "y2", "sum", "answer", "wanted", ""), _rows, caption=f"{gate.selected_key}: what the neuron says"
+            ),
+            least=280,
+        ),
+        kit.facts(wrong=f"{_wrong} of 4", margin=round(_margin, 10)),
+        kit.note("All four are right.", "good")
+        if _wrong == 0
+        else kit.note(f"{_wrong} of 4 answers are wrong.", "warn"),
+        about="Two inputs, one decision",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -73,39 +113,6 @@ def _():
         kit.source(neuron, heaviside, logic_gate, pre_activations),
     )
     return bias, first, gate, second
-
-
-@app.cell(hide_code=True)
-def _(bias, first, gate, second):
-    _W = torch.tensor([first.value, second.value], dtype=F64)
-    _b = torch.tensor(bias.value, dtype=F64)
-    _sums = neuron(INPUTS, _W, _b, get_activation("identity"))
-    _answers = neuron(INPUTS, _W, _b, heaviside).int().tolist()
-    _targets = truth_table(gate.value).targets.tolist()
-    _wrong = sum(a != t for a, t in zip(_answers, _targets, strict=True))
-    _rows = [
-        (int(u[0]), int(u[1]), round(z, 10) + 0.0, a, t, "right" if a == t else "wrong")
-        for u, z, a, t in zip(TRUTH_TABLE_INPUTS, _sums.tolist(), _answers, _targets, strict=True)
-    ]
-    _margin = _sums.abs().min().item()
-    kit.panel(
-        kit.controls("The line", gate, first, second, bias),
-        kit.row(
-            kit.svg(
-                half_planes((first.value, second.value), bias.value, _targets, INPUTS.tolist()),
-                f"The four inputs and the line of the neuron for {gate.selected_key}: {_wrong} of 4 wrong.",
-            ),
-            kit.table(
-                ("y1", "y2", "sum", "answer", "wanted", ""), _rows, caption=f"{gate.selected_key}: what the neuron says"
-            ),
-            least=280,
-        ),
-        kit.facts(wrong=f"{_wrong} of 4", margin=round(_margin, 10)),
-        kit.note("All four are right.", "good")
-        if _wrong == 0
-        else kit.note(f"{_wrong} of 4 answers are wrong.", "warn"),
-    )
-    return
 
 
 @app.cell(hide_code=True)

@@ -4,7 +4,6 @@ __generated_with = "0.25.2"
 app = marimo.App(width="full", app_title="Too simple, too eager")
 
 with app.setup:
-    import marimo as mo
     import torch
 
     from lamina.classical import estimation, polynomial
@@ -24,6 +23,50 @@ with app.setup:
     TRUTH = noisy_sine(X, 0.0, 0)
     STRENGTHS = {-9: 0.0, **{x: 10.0**x for x in range(-8, 3)}}
     SPARSE = 1e-4  # below it the proximal steps for norm 1 are too many for a page
+
+
+@app.cell(hide_code=True)
+def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
+    _fit, _r = ladder[degree.value], degree.value
+    _scene = kit.plot(
+        f"A polynomial of degree {_r} on {count.value} points: its error there is {_fit.error:.4f}, at unseen points {unseen_errors[_r]:.4f}.",
+        [
+            Series("truth", X.tolist(), TRUTH.tolist(), "line3", "dashed"),
+            Series("fit", X.tolist(), _fit.predict(X).tolist(), "line2", size=2.4),
+        ],
+        [
+            Series("unseen points", v.tolist(), t.tolist(), "line1!45", size=1.8),
+            Series("points of the fit", u.tolist(), s.tolist(), "line3", size=4.0),
+        ],
+        x=("$u$", 0, 1),
+        y=("", -2, 2),
+        size=(400, 310),
+    )
+    _floor = [max(each.error, 1e-6) for each in ladder]
+    _errors = kit.plot(
+        f"Both errors over the degree; the one at unseen points is smallest for degree {unseen_errors.index(min(unseen_errors))}.",
+        [
+            Series("at its own points", list(range(13)), _floor, "line3", size=2.0),
+            Series("at unseen points", list(range(13)), [min(e, 50.0) for e in unseen_errors], "line1", size=2.0),
+        ],
+        [Series("", [_r, _r], [_floor[_r], min(unseen_errors[_r], 50.0)], "line2", "ring", size=5.0)],
+        x=("degree $r$", -0.3, 12.3),
+        y=("error", 1e-6, 10),
+        log_y=True,
+        size=(310, 310),
+    )
+    kit.lab(
+        kit.controls("Degree and data", degree, count, noise, seed),
+        kit.row(_scene, _errors, least=300),
+        kit.facts(
+            error_at_its_points=_fit.error,
+            error_at_unseen_points=unseen_errors[_r],
+            parameters=_r + 1,
+            largest_weight=_fit.weight.abs().max().item(),
+        ),
+        about="A polynomial is a linear model",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -57,49 +100,6 @@ def _(count, noise, seed):
     ladder = [polynomial.fit(u, s, r) for r in range(13)]
     unseen_errors = [polynomial.error(each, v, t) for each in ladder]
     return ladder, s, t, u, unseen_errors, v
-
-
-@app.cell(hide_code=True)
-def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
-    _fit, _r = ladder[degree.value], degree.value
-    _scene = kit.plot(
-        f"A polynomial of degree {_r} on {count.value} points: its error there is {_fit.error:.4f}, at unseen points {unseen_errors[_r]:.4f}.",
-        [
-            Series("truth", X.tolist(), TRUTH.tolist(), "line3", "dashed"),
-            Series("fit", X.tolist(), _fit.predict(X).tolist(), "line2", size=2.4),
-        ],
-        [
-            Series("unseen points", v.tolist(), t.tolist(), "line1!45", size=1.8),
-            Series("points of the fit", u.tolist(), s.tolist(), "line3", size=4.0),
-        ],
-        x=("$u$", 0, 1),
-        y=("", -2, 2),
-        size=(400, 310),
-    )
-    _floor = [max(each.error, 1e-6) for each in ladder]
-    _errors = kit.plot(
-        f"Both errors over the degree; the one at unseen points is smallest for degree {unseen_errors.index(min(unseen_errors))}.",
-        [
-            Series("at its own points", list(range(13)), _floor, "line3", size=2.0),
-            Series("at unseen points", list(range(13)), [min(e, 50.0) for e in unseen_errors], "line1", size=2.0),
-        ],
-        [Series("", [_r, _r], [_floor[_r], min(unseen_errors[_r], 50.0)], "line2", "ring", size=5.0)],
-        x=("degree $r$", -0.3, 12.3),
-        y=("error", 1e-6, 10),
-        log_y=True,
-        size=(310, 310),
-    )
-    kit.panel(
-        kit.controls("Degree and data", degree, count, noise, seed),
-        kit.row(_scene, _errors, least=300),
-        kit.facts(
-            error_at_its_points=_fit.error,
-            error_at_unseen_points=unseen_errors[_r],
-            parameters=_r + 1,
-            largest_weight=_fit.weight.abs().max().item(),
-        ),
-    )
-    return
 
 
 @app.cell(hide_code=True)
@@ -384,7 +384,7 @@ def _():
     width = kit.steps([4, 8, 16, 32, 64], value=64, label="width of two hidden layers")
     trial = kit.slider(0, 9, 1, value=0, label="which data and weights")
     patience = kit.slider(2, 20, 1, value=10, label="patience (looks without improvement)")
-    go = mo.ui.switch(label="Training")
+    go = kit.play("Train")
     training = kit.train(overfit)
     kit.column(
         kit.section("Stopping early", ids=("N1.44",)),
@@ -458,7 +458,7 @@ def _(few, go, patience, training, trial, width):
             ),
         )
 
-    training.show(_draw, running=go.value, points=few.value, width=width.value, steps=800, seed=trial.value)
+    training.show(_draw, running=go, points=few.value, width=width.value, steps=800, seed=trial.value)
     return
 
 

@@ -22,6 +22,25 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(bias, fires, inputs, weights):
+    _u, _W = (torch.tensor(sliders.value, dtype=torch.float64) for sliders in (inputs, weights))
+    _b = torch.tensor(bias.value, dtype=torch.float64)
+    _z = neuron(_u, _W, _b, get_activation("identity")).item()
+    _y = neuron(_u, _W, _b, get_activation(fires.value)).item()
+    kit.lab(
+        kit.controls("Inputs, weights, bias and activation", *inputs.elements, *weights.elements, bias, fires),
+        kit.svg(
+            live_neuron(_u.tolist(), _W.tolist(), bias.value, _z, _y, fires.selected_key),
+            f"A neuron with three inputs: the weighted sum is {_z:.2f}, the answer is {_y:.2f}.",
+            caption="Three inputs, one output: the drawing from the notes with your numbers on it. Red arrows add, blue ones take away.",
+        ),
+        kit.facts(sum_z=_z, answer_y=_y, parameters=len(_W) + 1),
+        about="From a nerve cell to a formula",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     inputs = mo.ui.array(
         [kit.slider(-2, 2, 0.1, value=v, label=f"input $u_{i}$") for i, v in enumerate((1.0, 0.5, -1.0), 1)]
@@ -30,7 +49,7 @@ def _():
         [kit.slider(-3, 3, 0.1, value=v, label=f"weight $W_{i}$") for i, v in enumerate((1.0, -2.0, 0.5), 1)]
     )
     bias = kit.slider(-3, 3, 0.1, value=0.5, label="bias $b$")
-    fires = mo.ui.dropdown(NAMES, value="Heaviside", label="activation")
+    fires = kit.dropdown(NAMES, value="Heaviside", label="activation")
     kit.column(
         kit.section("From a nerve cell to a formula", ids=("N1.01", "N1.02", "N1.03")),
         kit.prose(r"""
@@ -50,24 +69,6 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(bias, fires, inputs, weights):
-    _u, _W = (torch.tensor(sliders.value, dtype=torch.float64) for sliders in (inputs, weights))
-    _b = torch.tensor(bias.value, dtype=torch.float64)
-    _z = neuron(_u, _W, _b, get_activation("identity")).item()
-    _y = neuron(_u, _W, _b, get_activation(fires.value)).item()
-    kit.panel(
-        kit.controls("Inputs, weights, bias and activation", *inputs.elements, *weights.elements, bias, fires),
-        kit.svg(
-            live_neuron(_u.tolist(), _W.tolist(), bias.value, _z, _y, fires.selected_key),
-            f"A neuron with three inputs: the weighted sum is {_z:.2f}, the answer is {_y:.2f}.",
-            caption="Three inputs, one output: the drawing from the notes with your numbers on it. Red arrows add, blue ones take away.",
-        ),
-        kit.facts(sum_z=_z, answer_y=_y, parameters=len(_W) + 1),
-    )
-    return
-
-
-@app.cell(hide_code=True)
 def _():
     kit.question(
         r"At the start the sum is exactly 0 and the neuron fires. Which sliders silence it with a single step, and which do not?",
@@ -80,7 +81,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    shape = mo.ui.dropdown(NAMES, value="sigmoid", label="activation")
+    shape = kit.dropdown(NAMES, value="sigmoid", label="activation")
     place = kit.slider(-5, 5, 0.1, value=1.5, label="where, $y$")
     alpha = kit.slider(0, 0.9, 0.05, value=0.1, label=r"slope $\alpha$ of leaky ReLU")
     kit.column(
@@ -189,7 +190,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    bend = mo.ui.dropdown(
+    bend = kit.dropdown(
         {"none (identity)": "identity", **NAMES}, value="none (identity)", label="activation between the layers"
     )
     shift = kit.slider(-2, 2, 0.1, value=1.0, label="bias of the second unit")

@@ -38,6 +38,51 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(S, U, best, count, draw, first, noise, second, solve, valley):
+    _W = torch.tensor([first.value, second.value], dtype=F64)
+    _x = torch.tensor([-1.0, 1.0], dtype=F64)
+    _ends = torch.stack([torch.ones_like(_x), _x], 1)
+    _u, _y = U[:, 1].tolist(), (U @ _W).tolist()
+    _sticks = Series(
+        "",
+        [x for u in _u for x in (u, u, u)],
+        [v for y, s in zip(_y, S.tolist(), strict=True) for v in (y, s, None)],
+        "line6!50",
+        size=1.0,
+    )
+    _lines = [_sticks, Series("your line", _x.tolist(), (_ends @ _W).tolist(), "line2", size=2.4)]
+    if solve.value:
+        _lines.append(Series("the best line", _x.tolist(), best.predict(_ends).tolist(), "line3", "dashed"))
+    _scene = kit.chart(
+        _lines, [Series("", _u, S.tolist(), "ink", size=3.0)], x=("$u_2$", -1, 1), y=("$S$", -3, 3), size=(330, 290)
+    )
+    _loss = squared_error(_W, U, S).item()
+    _slope = gradient(_W, U, S)
+    kit.lab(
+        kit.controls("Weights and data", first, second, count, noise, draw, solve),
+        kit.row(
+            kit.svg(
+                _scene,
+                f"{count.value} points and your line; the loss is {_loss:.4f}, the smallest possible {best.loss:.4f}.",
+            ),
+            kit.svg(
+                terrain(valley, [("", "line2", [_W.tolist()])], labels=("$W_1$", "$W_2$"), size=(350.0, 290.0)),
+                f"The loss over both weights; the cross marks the lowest point, {best.weight[0].item():.2f} and {best.weight[1].item():.2f}.",
+            ),
+            least=300,
+        ),
+        kit.facts(
+            loss=_loss,
+            smallest_loss=best.loss,
+            loss_as_a_sum=squared_error(_W, U, S, "sum").item(),
+            size_of_the_gradient=_slope.norm().item(),
+        ),
+        about="A neuron that does not bend",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     asked = kit.dropdown(list(EXAMPLES), value="what does the house cost?", label="the question")
     kit.column(
@@ -105,50 +150,6 @@ def _(count, draw, noise):
     best = fit(U, S)
     valley = line_surface(U, S)
     return S, U, best, valley
-
-
-@app.cell(hide_code=True)
-def _(S, U, best, count, draw, first, noise, second, solve, valley):
-    _W = torch.tensor([first.value, second.value], dtype=F64)
-    _x = torch.tensor([-1.0, 1.0], dtype=F64)
-    _ends = torch.stack([torch.ones_like(_x), _x], 1)
-    _u, _y = U[:, 1].tolist(), (U @ _W).tolist()
-    _sticks = Series(
-        "",
-        [x for u in _u for x in (u, u, u)],
-        [v for y, s in zip(_y, S.tolist(), strict=True) for v in (y, s, None)],
-        "line6!50",
-        size=1.0,
-    )
-    _lines = [_sticks, Series("your line", _x.tolist(), (_ends @ _W).tolist(), "line2", size=2.4)]
-    if solve.value:
-        _lines.append(Series("the best line", _x.tolist(), best.predict(_ends).tolist(), "line3", "dashed"))
-    _scene = kit.chart(
-        _lines, [Series("", _u, S.tolist(), "ink", size=3.0)], x=("$u_2$", -1, 1), y=("$S$", -3, 3), size=(330, 290)
-    )
-    _loss = squared_error(_W, U, S).item()
-    _slope = gradient(_W, U, S)
-    kit.panel(
-        kit.controls("Weights and data", first, second, count, noise, draw, solve),
-        kit.row(
-            kit.svg(
-                _scene,
-                f"{count.value} points and your line; the loss is {_loss:.4f}, the smallest possible {best.loss:.4f}.",
-            ),
-            kit.svg(
-                terrain(valley, [("", "line2", [_W.tolist()])], labels=("$W_1$", "$W_2$"), size=(350.0, 290.0)),
-                f"The loss over both weights; the cross marks the lowest point, {best.weight[0].item():.2f} and {best.weight[1].item():.2f}.",
-            ),
-            least=300,
-        ),
-        kit.facts(
-            loss=_loss,
-            smallest_loss=best.loss,
-            loss_as_a_sum=squared_error(_W, U, S, "sum").item(),
-            size_of_the_gradient=_slope.norm().item(),
-        ),
-    )
-    return
 
 
 @app.cell(hide_code=True)
@@ -317,9 +318,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    made = mo.ui.dropdown(
-        ["noisy line", "blobs", "noisy curve", "truth table of XOR"], value="noisy curve", label="data"
-    )
+    made = kit.dropdown(["noisy line", "blobs", "noisy curve", "truth table of XOR"], value="noisy curve", label="data")
     many = kit.slider(8, 200, 4, value=60, label="how many")
     seed = kit.slider(0, 9, 1, value=0, label="seed")
     kit.column(

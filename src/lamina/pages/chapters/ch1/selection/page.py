@@ -30,6 +30,41 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(ratio, total, which):
+    _data = moons(total.value, noise=0.15, seed=0)
+    _made = split(_data, seed=which.value, ratios=tuple(ratio.value))
+    _parts = {"training": _made.train, "validation": _made.validation, "test": _made.open_test()}
+    _marks = []
+    for (_name, _part), _color in zip(_parts.items(), ("line3", "line5", "line4"), strict=True):
+        _u = _part.take(torch.arange(len(_part)))[0].double()
+        _marks.append(Series(_name, *_u.T.tolist(), _color, size=2.6))
+    _sizes = [len(part) for part in _parts.values()]
+    _scene = kit.plot(
+        "The examples of two moons in the colors of their parts",
+        points=_marks,
+        x=("", -1.6, 2.6),
+        y=("", -1.1, 1.6),
+        size=(420, 270),
+    )
+    _classes = [part.take(torch.arange(len(part)))[1].bincount(minlength=2).tolist() for part in _parts.values()]
+    kit.lab(
+        kit.controls("Sizes and ratios", total, *ratio.elements, which),
+        kit.svg(
+            split_bar(_sizes),
+            f"Of {total.value} examples {_sizes[0]} train, {_sizes[1]} validate and {_sizes[2]} test.",
+        ),
+        _scene,
+        kit.table(
+            ("part", "examples", "class 0", "class 1"),
+            [(name, size, *c) for name, size, c in zip(_parts, _sizes, _classes, strict=True)],
+            caption="Sizes",
+        ),
+        about="Three parts",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     width = kit.slider(1, 64, 1, value=16, label="width of a hidden layer")
     layers = kit.slider(1, 4, 1, value=2, label="hidden layers")
@@ -106,40 +141,6 @@ def _():
         kit.source(split),
     )
     return ratio, total, which
-
-
-@app.cell(hide_code=True)
-def _(ratio, total, which):
-    _data = moons(total.value, noise=0.15, seed=0)
-    _made = split(_data, seed=which.value, ratios=tuple(ratio.value))
-    _parts = {"training": _made.train, "validation": _made.validation, "test": _made.open_test()}
-    _marks = []
-    for (_name, _part), _color in zip(_parts.items(), ("line3", "line5", "line4"), strict=True):
-        _u = _part.take(torch.arange(len(_part)))[0].double()
-        _marks.append(Series(_name, *_u.T.tolist(), _color, size=2.6))
-    _sizes = [len(part) for part in _parts.values()]
-    _scene = kit.plot(
-        "The examples of two moons in the colors of their parts",
-        points=_marks,
-        x=("", -1.6, 2.6),
-        y=("", -1.1, 1.6),
-        size=(420, 270),
-    )
-    _classes = [part.take(torch.arange(len(part)))[1].bincount(minlength=2).tolist() for part in _parts.values()]
-    kit.panel(
-        kit.controls("Sizes and ratios", total, *ratio.elements, which),
-        kit.svg(
-            split_bar(_sizes),
-            f"Of {total.value} examples {_sizes[0]} train, {_sizes[1]} validate and {_sizes[2]} test.",
-        ),
-        _scene,
-        kit.table(
-            ("part", "examples", "class 0", "class 1"),
-            [(name, size, *c) for name, size, c in zip(_parts, _sizes, _classes, strict=True)],
-            caption="Sizes",
-        ),
-    )
-    return
 
 
 @app.cell(hide_code=True)

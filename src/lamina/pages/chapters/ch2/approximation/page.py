@@ -40,36 +40,6 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _():
-    function = mo.ui.dropdown(list(FUNCTIONS), value="sin 4πu + u", label="function $f$")
-    width = kit.steps([*range(1, 33), 48, 64, 96, 128], value=6, label="width $n_1$")
-    unit = mo.ui.dropdown(UNITS, value="sigmoid", label="activation")
-    gain = kit.steps([2.0, 5.0, 10.0, 20.0, 50.0, 100.0], value=20.0, label="steepness of the units")
-    seed = kit.slider(0, 20, value=0, label="seed")
-    outside = mo.ui.switch(label="look outside [0, 1]")
-    kit.column(
-        kit.section("One hidden layer is enough", ids=("N2.15", "N2.16")),
-        kit.prose(r"""
-            A network with *one* hidden layer and a linear output can come as close as you like to any continuous function on a
-            bounded closed set, if the layer is wide enough and its activation is not a polynomial. So a first approach is: take
-            $L = 2$ and widen until it is accurate. Here the hidden weights are drawn at random and only the output weights are
-            solved for, so no training stands between width and error.
-            $$\mathcal{F}(u) = \sum_{i=1}^{n_1} W^{[1]}_i\, \sigma\big(W^{[0]}_i u + b^{[0]}_i\big) + b^{[1]}, \qquad \max_{u \in [0, 1]} |\mathcal{F}(u) - f(u)| < \varepsilon$$
-        """),
-        kit.source(approximate),
-    )
-    return function, gain, outside, seed, unit, width
-
-
-@app.cell(hide_code=True)
-def _(function, gain, seed, unit):
-    errors = approximation_errors(
-        FUNCTIONS[function.value], WIDTHS, activation=unit.value, gain=gain.value, seed=seed.value
-    )
-    return (errors,)
-
-
-@app.cell(hide_code=True)
 def _(errors, function, gain, outside, seed, unit, width):
     _f = FUNCTIONS[function.value]
     _u = torch.linspace(0, 1, 400, dtype=F64)[:, None]
@@ -79,7 +49,7 @@ def _(errors, function, gain, outside, seed, unit, width):
         _y = _net(_x)[:, 0]
         _error = (_net(_u) - _f(_u)).abs().max().item()
     _bound = output_bound(_net).item() if unit.value != "relu" else None
-    kit.panel(
+    kit.lab(
         kit.controls("Function and hidden layer", function, width, unit, gain, seed, outside),
         kit.row(
             kit.plot(
@@ -113,8 +83,39 @@ def _(errors, function, gain, outside, seed, unit, width):
             parameters=sum(p.numel() for p in _net.parameters()),
             bound_of_the_output="none" if _bound is None else _bound,
         ),
+        about="One hidden layer is enough",
     )
     return
+
+
+@app.cell(hide_code=True)
+def _():
+    function = kit.dropdown(list(FUNCTIONS), value="sin 4πu + u", label="function $f$")
+    width = kit.steps([*range(1, 33), 48, 64, 96, 128], value=6, label="width $n_1$")
+    unit = kit.dropdown(UNITS, value="sigmoid", label="activation")
+    gain = kit.steps([2.0, 5.0, 10.0, 20.0, 50.0, 100.0], value=20.0, label="steepness of the units")
+    seed = kit.slider(0, 20, value=0, label="seed")
+    outside = mo.ui.switch(label="look outside [0, 1]")
+    kit.column(
+        kit.section("One hidden layer is enough", ids=("N2.15", "N2.16")),
+        kit.prose(r"""
+            A network with *one* hidden layer and a linear output can come as close as you like to any continuous function on a
+            bounded closed set, if the layer is wide enough and its activation is not a polynomial. So a first approach is: take
+            $L = 2$ and widen until it is accurate. Here the hidden weights are drawn at random and only the output weights are
+            solved for, so no training stands between width and error.
+            $$\mathcal{F}(u) = \sum_{i=1}^{n_1} W^{[1]}_i\, \sigma\big(W^{[0]}_i u + b^{[0]}_i\big) + b^{[1]}, \qquad \max_{u \in [0, 1]} |\mathcal{F}(u) - f(u)| < \varepsilon$$
+        """),
+        kit.source(approximate),
+    )
+    return function, gain, outside, seed, unit, width
+
+
+@app.cell(hide_code=True)
+def _(function, gain, seed, unit):
+    errors = approximation_errors(
+        FUNCTIONS[function.value], WIDTHS, activation=unit.value, gain=gain.value, seed=seed.value
+    )
+    return (errors,)
 
 
 @app.cell(hide_code=True)
@@ -132,10 +133,10 @@ def _():
 def _():
     learned_width = kit.slider(1, 64, value=16, label="width")
     learned_layers = kit.slider(1, 4, value=1, label="hidden layers")
-    learned_unit = mo.ui.dropdown(
+    learned_unit = kit.dropdown(
         {"tanh": "tanh", "ReLU": "relu", "sigmoid": "sigmoid"}, value="tanh", label="activation"
     )
-    go = mo.ui.switch(label="Learn from four starting points")
+    go = kit.play("Learn from four starting points")
     learning = kit.train(learn_wave, keep="last")
     kit.column(
         kit.prose("The largest error on the wave, over five random layers for each width, falls with every doubling:"),
@@ -195,7 +196,7 @@ def _(go, learned_layers, learned_unit, learned_width, learning):
         )
 
     learning.show(
-        _draw, running=go.value, width=learned_width.value, layers=learned_layers.value, activation=learned_unit.value
+        _draw, running=go, width=learned_width.value, layers=learned_layers.value, activation=learned_unit.value
     )
     return
 
@@ -358,8 +359,8 @@ def _():
 @app.cell(hide_code=True)
 def _():
     deep = kit.slider(2, 30, value=20, label="depth $L$")
-    kind = mo.ui.dropdown(UNITS, value="sigmoid", label="activation")
-    rule = mo.ui.dropdown({"Xavier": "xavier", "He": "he"}, value="Xavier", label="initial weights")
+    kind = kit.dropdown(UNITS, value="sigmoid", label="activation")
+    rule = kit.dropdown({"Xavier": "xavier", "He": "he"}, value="Xavier", label="initial weights")
     kit.column(
         kit.section("The price of depth: gradients that vanish", ids=("N2.22", "N2.23", "N2.25")),
         kit.prose(r"""

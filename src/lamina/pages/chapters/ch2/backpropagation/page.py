@@ -7,6 +7,7 @@ with app.setup:
     import marimo as mo
     import torch
 
+    from lamina._errors import DataError
     from lamina.architectures.fnn import fnn_from_weights
     from lamina.backprop.autograd_graph import autograd_graph
     from lamina.backprop.backpropagation import (
@@ -35,7 +36,9 @@ with app.setup:
     from lamina.functional.losses import binary_cross_entropy, mse_half, negative_log_likelihood
     from lamina.functional.optimizers import OPTIMIZERS, Adam, GradientDescent, iterate
     from lamina.pages import kit
-    from lamina.pages.chapters.ch2.backpropagation._drawing import counted_network
+    from lamina.pages.chapters.ch2.backpropagation._calculator import short, substituted
+    from lamina.pages.chapters.ch2.backpropagation._changes import changed
+    from lamina.pages.chapters.ch2.backpropagation._drawing import counted_network, hands_of
 
     F64 = torch.float64
     SIGMAS = {"tanh": "tanh", "sigmoid": "sigmoid", "ReLU": "relu", "none": "identity"}
@@ -43,13 +46,89 @@ with app.setup:
     NAMES = {"z": "z", "y": "y", "z_bar": "z̄", "W_bar": "W̄", "b_bar": "b̄", "y_bar": "ȳ", "loss": "loss"}
 
     def start(widths, seed):
-        """Draw weights with two decimals, so that one can follow with a calculator."""
+        """Draw weights with one decimal, so that one can follow with a calculator."""
         theta = gaussian((1, parameter_count(widths)), 0.8, seed)[0].to(F64)
         return unflatten((theta * 10).round() / 10, widths)
 
-    def short(value):
-        """Write a number for a node or an arrow."""
-        return f"{value:.3g}".replace("-", "−")
+
+@app.cell(hide_code=True)
+def _(
+    at, autograd, changes, draw_of, first_u, goal, hidden, lines, names, net_biases, net_weights, refused, sample, second_u,
+    shape, wanted, widths,
+):  # fmt: skip
+    _done = lines[: at.value]
+    _inputs = sample[0].tolist()
+    _values = [[short(v) for v in _inputs], *([""] * n for n in widths[1:])]
+    _below = [[""] * n for n in widths]
+    _shown = [""] * len(names)
+    _active, _passed = [], []
+    for _line in _done:
+        _row = _line.value[0].tolist() if _line.value.ndim == 2 else []
+        if _line.name in ("z", "y"):
+            _values[_line.layer] = [short(v) for v in _row]
+            _name = names[_line.layer - 1]
+            _shown[_line.layer - 1] = "identity" if _line.name == "z" else "" if _name == "softmax" else _name
+        if _line.name == "z_bar":
+            _below[_line.layer] = [f"z̄ {short(v)}" for v in _row]
+        if _line.name == "y_bar":
+            _below[_line.layer - 1] = [f"ȳ {short(v)}" for v in _row]
+        _active = [_line.layer - 1 if _line.name == "y_bar" else _line.layer]
+        _passed = [_line.layer - 1] if _line.name in ("z", "W_bar", "y_bar") else []
+    _apart = [(line.value - auto).abs().max().item() for line, auto in zip(_done, autograd, strict=False)]
+    _difference = max(_apart, default=0.0)
+    _target = [float(i == goal.item()) for i in range(widths[-1])] if widths[-1] > 1 else [goal.item()]
+    _rows = substituted(lines, net_weights, net_biases, names, _inputs, _target)
+    _numbers = kit.table(("", "with its numbers", ""), [(a, f"= {b}", f"= {c}") for a, b, c in _rows[at.value - 1]])
+    _weights, _biases = [W.tolist() for W in net_weights], [b.tolist() for b in net_biases]
+    kit.lab(
+        kit.controls(
+            "Network, sample and weights", shape, hidden, first_u, second_u, wanted, draw_of, changes,
+            *([kit.note(refused, "bad")] if refused else []),
+        ),
+        kit.svg(
+            counted_network(
+                widths,
+                _values,
+                _below,
+                [[[short(v) for v in row] for row in W] for W in _weights],
+                [[short(v) for v in b] for b in _biases],
+                sums=[layer for layer, then in enumerate(_shown, 1) if then == "identity" and names[layer - 1] != "identity"],
+                active=_active,
+                passed=_passed,
+            ),
+            f"The network {shape.value} after line {at.value} of {len(lines)}; largest difference from autograd {_difference:.1e}.",
+            width=1000,
+            caption="In each node: its value and its bias $b$. Click a weight or a bias to change it; point at a node to see its sum.",
+            hands=hands_of(_inputs, _weights, _biases, _shown, "changed-weights"),
+        ),
+        kit.shown(kit.column(kit.prose(f"$${_done[-1].formula}$$"), _numbers), wide=True)
+        if _done
+        else kit.shown(kit.note("Nothing is computed yet: press Play or Step."), wide=True),
+        kit.facts(
+            line=f"{at.value} of {len(lines)}",
+            loss=lines[2 * len(names)].value.item(),
+            largest_difference_from_autograd=_difference,
+        ),
+        kit.table(
+            ("line", "computed", "by hand", "autograd", "difference"),
+            [
+                (
+                    i + 1,
+                    NAMES[line.name]
+                    if line.name == "loss"
+                    else f"{NAMES[line.name]}[{line.layer - (line.name in ('W_bar', 'b_bar', 'y_bar'))}]",
+                    ", ".join(short(v) for v in line.value.flatten().tolist()),
+                    ", ".join(short(v) for v in autograd[i].flatten().tolist()),
+                    _apart[i],
+                )
+                for i, line in enumerate(_done)
+            ],
+            caption="Line by line, beside PyTorch",
+        ),
+        play=at,
+        about="Algorithm 6, line by line",
+    )  # fmt: skip
+    return
 
 
 @app.cell(hide_code=True)
@@ -59,7 +138,7 @@ def _():
     )
     chain_input = kit.slider(-2, 2, 0.1, value=1.0, label="input $y^{[0]}$")
     chain_target = kit.slider(-1, 1, 0.1, value=0.5, label="wanted $S$")
-    chain_sigma = mo.ui.dropdown(SIGMAS, value="tanh", label="activation")
+    chain_sigma = kit.dropdown(SIGMAS, value="tanh", label="activation")
     chain_depth = kit.slider(2, 40, value=10, label="layers $L$")
     kit.column(
         kit.section("A chain of four nodes", ids=("N2.65", "N2.66", "N2.67", "N2.68", "N2.69", "N2.71")),
@@ -245,37 +324,42 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    shape = mo.ui.dropdown(list(NETS), value="2-2-1", label="network")
-    hidden = mo.ui.dropdown(SIGMAS, value="tanh", label="hidden activation")
+    shape = kit.dropdown(list(NETS), value="2-2-1", label="network")
+    hidden = kit.dropdown(SIGMAS, value="tanh", label="hidden activation")
     first_u = kit.slider(-2, 2, 0.1, value=1.0, label="input $u_1$")
     second_u = kit.slider(-2, 2, 0.1, value=-0.5, label="input $u_2$")
     wanted = kit.slider(0, 1, 0.1, value=1.0, label="wanted $S$")
     draw_of = kit.slider(0, 20, value=3, label="weights, seed")
+    changes = mo.ui.text(label="changed weights", placeholder="W0 1 2=0.5; b0 1=-1", full_width=True)
     kit.column(
         kit.section("Algorithm 6, line by line", ids=("N2.65", "N2.77", "N2.79", "N2.80")),
         kit.prose(r"""
-            Now all of it on a network that is small enough to follow with a calculator. Move *line* from left to right: first
-            every $z$ and $y$, then the loss, then the bars backwards. Blue and red nodes hold their values, orange numbers are
-            gradients, and the table shows what PyTorch's autograd says beside them. With $N$ samples the loss is a mean, so the first bar
+            Now all of it, at the top of this page, on a network that is small enough to follow with a calculator. Press *Play*, or
+            *Step*: first come every $z$ and $y$, then the loss, then the bars backwards. Every line is printed with its numbers put in.
+            Nodes hold their values and biases, orange numbers are gradients, and the table shows what PyTorch's autograd says beside them. With $N$ samples the loss is a mean, so the first bar
             carries $\frac1N$, and $\bar W$, $\bar b$ are sums over the samples; in the notes some sample indices and the label are missing ([E36](/errata#E36)).
             $$\begin{aligned} \bar z^{[l](i)} &= \bar y^{[l](i)} \odot (\sigma^{[l]})'(z^{[l](i)}), & \bar y^{[l-1](i)} &= (W^{[l-1]})^\top \bar z^{[l](i)}, \\ \bar W^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} (y^{[l-1](i)})^\top, & \bar b^{[l-1]} &= \sum_{i=1}^N \bar z^{[l](i)} \end{aligned}$$
         """),
         kit.source(sweep, backpropagate),
     )
-    return draw_of, first_u, hidden, second_u, shape, wanted
+    return changes, draw_of, first_u, hidden, second_u, shape, wanted
 
 
 @app.cell(hide_code=True)
 def _(shape):
     _count = 6 * (len(NETS[shape.value]) - 1)
-    at = kit.slider(0, _count, value=_count, label="line of the algorithm")
+    at = kit.walk(0, _count, value=_count, label="line of the algorithm")
     return (at,)
 
 
 @app.cell(hide_code=True)
-def _(draw_of, first_u, hidden, second_u, shape, wanted):
-    widths = NETS[shape.value]
+def _(changes, draw_of, first_u, hidden, second_u, shape, wanted):
+    widths, refused = NETS[shape.value], ""
     net_weights, net_biases = start(widths, draw_of.value)
+    try:
+        net_weights, net_biases = changed(changes.value, net_weights, net_biases)
+    except DataError as error:
+        refused = str(error)
     _many = widths[-1] > 1
     names = [hidden.value] * (len(widths) - 2) + (["softmax"] if _many else ["sigmoid"])
     sample = torch.tensor([[first_u.value, second_u.value]], dtype=F64)
@@ -283,77 +367,7 @@ def _(draw_of, first_u, hidden, second_u, shape, wanted):
     kind = "nll" if _many else "bce"
     lines = sweep(net_weights, net_biases, names, sample, goal, kind)
     autograd = autograd_values(net_weights, net_biases, names, sample, goal, kind)
-    return autograd, goal, kind, lines, names, net_biases, net_weights, sample, widths
-
-
-@app.cell(hide_code=True)
-def _(
-    at,
-    autograd,
-    draw_of,
-    first_u,
-    hidden,
-    lines,
-    net_weights,
-    sample,
-    second_u,
-    shape,
-    wanted,
-    widths,
-):
-    _done = lines[: at.value]
-    _values = [[short(v) for v in sample[0].tolist()], *([""] * n for n in widths[1:])]
-    _below = [[""] * n for n in widths]
-    _active, _passed = [], []
-    for _line in _done:
-        _row = _line.value[0].tolist() if _line.value.ndim == 2 else []
-        if _line.name in ("z", "y"):
-            _values[_line.layer] = [short(v) for v in _row]
-        if _line.name == "z_bar":
-            _below[_line.layer] = [f"z̄ {short(v)}" for v in _row]
-        if _line.name == "y_bar":
-            _below[_line.layer - 1] = [f"ȳ {short(v)}" for v in _row]
-        _active = [_line.layer - 1 if _line.name == "y_bar" else _line.layer]
-        _passed = [_line.layer - 1] if _line.name in ("z", "W_bar", "y_bar") else []
-    _apart = [(line.value - auto).abs().max().item() for line, auto in zip(_done, autograd, strict=False)]
-    _difference = max(_apart, default=0.0)
-    _now = f"$${_done[-1].formula}$$" if _done else "Nothing is computed yet."
-    kit.panel(
-        kit.controls(
-            "Network, sample and line of the algorithm", shape, hidden, first_u, second_u, wanted, draw_of, at
-        ),
-        kit.svg(
-            counted_network(
-                widths,
-                _values,
-                _below,
-                [[[short(v) for v in row] for row in W.tolist()] for W in net_weights],
-                active=_active,
-                passed=_passed,
-            ),
-            f"The network {shape.value} after line {at.value} of {len(lines)}; largest difference from autograd {_difference:.1e}.",
-        ),
-        kit.prose(_now),
-        kit.table(
-            ("line", "computed", "by hand", "autograd", "difference"),
-            [
-                (
-                    i + 1,
-                    NAMES[line.name]
-                    if line.name == "loss"
-                    else f"{NAMES[line.name]}[{line.layer - (line.name in ('W_bar', 'b_bar', 'y_bar'))}]",
-                    ", ".join(short(v) for v in line.value.flatten().tolist()),
-                    ", ".join(short(v) for v in autograd[i].flatten().tolist()),
-                    _apart[i],
-                )
-                for i, line in enumerate(_done)
-            ],
-            caption="Line by line, beside PyTorch",
-        )
-        if _done
-        else kit.note("Move the slider *line of the algorithm*."),
-    )
-    return
+    return autograd, goal, kind, lines, names, net_biases, net_weights, refused, sample, widths
 
 
 @app.cell(hide_code=True)
@@ -390,7 +404,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    method = mo.ui.dropdown(["gradient descent", "Adam"], value="gradient descent", label="method")
+    method = kit.dropdown(["gradient descent", "Adam"], value="gradient descent", label="method")
     tau = kit.steps([0.01, 0.03, 0.1, 0.3, 1.0], value=0.1, label=r"step size $\tau$")
     sweeps = kit.slider(1, 40, value=20, label="sweeps")
     kit.column(

@@ -32,6 +32,46 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(threshold):
+    _labels = MESSAGES.targets
+    _guesses = (threshold.value <= CHANCES).long()
+    _matrix = confusion(_guesses, _labels, 2)
+    (_ham, _lost), (_missed, _caught) = _matrix.tolist()
+    _bins = [
+        histogram(name, CHANCES[_labels == label].tolist(), low=0, high=1, bins=25, color=color)
+        for label, name, color in ((0, "not spam", "line1"), (1, "spam", "line2"))
+    ]
+    _high = max(max(series.ys) for series in _bins)
+    kit.lab(
+        kit.controls("Threshold", threshold),
+        kit.row(
+            kit.plot(
+                f"Probabilities of spam and of other messages, threshold {threshold.value:.2f}.",
+                [Series("threshold", [threshold.value] * 2, [0.0, _high], "ink", "dashed")],
+                bars=_bins,
+                x=("probability of spam", 0, 1),
+                y=("", 0, _high),
+                size=(360, 230),
+            ),
+            kit.svg(
+                counted_grid(_matrix.tolist(), ("other", "spam"), cell=64.0),
+                f"Confusion: {_ham} other kept, {_lost} other lost, {_missed} spam missed, {_caught} spam caught.",
+                width=230,
+            ),
+            least=220,
+        ),
+        kit.facts(
+            accuracy=accuracy(_guesses, _labels),
+            real_messages_lost=_lost,
+            spam_that_comes_through=_missed,
+            calibration_error=calibration(CHANCES, _labels).error,
+        ),
+        about="From probability to decision: spam",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     logit = kit.slider(-40, 40, 0.2, value=1.0, label="$z$, before the last activation")
     kit.column(
@@ -216,45 +256,6 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(threshold):
-    _labels = MESSAGES.targets
-    _guesses = (threshold.value <= CHANCES).long()
-    _matrix = confusion(_guesses, _labels, 2)
-    (_ham, _lost), (_missed, _caught) = _matrix.tolist()
-    _bins = [
-        histogram(name, CHANCES[_labels == label].tolist(), low=0, high=1, bins=25, color=color)
-        for label, name, color in ((0, "not spam", "line1"), (1, "spam", "line2"))
-    ]
-    _high = max(max(series.ys) for series in _bins)
-    kit.panel(
-        kit.controls("Threshold", threshold),
-        kit.row(
-            kit.plot(
-                f"Probabilities of spam and of other messages, threshold {threshold.value:.2f}.",
-                [Series("threshold", [threshold.value] * 2, [0.0, _high], "ink", "dashed")],
-                bars=_bins,
-                x=("probability of spam", 0, 1),
-                y=("", 0, _high),
-                size=(360, 230),
-            ),
-            kit.svg(
-                counted_grid(_matrix.tolist(), ("other", "spam"), cell=64.0),
-                f"Confusion: {_ham} other kept, {_lost} other lost, {_missed} spam missed, {_caught} spam caught.",
-                width=230,
-            ),
-            least=220,
-        ),
-        kit.facts(
-            accuracy=accuracy(_guesses, _labels),
-            real_messages_lost=_lost,
-            spam_that_comes_through=_missed,
-            calibration_error=calibration(CHANCES, _labels).error,
-        ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
 def _(message, threshold):
     _typed = message.value.lower().split()
     _counts = torch.tensor([[float(_typed.count(word)) for word in WORDS]])
@@ -287,7 +288,7 @@ def _():
         [kit.slider(-5, 5, 0.1, value=v, label=f"$z_{i}$") for i, v in enumerate((2.0, 0.5, -1.0, 0.0))]
     )
     shift = kit.slider(-1000, 1000, 50, value=0, label="added to all of them")
-    label = mo.ui.dropdown({f"class {i}": i for i in range(4)}, value="class 0", label="the right one is")
+    label = kit.dropdown({f"class {i}": i for i in range(4)}, value="class 0", label="the right one is")
     kit.column(
         kit.section("Many classes: softmax", ids=("N2.56", "N2.60", "N2.61", "N2.62")),
         kit.prose(r"""
@@ -379,15 +380,15 @@ def _():
     def _ink(picture):
         return (255 - picture.int()).tolist()
 
-    widths = mo.ui.dropdown(
+    widths = kit.dropdown(
         {"none": (), "32": (32,), "128-64": (128, 64), "128-64-32": (128, 64, 32)},
         value="128-64",
         label="hidden layers",
     )
-    sigma = mo.ui.dropdown({"ReLU": "relu", "tanh": "tanh", "sigmoid": "sigmoid"}, value="ReLU", label="activation")
+    sigma = kit.dropdown({"ReLU": "relu", "tanh": "tanh", "sigmoid": "sigmoid"}, value="ReLU", label="activation")
     rate = kit.steps([0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03], value=0.001, label=r"learning rate $\tau$")
     size = kit.steps([8, 16, 32, 64, 128], value=32, label="batch size")
-    go = mo.ui.switch(label="Learn the digits")
+    go = kit.play("Learn the digits")
     training = kit.train(learn, keep="last")
     kit.row(
         kit.svg(
@@ -432,7 +433,7 @@ def _(go, rate, sigma, size, training, widths):
             said = (
                 kit.note(job.words, "bad")
                 if job.state == "failed"
-                else kit.note("Switch it on: 15 passes take a few seconds.")
+                else kit.note("Press the button: 15 passes take a few seconds.")
             )
             shown = kit.row(
                 *(_card(i, f"a {int(_labels[i])}", f"a digit, {int(_labels[i])}") for i in range(SHOWN)), least=80
@@ -488,7 +489,7 @@ def _(go, rate, sigma, size, training, widths):
         )
 
     training.show(
-        _draw, running=go.value, hidden=widths.value, activation=sigma.value, rate=rate.value, batch_size=size.value
+        _draw, running=go, hidden=widths.value, activation=sigma.value, rate=rate.value, batch_size=size.value
     )
     return
 

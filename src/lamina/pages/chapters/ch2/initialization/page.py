@@ -4,7 +4,6 @@ __generated_with = "0.25.2"
 app = marimo.App(width="full", app_title="Where to start")
 
 with app.setup:
-    import marimo as mo
     import torch
 
     from lamina.architectures.build import build
@@ -24,8 +23,72 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(depth, look, net, passed, rule, sigma, std, width):
+    _layers = [float(i) for i in range(depth.value + 1)]
+    _squares = [y.square().mean().item() for y in passed.features]
+    _variances = [y.var().item() for y in passed.features]
+    _ratio = passed.states[0] / passed.states[-1] if passed.states[-1] else float("nan")
+    _at = min(look.value, depth.value)
+    _values = passed.features[_at].flatten()
+    _dead, _saturated = shares(passed.features[_at], sigma.value, 1)
+    _largest = _values.abs().max().item()
+    _drawn = net.weights[0].std().item()
+    kit.lab(
+        kit.controls(
+            "Network and first weights", sigma, rule, *([std] if rule.value == "gaussian" else []), width, depth, look
+        ),
+        kit.row(
+            kit.plot(
+                f"Signals through {depth.value} layers: the mean square of the last layer is {_squares[-1]:.2g}.",
+                [
+                    Series("mean square of $y^{[l]}$", _layers, _squares, "line1"),
+                    Series("variance", _layers, _variances, "line5", "dashed"),
+                ],
+                title="forward: signals",
+                x="layer $l$",
+                log_y=True,
+                y=("", 1e-24, 1e12),
+                size=(400, 270),
+            ),
+            kit.plot(
+                f"Gradients through {depth.value} layers: the first state gets {_ratio:.1e} of the last one's gradient.",
+                [
+                    Series(r"$\|\partial L/\partial y^{[l]}\|$", _layers, passed.states, "line4"),
+                    Series(r"$\|\partial L/\partial W^{[l-1]}\|$", _layers[1:], passed.weights, "line3", "dashed"),
+                ],
+                title="backward: gradients",
+                x="layer $l$",
+                log_y=True,
+                y=("", 1e-24, 1e12),
+                size=(400, 270),
+            ),
+            least=300,
+        ),
+        kit.row(
+            kit.plot(
+                f"The distribution of the features of layer {_at}; the largest is {_largest:.2g}.",
+                bars=[histogram("", (_values / (_largest or 1.0)).tolist(), low=-1, high=1, bins=50, color="hidden")],
+                x=(f"values of layer {_at}, divided by the largest, {_largest:.2g}", -1, 1),
+                size=(400, 190),
+            ),
+            kit.facts(
+                **{"std · √n": _drawn * width.value**0.5},
+                state_gradient_ratio=_ratio,
+                first_weight_gradient=passed.weights[0],
+                last_weight_gradient=passed.weights[-1],
+                saturated="–" if _saturated.isnan() else f"{_saturated:.0%}",
+                dead=f"{_dead:.0%}",
+            ),
+            least=300,
+        ),
+        about="How large?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
-    start = mo.ui.dropdown(
+    start = kit.dropdown(
         {"all weights equal": "constant", "random (Xavier)": "xavier"},
         value="all weights equal",
         label="initial weights",
@@ -111,8 +174,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    sigma = mo.ui.dropdown(SIGMAS, value="tanh", label="activation")
-    rule = mo.ui.dropdown(RULES, value="Gaussian, chosen manually", label="initial weights")
+    sigma = kit.dropdown(SIGMAS, value="tanh", label="activation")
+    rule = kit.dropdown(RULES, value="Gaussian, chosen manually", label="initial weights")
     std = kit.steps(
         [0.001, 0.003, 0.01, 0.02, 0.05, 0.08, 0.1, 0.125, 0.15, 0.177, 0.2, 0.25, 0.3, 0.5, 1.0],
         value=0.01,
@@ -159,69 +222,6 @@ def _(depth, rule, sigma, std, width):
     ).double()  # fmt: skip
     passed = network_flow(net, 64, 0)
     return net, passed
-
-
-@app.cell(hide_code=True)
-def _(depth, look, net, passed, rule, sigma, std, width):
-    _layers = [float(i) for i in range(depth.value + 1)]
-    _squares = [y.square().mean().item() for y in passed.features]
-    _variances = [y.var().item() for y in passed.features]
-    _ratio = passed.states[0] / passed.states[-1] if passed.states[-1] else float("nan")
-    _at = min(look.value, depth.value)
-    _values = passed.features[_at].flatten()
-    _dead, _saturated = shares(passed.features[_at], sigma.value, 1)
-    _largest = _values.abs().max().item()
-    _drawn = net.weights[0].std().item()
-    kit.panel(
-        kit.controls(
-            "Network and first weights", sigma, rule, *([std] if rule.value == "gaussian" else []), width, depth, look
-        ),
-        kit.row(
-            kit.plot(
-                f"Signals through {depth.value} layers: the mean square of the last layer is {_squares[-1]:.2g}.",
-                [
-                    Series("mean square of $y^{[l]}$", _layers, _squares, "line1"),
-                    Series("variance", _layers, _variances, "line5", "dashed"),
-                ],
-                title="forward: signals",
-                x="layer $l$",
-                log_y=True,
-                y=("", 1e-24, 1e12),
-                size=(400, 270),
-            ),
-            kit.plot(
-                f"Gradients through {depth.value} layers: the first state gets {_ratio:.1e} of the last one's gradient.",
-                [
-                    Series(r"$\|\partial L/\partial y^{[l]}\|$", _layers, passed.states, "line4"),
-                    Series(r"$\|\partial L/\partial W^{[l-1]}\|$", _layers[1:], passed.weights, "line3", "dashed"),
-                ],
-                title="backward: gradients",
-                x="layer $l$",
-                log_y=True,
-                y=("", 1e-24, 1e12),
-                size=(400, 270),
-            ),
-            least=300,
-        ),
-        kit.row(
-            kit.plot(
-                f"The distribution of the features of layer {_at}; the largest is {_largest:.2g}.",
-                bars=[histogram("", (_values / (_largest or 1.0)).tolist(), low=-1, high=1, bins=50, color="hidden")],
-                x=(f"values of layer {_at}, divided by the largest, {_largest:.2g}", -1, 1),
-                size=(400, 190),
-            ),
-            kit.facts(
-                **{"std · √n": _drawn * width.value**0.5},
-                state_gradient_ratio=_ratio,
-                first_weight_gradient=passed.weights[0],
-                last_weight_gradient=passed.weights[-1],
-                saturated="–" if _saturated.isnan() else f"{_saturated:.0%}",
-                dead=f"{_dead:.0%}",
-            ),
-            least=300,
-        ),
-    )
-    return
 
 
 @app.cell(hide_code=True)

@@ -35,6 +35,42 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(batch, beta, bias, gamma, printed):
+    _before = batch_norm_example(batch.value)[0] + bias.value
+    _gamma, _beta = (torch.full((3,), v.value, dtype=F64) for v in (gamma, beta))
+    _mean, _variance = batch_norm_statistics(_before)
+    if printed.value:
+        _after = normalize(_before, _mean, _variance.sum().expand(3), _gamma, _beta)
+    else:
+        _after = batch_norm(_before, _gamma, _beta)
+    _new_mean, _new_variance = batch_norm_statistics(_after)
+    _unmoved = (batch_norm(_before, _gamma, _beta) - batch_norm(_before - bias.value, _gamma, _beta)).abs().max().item()
+
+    def _words(mean, variance):
+        return f"mean {mean:.2f}, std {variance**0.5:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+    _scenes = [
+        kit.svg(
+            small(values[:, i], f"node {i + 1}, {when}", _words(mean[i].item(), variance[i].item()), color),
+            f"Node {i + 1} {when} normalization: {_words(mean[i].item(), variance[i].item())}",
+        )
+        for when, values, mean, variance, color in (
+            ("before", _before, _mean, _variance, "line1"),
+            ("after", _after, _new_mean, _new_variance, "line2"),
+        )
+        for i in range(3)
+    ]
+    kit.lab(
+        kit.controls("Batch, bias, scale and shift", batch, bias, gamma, beta, printed),
+        kit.row(*_scenes[:3], least=190),
+        kit.row(*_scenes[3:], least=190),
+        kit.facts(largest_change_by_the_bias=_unmoved),
+        about="A layer that normalizes",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     batch = kit.steps([2, 5, 10, 50, 200, 1000, 2000], value=1000, label="batch size $b$")
     bias = kit.slider(-3, 3, 0.5, value=0.0, label="a bias before, added to all nodes")
@@ -67,41 +103,6 @@ def _():
         kit.source(batch_norm_statistics, normalize, batch_norm),
     )
     return batch, beta, bias, gamma, printed
-
-
-@app.cell(hide_code=True)
-def _(batch, beta, bias, gamma, printed):
-    _before = batch_norm_example(batch.value)[0] + bias.value
-    _gamma, _beta = (torch.full((3,), v.value, dtype=F64) for v in (gamma, beta))
-    _mean, _variance = batch_norm_statistics(_before)
-    if printed.value:
-        _after = normalize(_before, _mean, _variance.sum().expand(3), _gamma, _beta)
-    else:
-        _after = batch_norm(_before, _gamma, _beta)
-    _new_mean, _new_variance = batch_norm_statistics(_after)
-    _unmoved = (batch_norm(_before, _gamma, _beta) - batch_norm(_before - bias.value, _gamma, _beta)).abs().max().item()
-
-    def _words(mean, variance):
-        return f"mean {mean:.2f}, std {variance**0.5:.2f}".replace("-0.00", "0.00").replace("-", "−")
-
-    _scenes = [
-        kit.svg(
-            small(values[:, i], f"node {i + 1}, {when}", _words(mean[i].item(), variance[i].item()), color),
-            f"Node {i + 1} {when} normalization: {_words(mean[i].item(), variance[i].item())}",
-        )
-        for when, values, mean, variance, color in (
-            ("before", _before, _mean, _variance, "line1"),
-            ("after", _after, _new_mean, _new_variance, "line2"),
-        )
-        for i in range(3)
-    ]
-    kit.panel(
-        kit.controls("Batch, bias, scale and shift", batch, bias, gamma, beta, printed),
-        kit.row(*_scenes[:3], least=190),
-        kit.row(*_scenes[3:], least=190),
-        kit.facts(largest_change_by_the_bias=_unmoved),
-    )
-    return
 
 
 @app.cell(hide_code=True)
@@ -221,9 +222,9 @@ def _():
 def _():
     std = kit.steps([0.01, 0.03, 0.1, 0.15, 0.2, 0.3], value=0.01, label="std of the initial weights")
     depth = kit.slider(3, 15, value=10, label="depth $L$")
-    method = mo.ui.dropdown({"mini batches": False, "Adam": True}, value="mini batches", label="method")
+    method = kit.dropdown({"mini batches": False, "Adam": True}, value="mini batches", label="method")
     rate = kit.steps([0.001, 0.01, 0.03, 0.1, 0.3], value=0.1, label=r"learning rate $\tau$")
-    go = mo.ui.switch(label="Learn with and without")
+    go = kit.play("Learn with and without")
     learning = kit.train(with_and_without, keep="last")
     kit.column(
         kit.section("What it does for learning", ids=("N2.43",)),
@@ -284,9 +285,7 @@ def _(depth, go, learning, method, rate, std):
             *said,
         )
 
-    learning.show(
-        _draw, running=go.value, std=std.value, depth=depth.value, width=100, rate=rate.value, adam=method.value
-    )
+    learning.show(_draw, running=go, std=std.value, depth=depth.value, width=100, rate=rate.value, adam=method.value)
     return
 
 

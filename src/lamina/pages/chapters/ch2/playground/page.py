@@ -33,11 +33,63 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(dock, go, setup, training, trouble):
+    def _draw(job):
+        row = job.rows[-1] if job.rows else first_view(setup)
+        given = problem(setup)
+        score = "accuracy" if given.classes else "squared error"
+        numbers = row["numbers"] or (0, None, None, None, None)
+        facts = {
+            "epoch": f"{row['epoch']} of {setup.epochs}",
+            "training_loss": "–" if numbers[1] is None else numbers[1],
+            "validation_loss": "–" if numbers[2] is None else numbers[2],
+            f"validation_{score}".replace(" ", "_"): "–" if numbers[4] is None else numbers[4],
+            "first / last gradient": row["first"] / row["last"] if row["last"] else "–",
+        }
+        said = [kit.note(words, "warn") for words in row["warnings"]]
+        if row["bad_step"] is not None:
+            said.append(
+                kit.note(
+                    f"The loss has not been a number since step {row['bad_step']}: choose a smaller learning rate.",
+                    "bad",
+                )
+            )
+        if job.state == "failed":
+            said.append(kit.note(job.words, "bad"))
+        if given.note:
+            said.append(kit.note(given.note))
+        words = f"epoch {row['epoch']}" + ("" if numbers[4] is None else f", validation {score} {numbers[4]:.3f}")
+        return kit.lab(
+            dock,
+            kit.svg(row["surface"], f"The decision surface: {words}", width=900),
+            kit.svg(
+                row["network"],
+                f"The network with its weights and what each node answers: {words}",
+                width=round(1.8 * row["width"]),
+            ),
+            kit.svg(row["losses"], f"The losses over the epochs: {words}", width=640),
+            kit.svg(
+                row["flow"],
+                f"Gradients by layer: the state gradient of the first layer is {row['ratio']:.2g} of the last",
+                width=640,
+            ),
+            kit.facts(**facts),
+            kit.progress(row["epoch"] / setup.epochs, job.words),
+            *said,
+            play=go,
+            about="Playground",
+        )
+
+    kit.lab(dock, kit.note(trouble, "bad")) if trouble else training.show(_draw, running=go, setup=setup)
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     kit.column(
         kit.section("Playground", ids=("N2.11", "N2.24")),
         kit.prose(r"""
-            Build a network, press *Learn*, and watch. The plane is colored by the predicted class, filled points are learned
+            Build a network above, press *Learn*, and watch; *Step* goes on by one epoch. The plane is colored by the predicted class, filled points are learned
             from, rings are kept for validation. Every node of the network shows what *it* answers over the plane, red above
             zero and blue below; every arrow is a weight. At the bottom right you see how much of the gradient reaches each layer:
             a curve that falls towards layer 1 is a network whose first layers hardly learn. Change a setting while it runs,
@@ -50,25 +102,25 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    data = mo.ui.dropdown(DATA, value="two moons", label="data")
+    data = kit.dropdown(DATA, value="two moons", label="data")
     count = kit.steps([40, 100, 200, 300, 600, 1000], value=300, label="points")
     noise = kit.slider(0.0, 0.5, 0.02, value=0.1, label="noise")
     seed = kit.slider(0, 20, value=0, label="seed")
     layers = kit.slider(0, 6, value=2, label="hidden layers")
     width = kit.slider(1, 12, value=6, label="nodes in each")
-    bends = mo.ui.dropdown(ACTIVATIONS, value="tanh", label="activation")
-    start = mo.ui.dropdown(list(STARTS), value="what suits the activation", label="initial weights")
+    bends = kit.dropdown(ACTIVATIONS, value="tanh", label="activation")
+    start = kit.dropdown(list(STARTS), value="what suits the activation", label="initial weights")
     normalized = mo.ui.switch(label="batch normalization")
     drop = kit.slider(0.0, 0.8, 0.1, value=0.0, label="dropout")
-    method = mo.ui.dropdown(list(OPTIMIZERS), value="Adam", label="optimizer")
+    method = kit.dropdown(list(OPTIMIZERS), value="Adam", label="optimizer")
     rate = kit.steps(
         [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0], value=0.01, label=r"learning rate $\tau$"
     )
     batch = kit.steps([1, 5, 10, 20, 30, 50, 100, 200], value=30, label="batch size")
     penalty = kit.steps([0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1], value=0.0, label=r"penalty $\lambda$")
-    norm = mo.ui.dropdown({"squares": 2, "absolute values": 1}, value="squares", label="penalty of")
+    norm = kit.dropdown({"squares": 2, "absolute values": 1}, value="squares", label="penalty of")
     epochs = kit.steps([50, 100, 300, 1000, 3000], value=300, label="epochs")
-    go = mo.ui.switch(label="Learn")
+    go = kit.play("Learn")
     training = kit.train(learn, keep="last")
     upload = mo.ui.file(
         filetypes=[".csv", ".tsv", ".parquet"],
@@ -90,15 +142,15 @@ def _(data, upload):
         except LaminaError as error:
             complaint = str(error)
     _names = [*columns, guess] if columns else ["-"]
-    target = mo.ui.dropdown(_names, value=_names[-1], label="target")
-    across = mo.ui.dropdown(_names[:-1] or _names, value=_names[0], label="horizontal")
-    up = mo.ui.dropdown(_names[:-1] or _names, value=_names[1] if len(_names) > 2 else _names[0], label="vertical")
+    target = kit.dropdown(_names, value=_names[-1], label="target")
+    across = kit.dropdown(_names[:-1] or _names, value=_names[0], label="horizontal")
+    up = kit.dropdown(_names[:-1] or _names, value=_names[1] if len(_names) > 2 else _names[0], label="vertical")
     return across, columns, complaint, target, up
 
 
 @app.cell(hide_code=True)
 def _(
-    across, batch, bends, columns, complaint, count, data, drop, epochs, go, layers, method, noise, norm, normalized,
+    across, batch, bends, columns, complaint, count, data, drop, epochs, layers, method, noise, norm, normalized,
     penalty, rate, seed, start, target, up, upload, width,
 ):  # fmt: skip
     if data.value:
@@ -110,16 +162,13 @@ def _(
             upload,
             kit.note(complaint or "Choose a file; until then you see the two moons.", "bad" if complaint else "plain"),
         ]
-    kit.column(
-        kit.row(
-            kit.card("Data", kit.column(data, *_source, seed)),
-            kit.card("Network", kit.column(layers, width, bends, start, normalized, drop)),
-            kit.card("Training", kit.column(method, rate, batch, penalty, norm, epochs)),
-            least=250,
-        ),
-        go,
+    dock = kit.controls(
+        "Data, network and training",
+        kit.card("Data", kit.column(data, *_source, seed)),
+        kit.card("Network", kit.column(layers, width, bends, start, normalized, drop)),
+        kit.card("Training", kit.column(method, rate, batch, penalty, norm, epochs)),
     )
-    return
+    return (dock,)
 
 
 @app.cell(hide_code=True)
@@ -158,63 +207,11 @@ def _(
 
 
 @app.cell(hide_code=True)
-def _(go, setup, training, trouble):
-    def _draw(job):
-        row = job.rows[-1] if job.rows else first_view(setup)
-        given = problem(setup)
-        score = "accuracy" if given.classes else "squared error"
-        numbers = row["numbers"] or (0, None, None, None, None)
-        facts = {
-            "epoch": f"{row['epoch']} of {setup.epochs}",
-            "training_loss": "–" if numbers[1] is None else numbers[1],
-            "validation_loss": "–" if numbers[2] is None else numbers[2],
-            f"validation_{score}".replace(" ", "_"): "–" if numbers[4] is None else numbers[4],
-            "first / last gradient": row["first"] / row["last"] if row["last"] else "–",
-        }
-        said = [kit.note(words, "warn") for words in row["warnings"]]
-        if row["bad_step"] is not None:
-            said.append(
-                kit.note(
-                    f"The loss has not been a number since step {row['bad_step']}: choose a smaller learning rate.",
-                    "bad",
-                )
-            )
-        if job.state == "failed":
-            said.append(kit.note(job.words, "bad"))
-        if given.note:
-            said.append(kit.note(given.note))
-        words = f"epoch {row['epoch']}" + ("" if numbers[4] is None else f", validation {score} {numbers[4]:.3f}")
-        return kit.column(
-            kit.facts(**facts),
-            kit.progress(row["epoch"] / setup.epochs, job.words),
-            kit.row(
-                kit.svg(row["surface"], f"The decision surface: {words}", width=640),
-                kit.svg(
-                    row["network"],
-                    f"The network with its weights and what each node answers: {words}",
-                    width=round(1.3 * row["width"]),
-                ),
-                kit.svg(row["losses"], f"The losses over the epochs: {words}", width=640),
-                kit.svg(
-                    row["flow"],
-                    f"Gradients by layer: the state gradient of the first layer is {row['ratio']:.2g} of the last",
-                    width=640,
-                ),
-                least=430,
-            ),
-            *said,
-        )
-
-    kit.note(trouble, "bad") if trouble else training.show(_draw, running=go.value, setup=setup)
-    return
-
-
-@app.cell(hide_code=True)
 def _():
     kit.column(
         kit.section("The network as Python code", level=3),
         kit.prose(r"""
-            Switch *Learn* off, or wait for the end, and take the network with you: a program that needs only PyTorch, has the
+            Press *Pause*, or wait for the end, and take the network with you: a program that needs only PyTorch, has the
             weights in it, prepares points as the playground does and gives the same probabilities.
         """),
     )
@@ -345,7 +342,7 @@ def _():
 def _():
     safe = mo.ui.switch(label="robust biases")
     shake = kit.slider(-0.6, 0.6, 0.05, value=0.0, label="added to every bias")
-    smooth = mo.ui.dropdown(
+    smooth = kit.dropdown(
         {"Heaviside": "heaviside", "sigmoid, weights x 10": "sigmoid", "none": "identity"},
         value="Heaviside",
         label="activation",

@@ -49,6 +49,46 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(matrix_k, matrix_y, operation, result_shape, step, trouble, typed_k, typed_y):
+    _i, _j = divmod(step.value - 1, result_shape[1])
+    _scene = convolution_entry(matrix_y.tolist(), matrix_k.tolist(), (_i + 1, _j + 1), flip=operation.value)
+    _laid = matrix_k.flip(0, 1) if operation.value else matrix_k
+    _hands = {
+        **kit.matrix_hands("Y", matrix_y.tolist(), "matrix-y"),
+        **kit.matrix_hands("K", _laid.tolist(), "kernel-k", turned=operation.value),
+        **kit.window_hands(result_shape, tuple(matrix_k.shape)),
+    }
+    _both = [("convolution", convolve2d(matrix_y, matrix_k)), ("cross-correlation", correlate2d(matrix_y, matrix_k))]
+    _differ = (_both[0][1] - _both[1][1]).abs().max().item()
+    kit.lab(
+        kit.controls(
+            "Operation, matrix and kernel", operation, typed_y, typed_k, *([kit.note(trouble, "bad")] if trouble else [])
+        ),
+        kit.svg(
+            _scene,
+            f"{operation.selected_key.capitalize()}. {_scene.description}",
+            width=1100,
+            caption="Point at a result to see its sum; click a number of $Y$ or $K$ to change it.",
+            hands=_hands,
+        ),
+        kit.note(_scene.description),
+        kit.svg(
+            named_grids([(name, values.tolist(), [(_i, _j)]) for name, values in _both], title="both results", gap=70),
+            f"Both results; at ({_i + 1},{_j + 1}) the convolution is {_both[0][1][_i, _j]:g}, "
+            f"the cross-correlation {_both[1][1][_i, _j]:g}.",
+            width=440,
+        ),
+        kit.facts(
+            size=f"{result_shape[0]} × {result_shape[1]}", entry=_scene.description.split(" = ")[-1].rstrip("."),
+            largest_difference=_differ,
+        ),
+        play=step,
+        about="A kernel steps over a matrix",
+    )  # fmt: skip
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     shuffled = kit.slider(0, 100, 5, value=100, label="share of pixels that change places, %")
     order_seed = kit.slider(0, 9, value=0, label="which order")
@@ -163,7 +203,7 @@ def _(filters, kernel_side, side, units):
 def _():
     down = kit.slider(1, 11, value=6, label="rows from the top")
     right = kit.slider(1, 11, value=6, label="columns from the left")
-    look_for = mo.ui.dropdown(list(KERNELS), value="vertical edges", label="kernel")
+    look_for = kit.dropdown(list(KERNELS), value="vertical edges", label="kernel")
     kit.column(
         kit.section("The same feature, anywhere", ids=("N3.05",)),
         kit.prose("""
@@ -214,8 +254,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    shape_f = mo.ui.dropdown(list(SHAPES), value="box", label="input $f$")
-    shape_g = mo.ui.dropdown(list(SHAPES), value="decay", label="kernel $g$")
+    shape_f = kit.dropdown(list(SHAPES), value="box", label="input $f$")
+    shape_g = kit.dropdown(list(SHAPES), value="decay", label="kernel $g$")
     time = kit.slider(-3, 3, 0.05, value=0.5, label="shift $t$")
     kit.column(
         kit.section("Convolution of functions", ids=("N3.12",)),
@@ -353,9 +393,7 @@ def _():
 def _():
     typed_y = mo.ui.text_area(value=EXAMPLE[0], label="matrix Y", rows=4, full_width=True)
     typed_k = mo.ui.text_area(value=EXAMPLE[1], label="kernel K", rows=3, full_width=True)
-    operation = mo.ui.dropdown(
-        {"convolution": True, "cross-correlation": False}, value="convolution", label="operation"
-    )
+    operation = kit.dropdown({"convolution": True, "cross-correlation": False}, value="convolution", label="operation")
     kit.column(
         kit.section(
             "A kernel steps over a matrix", ids=("N3.18", "N3.19", "N3.20", "N3.21", "N3.22", "N3.23", "N3.24")
@@ -399,33 +437,8 @@ def _(typed_k, typed_y):
 
 @app.cell(hide_code=True)
 def _(result_shape):
-    step = kit.slider(1, result_shape[0] * result_shape[1], value=1, label="step")
+    step = kit.walk(1, result_shape[0] * result_shape[1], value=1, label="step")
     return (step,)
-
-
-@app.cell(hide_code=True)
-def _(matrix_k, matrix_y, operation, result_shape, step, trouble, typed_k, typed_y):
-    _i, _j = divmod(step.value - 1, result_shape[1])
-    _scene = convolution_entry(matrix_y.tolist(), matrix_k.tolist(), (_i + 1, _j + 1), flip=operation.value)
-    _both = [("convolution", convolve2d(matrix_y, matrix_k)), ("cross-correlation", correlate2d(matrix_y, matrix_k))]
-    _differ = (_both[0][1] - _both[1][1]).abs().max().item()
-    kit.panel(
-        kit.controls("Matrix, kernel, operation and step", operation, step, typed_y, typed_k),
-        *([kit.note(trouble, "bad")] if trouble else []),
-        kit.svg(_scene, f"{operation.selected_key.capitalize()}. {_scene.description}", width=760),
-        kit.note(_scene.description),
-        kit.svg(
-            named_grids([(name, values.tolist(), [(_i, _j)]) for name, values in _both], title="both results", gap=70),
-            f"Both results; at ({_i + 1},{_j + 1}) the convolution is {_both[0][1][_i, _j]:g}, "
-            f"the cross-correlation {_both[1][1][_i, _j]:g}.",
-            width=440,
-        ),
-        kit.facts(
-            size=f"{result_shape[0]} × {result_shape[1]}", entry=_scene.description.split(" = ")[-1].rstrip("."),
-            largest_difference=_differ,
-        ),
-    )  # fmt: skip
-    return
 
 
 @app.cell(hide_code=True)

@@ -19,6 +19,7 @@ with app.setup:
     from lamina.inspection.attribution import class_map
     from lamina.pages import kit
     from lamina.pages.chapters.ch3._shared import pixels, shades
+    from lamina.pages.chapters.ch3.lenet._maps import clickable
     from lamina.pages.chapters.ch3.lenet._work import STROKES, inked
     from lamina.pages.kit._shipped import shipped
     from lamina.training.explanations import Seen, picture_maps
@@ -35,11 +36,38 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(chances, digit, example, pad, picture_file, said, said_kind, source):
+    _best = int(chances.argmax())
+    _second = int(chances.topk(2).indices[1])
+    _bars = kit.plot(
+        f"LeNet-5 reads a {_best}, with probability {chances[_best]:.4f}.",
+        bars=[
+            Series("", list(range(10)), chances.tolist(), "stage", size=0.7),
+            Series("", [_best], [chances[_best].item()], "output", size=0.7),
+        ],
+        notes=[Note(i, p, str(i), shift=(0, -9)) for i, p in enumerate(chances.tolist())],
+        y=("probability", 0, 1.15),
+        x=("", -0.6, 9.6),
+        size=(330, 230),
+    )
+    kit.lab(
+        kit.controls("Draw, choose or upload", source, example, picture_file),
+        kit.shown(pad),
+        _bars,
+        kit.picture(digit.tolist(), "The digit with 28 x 28 pixels, as the network gets it", size=196, low=0, high=1),
+        kit.note(said, said_kind),
+        kit.facts(read_as=_best, probability=f"{chances[_best]:.2%}", next_best=f"{_second} ({chances[_second]:.2%})"),
+        about="Draw a digit",
+    )  # fmt: skip
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     network, record = shipped("lenet5-mnist")
     pad = kit.digit_pad("Draw a digit from 0 to 9")
     picture_file = mo.ui.file(filetypes=[".png", ".jpg", ".jpeg", ".bmp", ".webp"], kind="area", label="or a picture of one digit")  # fmt: skip
-    source = mo.ui.dropdown(["my drawing", "my picture", "an example"], value="my drawing", label="read")
+    source = kit.dropdown(["my drawing", "my picture", "an example"], value="my drawing", label="read")
     example = kit.slider(0, 9, value=7, label="example")
     kit.column(
         kit.section("Draw a digit", ids=("N3.07", "N3.58")),
@@ -83,36 +111,6 @@ def _(digit, network, record):
 
 
 @app.cell(hide_code=True)
-def _(chances, digit, example, pad, picture_file, said, said_kind, source):
-    _best = int(chances.argmax())
-    _second = int(chances.topk(2).indices[1])
-    _bars = kit.plot(
-        f"LeNet-5 reads a {_best}, with probability {chances[_best]:.4f}.",
-        bars=[
-            Series("", list(range(10)), chances.tolist(), "stage", size=0.7),
-            Series("", [_best], [chances[_best].item()], "output", size=0.7),
-        ],
-        notes=[Note(i, p, str(i), shift=(0, -9)) for i, p in enumerate(chances.tolist())],
-        y=("probability", 0, 1.15),
-        x=("", -0.6, 9.6),
-        size=(330, 230),
-    )
-    kit.panel(
-        kit.controls("Draw, choose or upload", pad, source, example, picture_file),
-        kit.note(said, said_kind),
-        kit.row(
-            kit.column(
-                kit.picture(digit.tolist(), "The digit with 28 x 28 pixels, as the network gets it", size=196, low=0, high=1)
-            ),
-            _bars,
-            least=220,
-        ),
-        kit.facts(read_as=_best, probability=f"{chances[_best]:.2%}", next_best=f"{_second} ({chances[_second]:.2%})"),
-    )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
 def _(record):
     kit.column(
         kit.question(
@@ -133,7 +131,7 @@ def _(record):
 
 @app.cell(hide_code=True)
 def _():
-    asked = mo.ui.dropdown(["what it reads", *map(str, range(10))], value="what it reads", label="why")
+    asked = kit.dropdown(["what it reads", *map(str, range(10))], value="what it reads", label="why")
     kit.column(
         kit.section("Why does it read this?", ids=("N3.07",)),
         kit.prose(r"""
@@ -186,18 +184,19 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    closer = mo.ui.dropdown({words: name for name, words in LAYERS.items()}, value="detector 1", label="layer")
+    which = kit.slider(1, 16, value=1, label="map")
+    closer = kit.dropdown({words: name for name, words in LAYERS.items()}, value="detector 1", label="layer")
     kit.column(
         kit.section("Every feature map on the way", ids=("N3.07",)),
         kit.prose("""
-            What each layer makes of the digit above, from the picture to the answer. The convolutions answer with both signs, red
+            Click a map to see its kernel below. What each layer makes of the digit above, from the picture to the answer. The convolutions answer with both signs, red
             above zero and blue below; the detector (ReLU) keeps what is positive, bright is large; pooling halves height and
             width. In the first maps you still see the digit, with its edges in different directions; in the last ones, 5 × 5 pixels
             each, only whether something is there.
         """),
         kit.source(feature_maps),
     )
-    return (closer,)
+    return closer, which
 
 
 @app.cell(hide_code=True)
@@ -209,10 +208,12 @@ def _(maps):
         pictures = [shades(one) for one in values] if signed else [pixels(one) for one in normalized(values)]
         columns, cell = (6, 84) if count == 6 else (8, 62)
         label = f"{words}: {count} maps of {height} × {width}"
+        drawn, hands = clickable(picture_grid(pictures, columns, cell=cell, gap=6, caption=label, title=words), words)
         return kit.svg(
-            picture_grid(pictures, columns, cell=cell, gap=6, caption=label, title=words),
+            drawn,
             f"{words}: {count} maps of {height} x {width}, from {values.min():.2f} to {values.max():.2f}.",
             width=640,
+            hands=hands,
         )
 
     def _strip(name, words, rows):
@@ -233,15 +234,11 @@ def _(maps):
 
 
 @app.cell(hide_code=True)
-def _(closer, maps):
-    which = kit.slider(1, maps[closer.value].values.shape[1], value=1, label="map")
-    return (which,)
-
-
-@app.cell(hide_code=True)
 def _(closer, digit, maps, network, which):
-    _values = maps[closer.value].values[0, which.value - 1].double()
-    _kernel = kernels(network)[0 if closer.value in list(LAYERS)[:3] else 1].weights[which.value - 1].double()
+    _maps = maps[closer.value].values[0]
+    _at = min(which.value, len(_maps))  # the first three layers have 6 maps, the others 16
+    _values = _maps[_at - 1].double()
+    _kernel = kernels(network)[0 if closer.value in list(LAYERS)[:3] else 1].weights[_at - 1].double()
     _shown = shades(_values) if "convolution" in LAYERS[closer.value] else pixels(normalized(_values[None])[0])
     _parts = [shades(sheet, _kernel.abs().max().item()) for sheet in _kernel]
     kit.panel(
@@ -250,15 +247,15 @@ def _(closer, digit, maps, network, which):
             kit.column(kit.picture(digit.tolist(), "The digit", size=170, low=0, high=1), "the digit"),
             kit.svg(
                 picture_grid(_parts, 3 if len(_parts) > 1 else 1, cell=100 if len(_parts) == 1 else 54, gap=5),
-                f"The kernel of map {which.value}: {len(_kernel)} sheets of 5 x 5 weights from {_kernel.min():.2f} to {_kernel.max():.2f}.",
+                f"The kernel of map {_at}: {len(_kernel)} sheets of 5 x 5 weights from {_kernel.min():.2f} to {_kernel.max():.2f}.",
                 width=200,
                 caption="its kernel" if len(_parts) == 1 else "its kernel, one sheet for each of six maps",
             ),
             kit.svg(
                 picture_grid([_shown], 1, cell=100),
-                f"Map {which.value} of {closer.selected_key}, from {_values.min():.2f} to {_values.max():.2f}.",
+                f"Map {_at} of {closer.selected_key}, from {_values.min():.2f} to {_values.max():.2f}.",
                 width=200,
-                caption=f"map {which.value} of {closer.selected_key}",
+                caption=f"map {_at} of {closer.selected_key}",
             ),
             least=190,
         ),

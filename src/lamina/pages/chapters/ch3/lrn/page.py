@@ -4,7 +4,6 @@ __generated_with = "0.25.2"
 app = marimo.App(width="full", app_title="AlexNet and its normalization")
 
 with app.setup:
-    import marimo as mo
     import torch
 
     from lamina.drawing.charts import Series
@@ -26,10 +25,56 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(beta, gamma, kappa, others, peak, reach):
+    _y = torch.full((9, 1, 1), float(others.value), dtype=F64)
+    _y[4] = float(peak.value)
+    _options = {"size": reach.value, "kappa": kappa.value, "gamma": gamma.value, "beta": beta.value}
+    _after = local_response_norm(_y, **_options)
+    _k = list(range(1, 10))
+    _bars = kit.plot(
+        f"Nine channels before and after: channel 5 goes from {peak.value} to {_after[4].item():.3f}.",
+        bars=[
+            Series("before", [k - 0.2 for k in _k], _y.flatten().tolist(), "stage", size=0.38),
+            Series("after", [k + 0.2 for k in _k], _after.flatten().tolist(), "norm", size=0.38),
+        ],
+        x=("channel", 0, 10),
+        y=("activity", 0, 100),
+        size=(340, 230),
+    )
+    _sizes = [10 ** (e / 20) for e in range(0, 61)]
+    _found = response_sizes(tuple(_sizes))
+    _alone = [local_response_norm(torch.tensor([[[v]]], dtype=F64), **_options).item() for v in _sizes]
+    _curve = kit.plot(
+        f"A single active channel of 1 to 1000: 1000 becomes {_alone[-1]:.3g}.",
+        lines=[
+            Series("alone, your constants", _sizes, _alone, "norm"),
+            Series("alone, AlexNet's", _sizes, _found.column("after"), "line1", "dashed"),
+            Series("no normalization", _sizes, _sizes, "stage", "dotted"),
+        ],
+        x=("activity before", 1, 1000),
+        y=("after", 0.01, 1000),
+        log_x=True,
+        log_y=True,
+        size=(340, 230),
+    )
+    kit.lab(
+        kit.controls("Activities and constants", peak, others, kappa, gamma, beta, reach),
+        kit.row(_bars, _curve, least=300),
+        kit.facts(
+            channel_5=_after[4].item(),
+            a_neighbor=_after[5].item(),
+            far_away=_after[0].item(),
+            trainable_parameters=0,
+        ), about="Local response normalization"
+    )  # fmt: skip
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     rgb_row = kit.slider(1, 3, value=1, label="row $i$ of the entry")
     rgb_column = kit.slider(1, 3, value=1, label="column $j$ of the entry")
-    rgb_flip = mo.ui.dropdown(
+    rgb_flip = kit.dropdown(
         {"cross-correlation": False, "convolution": True}, value="cross-correlation", label="operation"
     )
     rgb_seed = kit.slider(0, 9, value=0, label="other numbers")
@@ -137,7 +182,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    norm_kind = mo.ui.dropdown({"across channels": "channels", "within a channel": "pixels"}, value="across channels", label="neighbors")  # fmt: skip
+    norm_kind = kit.dropdown({"across channels": "channels", "within a channel": "pixels"}, value="across channels", label="neighbors")  # fmt: skip
     norm_n = kit.slider(1, 7, value=2, label="neighbors $n$")
     norm_row = kit.slider(1, 4, value=1, label="row $i$")
     norm_column = kit.slider(1, 4, value=1, label="column $j$")
@@ -188,52 +233,6 @@ def _(norm_channel, norm_column, norm_kind, norm_n, norm_row):
 
 
 @app.cell(hide_code=True)
-def _(beta, gamma, kappa, others, peak, reach):
-    _y = torch.full((9, 1, 1), float(others.value), dtype=F64)
-    _y[4] = float(peak.value)
-    _options = {"size": reach.value, "kappa": kappa.value, "gamma": gamma.value, "beta": beta.value}
-    _after = local_response_norm(_y, **_options)
-    _k = list(range(1, 10))
-    _bars = kit.plot(
-        f"Nine channels before and after: channel 5 goes from {peak.value} to {_after[4].item():.3f}.",
-        bars=[
-            Series("before", [k - 0.2 for k in _k], _y.flatten().tolist(), "stage", size=0.38),
-            Series("after", [k + 0.2 for k in _k], _after.flatten().tolist(), "norm", size=0.38),
-        ],
-        x=("channel", 0, 10),
-        y=("activity", 0, 100),
-        size=(340, 230),
-    )
-    _sizes = [10 ** (e / 20) for e in range(0, 61)]
-    _found = response_sizes(tuple(_sizes))
-    _alone = [local_response_norm(torch.tensor([[[v]]], dtype=F64), **_options).item() for v in _sizes]
-    _curve = kit.plot(
-        f"A single active channel of 1 to 1000: 1000 becomes {_alone[-1]:.3g}.",
-        lines=[
-            Series("alone, your constants", _sizes, _alone, "norm"),
-            Series("alone, AlexNet's", _sizes, _found.column("after"), "line1", "dashed"),
-            Series("no normalization", _sizes, _sizes, "stage", "dotted"),
-        ],
-        x=("activity before", 1, 1000),
-        y=("after", 0.01, 1000),
-        log_x=True,
-        log_y=True,
-        size=(340, 230),
-    )
-    kit.panel(
-        kit.controls("Activities and constants", peak, others, kappa, gamma, beta, reach),
-        kit.row(_bars, _curve, least=300),
-        kit.facts(
-            channel_5=_after[4].item(),
-            a_neighbor=_after[5].item(),
-            far_away=_after[0].item(),
-            trainable_parameters=0,
-        ),
-    )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
 def _():
     _found = response_sizes()
     kit.column(
@@ -259,7 +258,7 @@ def _():
     p_train = kit.slider(0.1, 0.8, 0.1, value=0.5, label="dropout $p$ of the second network")
     wrong = kit.slider(0, 0.4, 0.1, value=0.2, label="share of wrong labels")
     race_seed = kit.slider(0, 9, value=0, label="seed")
-    go = mo.ui.switch(label="Training")
+    go = kit.play("Train")
     race = kit.train(dropout_race, keep="all")
     kit.column(
         kit.section("Dropout", ids=("N3.08", "N3.57")),
@@ -325,7 +324,7 @@ def _(go, p_train, race, race_seed, wrong):
             ),
         )
 
-    race.show(_draw, running=go.value, rate=p_train.value, wrong=wrong.value, seed=race_seed.value)
+    race.show(_draw, running=go, rate=p_train.value, wrong=wrong.value, seed=race_seed.value)
     return
 
 

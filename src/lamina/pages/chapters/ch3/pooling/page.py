@@ -31,6 +31,27 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(kind, m_pool, p_pool, pool_step, pool_trouble, pooled, s_pool, to_pool, typed):
+    def _shown():
+        if to_pool is None:
+            return [kit.note(pool_trouble, "bad")]
+        row, column = divmod(min(pool_step.value, pooled.numel()) - 1, pooled.shape[1])
+        scene = pooling_entry(
+            to_pool.tolist(), (row + 1, column + 1), kind=kind.value, kernel_size=m_pool.value, stride=s_pool.value,
+            padding=p_pool.value,
+        )  # fmt: skip
+        values = "; ".join(" ".join(f"{v:g}" for v in line) for line in pooled.tolist())
+        return [
+            kit.svg(scene, f"{kind.value} pooling gives {values}. {scene.description}"),
+            kit.note(scene.description),
+            kit.facts(result=f"{pooled.shape[0]} × {pooled.shape[1]}", parameters=0),
+        ]
+
+    kit.lab(kit.controls("Pooling", kind, m_pool, s_pool, p_pool, typed), *_shown(), play=pool_step, about="Pooling")
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     height = kit.slider(3, 10, value=7, label="rows $n_1$")
     width = kit.slider(3, 10, value=7, label="columns $n_2$")
@@ -185,7 +206,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    detects = mo.ui.dropdown(NAMES, value="ReLU", label="detector")
+    detects = kit.dropdown(NAMES, value="ReLU", label="detector")
     kit.column(
         kit.section("Detector: one layer or three", ids=("N3.09", "N3.10", "N3.11", "N3.38")),
         kit.prose(r"""
@@ -247,7 +268,7 @@ def _():
 @app.cell(hide_code=True)
 def _():
     typed = mo.ui.text_area(value=POOLED, label="matrix", rows=4, full_width=True)
-    kind = mo.ui.dropdown({"max": "max", "average": "average"}, value="max", label="pooling")
+    kind = kit.dropdown({"max": "max", "average": "average"}, value="max", label="pooling")
     m_pool = kit.slider(1, 4, value=2, label="window $m$")
     s_pool = kit.slider(1, 4, value=2, label="stride $s$ of the pooling")
     p_pool = kit.slider(0, 2, value=0, label="padding $p$ of the pooling")
@@ -288,29 +309,8 @@ def _(kind, m_pool, p_pool, s_pool, typed):
 
 @app.cell(hide_code=True)
 def _(pooled):
-    pool_step = kit.slider(1, max(2, pooled.numel()), value=1, label="entry")
+    pool_step = kit.walk(1, max(2, pooled.numel()), value=1, label="entry")
     return (pool_step,)
-
-
-@app.cell(hide_code=True)
-def _(kind, m_pool, p_pool, pool_step, pool_trouble, pooled, s_pool, to_pool, typed):
-    def _shown():
-        if to_pool is None:
-            return [kit.note(pool_trouble, "bad")]
-        row, column = divmod(min(pool_step.value, pooled.numel()) - 1, pooled.shape[1])
-        scene = pooling_entry(
-            to_pool.tolist(), (row + 1, column + 1), kind=kind.value, kernel_size=m_pool.value, stride=s_pool.value,
-            padding=p_pool.value,
-        )  # fmt: skip
-        values = "; ".join(" ".join(f"{v:g}" for v in line) for line in pooled.tolist())
-        return [
-            kit.svg(scene, f"{kind.value} pooling gives {values}. {scene.description}"),
-            kit.note(scene.description),
-            kit.facts(result=f"{pooled.shape[0]} × {pooled.shape[1]}", parameters=0),
-        ]
-
-    kit.panel(kit.controls("Pooling", kind, m_pool, s_pool, p_pool, pool_step, typed), *_shown())
-    return
 
 
 @app.cell(hide_code=True)
@@ -328,7 +328,7 @@ def _():
     m_blur = kit.slider(1, 15, 2, value=5, label="window $m$ of the blur")
     s_blur = kit.slider(1, 6, value=1, label="stride $s$ of the blur")
     zeros = mo.ui.switch(value=True, label="count the zeros of the padding")
-    subject = mo.ui.dropdown(["landscape", "bars and disk", "noise"], value="landscape", label="picture")
+    subject = kit.dropdown(["landscape", "bars and disk", "noise"], value="landscape", label="picture")
     kit.column(
         kit.section("Averages blur", ids=("N3.43", "N3.44")),
         kit.prose(r"""

@@ -21,6 +21,48 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(
+    depth,
+    inputs,
+    keep,
+    kernel,
+    line_kernels,
+    line_paddings,
+    line_sizes,
+    line_strides,
+    line_trouble,
+    node,
+    strides,
+):
+    def _shown():
+        if line_trouble:
+            return [kit.note(line_trouble, "bad")]
+        at = min(node.value, line_sizes[-1])
+        scene = receptive_field_nodes(inputs.value, line_kernels, strides=line_strides, paddings=line_paddings, node=at)
+        network = line_stack(line_kernels, line_strides, line_paddings)
+        seen = autograd_field(network, (1, inputs.value), at - 1).nonzero().flatten() + 1
+        rows, jump = [], 1
+        for layer, (m, s) in enumerate(zip(line_kernels, line_strides, strict=True), 1):
+            field = receptive_field(line_kernels[:layer], line_strides[:layer])
+            rows.append((layer, m, s, jump, field, line_sizes[layer]))
+            jump *= s
+        by_gradient = ", ".join(map(str, seen.tolist()))
+        return [
+            kit.svg(scene, f"{scene.description} By the gradient: {by_gradient}.", width=620),
+            kit.facts(
+                receptive_field_r=receptive_field(line_kernels, line_strides), seen_here=len(seen),
+                by_gradient=by_gradient or "none",
+            ),
+            kit.table(("layer", "m", "s", "jump below", "r", "nodes"), rows, caption="The sum, layer by layer"),
+        ]  # fmt: skip
+
+    kit.lab(
+        kit.controls("A one-dimensional network", inputs, depth, kernel, *strides.elements[: depth.value], keep, node), *_shown(), about="Who sees whom"
+    )  # fmt: skip
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     kit.column(
         kit.section("Few weights, used everywhere", ids=("N3.35",)),
@@ -92,48 +134,6 @@ def _(line_sizes):
 
 
 @app.cell(hide_code=True)
-def _(
-    depth,
-    inputs,
-    keep,
-    kernel,
-    line_kernels,
-    line_paddings,
-    line_sizes,
-    line_strides,
-    line_trouble,
-    node,
-    strides,
-):
-    def _shown():
-        if line_trouble:
-            return [kit.note(line_trouble, "bad")]
-        at = min(node.value, line_sizes[-1])
-        scene = receptive_field_nodes(inputs.value, line_kernels, strides=line_strides, paddings=line_paddings, node=at)
-        network = line_stack(line_kernels, line_strides, line_paddings)
-        seen = autograd_field(network, (1, inputs.value), at - 1).nonzero().flatten() + 1
-        rows, jump = [], 1
-        for layer, (m, s) in enumerate(zip(line_kernels, line_strides, strict=True), 1):
-            field = receptive_field(line_kernels[:layer], line_strides[:layer])
-            rows.append((layer, m, s, jump, field, line_sizes[layer]))
-            jump *= s
-        by_gradient = ", ".join(map(str, seen.tolist()))
-        return [
-            kit.svg(scene, f"{scene.description} By the gradient: {by_gradient}.", width=620),
-            kit.facts(
-                receptive_field_r=receptive_field(line_kernels, line_strides), seen_here=len(seen),
-                by_gradient=by_gradient or "none",
-            ),
-            kit.table(("layer", "m", "s", "jump below", "r", "nodes"), rows, caption="The sum, layer by layer"),
-        ]  # fmt: skip
-
-    kit.panel(
-        kit.controls("A one-dimensional network", inputs, depth, kernel, *strides.elements[: depth.value], keep, node), *_shown()
-    )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
 def _():
     kit.column(
         kit.prose(r"""
@@ -176,7 +176,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    chosen = mo.ui.dropdown(["LeNet-5, trained", "stack of convolutions"], value="LeNet-5, trained", label="network")
+    chosen = kit.dropdown(["LeNet-5, trained", "stack of convolutions"], value="LeNet-5, trained", label="network")
     stack_depth = kit.slider(1, 10, value=4, label="convolutions")
     stack_kernel = kit.slider(1, 7, 2, value=3, label="kernel size $m$ in the stack")
     kit.column(
@@ -216,7 +216,7 @@ def _(chosen, stack_depth, stack_kernel):
 
 @app.cell(hide_code=True)
 def _(layer_names):
-    which = mo.ui.dropdown(
+    which = kit.dropdown(
         layer_names, value="pooling 2" if "pooling 2" in layer_names else list(layer_names)[-1], label="layer"
     )
     return (which,)

@@ -4,7 +4,6 @@ __generated_with = "0.25.2"
 app = marimo.App(width="full", app_title="Residual blocks")
 
 with app.setup:
-    import marimo as mo
     import torch
 
     from lamina.drawing.blocks import SUM, Block, Stage, residual_block
@@ -73,8 +72,43 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(depth, go, training):
+    def _draw(job):
+        colors = {"plain": "line2", "original": "line1", "preactivation": "line3"}
+        last = job.rows[-1] if job.rows else None
+        words = (
+            f"After {last['plain']['step']} steps the training loss is {last['plain']['loss']:.2f} plain, {last['original']['loss']:.2f} original, {last['preactivation']['loss']:.2f} pre-activation."
+            if last
+            else "Nothing has been trained yet."
+        )
+        loss = race_chart(
+            job.rows, colors, "loss", until=STEPS, y_label="training loss", y_range=(0.05, 10), log_y=True
+        )
+        right = race_chart(
+            job.rows, colors, "validation_accuracy", until=STEPS, y_label="correct on other digits", y_range=(0, 1)
+        )
+        return kit.lab(
+            kit.controls("Depth", depth),
+            kit.row(
+                kit.svg(loss, f"The training loss of three stacks of {depth.value} layers. {words}"),
+                kit.svg(
+                    right, "The share of right answers on digits that were not trained with, for the three stacks."
+                ),
+                least=300,
+            ),
+            kit.progress((last["plain"]["step"] / STEPS) if last else 0, job.words),
+            kit.note(words),
+            play=go,
+            about="Stack them",
+        )
+
+    training.show(_draw, running=go, depth=depth.value, seed=0)
+    return
+
+
+@app.cell(hide_code=True)
 def _():
-    kind = mo.ui.dropdown(list(KINDS), value="original (ResNet)", label="block")
+    kind = kit.dropdown(list(KINDS), value="original (ResNet)", label="block")
     kit.column(
         kit.section(
             "The same boxes in another order",
@@ -192,7 +226,7 @@ def _():
 @app.cell(hide_code=True)
 def _():
     depth = kit.slider(4, 110, 2, value=50, label="layers with weights", debounce=True)
-    go = mo.ui.switch(label="Training")
+    go = kit.play("Train")
     training = kit.train(stacks)
     kit.column(
         kit.section("Stack them", ids=("N4.28",)),
@@ -203,39 +237,6 @@ def _():
         kit.source(stacked_blocks),
     )
     return depth, go, training
-
-
-@app.cell(hide_code=True)
-def _(depth, go, training):
-    def _draw(job):
-        colors = {"plain": "line2", "original": "line1", "preactivation": "line3"}
-        last = job.rows[-1] if job.rows else None
-        words = (
-            f"After {last['plain']['step']} steps the training loss is {last['plain']['loss']:.2f} plain, {last['original']['loss']:.2f} original, {last['preactivation']['loss']:.2f} pre-activation."
-            if last
-            else "Nothing has been trained yet."
-        )
-        loss = race_chart(
-            job.rows, colors, "loss", until=STEPS, y_label="training loss", y_range=(0.05, 10), log_y=True
-        )
-        right = race_chart(
-            job.rows, colors, "validation_accuracy", until=STEPS, y_label="correct on other digits", y_range=(0, 1)
-        )
-        return kit.panel(
-            kit.controls("Depth", depth, go),
-            kit.row(
-                kit.svg(loss, f"The training loss of three stacks of {depth.value} layers. {words}"),
-                kit.svg(
-                    right, "The share of right answers on digits that were not trained with, for the three stacks."
-                ),
-                least=300,
-            ),
-            kit.progress((last["plain"]["step"] / STEPS) if last else 0, job.words),
-            kit.note(words),
-        )
-
-    training.show(_draw, running=go.value, depth=depth.value, seed=0)
-    return
 
 
 @app.cell(hide_code=True)

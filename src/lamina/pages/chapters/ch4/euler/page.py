@@ -24,36 +24,6 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _():
-    steps = kit.slider(1, 64, 1, value=8, label="layers $L$")
-    end = kit.slider(0.5, 6, 0.5, value=3, label="time $T$")
-    entries = mo.ui.array(
-        [
-            kit.slider(-3, 3, 0.1, value=v, label=f"$W_{{{i}}}$")
-            for i, v in zip(("11", "12", "21", "22"), (-0.3, -1.5, 1.5, -0.3), strict=True)
-        ]
-    )
-    kit.column(
-        kit.section("A layer is a step in time", ids=("N4.14", "N4.15")),
-        kit.prose(r"""
-            Put a number $\tau^{[\ell]}$ in front of the activation of a simplified residual layer, take the same $\sigma$ in all
-            layers, and bring $y^{[\ell-1]}$ to the other side:
-            $$y^{[\ell]} = y^{[\ell-1]} + \tau^{[\ell]} \sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)\;\Longrightarrow\; \frac{y^{[\ell]} - y^{[\ell-1]}}{\tau^{[\ell]}} = \sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)$$
-            The left side is a difference quotient in time. The features of neighboring layers are values at neighboring
-            moments, and the network is **explicit Euler** for the differential equation
-        """),
-        kit.formula(r"y'(t) = \sigma\big(W(t)\, y(t) + b(t)\big), \qquad y(0) = u", "depth has become time"),
-        kit.prose(r"""
-            This reading needs $\tau > 0$, and weights that change slowly from layer to layer ([E57](/errata#E57)). Below $\sigma = \tanh$ and $W$ is
-            the same in all layers; eight inputs start on a circle. The gray curves are the solution, the orange points the
-            features $y^{[0]}, \ldots, y^{[L]}$ of a residual network with $\tau = T / L$.
-        """),
-        kit.source(residual_step, euler_step, layer_dynamics),
-    )
-    return end, entries, steps
-
-
-@app.cell(hide_code=True)
 def _(end, entries, steps):
     _W = torch.tensor(entries.value, dtype=F64).reshape(1, 2, 2)
     field = layer_dynamics(_W, torch.zeros(1, 2, dtype=F64), get_activation("tanh"), end.value)
@@ -92,12 +62,43 @@ def _(end, entries, steps):
         size=(400, 380),
         wide=620,
     )
-    kit.panel(
+    kit.lab(
         kit.controls("Layers, time and weights", steps, end, *entries.elements),
         _scene,
         kit.facts(step_size=end.value / steps.value, largest_error=apart),
+        about="A layer is a step in time",
     )
     return circle, field
+
+
+@app.cell(hide_code=True)
+def _():
+    steps = kit.slider(1, 64, 1, value=8, label="layers $L$")
+    end = kit.slider(0.5, 6, 0.5, value=3, label="time $T$")
+    entries = mo.ui.array(
+        [
+            kit.slider(-3, 3, 0.1, value=v, label=f"$W_{{{i}}}$")
+            for i, v in zip(("11", "12", "21", "22"), (-0.3, -1.5, 1.5, -0.3), strict=True)
+        ]
+    )
+    kit.column(
+        kit.section("A layer is a step in time", ids=("N4.14", "N4.15")),
+        kit.prose(r"""
+            Put a number $\tau^{[\ell]}$ in front of the activation of a simplified residual layer, take the same $\sigma$ in all
+            layers, and bring $y^{[\ell-1]}$ to the other side:
+            $$y^{[\ell]} = y^{[\ell-1]} + \tau^{[\ell]} \sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)\;\Longrightarrow\; \frac{y^{[\ell]} - y^{[\ell-1]}}{\tau^{[\ell]}} = \sigma\big(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]}\big)$$
+            The left side is a difference quotient in time. The features of neighboring layers are values at neighboring
+            moments, and the network is **explicit Euler** for the differential equation
+        """),
+        kit.formula(r"y'(t) = \sigma\big(W(t)\, y(t) + b(t)\big), \qquad y(0) = u", "depth has become time"),
+        kit.prose(r"""
+            This reading needs $\tau > 0$, and weights that change slowly from layer to layer ([E57](/errata#E57)). Below $\sigma = \tanh$ and $W$ is
+            the same in all layers; eight inputs start on a circle. The gray curves are the solution, the orange points the
+            features $y^{[0]}, \ldots, y^{[L]}$ of a residual network with $\tau = T / L$.
+        """),
+        kit.source(residual_step, euler_step, layer_dynamics),
+    )
+    return end, entries, steps
 
 
 @app.cell(hide_code=True)
@@ -195,9 +196,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    kind = mo.ui.dropdown(list(KINDS), value="ResNet, learned steps", label="network")
+    kind = kit.dropdown(list(KINDS), value="ResNet, learned steps", label="network")
     depth = kit.slider(2, 16, 1, value=8, label="layers or steps", debounce=True)
-    go = mo.ui.switch(label="Training")
+    go = kit.play("Train")
     training = kit.train(flow, keep="last")
     kit.column(
         kit.section("Learned step sizes, and training as control", ids=("N4.17",)),
@@ -294,7 +295,7 @@ def _(depth, go, kind, training):
             kit.note(f"{words} ({job.words})", "bad" if job.state == "failed" else "plain"),
         )
 
-    training.show(_draw, running=go.value, kind=kind.value, depth=depth.value, seed=0)
+    training.show(_draw, running=go, kind=kind.value, depth=depth.value, seed=0)
     return
 
 

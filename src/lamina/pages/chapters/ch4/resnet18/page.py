@@ -40,6 +40,72 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(block, counting, depth, labels, pictures):
+    _channels, _size, _stem = pictures.value
+    _chosen = {
+        "depth": depth.value,
+        "block": block.value,
+        "stem": _stem,
+        "channels": _channels,
+        "size": _size,
+        "classes": labels.value,
+    }
+    _known = _chosen == CHOICES
+
+    def _draw(job):
+        found = stored() if _known else job.rows[-1] if job.rows else None
+        controls = [depth, block, pictures, labels]
+        if found is None:
+            return kit.lab(
+                kit.controls("Network", *controls),
+                kit.note(f"Following one picture through the network: {job.words} …"),
+                about="Where the parameters are",
+            )
+        rows = [
+            (
+                row["part"],
+                row["block"],
+                "×".join(map(str, row["output"])),
+                f"{row['parameters']:,}",
+                f"{row['parameters'] / found['parameters']:.1%}",
+                f"{row['flops'] / 1e6:,.0f}",
+                "everything" if row["sees"] is None else f"{row['sees']}×{row['sees']}",
+            )
+            for row in found["rows"]
+        ]
+        parts = [(row["block"] or row["part"], row["parameters"]) for row in found["rows"] if row["parameters"]]
+        names = list(dict.fromkeys(name for name, _ in parts))
+        sums = [sum(count for name, count in parts if name == wanted) for wanted in names]
+        shown = tuple((name, count / 1e6) for name, count in zip(names, sums, strict=True))
+        bars = plot(
+            Result(
+                "parameters",
+                ("block", "million parameters"),
+                shown,
+                plot=Plot("block", ("million parameters",), "bars"),
+            )
+        )
+        return kit.lab(
+            kit.controls("Network", *controls),
+            kit.facts(parameters=f"{found['parameters']:,}", million_operations=f"{found['flops'] / 1e6:,.0f}"),
+            kit.table(
+                ("part", "block", "output", "parameters", "share", "million operations", "a unit sees"),
+                rows,
+                caption=f"{depth.selected_key}: {found['parameters']:,} parameters",
+                right=(3, 4, 5),
+            ),
+            kit.svg(
+                bars,
+                f"Parameters by block: {', '.join(f'{name} {count:,}' for name, count in zip(names, sums, strict=True))}.",
+            ),
+            about="Where the parameters are",
+        )
+
+    counting.show(_draw, running=not _known, **_chosen)
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     kit.column(
         kit.section("Eighteen layers", ids=("N4.30", "N4.31", "N4.32")),
@@ -71,10 +137,10 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    depth = mo.ui.dropdown({"ResNet18": 18, "ResNet34": 34, "ResNet50": 50}, value="ResNet18", label="network")
-    block = mo.ui.dropdown(BLOCKS, value="original", label="residual block")
-    pictures = mo.ui.dropdown(SIZES, value="224 × 224 in color", label="pictures")
-    labels = mo.ui.dropdown({"1000": 1000, "100": 100, "10": 10}, value="1000", label="labels")
+    depth = kit.dropdown({"ResNet18": 18, "ResNet34": 34, "ResNet50": 50}, value="ResNet18", label="network")
+    block = kit.dropdown(BLOCKS, value="original", label="residual block")
+    pictures = kit.dropdown(SIZES, value="224 × 224 in color", label="pictures")
+    labels = kit.dropdown({"1000": 1000, "100": 100, "10": 10}, value="1000", label="labels")
     counting = kit.train(stages, keep="last")
     kit.column(
         kit.section("Where the parameters are", ids=("N4.33", "N4.34")),
@@ -85,70 +151,6 @@ def _():
         kit.source(summary),
     )
     return block, counting, depth, labels, pictures
-
-
-@app.cell(hide_code=True)
-def _(block, counting, depth, labels, pictures):
-    _channels, _size, _stem = pictures.value
-    _chosen = {
-        "depth": depth.value,
-        "block": block.value,
-        "stem": _stem,
-        "channels": _channels,
-        "size": _size,
-        "classes": labels.value,
-    }
-    _known = _chosen == CHOICES
-
-    def _draw(job):
-        found = stored() if _known else job.rows[-1] if job.rows else None
-        controls = [depth, block, pictures, labels]
-        if found is None:
-            return kit.panel(
-                kit.controls("Network", *controls),
-                kit.note(f"Following one picture through the network: {job.words} …"),
-            )
-        rows = [
-            (
-                row["part"],
-                row["block"],
-                "×".join(map(str, row["output"])),
-                f"{row['parameters']:,}",
-                f"{row['parameters'] / found['parameters']:.1%}",
-                f"{row['flops'] / 1e6:,.0f}",
-                "everything" if row["sees"] is None else f"{row['sees']}×{row['sees']}",
-            )
-            for row in found["rows"]
-        ]
-        parts = [(row["block"] or row["part"], row["parameters"]) for row in found["rows"] if row["parameters"]]
-        names = list(dict.fromkeys(name for name, _ in parts))
-        sums = [sum(count for name, count in parts if name == wanted) for wanted in names]
-        shown = tuple((name, count / 1e6) for name, count in zip(names, sums, strict=True))
-        bars = plot(
-            Result(
-                "parameters",
-                ("block", "million parameters"),
-                shown,
-                plot=Plot("block", ("million parameters",), "bars"),
-            )
-        )
-        return kit.panel(
-            kit.controls("Network", *controls),
-            kit.facts(parameters=f"{found['parameters']:,}", million_operations=f"{found['flops'] / 1e6:,.0f}"),
-            kit.table(
-                ("part", "block", "output", "parameters", "share", "million operations", "a unit sees"),
-                rows,
-                caption=f"{depth.selected_key}: {found['parameters']:,} parameters",
-                right=(3, 4, 5),
-            ),
-            kit.svg(
-                bars,
-                f"Parameters by block: {', '.join(f'{name} {count:,}' for name, count in zip(names, sums, strict=True))}.",
-            ),
-        )
-
-    counting.show(_draw, running=not _known, **_chosen)
-    return
 
 
 @app.cell(hide_code=True)
@@ -177,7 +179,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    part = mo.ui.dropdown(["A", "B", "C", "D", "E"], value="C", label="block")
+    part = kit.dropdown(["A", "B", "C", "D", "E"], value="C", label="block")
     kit.column(
         kit.section("What a unit sees", level=3),
         kit.prose("""

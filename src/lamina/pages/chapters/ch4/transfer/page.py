@@ -22,6 +22,38 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(count, frozen, go, sigma, training):
+    def _draw(job):
+        first = [row["first task"] for row in job.rows if "first task" in row]
+        second = [row for row in job.rows if "with transfer" in row]
+        until = AFTER * -(-count.value // BATCH)
+        if second:
+            last = {name: second[-1][name]["validation_accuracy"] for name in COLORS}
+            words = f"After {second[-1]['from scratch']['step']} steps {last['with transfer']:.1%} are right with transfer and {last['from scratch']:.1%} from scratch."
+        elif first:
+            words = f"The first task: {first[-1]['validation_accuracy']:.1%} of the digits 0 to 5 are right after {len(first)} epochs."
+        else:
+            words = "Nothing has been trained yet."
+        scene = race_chart(
+            second, COLORS, "validation_accuracy", until=until, y_label="correct on other pictures", y_range=(0, 1)
+        )
+        return kit.lab(
+            kit.controls("Pictures and network", count, sigma, frozen),
+            kit.progress(
+                (len(first) + len(second)) / (BEFORE + AFTER),
+                f"{'first' if not second else 'second'} task: {job.words}",
+            ),
+            kit.svg(scene, f"Right answers on the digits 6 to 9 over the steps. {words}"),
+            kit.note(words, "bad" if job.state == "failed" else "plain"),
+            play=go,
+            about="Does it save time?",
+        )
+
+    training.show(_draw, running=go, count=count.value, activation=sigma.value, frozen=frozen.value, seed=0)
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     kit.column(
         kit.section("Borrow a trained network", ids=("N4.35", "N4.42")),
@@ -45,8 +77,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    which = mo.ui.dropdown(list(NETWORKS), value="LeNet-5 trained on MNIST", label="network")
-    channels = mo.ui.dropdown({"1, gray": 1, "3, color": 3}, value="1, gray", label="channels of my pictures")
+    which = kit.dropdown(list(NETWORKS), value="LeNet-5 trained on MNIST", label="network")
+    channels = kit.dropdown({"1, gray": 1, "3, color": 3}, value="1, gray", label="channels of my pictures")
     classes = kit.slider(2, 20, 1, value=4, label="my labels")
     kit.column(
         kit.section("What has to change", ids=("N4.36", "N4.37", "N4.38", "N4.39", "N4.41")),
@@ -100,9 +132,9 @@ def _():
 @app.cell(hide_code=True)
 def _():
     count = kit.slider(40, 400, 40, value=200, label="pictures of the new digits", debounce=True)
-    sigma = mo.ui.dropdown({"sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu"}, value="sigmoid", label="activation")
+    sigma = kit.dropdown({"sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu"}, value="sigmoid", label="activation")
     frozen = mo.ui.checkbox(label="train only the new layer")
-    go = mo.ui.switch(label="Training")
+    go = kit.play("Train")
     training = kit.train(digits_twice)
     kit.column(
         kit.section("Does it save time?", ids=("N4.40",)),
@@ -114,36 +146,6 @@ def _():
         kit.source(classes_of, freeze),
     )
     return count, frozen, go, sigma, training
-
-
-@app.cell(hide_code=True)
-def _(count, frozen, go, sigma, training):
-    def _draw(job):
-        first = [row["first task"] for row in job.rows if "first task" in row]
-        second = [row for row in job.rows if "with transfer" in row]
-        until = AFTER * -(-count.value // BATCH)
-        if second:
-            last = {name: second[-1][name]["validation_accuracy"] for name in COLORS}
-            words = f"After {second[-1]['from scratch']['step']} steps {last['with transfer']:.1%} are right with transfer and {last['from scratch']:.1%} from scratch."
-        elif first:
-            words = f"The first task: {first[-1]['validation_accuracy']:.1%} of the digits 0 to 5 are right after {len(first)} epochs."
-        else:
-            words = "Nothing has been trained yet."
-        scene = race_chart(
-            second, COLORS, "validation_accuracy", until=until, y_label="correct on other pictures", y_range=(0, 1)
-        )
-        return kit.panel(
-            kit.controls("Pictures and network", count, sigma, frozen, go),
-            kit.progress(
-                (len(first) + len(second)) / (BEFORE + AFTER),
-                f"{'first' if not second else 'second'} task: {job.words}",
-            ),
-            kit.svg(scene, f"Right answers on the digits 6 to 9 over the steps. {words}"),
-            kit.note(words, "bad" if job.state == "failed" else "plain"),
-        )
-
-    training.show(_draw, running=go.value, count=count.value, activation=sigma.value, frozen=frozen.value, seed=0)
-    return
 
 
 @app.cell(hide_code=True)
@@ -165,7 +167,7 @@ def _():
     _network, _record = shipped("resnet18-digits")
     upload = mo.ui.file(filetypes=[".zip"], kind="area", label="your pictures")
     own_frozen = mo.ui.checkbox(label="train only the new layers at the end")
-    own_go = mo.ui.switch(label="Train on my pictures")
+    own_go = kit.play("Train on my pictures")
     own_training = kit.train(own_pictures)
     kit.column(
         kit.section("Your own pictures", level=3),
@@ -226,7 +228,7 @@ def _(own_data, own_frozen, own_go, own_problem, own_training, upload):
 
     own_training.show(
         _draw,
-        running=own_go.value and _data is not None,
+        running=own_go if _data is not None else False,
         archive=upload.value[0].contents if _data is not None else b"",
         frozen=own_frozen.value,
         seed=0,

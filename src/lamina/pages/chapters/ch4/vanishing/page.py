@@ -36,8 +36,75 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(begin, depth, sigma, tau, width):
+    _n, _L = int(width.value), depth.value
+    _options = {"inputs": _n, "outputs": _n, "activation": sigma.value, "seed": 0, **BEGINNINGS[begin.value]}
+    _plain = build("fnn", hidden=(_n,) * (_L - 1), last_activation=sigma.value, **_options).double().layers
+    _residual = build("dense-resnet", hidden=(_n,) * _L, step_size=tau.value, **_options).double().layers
+    _g = torch.Generator().manual_seed(1000)
+    _u, _s = (torch.randn(128, _n, generator=_g, dtype=torch.float64) for _ in range(2))
+    _flows = {"FNN": gradient_flow(_plain, _u, _s), "ResNet": gradient_flow(_residual, _u, _s)}
+    _colors = {"FNN": "line2", "ResNet": "line1"}
+    _states = kit.chart(
+        lines=[
+            Series(
+                name,
+                list(range(_L + 1)),
+                [
+                    g / flow.layers[-1].state_gradient
+                    for g in (flow.input_gradient, *(x.state_gradient for x in flow.layers))
+                ],
+                _colors[name],
+                size=2.4,
+            )
+            for name, flow in _flows.items()
+        ],
+        title="gradient that reaches a layer",
+        x=("layer", 0, _L),
+        y=("", 1e-25, 1e10),
+        log_y=True,
+        size=(330, 270),
+    )
+    _factors = kit.plot(
+        "The largest singular value of each layer's Jacobian at one input, for both networks.",
+        lines=[
+            Series(
+                name,
+                list(range(1, _L + 1)),
+                [x.largest for x in jacobians(net, _u[0]).layers],
+                _colors[name],
+                "",
+                size=2.0,
+            )
+            for name, net in (("FNN", _plain), ("ResNet", _residual))
+        ],
+        title="norm of each factor",
+        x=("layer", 1, _L),
+        y=("", 1e-3, 1e2),
+        log_y=True,
+        size=(330, 270),
+    )
+    _ratios = {name: flow.state_ratio for name, flow in _flows.items()}
+    _warnings = [kit.note(f"{name}: {sentence}", "warn") for name, flow in _flows.items() for sentence in flow.warnings]
+    kit.lab(
+        kit.controls("Depth, width, activation and first weights", depth, width, sigma, begin, tau),
+        kit.row(
+            kit.svg(
+                _states,
+                f"Of the last gradient, the input gets {_ratios['FNN']:.1e} in the FNN and {_ratios['ResNet']:.2g} in the ResNet of depth {_L}.",
+            ),
+            _factors,
+        ),
+        kit.facts(FNN=f"{_ratios['FNN']:.1e}", ResNet=f"{_ratios['ResNet']:.2g}", layers=_L),
+        *(_warnings or [kit.note("No warning: signals and gradients pass in both networks.", "good")]),
+        about="Any depth, any width",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
-    rule = mo.ui.dropdown([*FACTORS, "my own number"], value="1/2", label="factor of layer j")
+    rule = kit.dropdown([*FACTORS, "my own number"], value="1/2", label="factor of layer j")
     own = kit.slider(-2, 2, 0.05, value=0.9, label="my own number")
     layers = kit.slider(1, 200, 1, value=40, label="layers $L$")
     kit.column(
@@ -113,7 +180,7 @@ def _():
 def _():
     n_in = kit.slider(1, 6, 1, value=3, label=r"width before, $n_{\ell-1}$")
     n_out = kit.slider(1, 6, 1, value=5, label=r"width after, $n_\ell$")
-    kind = mo.ui.dropdown(
+    kind = kit.dropdown(
         {"learned": "learned", "pad with zeros": "zero-pad"}, value="learned", label="where widths differ"
     )
     kit.column(
@@ -187,7 +254,7 @@ def _():
         [kit.slider(-3, 3, 0.1, value=v, label=f"weight $W^{{[{i}]}}$") for i, v in enumerate((0.5, -0.4, 0.8))]
     )
     chain_input = kit.slider(-2, 2, 0.1, value=1.0, label="input $u$")
-    chain_sigma = mo.ui.dropdown(ACTIVATIONS, value="tanh", label="activation of the chain")
+    chain_sigma = kit.dropdown(ACTIVATIONS, value="tanh", label="activation of the chain")
     chain_skip = mo.ui.switch(value=True, label="skip connections")
     kit.column(
         kit.section("Three layers by hand", ids=("N4.07", "N4.08")),
@@ -254,10 +321,10 @@ def _():
 @app.cell(hide_code=True)
 def _():
     depth = kit.slider(2, 50, 1, value=20, label="depth $L$", debounce=True)
-    width = mo.ui.dropdown(["8", "16", "32", "64"], value="64", label="width")
-    sigma = mo.ui.dropdown(ACTIVATIONS, value="sigmoid", label="activation of all layers")
-    begin = mo.ui.dropdown(list(BEGINNINGS), value="Xavier", label="initial weights")
-    tau = mo.ui.dropdown({"1": 1.0, "1/L": "1/L"}, value="1", label="step size of the ResNet")
+    width = kit.dropdown(["8", "16", "32", "64"], value="64", label="width")
+    sigma = kit.dropdown(ACTIVATIONS, value="sigmoid", label="activation of all layers")
+    begin = kit.dropdown(list(BEGINNINGS), value="Xavier", label="initial weights")
+    tau = kit.dropdown({"1": 1.0, "1/L": "1/L"}, value="1", label="step size of the ResNet")
     kit.column(
         kit.section("Any depth, any width", ids=("N4.09", "N4.10", "N4.11", "N4.12")),
         kit.prose(r"""
@@ -278,72 +345,6 @@ def _():
         kit.source(gradient_flow, jacobians, layer_jacobian),
     )
     return begin, depth, sigma, tau, width
-
-
-@app.cell(hide_code=True)
-def _(begin, depth, sigma, tau, width):
-    _n, _L = int(width.value), depth.value
-    _options = {"inputs": _n, "outputs": _n, "activation": sigma.value, "seed": 0, **BEGINNINGS[begin.value]}
-    _plain = build("fnn", hidden=(_n,) * (_L - 1), last_activation=sigma.value, **_options).double().layers
-    _residual = build("dense-resnet", hidden=(_n,) * _L, step_size=tau.value, **_options).double().layers
-    _g = torch.Generator().manual_seed(1000)
-    _u, _s = (torch.randn(128, _n, generator=_g, dtype=torch.float64) for _ in range(2))
-    _flows = {"FNN": gradient_flow(_plain, _u, _s), "ResNet": gradient_flow(_residual, _u, _s)}
-    _colors = {"FNN": "line2", "ResNet": "line1"}
-    _states = kit.chart(
-        lines=[
-            Series(
-                name,
-                list(range(_L + 1)),
-                [
-                    g / flow.layers[-1].state_gradient
-                    for g in (flow.input_gradient, *(x.state_gradient for x in flow.layers))
-                ],
-                _colors[name],
-                size=2.4,
-            )
-            for name, flow in _flows.items()
-        ],
-        title="gradient that reaches a layer",
-        x=("layer", 0, _L),
-        y=("", 1e-25, 1e10),
-        log_y=True,
-        size=(330, 270),
-    )
-    _factors = kit.plot(
-        "The largest singular value of each layer's Jacobian at one input, for both networks.",
-        lines=[
-            Series(
-                name,
-                list(range(1, _L + 1)),
-                [x.largest for x in jacobians(net, _u[0]).layers],
-                _colors[name],
-                "",
-                size=2.0,
-            )
-            for name, net in (("FNN", _plain), ("ResNet", _residual))
-        ],
-        title="norm of each factor",
-        x=("layer", 1, _L),
-        y=("", 1e-3, 1e2),
-        log_y=True,
-        size=(330, 270),
-    )
-    _ratios = {name: flow.state_ratio for name, flow in _flows.items()}
-    _warnings = [kit.note(f"{name}: {sentence}", "warn") for name, flow in _flows.items() for sentence in flow.warnings]
-    kit.panel(
-        kit.controls("Depth, width, activation and first weights", depth, width, sigma, begin, tau),
-        kit.row(
-            kit.svg(
-                _states,
-                f"Of the last gradient, the input gets {_ratios['FNN']:.1e} in the FNN and {_ratios['ResNet']:.2g} in the ResNet of depth {_L}.",
-            ),
-            _factors,
-        ),
-        kit.facts(FNN=f"{_ratios['FNN']:.1e}", ResNet=f"{_ratios['ResNet']:.2g}", layers=_L),
-        *(_warnings or [kit.note("No warning: signals and gradients pass in both networks.", "good")]),
-    )
-    return
 
 
 @app.cell(hide_code=True)
@@ -373,8 +374,8 @@ def _():
 @app.cell(hide_code=True)
 def _():
     train_depth = kit.slider(2, 30, 1, value=20, label="layers to train", debounce=True)
-    train_start = mo.ui.dropdown(list(STARTS), value="sigmoid, Xavier", label="start")
-    train_go = mo.ui.switch(label="Training")
+    train_start = kit.dropdown(list(STARTS), value="sigmoid, Xavier", label="start")
+    train_go = kit.play("Train")
     training = kit.train(both)
     kit.column(
         kit.section("Does it matter for learning?", ids=("N4.13",)),
@@ -405,7 +406,7 @@ def _(train_depth, train_go, train_start, training):
             kit.note(f"{words} ({job.words})", "bad" if job.state == "failed" else "plain"),
         )
 
-    training.show(_draw, running=train_go.value, depth=train_depth.value, start=train_start.value, seed=0)
+    training.show(_draw, running=train_go, depth=train_depth.value, start=train_start.value, seed=0)
     return
 
 

@@ -26,9 +26,66 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temperature, trouble, upload):
+    def _draw(job):
+        row = job.rows[-1] if job.rows else None
+        controls = [source, *([upload, paste] if source.value == "own" else []), cell, hidden, rate]
+        if trouble:
+            return kit.lab(controls, kit.note(trouble, "warn"), play=go, about="One character after another")
+        failed = job.state == "failed"
+        controls += [temperature, kit.note(job.words, "bad" if failed else "plain")]
+        if row is None:
+            return kit.lab(
+                controls,
+                kit.note("Press Learn: it starts with random weights and writes at once."),
+                play=go,
+                about="One character after another",
+            )
+        losses, reach = row["losses"], max(1, row["step"])
+        updates = [reach * (i + 0.5) / len(losses) for i in range(len(losses))]
+        scene = kit.plot(
+            f"The loss per character over the updates, {losses[-1]:.3f} after {row['step']}",
+            lines=[
+                Series("guessing", [0, row["steps"]], [math.log(row["entries"])] * 2, "muted", "dashed"),
+                Series("loss per character", updates, losses, "line1", size=2.2),
+            ],
+            x=("update", 0, row["steps"]),
+            y=("", 0, 5),
+            size=(440, 220),
+            wide=620,
+        )
+        at = TEMPERATURES.index(temperature.value)
+        stopped = job.state in ("paused", "done")
+        mine = []
+        if stopped:
+            text = write(row["network"], prompt.value[:200], 400, temperature.value, seed=again.value)
+            mine = [kit.card("It continues from your beginning", kit.row(prompt, again, least=180), written(text))]
+        return kit.lab(
+            kit.controls("Text, network and training", *controls),
+            kit.shown(kit.card(f"After {row['step']} updates it writes", written(row["samples"][at].strip("\n")))),
+            *mine,
+            kit.facts(update=row["step"], loss=losses[-1], perplexity=math.exp(losses[-1])),
+            scene,
+            play=go,
+            about="One character after another",
+        )
+
+    learner.show(
+        _draw,
+        running=False if trouble else go,
+        source=source.value,
+        own=own,
+        cell=cell.value,
+        hidden=hidden.value,
+        learning_rate=rate.value,
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
-    source = mo.ui.dropdown(TEXTS, value="English phrases", label="text")
-    cell = mo.ui.dropdown({"GRU": "gru", "LSTM": "lstm", "plain": "rnn"}, value="GRU", label="cell")
+    source = kit.dropdown(TEXTS, value="English phrases", label="text")
+    cell = kit.dropdown({"GRU": "gru", "LSTM": "lstm", "plain": "rnn"}, value="GRU", label="cell")
     hidden = mo.ui.slider(
         steps=[16, 32, 64, 96, 128, 192, 256], value=96, label="states $n_h$", show_value=True, full_width=True, debounce=True
     )  # fmt: skip
@@ -37,7 +94,7 @@ def _():
     )  # fmt: skip
     upload = mo.ui.file(filetypes=[".txt", ".md", ".py", ".csv"], kind="area", label="your text file")
     paste = mo.ui.text_area(label="or paste a text here", rows=5, full_width=True)
-    go = mo.ui.switch(label="Learning")
+    go = kit.play("Learn")
     temperature = kit.steps(list(TEMPERATURES), value=0.8, label="temperature")
     prompt = mo.ui.text("The ", label="begin the text with", full_width=True)
     again = kit.button("Write again")
@@ -80,62 +137,9 @@ def _(paste, source, upload):
 
 
 @app.cell(hide_code=True)
-def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temperature, trouble, upload):
-    def _draw(job):
-        row = job.rows[-1] if job.rows else None
-        controls = [source, *([upload, paste] if source.value == "own" else []), cell, hidden, rate, go]
-        if trouble:
-            return kit.panel(controls, kit.note(trouble, "warn"))
-        failed = job.state == "failed"
-        controls += [temperature, kit.note(job.words, "bad" if failed else "plain")]
-        if row is None:
-            return kit.panel(
-                controls,
-                kit.note("Switch it on: it starts with random weights and writes at once."),
-            )
-        losses, reach = row["losses"], max(1, row["step"])
-        updates = [reach * (i + 0.5) / len(losses) for i in range(len(losses))]
-        scene = kit.plot(
-            f"The loss per character over the updates, {losses[-1]:.3f} after {row['step']}",
-            lines=[
-                Series("guessing", [0, row["steps"]], [math.log(row["entries"])] * 2, "muted", "dashed"),
-                Series("loss per character", updates, losses, "line1", size=2.2),
-            ],
-            x=("update", 0, row["steps"]),
-            y=("", 0, 5),
-            size=(440, 220),
-            wide=620,
-        )
-        at = TEMPERATURES.index(temperature.value)
-        stopped = job.state in ("stopped", "done")
-        mine = []
-        if stopped:
-            text = write(row["network"], prompt.value[:200], 400, temperature.value, seed=again.value)
-            mine = [kit.card("It continues from your beginning", kit.row(prompt, again, least=180), written(text))]
-        return kit.panel(
-            kit.controls("Text, network and training", *controls),
-            kit.card(f"After {row['step']} updates it writes", written(row["samples"][at].strip("\n"))),
-            *mine,
-            kit.facts(update=row["step"], loss=losses[-1], perplexity=math.exp(losses[-1])),
-            scene,
-        )
-
-    learner.show(
-        _draw,
-        running=go.value and not trouble,
-        source=source.value,
-        own=own,
-        cell=cell.value,
-        hidden=hidden.value,
-        learning_rate=rate.value,
-    )
-    return
-
-
-@app.cell(hide_code=True)
 def _():
     kit.question(
-        "Let it learn for a minute, then switch it off and give it a beginning of your own. When do its words become real words? What changes with a text of your own?",
+        "Let it learn for a minute, then pause it and give it a beginning of your own. When do its words become real words? What changes with a text of your own?",
         """After a few hundred updates, most words of the phrase book are spelled right, because there are few of them; whole sentences follow. From
         your own text it learns whatever repeats: a page is enough for the spelling of frequent words, not for meaning. The perplexity
         says between how many characters it still hesitates: at 2, it is as if it tossed a coin for each one.""",

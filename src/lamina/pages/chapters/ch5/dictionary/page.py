@@ -22,11 +22,32 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(fold, least, level, marks, text, trouble, words):
+    _shown = [(repr(word)[1:-1], number) for word, number in list(words.index.items())[:SHOWN]]
+    _third = -(-len(_shown) // 3) or 1
+    _tables = [
+        kit.table(("word", "number"), _shown[i : i + _third], caption="" if i else f"{len(words.words)} words, sorted")
+        for i in range(0, len(_shown), _third)
+    ]
+    _more = [kit.note(f"and {len(words.words) - SHOWN} more")] if len(words.words) > SHOWN else []
+    kit.lab(
+        kit.controls("Text and decisions", text, level, fold, *([marks] if level.value == "word" else []), least),
+        *([kit.note(trouble, "bad")] if trouble else []),
+        kit.table(("token", "number"), list(zip(SPECIAL, range(4), strict=True)), caption="Special tokens come first"),
+        kit.row(*_tables, least=130) if _tables else kit.note("No word is left.", "warn"),
+        *_more,
+        kit.facts(entries=len(words), words=len(words.words), unknown_here=words.unknown_share([text.value])),
+        about="A dictionary",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     text = mo.ui.text_area(TEXT, label="a text to make the dictionary from", rows=5, full_width=True)
-    level = mo.ui.dropdown(LEVELS, value="words", label="tokens are")
+    level = kit.dropdown(LEVELS, value="words", label="tokens are")
     fold = mo.ui.switch(value=True, label="lowercase only")
-    marks = mo.ui.dropdown(MARKS, value="tokens", label="punctuation")
+    marks = kit.dropdown(MARKS, value="tokens", label="punctuation")
     least = kit.slider(1, 5, value=1, label="least number of occurrences")
     kit.column(
         kit.section("A dictionary", ids=("N5.43", "N5.47")),
@@ -55,26 +76,6 @@ def _(fold, least, level, marks, text):
     except LaminaError as error:
         words, trouble = Vocabulary.fit([TEXT]), str(error)
     return trouble, words
-
-
-@app.cell(hide_code=True)
-def _(fold, least, level, marks, text, trouble, words):
-    _shown = [(repr(word)[1:-1], number) for word, number in list(words.index.items())[:SHOWN]]
-    _third = -(-len(_shown) // 3) or 1
-    _tables = [
-        kit.table(("word", "number"), _shown[i : i + _third], caption="" if i else f"{len(words.words)} words, sorted")
-        for i in range(0, len(_shown), _third)
-    ]
-    _more = [kit.note(f"and {len(words.words) - SHOWN} more")] if len(words.words) > SHOWN else []
-    kit.panel(
-        kit.controls("Text and decisions", text, level, fold, *([marks] if level.value == "word" else []), least),
-        *([kit.note(trouble, "bad")] if trouble else []),
-        kit.table(("token", "number"), list(zip(SPECIAL, range(4), strict=True)), caption="Special tokens come first"),
-        kit.row(*_tables, least=130) if _tables else kit.note("No word is left.", "warn"),
-        *_more,
-        kit.facts(entries=len(words), words=len(words.words), unknown_here=words.unknown_share([text.value])),
-    )
-    return
 
 
 @app.cell(hide_code=True)

@@ -35,11 +35,57 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(between, gate, kind, noun):
+    def _read():
+        network, record = reader(kind.value)
+        symbols = record.preprocess.spec.symbols
+        words = ["the", noun.value, *(word.lower() for word in split_words(between.value[:500]))][:24]
+        unknown = [word for word in words if word not in symbols]
+        if unknown:
+            return [
+                kit.note(f"This network does not know {', '.join(unknown)}. It knows: {', '.join(symbols)}.", "warn")
+            ]
+        tokens = torch.tensor([[symbols.index(word) for word in words]])
+        cell = gates(network, tokens, words).cells[0]
+        values = cell.values[gate.value][0].T.tolist()
+        mean, kept = cell.mean(gate.value)[0].tolist(), cell.kept[0].tolist()
+        with torch.no_grad():
+            said = torch.stack([network(tokens[:, : n + 1])[0].softmax(-1)[1] for n in range(len(words))]).tolist()
+        grid = cell_grid(values, words, title=f"{gate.value} gate of each unit: light is closed, dark is open")
+        t = list(range(1, len(words) + 1))
+        lines = kit.plot(
+            f"What is kept, and the probability of were: {said[-1]:.3f} at the end",
+            lines=[
+                Series("state kept", t, kept, "line1", size=2.2),
+                Series(f"mean of the {gate.value} gate", t, mean, "line4", "dashed"),
+                Series('says "were"', t, said, "line5", size=2.2),
+            ],
+            x=("word number", 0.5, len(words) + 0.5),
+            y=("", -0.02, 1.02),
+            size=(440, 230),
+            wide=640,
+        )
+        verb = record.preprocess.spec.classes[int(said[-1] > 0.5)]
+        return [
+            kit.svg(
+                grid,
+                f"The {gate.value} gate of six units over {len(words)} words; its mean at {words[1]} is {mean[1]:.2f}",
+                width=1100,
+            ),
+            lines,
+            kit.facts(it_says=f"the {noun.value} … {verb}", probability_of_were=said[-1], kept_at_the_noun=kept[1]),
+        ]
+
+    kit.lab(kit.controls("Network and sentence", kind, noun, between, gate), *_read(), about="Gates on a sentence")
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     gru_h = kit.slider(-1, 1, 0.05, value=0.5, label="old state $h^{<t-1>}$")
     gru_u = kit.slider(-2, 2, 0.1, value=-1.0, label="input $u^{<t>}$")
-    reset_door = mo.ui.dropdown(list(DOORS), value="as computed", label="reset gate")
-    update_door = mo.ui.dropdown(list(DOORS), value="as computed", label="update gate")
+    reset_door = kit.dropdown(list(DOORS), value="as computed", label="reset gate")
+    update_door = kit.dropdown(list(DOORS), value="as computed", label="update gate")
     kit.column(
         kit.section("The gated recurrent unit", ids=("N5.32", "N5.33", "N5.34", "N5.36")),
         kit.prose(r"""
@@ -103,8 +149,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    kind = mo.ui.dropdown({"GRU": "gru", "LSTM": "lstm"}, value="GRU", label="network")
-    noun = mo.ui.dropdown(["cat", "cats"], value="cats", label="The")
+    kind = kit.dropdown({"GRU": "gru", "LSTM": "lstm"}, value="GRU", label="network")
+    noun = kit.dropdown(["cat", "cats"], value="cats", label="The")
     between = mo.ui.text_area(KNOWN, label="words between", rows=3, full_width=True)
     kit.column(
         kit.section("Gates on a sentence"),
@@ -124,54 +170,8 @@ def _(kind):
         "gru": {"update": "update", "reset": "reset"},
         "lstm": {"forget": "forget", "input": "input", "output": "output"},
     }[kind.value]
-    gate = mo.ui.dropdown(gate_names, value=next(iter(gate_names)), label="gate")
+    gate = kit.dropdown(gate_names, value=next(iter(gate_names)), label="gate")
     return (gate,)
-
-
-@app.cell(hide_code=True)
-def _(between, gate, kind, noun):
-    def _read():
-        network, record = reader(kind.value)
-        symbols = record.preprocess.spec.symbols
-        words = ["the", noun.value, *(word.lower() for word in split_words(between.value[:500]))][:24]
-        unknown = [word for word in words if word not in symbols]
-        if unknown:
-            return [
-                kit.note(f"This network does not know {', '.join(unknown)}. It knows: {', '.join(symbols)}.", "warn")
-            ]
-        tokens = torch.tensor([[symbols.index(word) for word in words]])
-        cell = gates(network, tokens, words).cells[0]
-        values = cell.values[gate.value][0].T.tolist()
-        mean, kept = cell.mean(gate.value)[0].tolist(), cell.kept[0].tolist()
-        with torch.no_grad():
-            said = torch.stack([network(tokens[:, : n + 1])[0].softmax(-1)[1] for n in range(len(words))]).tolist()
-        grid = cell_grid(values, words, title=f"{gate.value} gate of each unit: light is closed, dark is open")
-        t = list(range(1, len(words) + 1))
-        lines = kit.plot(
-            f"What is kept, and the probability of were: {said[-1]:.3f} at the end",
-            lines=[
-                Series("state kept", t, kept, "line1", size=2.2),
-                Series(f"mean of the {gate.value} gate", t, mean, "line4", "dashed"),
-                Series('says "were"', t, said, "line5", size=2.2),
-            ],
-            x=("word number", 0.5, len(words) + 0.5),
-            y=("", -0.02, 1.02),
-            size=(440, 230),
-            wide=640,
-        )
-        verb = record.preprocess.spec.classes[int(said[-1] > 0.5)]
-        return [
-            kit.svg(
-                grid,
-                f"The {gate.value} gate of six units over {len(words)} words; its mean at {words[1]} is {mean[1]:.2f}",
-                width=1100,
-            ),
-            lines,
-            kit.facts(it_says=f"the {noun.value} … {verb}", probability_of_were=said[-1], kept_at_the_noun=kept[1]),
-        ]
-
-    kit.panel(kit.controls("Network and sentence", kind, noun, between, gate), *_read())
-    return
 
 
 @app.cell(hide_code=True)
@@ -190,9 +190,9 @@ def _():
     lstm_c = kit.slider(-2, 2, 0.05, value=0.9, label="old cell state $c^{<t-1>}$")
     lstm_h = kit.slider(-1, 1, 0.05, value=0.3, label="old state $h^{<t-1>}$")
     lstm_u = kit.slider(-2, 2, 0.1, value=1.0, label="input $u^{<t>}$")
-    forget_door = mo.ui.dropdown(list(DOORS), value="as computed", label="forget gate")
-    input_door = mo.ui.dropdown(list(DOORS), value="as computed", label="input gate")
-    output_door = mo.ui.dropdown(list(DOORS), value="as computed", label="output gate")
+    forget_door = kit.dropdown(list(DOORS), value="as computed", label="forget gate")
+    input_door = kit.dropdown(list(DOORS), value="as computed", label="input gate")
+    output_door = kit.dropdown(list(DOORS), value="as computed", label="output gate")
     belt_steps = kit.slider(1, 50, value=50, label="for this many steps")
     kit.column(
         kit.section("Long short-term memory", ids=("N5.37", "N5.38", "N5.40")),

@@ -4,7 +4,6 @@ __generated_with = "0.25.2"
 app = marimo.App(width="full", app_title="Long memories")
 
 with app.setup:
-    import marimo as mo
     import torch
 
     from lamina.data.sequences import agreement
@@ -26,6 +25,48 @@ with app.setup:
         data = agreement(8, gap, seed=number)
         words = [data.spec.symbols[i] for i in data.inputs[0].tolist()]
         return " ".join(words).capitalize(), data.spec.classes[data.targets[0]]
+
+
+@app.cell(hide_code=True)
+def _(learn_bias, learn_cell, learn_gap, learner, learning):
+    def _draw(job):
+        steps = [row["step"] for row in job.rows]
+        right = [row["accuracy"] for row in job.rows]
+        scene = kit.chart(
+            lines=[
+                Series("guessing", [0, 600], [0.5, 0.5], "muted", "dashed"),
+                Series("right answers", steps, right, "line3", size=2.4),
+                Series("loss", steps, [row["loss"] for row in job.rows], "line5"),
+            ],
+            x=("update", 0, 600),
+            y=("", 0, 1.05),
+            size=(440, 250),
+        )
+        last = job.rows[-1] if job.rows else {"step": 0, "accuracy": "–", "loss": "–"}
+        words = "Share of right answers over the updates"
+        if job.rows:
+            words += f"; now {last['accuracy']:.3f} after {last['step']} updates"
+        return kit.lab(
+            [
+                learn_cell,
+                learn_gap,
+                *([learn_bias] if learn_cell.value != "rnn" else []),
+                kit.note(job.words, "bad" if job.state == "failed" else "plain"),
+            ],
+            kit.svg(scene, words),
+            kit.facts(update=last["step"], right=last["accuracy"], loss=last["loss"]),
+            play=learning,
+            about="The cat, which ..., was",
+        )
+
+    learner.show(
+        _draw,
+        running=learning,
+        cell=learn_cell.value,
+        gap=learn_gap.value,
+        memory_bias=float(learn_bias.value) if learn_cell.value != "rnn" else 0.0,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -54,10 +95,10 @@ def _(gap, which):
 
 @app.cell(hide_code=True)
 def _():
-    learn_cell = mo.ui.dropdown(CELLS, value="plain", label="cell")
+    learn_cell = kit.dropdown(CELLS, value="plain", label="cell")
     learn_gap = kit.steps([2, 5, 10, 20, 40, 60], value=10, label="gap", debounce=True)
     learn_bias = kit.steps([0, 1, 2, 3, 4], value=0, label="memory bias", debounce=True)
-    learning = mo.ui.switch(label="Learning")
+    learning = kit.play("Learn")
     learner = kit.train(cats)
     kit.prose("""
         Let a network learn it, here and now. It reads new sentences all the time and is asked about 500 others; half of the answers
@@ -65,47 +106,6 @@ def _():
         once with its memory half closed (memory bias 0) and once with its memory open (3).
     """)
     return learn_bias, learn_cell, learn_gap, learner, learning
-
-
-@app.cell(hide_code=True)
-def _(learn_bias, learn_cell, learn_gap, learner, learning):
-    def _draw(job):
-        steps = [row["step"] for row in job.rows]
-        right = [row["accuracy"] for row in job.rows]
-        scene = kit.chart(
-            lines=[
-                Series("guessing", [0, 600], [0.5, 0.5], "muted", "dashed"),
-                Series("right answers", steps, right, "line3", size=2.4),
-                Series("loss", steps, [row["loss"] for row in job.rows], "line5"),
-            ],
-            x=("update", 0, 600),
-            y=("", 0, 1.05),
-            size=(440, 250),
-        )
-        last = job.rows[-1] if job.rows else {"step": 0, "accuracy": "–", "loss": "–"}
-        words = "Share of right answers over the updates"
-        if job.rows:
-            words += f"; now {last['accuracy']:.3f} after {last['step']} updates"
-        return kit.panel(
-            [
-                learn_cell,
-                learn_gap,
-                *([learn_bias] if learn_cell.value != "rnn" else []),
-                learning,
-                kit.note(job.words, "bad" if job.state == "failed" else "plain"),
-            ],
-            kit.svg(scene, words),
-            kit.facts(update=last["step"], right=last["accuracy"], loss=last["loss"]),
-        )
-
-    learner.show(
-        _draw,
-        running=learning.value,
-        cell=learn_cell.value,
-        gap=learn_gap.value,
-        memory_bias=float(learn_bias.value) if learn_cell.value != "rnn" else 0.0,
-    )
-    return
 
 
 @app.cell(hide_code=True)

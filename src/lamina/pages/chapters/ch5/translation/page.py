@@ -38,30 +38,6 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _():
-    example = mo.ui.dropdown(EXAMPLES, value=next(iter(EXAMPLES)), label="example")
-    beams = kit.slider(1, 8, value=1, label="beams")
-    kit.column(
-        kit.section("Type English, read German", ids=("N5.03", "N5.49")),
-        kit.prose(r"""
-            Two recurrent networks work together. The **encoder** reads the English sentence to its end, and the state it then
-            has, one vector of 192 numbers, is all that is passed on. The **decoder** starts from this vector. At every step it
-            reads the word it wrote before and gives a probability to every German word; the most probable one is written,
-            until it writes the end token.
-            $$h^{<t>} = \mathrm{enc}(u^{<t>}, h^{<t-1>}), \;\; t \le T_{in}; \qquad s^{<0>} = h^{<T_{in}>}, \quad s^{<t>} = \mathrm{dec}(y^{<t-1>}, s^{<t-1>}), \quad y^{<t>} = \mathrm{softmax}(W_{out} s^{<t>})$$
-        """),
-        kit.source(EncoderDecoder, greedy, beam_search),
-    )
-    return beams, example
-
-
-@app.cell(hide_code=True)
-def _(example):
-    sentence = mo.ui.text(example.value, label="your sentence in English", full_width=True, debounce=300)
-    return (sentence,)
-
-
-@app.cell(hide_code=True)
 def _(beams, example, sentence):
     def _translated():
         network, record = translator()
@@ -113,8 +89,32 @@ def _(beams, example, sentence):
             ),
         ]  # fmt: skip
 
-    kit.panel(kit.controls("Sentence", sentence, beams, example), *_translated())
+    kit.lab(kit.controls("Sentence", sentence, beams, example), *_translated(), about="Type English, read German")
     return
+
+
+@app.cell(hide_code=True)
+def _():
+    example = kit.dropdown(EXAMPLES, value=next(iter(EXAMPLES)), label="example")
+    beams = kit.slider(1, 8, value=1, label="beams")
+    kit.column(
+        kit.section("Type English, read German", ids=("N5.03", "N5.49")),
+        kit.prose(r"""
+            Two recurrent networks work together. The **encoder** reads the English sentence to its end, and the state it then
+            has, one vector of 192 numbers, is all that is passed on. The **decoder** starts from this vector. At every step it
+            reads the word it wrote before and gives a probability to every German word; the most probable one is written,
+            until it writes the end token.
+            $$h^{<t>} = \mathrm{enc}(u^{<t>}, h^{<t-1>}), \;\; t \le T_{in}; \qquad s^{<0>} = h^{<T_{in}>}, \quad s^{<t>} = \mathrm{dec}(y^{<t-1>}, s^{<t-1>}), \quad y^{<t>} = \mathrm{softmax}(W_{out} s^{<t>})$$
+        """),
+        kit.source(EncoderDecoder, greedy, beam_search),
+    )
+    return beams, example
+
+
+@app.cell(hide_code=True)
+def _(example):
+    sentence = mo.ui.text(example.value, label="your sentence in English", full_width=True, debounce=300)
+    return (sentence,)
 
 
 @app.cell(hide_code=True)
@@ -154,9 +154,9 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    variant = mo.ui.dropdown(list(VARIANTS), value="gru", label="network")
+    variant = kit.dropdown(list(VARIANTS), value="gru", label="network")
     start = kit.slider(0, 9, value=0, label="starting point", debounce=True)
-    learning = mo.ui.switch(label="Learning")
+    learning = kit.play("Learn")
     learner = kit.train(by_heart)
     kit.column(
         kit.section("Twelve sentences by heart"),
@@ -198,7 +198,7 @@ def _(learner, learning, start, variant):
             kit.table(("English", "what it says now"), rows, caption="Twelve sentences"),
         )
 
-    learner.show(_draw, running=learning.value, network=variant.value, seed=start.value)
+    learner.show(_draw, running=learning, network=variant.value, seed=start.value)
     return
 
 

@@ -56,6 +56,43 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(cell_b, pattern, probabilities, w_h, w_out, w_u):
+    _u = torch.tensor(PATTERNS[pattern.value], dtype=torch.float64)
+    _W = torch.tensor([[w_h.value, w_u.value]], dtype=torch.float64)
+    _b = torch.tensor([cell_b.value], dtype=torch.float64)
+    _h, _ = unroll(lambda u, h: rnn_step(u, h, _W, _b), _u[None, :, None], torch.zeros(1, 1, dtype=torch.float64))
+    _rows = torch.tensor([[w_out.value], [-w_out.value]], dtype=torch.float64)
+    _y = output_step(_h[0], _rows, softmax=probabilities.value)
+    _t = list(range(1, 13))
+    _state = kit.plot(
+        f"Inputs and states over 12 steps; the first state is {_h[0, 0, 0]:.3f}, the last {_h[0, -1, 0]:.3f}",
+        lines=[Series("state $h$", _t, _h[0, :, 0].tolist(), "hidden", size=2.4)],
+        bars=[Series("input $u$", _t, _u.tolist(), "input!45", "bar", size=0.5)],
+        points=[Series("", _t, _h[0, :, 0].tolist(), "hidden")],
+        x=("time $t$", 0.4, 12.6),
+        y=("", -1.1, 1.1),
+        size=(360, 220),
+    )
+    _names = ("softmax, first", "softmax, second") if probabilities.value else ("$y_1$", "$y_2$")
+    _out = kit.plot(
+        f"Two outputs over time; at the end {_y[-1, 0]:.3f} and {_y[-1, 1]:.3f}",
+        lines=[
+            Series(_names[0], _t, _y[:, 0].tolist(), "output"),
+            Series(_names[1], _t, _y[:, 1].tolist(), "line5", "dashed"),
+        ],
+        x=("time $t$", 0.4, 12.6),
+        y=("", *((-0.05, 1.05) if probabilities.value else (-3.1, 3.1))),
+        size=(360, 220),
+    )
+    kit.lab(
+        [w_h, w_u, cell_b, w_out, pattern, probabilities],
+        kit.row(_state, _out),
+        kit.facts(first_state=_h[0, 0, 0].item(), last_state=_h[0, -1, 0].item(), sum_of_outputs=_y[-1].sum().item()), about="A network with a memory"
+    )  # fmt: skip
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     first = mo.ui.text("the dog bites the man", label="one sentence", full_width=True)
     second = mo.ui.text("the man bites the dog", label="another sentence", full_width=True)
@@ -164,50 +201,13 @@ def _():
     w_u = kit.slider(-2, 2, 0.1, value=1.0, label="weight of the input $w_u$")
     cell_b = kit.slider(-1, 1, 0.1, value=0.0, label="bias $b$")
     w_out = kit.slider(-3, 3, 0.1, value=1.0, label="output weight $w_{out}$")
-    pattern = mo.ui.dropdown(list(PATTERNS), value="one pulse", label="inputs")
+    pattern = kit.dropdown(list(PATTERNS), value="one pulse", label="inputs")
     probabilities = mo.ui.switch(label="softmax of $(y, -y)$")
     kit.prose(r"""
         The smallest cell has one number as its state. Move its weights and watch it remember, forget or flip. The
         weight $w_h$ decides how much of the old state stays, $w_u$ how much of the input comes in.
     """)
     return cell_b, pattern, probabilities, w_h, w_out, w_u
-
-
-@app.cell(hide_code=True)
-def _(cell_b, pattern, probabilities, w_h, w_out, w_u):
-    _u = torch.tensor(PATTERNS[pattern.value], dtype=torch.float64)
-    _W = torch.tensor([[w_h.value, w_u.value]], dtype=torch.float64)
-    _b = torch.tensor([cell_b.value], dtype=torch.float64)
-    _h, _ = unroll(lambda u, h: rnn_step(u, h, _W, _b), _u[None, :, None], torch.zeros(1, 1, dtype=torch.float64))
-    _rows = torch.tensor([[w_out.value], [-w_out.value]], dtype=torch.float64)
-    _y = output_step(_h[0], _rows, softmax=probabilities.value)
-    _t = list(range(1, 13))
-    _state = kit.plot(
-        f"Inputs and states over 12 steps; the first state is {_h[0, 0, 0]:.3f}, the last {_h[0, -1, 0]:.3f}",
-        lines=[Series("state $h$", _t, _h[0, :, 0].tolist(), "hidden", size=2.4)],
-        bars=[Series("input $u$", _t, _u.tolist(), "input!45", "bar", size=0.5)],
-        points=[Series("", _t, _h[0, :, 0].tolist(), "hidden")],
-        x=("time $t$", 0.4, 12.6),
-        y=("", -1.1, 1.1),
-        size=(360, 220),
-    )
-    _names = ("softmax, first", "softmax, second") if probabilities.value else ("$y_1$", "$y_2$")
-    _out = kit.plot(
-        f"Two outputs over time; at the end {_y[-1, 0]:.3f} and {_y[-1, 1]:.3f}",
-        lines=[
-            Series(_names[0], _t, _y[:, 0].tolist(), "output"),
-            Series(_names[1], _t, _y[:, 1].tolist(), "line5", "dashed"),
-        ],
-        x=("time $t$", 0.4, 12.6),
-        y=("", *((-0.05, 1.05) if probabilities.value else (-3.1, 3.1))),
-        size=(360, 220),
-    )
-    kit.panel(
-        [w_h, w_u, cell_b, w_out, pattern, probabilities],
-        kit.row(_state, _out),
-        kit.facts(first_state=_h[0, 0, 0].item(), last_state=_h[0, -1, 0].item(), sum_of_outputs=_y[-1].sum().item()),
-    )  # fmt: skip
-    return
 
 
 @app.cell(hide_code=True)
@@ -223,7 +223,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    shape = mo.ui.dropdown(list(SHAPES), value=SHAPES[2], label="shape")
+    shape = kit.dropdown(list(SHAPES), value=SHAPES[2], label="shape")
     t_in = kit.slider(1, 8, value=5, label="inputs $T_{in}$")
     t_out = kit.slider(1, 8, value=4, label="outputs $T_{out}$")
     kit.column(
@@ -285,7 +285,7 @@ def _():
 def _():
     back_steps = kit.slider(2, 30, value=12, label="steps $T$")
     back_size = kit.slider(0.2, 2, 0.1, value=0.8, label="size of the weights")
-    back_where = mo.ui.dropdown(["at every step", "at the last step only"], value="at the last step only", label="loss")
+    back_where = kit.dropdown(["at every step", "at the last step only"], value="at the last step only", label="loss")
     kit.column(
         kit.section("Loss over time, and the way back", ids=("N5.16", "N5.17")),
         kit.prose(r"""

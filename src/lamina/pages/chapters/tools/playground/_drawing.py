@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from marimo import Html
 from lamina.pages.chapters.tools._shared import _html, duration
 
+_EMPTY: dict[str, Any] = {"epochs": 10, "score": "", "history": []}
 SCORES = {"accuracy": "accuracy", "rmse": "RMSE", "token_accuracy": "words right"}
 
 
@@ -90,10 +91,9 @@ def run_blocks(job: Any, row: dict[str, Any]) -> "list[Html]":
     if job.state == "failed":
         return [kit.note(job.words, "bad")]
     if stage == "idle":
-        words = "Switch it on, and the curves appear here." if job.state == "idle" else f"{job.words} …"
-        return [kit.note(words)]
+        return [*_curves(_EMPTY, "nothing yet"), kit.progress(0.0, "not started" if job.state == "idle" else job.words)]
     if stage == "reading":
-        return [kit.progress(0.0, "reading the data …")]
+        return [*_curves(_EMPTY, "nothing yet"), kit.progress(0.0, "reading the data …")]
     if stage == "refused":
         return [kit.note(row["sentence"], "bad")]
     said = tag(
@@ -118,13 +118,14 @@ def _progress(job: Any, row: dict[str, Any]) -> "list[Html]":
         "parameters": f"{row['parameters']:,}",
         "updates_per_second": "–" if row["rate"] is None else f"{row['rate']:,.0f}",
     }
-    loss, score = curves(row)
-    drawn = kit.row(
-        kit.svg(loss, f"Loss over the epochs: {said}", width=640),
-        kit.svg(score, f"Score over the epochs: {said}", width=640),
-        least=300,
-    )
-    return [kit.progress(row["step"] / max(1, row["steps"]), words), kit.facts(**facts), drawn]
+    return [*_curves(row, said), kit.facts(**facts), kit.progress(row["step"] / max(1, row["steps"]), words)]
+
+
+def _curves(row: dict[str, Any], said: str) -> "list[Html]":
+    return [
+        kit.svg(scene, f"{name} over the epochs: {said}", width=760)
+        for name, scene in zip(("Loss", "Score"), curves(row), strict=True)
+    ]
 
 
 def _ended(row: dict[str, Any]) -> "list[Html]":

@@ -41,6 +41,21 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
+def _(dock, go, order, training, trouble):
+    def _draw(job):
+        row = job.rows[-1] if job.rows else {"stage": "idle"}
+        blocks = run_blocks(job, row)
+        return kit.lab(dock, *blocks, command(order.command), play=go, about="Any network on any data")
+
+    if order is None:
+        _output = kit.lab(dock, kit.note(trouble or "Choose a file first.", "bad" if trouble else "plain"))
+    else:
+        _output = training.show(_draw, running=go, order=order, shelf=str(SHELF.mine))
+    kit.column(_output)
+    return
+
+
+@app.cell(hide_code=True)
 def _():
     kit.column(
         kit.section("Any network on any data", ids=("N1.66", "N1.67", "N1.71")),
@@ -80,7 +95,7 @@ def _():
     epochs = mo.ui.text(placeholder=settings.USUAL, label="epochs", full_width=True)
     recipe = settings.widgets(settings.recipe_options())
     extra = mo.ui.text(placeholder="momentum=0.9 flip=true", label="more options of recipe or network", full_width=True)
-    go = mo.ui.switch(label="Train")
+    go = kit.play("Train")
     training = kit.train(learn, keep="last")
     kit.table(
         ("file", "what it holds", "networks that read it"),
@@ -127,15 +142,13 @@ def _(complaint, epochs, extra, kind, names, network, options, recipe, seed, sou
         _missing = kit.note(complaint, "bad") if complaint else kit.note("Choose a file.")
         _own = (upload, *((target,) if names else ()), kind) if stored else (upload, _missing)
     _away = f"Not downloaded yet: {', '.join(AWAY)}. Download one with: lamina data get NAME" if AWAY else ""
-    kit.column(
-        kit.row(
-            kit.card("Data", kit.column(source, *_own, seed, *((kit.note(_away),) if _away and not _own else ()))),
-            kit.card("Network", kit.column(network, kit.row(*options.elements.values(), least=120))),
-            kit.card("Training", kit.column(kit.row(epochs, *recipe.elements.values(), least=120), extra)),
-            least=270,
-        ),
+    dock = kit.controls(
+        "Data, network and training",
+        kit.card("Data", kit.column(source, *_own, seed, *((kit.note(_away),) if _away and not _own else ()))),
+        kit.card("Network", kit.column(network, kit.row(*options.elements.values(), least=100))),
+        kit.card("Training", kit.column(kit.row(epochs, *recipe.elements.values(), least=100), extra)),
     )
-    return
+    return (dock,)
 
 
 @app.cell(hide_code=True)
@@ -162,22 +175,6 @@ def _(epochs, extra, kind, network, options, recipe, seed, source, stored, targe
     except LaminaError as error:
         trouble = str(error)
     return order, trouble
-
-
-@app.cell(hide_code=True)
-def _(go, order, training, trouble):
-    def _draw(job):
-        row = job.rows[-1] if job.rows else {"stage": "idle"}
-        return kit.column(go, command(order.command), *run_blocks(job, row))
-
-    if trouble:
-        _output = kit.column(go, kit.note(trouble, "bad"))
-    elif order is None:
-        _output = kit.column(go, kit.note("Choose a file first."))
-    else:
-        _output = training.show(_draw, running=go.value, order=order, shelf=str(SHELF.mine))
-    kit.column(_output)
-    return
 
 
 @app.cell(hide_code=True)
@@ -242,7 +239,7 @@ def _(asking, asks, brought, file, order, refusal, text, training):
     _done = _last is not None and _last["stage"] == "done"
     _words = refusal
     if asks.value and not _done:
-        _words = "There is no trained network yet: switch Train on above and wait for the test result."
+        _words = "There is no trained network yet: press Train above and wait for the test result."
 
     def _draw(job):
         if job.state == "failed":

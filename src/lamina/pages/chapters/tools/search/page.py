@@ -40,49 +40,9 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _():
-    across = kit.dropdown(NAMES, value="learning rate", label="across")
-    up = kit.dropdown(NAMES, value="penalty (L2)", label="up")
-    hidden = kit.steps([2, 4, 8, 16, 32, 64], value=16, label="hidden units")
-    epochs = kit.steps([5, 10, 20, 40, 80], value=20, label="epochs")
-    seed = kit.slider(0, 9, value=0, label="seed")
-    go = mo.ui.switch(label="Search")
-    searching = kit.train(population, keep="last")
-    first = mo.ui.array(
-        [kit.slider(1, 8, value=1, label="start: column"), kit.slider(1, 8, value=8, label="start: row")]
-    )
-    practice = mo.ui.switch(label="show one at a time")
-    kit.column(
-        kit.section("Sixty-four networks, one picture", ids=("N1.66", "N1.67", "N2.24")),
-        kit.prose(r"""
-            Learning rate, penalty, depth, width: hyperparameters $h$ are not learned by descent; they have to be tried. Train one
-            network for each choice on the *training* part, compare them on the *validation* part, and open the *test* part
-            once, for the one that was chosen. The parts are usually 4:1:1.
-        """),
-        kit.row(
-            kit.formula(r"\theta^*(h) = \arg\min_\theta \mathscr{L}_{\text{train}}(\theta; h)", "train every choice"),
-            kit.formula(
-                r"h^* = \arg\min_{h \in H} \; \mathscr{E}_{\text{validation}}\big(\theta^*(h)\big)",
-                "select by validation",
-            ),
-            kit.formula(r"\mathscr{E}_{\text{test}}\big(\theta^*(h^*)\big)", "test once"),
-            least=280,
-        ),
-        kit.prose(r"""
-            Each cell below is a network that learns to read digits (1,797 pictures of 8 × 8 points): eight values of one
-            hyperparameter run across, eight of another one run up. All networks of one shape are computed **as one**: their weights
-            lie in one tensor with a first axis of length 64, and every update is one batched product. Dark is good, the
-            frame marks the best.
-        """),
-        kit.source(split, train_population),
-    )
-    return across, epochs, first, go, hidden, practice, searching, seed, up
-
-
-@app.cell(hide_code=True)
 def _(across, epochs, first, go, hidden, practice, searching, seed, up):
     _plan = Plan(across.value, up.value, hidden.value, epochs.value, seed.value)
-    _controls = [across, up, hidden, epochs, seed, go, practice, *(first.elements if practice.value else ())]
+    _controls = [across, up, hidden, epochs, seed, practice, *(first.elements if practice.value else ())]
 
     def _draw(job, plan=_plan, controls=_controls, walk=practice.value, start=tuple(first.value)):
         rows, columns = plan.shape
@@ -147,15 +107,63 @@ def _(across, epochs, first, go, hidden, practice, searching, seed, up):
         bar = kit.progress(share, f"epoch {row['epoch']} of {row['epochs']}" if row and share < 1 else job.words)
         if job.state == "failed":
             said.append(kit.note(job.words, "bad"))
-        return kit.panel(
-            kit.controls("The grid", *controls), bar, drawn, *((kit.facts(**facts),) if facts else ()), *said
+        return kit.lab(
+            kit.controls("The grid", *controls),
+            bar,
+            drawn,
+            *((kit.facts(**facts),) if facts else ()),
+            *said,
+            play=go,
+            about="Sixty-four networks, one picture",
         )
 
-    kit.panel(
+    kit.lab(
         _controls,
         kit.note("Both axes show the same hyperparameter: choose two different ones.", "bad"),
-    ) if across.value == up.value else searching.show(_draw, running=go.value, plan=_plan, run=0)
+        play=go,
+        about="Sixty-four networks, one picture",
+    ) if across.value == up.value else searching.show(_draw, running=go, plan=_plan, run=0)
     return
+
+
+@app.cell(hide_code=True)
+def _():
+    across = kit.dropdown(NAMES, value="learning rate", label="across")
+    up = kit.dropdown(NAMES, value="penalty (L2)", label="up")
+    hidden = kit.steps([2, 4, 8, 16, 32, 64], value=16, label="hidden units")
+    epochs = kit.steps([5, 10, 20, 40, 80], value=20, label="epochs")
+    seed = kit.slider(0, 9, value=0, label="seed")
+    go = kit.play("Search")
+    searching = kit.train(population, keep="last")
+    first = mo.ui.array(
+        [kit.slider(1, 8, value=1, label="start: column"), kit.slider(1, 8, value=8, label="start: row")]
+    )
+    practice = mo.ui.switch(label="show one at a time")
+    kit.column(
+        kit.section("Sixty-four networks, one picture", ids=("N1.66", "N1.67", "N2.24")),
+        kit.prose(r"""
+            Learning rate, penalty, depth, width: hyperparameters $h$ are not learned by descent; they have to be tried. Train one
+            network for each choice on the *training* part, compare them on the *validation* part, and open the *test* part
+            once, for the one that was chosen. The parts are usually 4:1:1.
+        """),
+        kit.row(
+            kit.formula(r"\theta^*(h) = \arg\min_\theta \mathscr{L}_{\text{train}}(\theta; h)", "train every choice"),
+            kit.formula(
+                r"h^* = \arg\min_{h \in H} \; \mathscr{E}_{\text{validation}}\big(\theta^*(h)\big)",
+                "select by validation",
+            ),
+            kit.formula(r"\mathscr{E}_{\text{test}}\big(\theta^*(h^*)\big)", "test once"),
+            least=280,
+        ),
+        kit.prose(r"""
+            Each cell below is a network that learns to read digits (1,797 pictures of 8 × 8 points): eight values of one
+            hyperparameter run across, eight of another one run up. All networks of one shape are computed **as one**: their weights
+            lie in one tensor with a first axis of length 64, and every update is one batched product. Dark is good, the
+            frame marks the best.
+        """),
+        kit.source(split, train_population),
+    )
+    return across, epochs, first, go, hidden, practice, searching, seed, up
 
 
 @app.cell(hide_code=True)
@@ -226,7 +234,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    all_go = mo.ui.switch(label="Train all 1024")
+    all_go = kit.play("Train all 1024")
     stacking = kit.train(thousand, keep="last")
     kit.column(
         kit.section("All 1024 at once", ids=("N1.69", "N1.71")),
@@ -285,7 +293,7 @@ def _(all_go, stacking):
         share = row["epoch"] / row["epochs"] if row else 0.0
         return kit.column(switch, kit.progress(share, job.words), drawn, *parts)
 
-    stacking.show(_draw, running=all_go.value, run=0)
+    stacking.show(_draw, running=all_go, run=0)
     return
 
 

@@ -1,0 +1,260 @@
+// Hands on a picture: light what a number is made of, change a number where it stands, drag a point or a line.
+// A drawing says in `data-hands` what its shapes are, by their titles: a `value` or a `sum` of products of others,
+// where an `edit` goes, what a `drag` moves. The answer comes from here in the same frame, and from Python a moment
+// later, since every hand moves a widget of the page.
+window.LaminaHands = (() => {
+  const THEN = { identity: (z) => z, tanh: Math.tanh, sigmoid: (z) => 1 / (1 + Math.exp(-z)), relu: (z) => Math.max(0, z) };
+  const short = (value) => String(Math.abs(value) < 1e-12 ? 0 : Number(value.toPrecision(4))).replace("-", "−");
+  const put = (value) => value < 0 ? `(${short(value)})` : short(value);
+  const boxOf = (node) => node.closest?.(".lamina-svg[data-hands]");
+  const scopes = new WeakMap();
+
+  // One drawing: its hands, and the numbers that were changed since Python drew it.
+  const scope = (box) => {
+    const text = box.dataset.hands;
+    if (scopes.get(box)?.text !== text) scopes.set(box, { text, hands: JSON.parse(text), changed: new Map() });
+    return scopes.get(box);
+  };
+  const shapes = (box, title) => [...box.querySelectorAll("title")].filter((node) => node.textContent === title).map((node) => node.parentElement);
+  const titleOf = (node) => {
+    for (let el = node; el && el.localName !== "svg"; el = el.parentElement) {
+      const title = [...el.children].find((child) => child.localName === "title");
+      if (title) return title.textContent;
+    }
+    return "";
+  };
+  // A text has no title of its own in a grid: it belongs to the cell it stands in.
+  const handAt = (box, event) => {
+    const { hands } = scope(box);
+    for (const node of document.elementsFromPoint(event.clientX, event.clientY)) {
+      const title = box.contains(node) ? titleOf(node) : "";
+      if (title && hands[title]) return title;
+    }
+    return "";
+  };
+  const sumOf = (box, title) => scope(box).hands[title].sum.reduce((total, [a, b]) => total + valueOf(box, a) * valueOf(box, b), 0);
+  const valueOf = (box, title) => {
+    if (typeof title === "number") return title;
+    const { hands, changed } = scope(box), hand = hands[title];
+    if (changed.has(title)) return changed.get(title);
+    return hand.sum ? THEN[hand.then || "identity"](sumOf(box, title)) : hand.value;
+  };
+  const words = (box, title) => {
+    const hand = scope(box).hands[title];
+    if (hand.say) return hand.say;
+    if (!hand.sum) return `${title} = ${short(valueOf(box, title))}`;
+    const parts = hand.sum.map(([a, b]) => b === 1 ? put(valueOf(box, a)) : `${put(valueOf(box, a))} · ${put(valueOf(box, b))}`);
+    const total = sumOf(box, title), then = hand.then && hand.then !== "identity" ? `; ${hand.then} of it is ${short(valueOf(box, title))}` : "";
+    return `${hand.name || title} = ${parts.join(" + ")} = ${short(total)}${then}`;
+  };
+
+  // Texts that show a number: one with the title itself, or the one nearest to the middle of the shape.
+  const numberText = (box, title) => {
+    const found = shapes(box, title), own = found.find((node) => node.localName === "text");
+    if (own) return own;
+    const frame = found[0]?.getBoundingClientRect();
+    if (!frame) return null;
+    const [x, y] = [frame.left + frame.width / 2, frame.top + frame.height / 2];
+    const far = (node) => { const r = node.getBoundingClientRect(); return Math.hypot(r.left + r.width / 2 - x, r.top + r.height / 2 - y); };
+    return [...box.querySelectorAll("text")].filter((node) => far(node) < Math.max(frame.width, frame.height) / 2)
+      .sort((a, b) => far(a) - far(b))[0] ?? null;
+  };
+  const repaint = (box) => {
+    const { hands, changed } = scope(box);
+    for (const [title, hand] of Object.entries(hands)) {
+      if (!changed.has(title) && !hand.sum) continue;
+      const text = hand.shown === false ? null : numberText(box, title), said = text?.querySelector("title");
+      if (!text) continue;
+      text.textContent = short(valueOf(box, title));
+      if (said) text.prepend(said);
+    }
+  };
+
+  // The line of words beside the pointer.
+  const tip = document.createElement("div");
+  tip.className = "lamina-tip";
+  tip.setAttribute("role", "status");
+  tip.hidden = true;
+  let lit = [];
+  const dark = () => { for (const node of lit) node.classList.remove("lit", "from"); lit = []; tip.hidden = true; };
+  const light = (box, title, x, y) => {
+    dark();
+    const hand = scope(box).hands[title];
+    if (!hand || hand.drag) return;
+    const mark = (name, kind) => { for (const node of shapes(box, name)) { node.classList.add(kind); lit.push(node); } };
+    for (const pair of hand.sum || []) for (const name of pair) if (typeof name === "string") mark(name, "from");
+    mark(title, "lit");
+    if (!tip.isConnected) document.body.append(tip);
+    tip.textContent = words(box, title) + (hand.edit ? " (click to change)" : "");
+    tip.hidden = false;
+    tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 18}px`;
+  };
+
+  // Change a number: in the drawing at once, and in the widget that Python reads.
+  const widget = (name) => window.Lamina.named().get(name);
+  // Python is told at most ten times a second, and always the last: many requests at once may overtake each other.
+  const late = new Map();
+  const tell = (name, made) => {
+    const now = late.get(name);
+    if (now) { const first = now.made; now.made = (before) => made(first(before)); return; }
+    late.set(name, { made, timer: setTimeout(() => {
+      const target = widget(name), last = late.get(name);
+      late.delete(name);
+      if (target && last) window.Lamina.set(target, last.made(window.Lamina.value(target)));
+    }, 100) });
+  };
+  const sent = (edit, number, before) => {
+    if ("row" in edit) {
+      const rows = String(before).replaceAll("−", "-").split(/[;\n]/).filter((line) => line.trim()).map((line) => line.trim().split(/[\s,]+/));
+      rows[edit.row][edit.column] = String(number);
+      return rows.map((row) => row.join(" ")).join("\n");
+    }
+    if ("key" in edit) {
+      const given = new Map(String(before).split(";").filter((part) => part.includes("=")).map((part) => part.split("=").map((word) => word.trim())));
+      given.set(edit.key, String(number));
+      return [...given].map((pair) => pair.join("=")).join("; ");
+    }
+    return number;
+  };
+  const change = (box, title, number) => {
+    const { edit: changes } = scope(box).hands[title];
+    scope(box).changed.set(title, number);
+    repaint(box);
+    tell(changes.into, (before) => sent(changes, number, before));
+  };
+  const edit = (box, title, x, y) => {
+    document.querySelector(".lamina-edit")?.remove();
+    const form = document.createElement("form"), field = document.createElement("input"), label = document.createElement("label");
+    form.className = "lamina-edit";
+    label.textContent = title;
+    Object.assign(field, { type: "number", step: "any", value: valueOf(box, title) });
+    label.append(field);
+    form.append(label);
+    form.style.left = `${Math.min(x, innerWidth - 150)}px`;
+    form.style.top = `${Math.min(y + 12, innerHeight - 80)}px`;
+    document.body.append(form);
+    field.focus();
+    field.select();
+    field.addEventListener("input", () => { if (Number.isFinite(field.valueAsNumber)) change(box, title, field.valueAsNumber); });
+    form.addEventListener("submit", (event) => { event.preventDefault(); form.remove(); });
+    field.addEventListener("keydown", (event) => { if (event.key === "Escape") form.remove(); event.stopPropagation(); });
+    field.addEventListener("blur", () => setTimeout(() => form.remove(), 0));
+  };
+
+  // Drag. A point moves two widgets; a line w1 x + w2 y + b = 0 is shifted by its bias and turned by its weights.
+  const values = (box, drag, event) => {
+    const svg = box.querySelector("svg"), at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const along = (place, [from, to, low, high]) => low + (high - low) * Math.min(1, Math.max(0, (place - from) / (to - from)));
+    return [along(at.x, drag.across), along(at.y, drag.up)];
+  };
+  const snapped = (target, number) => {
+    const given = (name) => JSON.parse(target.dataset[name] ?? "null"), step = given("step") || 0.01, low = given("start"), high = given("stop");
+    const near = low + Math.round((number - low) / step) * step;
+    return Number(Math.min(high, Math.max(low, near)).toFixed(6));
+  };
+  const assign = (names, numbers) => names.map((name, place) => {
+    const target = widget(name);
+    if (!target) return numbers[place];
+    const number = snapped(target, numbers[place]);
+    tell(name, () => number);
+    return number;
+  });
+  const inverse = ([from, to, low, high], number) => from + (to - from) * (number - low) / (high - low);
+  const moved = (box, title, [x, y], grip) => {
+    const { drag } = scope(box).hands[title];
+    if (!drag.line) {
+      const [u, v] = assign(drag.set, [x, y]);
+      for (const node of shapes(box, title)) { node.setAttribute("cx", inverse(drag.across, u)); node.setAttribute("cy", inverse(drag.up, v)); }
+      return;
+    }
+    const [w1, w2] = drag.line;
+    let [a, b] = [w1, w2];
+    if (drag.line.length > 3) {  // turned about the pivot: the weights keep their length
+      const [px, py] = drag.line.slice(3), size = Math.hypot(w1, w2) || 1, side = Math.hypot(x - px, y - py) || 1;
+      const sign = Math.sign(-(y - py) * w1 + (x - px) * w2) || 1;
+      [a, b] = [sign * size * -(y - py) / side, sign * size * (x - px) / side];
+    }
+    const [first, second] = drag.line.length > 3 ? assign(drag.set.slice(0, 2), [a, b]) : [w1, w2];
+    const [px, py] = drag.line.length > 3 ? drag.line.slice(3) : [x, y];
+    assign([drag.set[2]], [-(first * px + second * py)]);
+    for (const node of shapes(box, title)) { node.setAttribute("cx", inverse(drag.across, x)); node.setAttribute("cy", inverse(drag.up, y)); }
+    lineTo(box, drag, first, second, -(first * px + second * py));
+  };
+  const lineTo = (box, drag, a, b, c) => {
+    const [, , low, high] = drag.across, [, , bottom, top] = drag.up;
+    const ends = Math.abs(b) > 1e-9 ? [[low, -(c + a * low) / b], [high, -(c + a * high) / b]] : [[-c / a, bottom], [-c / a, top]];
+    for (const node of shapes(box, drag.shape)) {
+      if (node.localName === "polyline") node.setAttribute("points", ends.map(([x, y]) => `${inverse(drag.across, x)},${inverse(drag.up, y)}`).join(" "));
+    }
+  };
+  let held = null, frame = 0;
+  document.addEventListener("pointerdown", (event) => {
+    const box = boxOf(event.target);
+    if (!box) return;
+    const title = handAt(box, event), hand = scope(box).hands[title];
+    if (!hand?.drag) return;
+    held = { box, title };
+    dark();
+    event.preventDefault();
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (held) {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => held && moved(held.box, held.title, values(held.box, scope(held.box).hands[held.title].drag, event)));
+      return;
+    }
+    const box = boxOf(event.target);
+    if (!box) { if (!tip.hidden) dark(); return; }
+    const title = handAt(box, event);
+    if (title) light(box, title, event.clientX, event.clientY);
+    else dark();
+  });
+  const drop = () => { held = null; };
+  document.addEventListener("pointerup", drop);
+  document.addEventListener("pointercancel", drop);
+  document.addEventListener("click", (event) => {
+    const box = boxOf(event.target), title = box ? handAt(box, event) : "", hand = box && scope(box).hands[title];
+    if (!hand) return;
+    if (hand.edit) edit(box, title, event.clientX, event.clientY);
+    choose(hand);
+  });
+  const choose = (hand) => {
+    for (const [name, number] of Object.entries(hand.choose || {})) {
+      const target = widget(name);
+      if (target) window.Lamina.set(target, number);
+    }
+  };
+
+  // The keyboard reaches every hand: Tab goes to the picture, arrows from shape to shape, Enter changes, arrows move what is dragged.
+  const near = new WeakMap();
+  document.addEventListener("focusin", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]")) show(event.target, near.get(event.target) || 0); });
+  document.addEventListener("focusout", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]")) dark(); });
+  const show = (box, place) => {
+    const titles = Object.keys(scope(box).hands), at = (place + titles.length) % titles.length, shape = shapes(box, titles[at])[0];
+    near.set(box, at);
+    const frame = shape?.getBoundingClientRect();
+    if (frame) light(box, titles[at], frame.left + frame.width / 2, frame.bottom);
+    return titles[at];
+  };
+  document.addEventListener("keydown", (event) => {
+    const box = event.target;
+    if (!box.matches?.(".lamina-svg[data-hands]")) return;
+    const { hands } = scope(box), titles = Object.keys(hands), title = titles[near.get(box) || 0], { drag, edit: changes } = hands[title];
+    const ways = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    if (event.key === "Enter" && changes) {
+      const frame = shapes(box, title)[0].getBoundingClientRect();
+      edit(box, title, frame.left, frame.bottom);
+    } else if (event.key === "Enter") {
+      choose(hands[title]);
+    } else if (ways[event.key] && drag && !drag.line) {
+      const now = drag.set.map((name) => window.Lamina.value(widget(name))), step = drag.set.map((name) => JSON.parse(widget(name).dataset.step || "0.01"));
+      moved(box, title, now.map((number, place) => number + 5 * step[place] * ways[event.key][place]));
+    } else if (ways[event.key]) {
+      show(box, (near.get(box) || 0) + (ways[event.key][0] || -ways[event.key][1]));
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return { valueOf, words, change, sent };
+})();
