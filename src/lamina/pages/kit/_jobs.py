@@ -341,7 +341,7 @@ class _Line:
             self._resting.pop(id(job), None)
 
     def rest(self, job: Job) -> None:
-        """Give up a place for a while; of more jobs than a visitor may let rest, which keep their memory, the first ends."""
+        """Give up a place for a while; of more paused jobs than a visitor may have, the first ends: memory."""
         self.leave(job)
         with self._lock:
             self._resting[id(job)] = job.visitor, weakref.ref(job)
