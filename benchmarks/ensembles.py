@@ -5,8 +5,9 @@
 Each seed sets a sixth of a table aside for testing, stratified by class, and fits both estimators to the rest with
 their defaults: first one network, then 32 as one stack, in the same process. Scores are compared seed by seed. The time
 of a fit is that of the clock and that of all threads of the process together; both estimators choose their threads by
-themselves, up to `--threads`. The largest table has fewer seeds, as the record says. Threads that spin while they wait,
-as those of OpenMP do unless told otherwise, take the cores from each other on a machine that others use, too.
+themselves, up to `--threads`. Small tables have more seeds, since the score of a few test rows is a coarse one. Threads
+that spin while they wait, as those of OpenMP do unless told otherwise, take the cores from each other on a machine that
+others use, too.
 """
 
 import argparse
@@ -23,8 +24,8 @@ from tables import TABLES
 
 from lamina.estimators import EnsembleClassifier, EnsembleRegressor, NetworkClassifier, NetworkRegressor
 
-LARGE = 5000
-"""Rows from which on a table has fewer seeds."""
+SMALL, LARGE = 1000, 5000
+"""Rows below which a table has more seeds, and from which on it has fewer."""
 
 
 def fitted(estimator: Any, rows: np.ndarray, targets: np.ndarray) -> tuple[Any, float, float]:
@@ -68,8 +69,9 @@ def compare(name: str, made: tuple[np.ndarray, np.ndarray], seeds: int, members:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--large-seeds", type=int, default=2, help=f"of tables with {LARGE:,} rows or more")
+    parser.add_argument("--small-seeds", type=int, default=20, help=f"of tables with less than {SMALL:,} rows")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--large-seeds", type=int, default=3, help=f"of tables with {LARGE:,} rows or more")
     parser.add_argument("--members", type=int, default=32)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", default="", help="tables, separated by commas; nothing is recorded then")
@@ -82,7 +84,8 @@ def main() -> None:
         if options.only and name not in options.only.split(","):
             continue
         made = make()
-        seeds = options.large_seeds if len(made[0]) >= LARGE else options.seeds
+        size = len(made[0])
+        seeds = options.large_seeds if size >= LARGE else options.small_seeds if size < SMALL else options.seeds
         rows.append(compare(name, made, seeds, options.members))
         row = rows[-1]
         print(f"{name}: one {row['means'][0]:.4f}, {options.members} {row['means'][1]:.4f}, ahead {row['ahead']:.4f} ± "

@@ -174,6 +174,9 @@ struct Work {
 extern "C" void pass(const Networks* networks, const Batch* batch, const Judging* judging, Int learning,
                      void (*then)(const void*, Int), const void* what, Int threads) {
   const Work work = {*networks, *batch, *judging, learning != 0, then, what};
+  Int entries = 0;
+  for (Int l = 0; l < work.n.layers; ++l) entries += work.n.widths[l] * work.n.widths[l + 1];
+  threads = work.n.members * batch->size * entries > 65536 ? least(threads, work.n.members) : 1;
   enum { kApart = 8 };  // counters of different threads lie in different lines of the cache
   Int* const begun = (Int*)own_turns.get(threads * kApart * sizeof(Int));
   memset(begun, 0, threads * kApart * sizeof(Int));

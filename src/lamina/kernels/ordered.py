@@ -15,7 +15,7 @@ from lamina.kernels import native
 from lamina.kernels.loading import with_triton
 
 ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "scaled_tanh", "leaky_relu")
-"""In the order of their numbers in `products.cpp` and of the macro ACT in `convolution.cu`."""
+"""In the order of their numbers in `panels.cpp` and of the macro ACT in `convolution.cu`."""
 
 WANTED = {"cpu": True, "cuda": True}
 """On which devices members are computed in this way, and where by torch, which may choose by the number of members."""

@@ -134,27 +134,28 @@ struct Finish {
   Int columns;
 };
 
+#define EACH(i, count) _Pragma("GCC unroll 8") for (int i = 0; i < count; ++i)
+
 // Rows `first` to `first + ROWS` of a product: sum over l of a[row][l] b[at[l] + column], l from the first to the last.
 template <int ROWS, int VECS>
 INLINE void tile(Int first, Int sum, const Real* a, Int a_row, Int a_sum, const Real* b, const Int* at, const Finish& f) {
-  Vec d[ROWS][VECS] = {};
+  Vec d[ROWS][VECS];  // in registers, if all loops over it are unrolled
+  EACH(i, ROWS) EACH(v, VECS) d[i][v] = (Vec){};
   a += first * a_row;
   for (Int l = 0; l < sum; ++l) {
     Vec right[VECS];
-    for (int v = 0; v < VECS; ++v) right[v] = load(b + at[l] + v * kLanes);
-    for (int i = 0; i < ROWS; ++i)
-      for (int v = 0; v < VECS; ++v) d[i][v] += a[i * a_row + l * a_sum] * right[v];
+    EACH(v, VECS) right[v] = load(b + at[l] + v * kLanes);
+    EACH(i, ROWS) EACH(v, VECS) d[i][v] += a[i * a_row + l * a_sum] * right[v];
   }
-  for (int i = 0; i < ROWS; ++i)
-    for (int v = 0; v < VECS; ++v) {
-      const Vec y = activated(f.bias ? d[i][v] + f.bias[first + i] : d[i][v], f.act);
-      Real* to = f.to + (first + i) * f.row + v * kLanes;
-      const Int left = f.columns - v * kLanes;
-      if (left >= kLanes)
-        store(to, y);
-      else if (left > 0)
-        store_part(to, y, left);
-    }
+  EACH(i, ROWS) EACH(v, VECS) {
+    const Vec y = activated(f.bias ? d[i][v] + f.bias[first + i] : d[i][v], f.act);
+    Real* to = f.to + (first + i) * f.row + v * kLanes;
+    const Int left = f.columns - v * kLanes;
+    if (left >= kLanes)
+      store(to, y);
+    else if (left > 0)
+      store_part(to, y, left);
+  }
 }
 
 template <int VECS>
