@@ -1,9 +1,10 @@
 """Does what `lamina plan` predicts for 1, 2 and 4 ranks agree with what `lamina train --ranks N` takes?
 
-The prediction knows what one rank takes alone for the batch that a rank gets, with one thread and operation by
-operation, as ranks on a CPU compute; what a gloo all-reduce between as many idle processes takes, from which latency
-and bandwidth follow; and the number of cores, which ranks beyond it share. The measurement is the time between two
-checks in the timings of the run: the updates of some epochs and one check. Nothing of the run enters the prediction.
+The prediction knows what a rank takes for its part of a batch, with one thread and operation by operation, as ranks on
+a CPU compute: alone, and beside as many others as there are cores, none of which hears from another; what a gloo
+all-reduce between as many idle processes takes, from which latency and bandwidth follow; and the number of cores, which
+ranks beyond it share. The measurement is the time between two checks in the timings of the run: the updates of some
+epochs and one check. Nothing of the run enters the prediction.
 """
 
 import argparse
@@ -23,10 +24,8 @@ import torch.distributed as dist
 from record import write
 
 from lamina.scaling.collectives import Link
-from lamina.scaling.measure import measured
-from lamina.scaling.planning import of_device
+from lamina.scaling.planning import of_device, plan_ranks
 from lamina.scaling.scaled import scaled
-from lamina.training.plan import plan
 from lamina.training.runtime import Runtime
 
 RANKS = (1, 2, 4)
@@ -94,9 +93,9 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     rows = []
     for name, settings in NETWORKS.items():
-        job = plan(name, "digits", options=settings)
-        sizes = [-(-settings["batch_size"] // ranks) for ranks in RANKS]
-        work = measured(job, sizes, Runtime("cpu", threads=1, step="eager"), seconds=2 if quick else 20)
+        here = replace(of_device("cpu"), per_node=max(RANKS))
+        how = {"options": settings, "runtime": Runtime("cpu", threads=1, step="eager")}
+        work = plan_ranks(name, "digits", max(RANKS), cluster=here, seconds=20 if quick else 40, **how).work
         every = max(1, round((6 if quick else 30) / work.updates))
         with tempfile.TemporaryDirectory() as folder:
             for ranks in RANKS:

@@ -60,10 +60,24 @@ def test_the_last_update_of_an_epoch_may_have_fewer_examples():
 
 
 def test_slow_ranks_by_hand():
-    found = scaled(replace(WORK, jitter=0.2), HERE, 4)
+    once = replace(HERE, batch_norm="local")
+    found = scaled(replace(WORK, jitter=0.2), once, 4)
     assert found.waiting == pytest.approx(0.2 * 0.1 * (1 / 2 + 1 / 3 + 1 / 4))
-    found = scaled(replace(WORK, jitter=0.2), replace(HERE, shape="normal"), 2)
+    found = scaled(replace(WORK, jitter=0.2), replace(once, shape="normal"), 2)
     assert found.waiting == pytest.approx(0.2 * 0.2 / math.sqrt(math.pi))  # of batches of 32, which take 0.2 s
+    # They meet for the gradients and for eight sums of batch normalization: nine pieces that deviate by a third each.
+    found = scaled(replace(WORK, jitter=0.2), HERE, 4)
+    assert found.waiting == pytest.approx(9 * (0.2 * 0.1 / 3) * (1 / 2 + 1 / 3 + 1 / 4))
+
+
+def test_one_of_several_ranks_takes_what_was_measured_beside_others():
+    work = replace(WORK, apart=((16, 0.15), (32, 0.25)))
+    assert [scaled(work, HERE, n).computing for n in (1, 2, 4)] == [0.4, 0.25, 0.15]
+    assert scaled(work, replace(HERE, cores=2), 4).computing == 0.3 and work.seconds(24, 2) == pytest.approx(0.2)
+    with pytest.raises(ArgumentError, match=r"`apart` must name each number of examples once, rising, got \[2, 1\]"):
+        replace(WORK, apart=((2, 0.1), (1, 0.1)))
+    with pytest.raises(ArgumentError, match="`apart` must be greater than 0, got 0.0"):
+        replace(WORK, apart=((2, 0.0),))
 
 
 def test_what_is_computed_meanwhile_hides_gradients():

@@ -4,26 +4,61 @@ import copy
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
+from lamina._types import Tensor
 from lamina.scaling.scaled import BACKWARD, Workload
 from lamina.training import checkpoint
 from lamina.training.executors.choose import learner
 from lamina.training.learner import Learner
 from lamina.training.plan import Plan
+from lamina.training.ranks import ALONE, Ranks
 from lamina.training.recipe import GD, MiniBatch, Recipe, Schedule, Stopping
 from lamina.training.runtime import Runtime
+
+Result = TypeVar("Result")
+Timings = tuple[tuple[int, float], ...]
+"""Pairs of a number of examples and the seconds of an update with them."""
 
 WARM, LEAST, MOST = 2, 3, 30
 """Updates before the first that counts, and how many count at least and at most."""
 
 QUARTILES = 1.349
 """How many standard deviations the quartiles of normal numbers are apart."""
+
+
+class Apart(Ranks):
+    """The first of some ranks, which computes its part and leaves out what it would hear from the others."""
+
+    def sum_(self, tensor: Tensor) -> Tensor:
+        """Add nothing."""
+        return tensor
+
+    def align_(self, tensors: Sequence[Tensor]) -> None:
+        """Change nothing."""
+
+    def gathered(self, value: Any) -> list[Any]:
+        """Take all others to have the same."""
+        return [value] * self.size
+
+    def shared(self, make: Callable[[], Result]) -> Result:
+        """Make it."""
+        return make()
+
+
+def of_rank(job: Plan, size: int, runtime: Runtime, ranks: int = 2) -> Learner:
+    """Make what computes the updates of one of several ranks, each of which has so many examples.
+
+    Batch normalization over all ranks is computed in steps, unless `runtime` says "local".
+    """
+    those = Apart(0, ranks, joined=True) if ranks > 1 else ALONE
+    return learner(copy.deepcopy(job.model), job.task, _brief(job.recipe, ranks * size), runtime, those)
 
 
 def norm_channels(model: nn.Module) -> tuple[int, ...]:
@@ -45,7 +80,7 @@ def gradient_bytes(model: nn.Module, recipe: Recipe) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad) * recipe.dtype.itemsize
 
 
-def workload(job: Plan, timings: Sequence[tuple[int, float]], **measured: float) -> Workload:
+def workload(job: Plan, timings: Sequence[tuple[int, float]], **measured: Any) -> Workload:
     """Describe a training with timings that are known.
 
     Args:
@@ -67,7 +102,13 @@ def workload(job: Plan, timings: Sequence[tuple[int, float]], **measured: float)
     )
 
 
-def measured(job: Plan, sizes: Sequence[int], runtime: Runtime, seconds: float = 30.0) -> Workload:
+def least(job: Plan) -> int:
+    """Return the fewest examples that can be measured: one alone has no variance, and none to be mixed with."""
+    augment = job.recipe.augment
+    return 2 if norm_channels(job.model) or (augment is not None and augment.mixes) else 1
+
+
+def measured(job: Plan, sizes: Sequence[int], runtime: Runtime, seconds: float = 30.0, *, ranks: int = 1) -> Workload:
     """Measure a training on one device.
 
     The smallest batch comes first, then the largest for which the time suffices, then those between. What is left out
@@ -78,11 +119,10 @@ def measured(job: Plan, sizes: Sequence[int], runtime: Runtime, seconds: float =
         sizes: the numbers of examples that a rank may have to compute.
         runtime: device, threads and flags.
         seconds: how long this may take, about.
+        ranks: 1 for a process alone; 2 for one of several ranks that have so many examples each.
     """
     began, timings, spreads = time.perf_counter(), dict[int, float](), list[float]()
-    # One example alone has no variance to normalize by, and none to be mixed with.
-    pairs = norm_channels(job.model) or (job.recipe.augment is not None and job.recipe.augment.mixes)
-    left = sorted({max(size, 2) if pairs else size for size in sizes})
+    left = sorted({max(size, least(job)) for size in sizes})
     evaluation = written = 0.0
     while left:
         remaining = seconds - (time.perf_counter() - began)
@@ -90,29 +130,29 @@ def measured(job: Plan, sizes: Sequence[int], runtime: Runtime, seconds: float =
         if size is None:
             break
         left.remove(size)
-        share, recipe = max(remaining, 0.0) / (len(left) + 1), _brief(job.recipe, size)
-        with runtime.applied(recipe.precision) as used:
-            step = learner(copy.deepcopy(job.model), job.task, recipe, used)
+        share = max(remaining, 0.0) / (len(left) + 1)
+        with runtime.applied(job.recipe.precision) as used:
+            step = of_rank(job, size, used, ranks)
             try:
-                found = _updates(step, share)
+                found = updates(step, share)
                 timings[size] = statistics.median(found)
-                spreads.append(_spread(found))
+                spreads.append(spread(found))
                 written = written or _written(step)
                 if size == max(timings):
                     evaluation = _check(step, (size, timings[size]), share)
             finally:
                 step.feed.source.close()
     jitter = statistics.median(spreads)
-    return workload(job, _rising(sorted(timings.items())), jitter=jitter, evaluation=evaluation, checkpoint=written)
+    return workload(job, rising(sorted(timings.items())), jitter=jitter, evaluation=evaluation, checkpoint=written)
 
 
-def _rising(timings: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+def rising(timings: Sequence[tuple[int, float]]) -> Timings:
     """Let no batch take longer than a larger one did: what disturbs a measurement only adds to it.
 
-    >>> _rising([(1, 5.0), (2, 3.0), (4, 6.0)])
-    [(1, 3.0), (2, 3.0), (4, 6.0)]
+    >>> rising([(1, 5.0), (2, 3.0), (4, 6.0)])
+    ((1, 3.0), (2, 3.0), (4, 6.0))
     """
-    return [(size, min(t for _, t in timings[place:])) for place, (size, _) in enumerate(timings)]
+    return tuple((size, min(t for _, t in timings[place:])) for place, (size, _) in enumerate(timings))
 
 
 def _following(timings: Mapping[int, float], left: Sequence[int], seconds: float) -> int | None:
@@ -147,11 +187,11 @@ def _brief(recipe: Recipe, size: int) -> Recipe:
     )
 
 
-def _updates(step: Learner, seconds: float) -> list[float]:
+def updates(step: Learner, seconds: float, most: float = MOST) -> list[float]:
     """Time updates one by one, until there are enough or the time is over."""
     found, epoch, left = list[float](), 0, 0
     began = time.perf_counter()
-    while len(found) < WARM + LEAST or (len(found) < WARM + MOST and time.perf_counter() - began < seconds):
+    while len(found) < WARM + LEAST or (len(found) < WARM + most and time.perf_counter() - began < seconds):
         if not left:
             step.begin(epoch)
             epoch, left = epoch + 1, step.batches
@@ -170,10 +210,10 @@ def _wait(step: Learner) -> None:
         torch.cuda.synchronize(step.feed.device)
 
 
-def _spread(found: Sequence[float]) -> float:
+def spread(found: Sequence[float]) -> float:
     """Give the spread of timings as a share of them, from their quartiles: a busy moment is no noise.
 
-    >>> round(_spread([1.0, 2.0, 3.0, 4.0, 100.0]), 3)
+    >>> round(spread([1.0, 2.0, 3.0, 4.0, 100.0]), 3)
     0.494
     """
     low, middle, high = statistics.quantiles(found, n=4, method="inclusive")

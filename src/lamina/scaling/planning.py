@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lamina._errors import ArgumentError, whole
+from lamina._errors import ArgumentError, RunError, whole
+from lamina.scaling.beside import LEAST, MOST, Asked, beside
 from lamina.scaling.collectives import Link
 from lamina.scaling.failures import Course, daly, simulate
-from lamina.scaling.measure import measured, workload
-from lamina.scaling.scaled import Cluster, Scaled, Workload, counts, recommended, scaled
-from lamina.training.plan import Plan, plan
+from lamina.scaling.measure import least, measured, workload
+from lamina.scaling.scaled import Cluster, Scaled, Workload, counts, recommended, scaled, unevenness
+from lamina.training.plan import Plan
 from lamina.training.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -194,7 +195,9 @@ def plan_ranks(
     whole("ranks", ranks, 1)
     runtime = (runtime or Runtime()).ready((options or {}).get("precision", "float32"))
     place = cluster or of_device(runtime.device)
-    job = plan(name, data, data_options=dict(data_options or {}), options=dict(options or {}), epochs=epochs, seed=seed)
+    runtime = replace(runtime, batch_norm=place.batch_norm)
+    asked = Asked(name, data, dict(data_options or {}), dict(options or {}), epochs, seed)
+    job = asked.job()
     if runtime.device == "cpu" and not runtime.threads:
         runtime = replace(runtime, threads=1)
     if runtime.device == "cpu" and runtime.step == "auto":
@@ -207,7 +210,11 @@ def plan_ranks(
     else:
         whole_batch = job.task.examples(job.recipe)
         sizes = [math.ceil(whole_batch / n) for n in counts(ranks)]
-        work, device = measured(job, sizes, runtime, seconds), str(runtime)
+        device = str(runtime)
+        shares = seconds / 2 if ranks > 1 else seconds
+        work = measured(job, sizes, runtime, shares)
+        work, said = _of_several(work, asked, job, ranks, place, runtime, shares)
+        notes += said
         work = replace(
             work,
             jitter=work.jitter if jitter is None else jitter,
@@ -221,6 +228,32 @@ def plan_ranks(
     if examples is not None:
         work = _with_examples(work, job, examples)
     return planned(f"{name}, {job.split.train.spec.source}", work, place, ranks, least, seed, device, notes)
+
+
+def _of_several(
+    work: Workload, asked: Asked, job: Plan, ranks: int, cluster: Cluster, runtime: Runtime, seconds: float
+) -> tuple[Workload, list[str]]:
+    """Measure also what one of several ranks takes, where that is not what one alone does; say what could not be.
+
+    On a CPU they compute beside each other, as many as a node has cores, or `beside.MOST`.
+    """
+    cores = min(cluster.cores or 1, cluster.per_node, os.cpu_count() or 1, MOST) if runtime.device == "cpu" else 1
+    sizes = {max(least(job), math.ceil(work.batch / n)): min(n, cores) for n in counts(ranks) if n > 1}
+    said = list[str]()
+    if sizes and cores > 1 and seconds >= LEAST:
+        try:
+            apart, jitter = beside(asked, sizes, runtime, seconds)
+            return replace(work, apart=apart, jitter=jitter), said
+        except RunError as error:
+            said.append(f"Ranks were not measured beside each other, but alone: {error}")
+    elif sizes and cores > 1:
+        said.append(
+            f"Ranks were not measured beside each other, for lack of time, but alone, where they have more of the "
+            f"machine: give measuring at least {2 * LEAST:g} s."
+        )
+    if sizes and work.norms and runtime.batch_norm == "global":
+        work = replace(work, apart=measured(job, [*sizes], runtime, seconds, ranks=2).timings)
+    return work, said
 
 
 def planned(
@@ -291,7 +324,7 @@ def _course(work: Workload, cluster: Cluster, row: Scaled, seed: int) -> Course:
         updates,
         row.ranks,
         mean,
-        deviation=work.jitter * row.computing,
+        deviation=work.jitter * row.computing * unevenness(work, cluster),
         shape=cluster.shape,
         interval=interval,
         checkpoint=work.checkpoint,

@@ -45,6 +45,8 @@ class Workload:
         evaluation: the seconds of a check after each epoch on one rank.
         checkpoint: the seconds that a checkpoint takes.
         tail: the examples of the last update of an epoch, if it has fewer than the others; 0 if not.
+        apart: as `timings`, for one of several ranks: beside others on its machine, and with batch normalization over
+            all of them, which is computed in steps; `timings` if there are none.
     """
 
     batch: int
@@ -58,6 +60,7 @@ class Workload:
     evaluation: float = 0.0
     checkpoint: float = 0.0
     tail: int = 0
+    apart: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("batch", "updates", "epochs"):
@@ -67,15 +70,16 @@ class Workload:
         whole("tail", self.tail, 0, self.batch - 1)
         if not self.timings:
             raise ArgumentError("`timings` must hold at least 1 pair of examples and seconds, got none.")
-        for examples, seconds in self.timings:
-            whole("timings", examples, 1)
-            above("timings", seconds, 0)
-        sizes = [examples for examples, _ in self.timings]
-        if sizes != sorted({*sizes}):
-            raise ArgumentError(f"`timings` must name each number of examples once, rising, got {sizes}.")
+        for name in ("timings", "apart"):
+            for examples, seconds in getattr(self, name):
+                whole(name, examples, 1)
+                above(name, seconds, 0)
+            sizes = [examples for examples, _ in getattr(self, name)]
+            if sizes != sorted({*sizes}):
+                raise ArgumentError(f"`{name}` must name each number of examples once, rising, got {sizes}.")
 
-    def seconds(self, examples: int) -> float:
-        """Return the seconds of an update with so many examples on one rank.
+    def seconds(self, examples: int, ranks: int = 1) -> float:
+        """Return the seconds of an update with so many examples on one of some ranks.
 
         Between two timings it lies on their line, beyond them on the nearest one; a single timing is taken as
         proportional to the examples, which is the best case.
@@ -84,13 +88,14 @@ class Workload:
         0.03
         """
         whole("examples", examples, 1)
-        if len(self.timings) == 1:
-            (known, seconds), *_ = self.timings
+        timings = self.apart if ranks > 1 and self.apart else self.timings
+        if len(timings) == 1:
+            (known, seconds), *_ = timings
             return seconds * examples / known
-        lines = list(pairwise(self.timings))
+        lines = list(pairwise(timings))
         (x0, t0), (x1, t1) = next((line for line in lines if examples <= line[1][0]), lines[-1])
         found = t0 + (t1 - t0) * (examples - x0) / (x1 - x0)
-        (least, first), (most, last) = self.timings[0], self.timings[-1]
+        (least, first), (most, last) = timings[0], timings[-1]
         if examples < least:
             return max(found, first * examples / least)
         return max(found, last) if examples > most else found
@@ -254,6 +259,19 @@ def scaled(work: Workload, cluster: Cluster, ranks: int) -> Scaled:
     )
 
 
+def unevenness(work: Workload, cluster: Cluster) -> float:
+    r"""Return how many times longer ranks wait for the slowest than if they met once per update.
+
+    They meet m times, for the gradients and for each sum of batch normalization. The variance of an update is that of
+    its m pieces together, so that each piece deviates by $1 / \sqrt m$ of what an update does.
+
+    >>> link, work = Link(0.0, 1e9), Workload(64, 1, 1, ((64, 0.1),), 0, norms=(8, 8))
+    >>> unevenness(work, Cluster(2, link, link)), unevenness(work, Cluster(2, link, link, batch_norm="local"))
+    (3.0, 1.0)
+    """
+    return math.sqrt(1 + PASSES * len(work.norms) * (cluster.batch_norm == "global"))
+
+
 def counts(most: int) -> tuple[int, ...]:
     """Give the numbers of ranks of a table: powers of two, and the largest.
 
@@ -279,8 +297,8 @@ def _parts(work: Workload, cluster: Cluster, ranks: int, examples: int) -> dict[
     """Give the parts of an update with so many examples on all ranks, in seconds."""
     whole("ranks", ranks, 1)
     batch = math.ceil(examples / ranks)
-    computing = work.seconds(batch) * cluster.sharing(ranks)
-    waiting = slowest(ranks, computing, work.jitter * computing, cluster.shape) - computing
+    computing = work.seconds(batch, ranks) * cluster.sharing(ranks)
+    waiting = slowest(ranks, computing, work.jitter * computing * unevenness(work, cluster), cluster.shape) - computing
     summed, _ = cluster.reduced(ranks, work.gradient_bytes)
     gradients = max(0.0, summed - cluster.overlap * BACKWARD * computing)
     norms = 0.0

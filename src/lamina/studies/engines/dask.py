@@ -1,4 +1,4 @@
-"""A Dask cluster: a task is a chunk, meant for one worker. What a lost worker had is given to another one here.
+"""A Dask cluster: a task is a chunk, which is meant for one worker; what a lost worker had is given to another one.
 
 Dask itself would leave a task that no worker can run where it is, also when others come. And the scheduler is no
 record: what it has not given back is tried again when the search is resumed.
