@@ -15,6 +15,7 @@ import resource
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ def fuzzed(name: str, count: int, seed: int, box: float, findings: str | None) -
         found = run(fuzzer, Path(folder), boxed())
     for key, (content, text) in found.tracebacks.items():
         if findings is not None:
-            place = Path(findings) / f"{name.strip('-').replace(' ', '-')}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+            place = (
+                Path(findings) / f"{name.strip('-').replace(' ', '-')}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+            )
             place.with_suffix(".input").write_bytes(content)
             place.with_suffix(".txt").write_text(text, encoding="utf-8", errors="backslashreplace")
     return {
@@ -80,9 +83,10 @@ def main() -> None:
     jobs = [(name, share, asked.seed, asked.seconds, asked.findings) for name in names]
     rows = []
     # A process for each parser, so that memory is its own.
-    with multiprocessing.get_context("spawn").Pool(asked.processes, maxtasksperchild=1) as pool:
-        for row in [pool.apply_async(fuzzed, job) for job in jobs]:
-            rows.append(row.get())
+    apart = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(asked.processes, apart, max_tasks_per_child=1) as pool:
+        for row in [pool.submit(fuzzed, *job) for job in jobs]:
+            rows.append(row.result())  # a parser that ends its process ends all
             print(json.dumps(rows[-1]), flush=True)
     total = {key: sum(row[key] for row in rows) for key in ("inputs", "tracebacks", "hangs")}
     total["megabytes"] = max(row["megabytes"] for row in rows)

@@ -30,10 +30,9 @@ from lamina.cli._config import read_config
 from lamina.cli._values import reading, settings
 from lamina.data.named import _idx_pair, _read_cifar_batch, _read_idx
 from lamina.data.pictures import read_image
-from lamina.studies._journal import Journal
 from lamina.studies.samplers import Grid, Random
 from lamina.studies.space import Space
-from lamina.studies.study import Study, _State
+from lamina.studies.study import Study
 from lamina.training import checkpoint
 from lamina.training.files import as_toml, digest, parse_toml
 from lamina.training.folder import blamed
@@ -143,7 +142,21 @@ def _limited() -> Iterator[None]:
 # Inputs
 
 _NUMBERS = (b"0", b"-1", b"1e999", b"nan", b"99999999999999999999", b"2147483648", b"-0", b"1_000", b"1,5", b"0x1F")
-_ODD = (b"\0", b"\xff", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\n", b'"', b"'", b"\\", b"\xe2\x80\xae", b"\xc3", b" ", b"\t")
+_ODD = (
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\r",
+    b"\r\n",
+    b"\n",
+    b'"',
+    b"'",
+    b"\\",
+    b"\xe2\x80\xae",
+    b"\xc3",
+    b" ",
+    b"\t",
+)
 
 
 def inputs(fuzzer: Fuzzer, count: int, seed: int) -> Iterator[bytes]:
@@ -295,7 +308,8 @@ def _prepared() -> tuple[tuple[str, bytes, torch.Tensor], ...]:
         from lamina.training.tasks.kinds import task_of
 
         data = lamina.load(name)
-        found.append((name, json.dumps(task_of(data).as_dict()).encode(), data.take(torch.arange(2))[0]))
+        rows = data.take(torch.arange(2))[0]
+        found.append((name, json.dumps(task_of(data).as_dict()).encode(), rows))
     return tuple(found)
 
 
@@ -323,11 +337,12 @@ def _journal_lines() -> bytes:
 
 
 def _journal(content: bytes, folder: Path) -> object:
-    path, state = folder / "journal.jsonl", _State()
-    path.write_bytes(content)
-    for event in Journal(path).new():
-        state.take(event)
-    return state
+    home = folder / "study"
+    if not home.is_dir():
+        Study.create(home, {"x": [1, 2, 3], "y": [0.5, 1.5]})
+    (home / "journal.jsonl").write_bytes(content)
+    study = Study.open(home)
+    return repr(study), study.complete
 
 
 def _signed(parse: Parse) -> Parse:
@@ -408,7 +423,7 @@ def _weights() -> list[bytes]:
     from safetensors.torch import save
 
     weight = torch.arange(6.0).reshape(2, 3)
-    return [save({"a": weight, "b": weight[0]}, {"lamina": json.dumps({"rows": [], "step": 1})})]
+    return [save({"a": weight, "b": weight[0].clone()}, {"lamina": json.dumps({"rows": [], "step": 1})})]
 
 
 OPTIONS = b'architecture = "fnn"\ndata = "iris"\nepochs = 3\nseed = 1\n[read]\ndrop = ["a"]\n[set]\nhidden = [8, 4]\n'
@@ -417,7 +432,12 @@ SPACES = [
     b"x=1..5\ny=0.1..0.9:3\nz=a,b,c",
     b"optimizer=adam,sgd\nmomentum=0.5..0.9 if optimizer=sgd",
 ]
-READS = [b"moons\ncount=10\nnoise=0.2", b"wave\nwindow=4", b"a.csv\ndelimiter=;\nheader=true\ndrop=a,b", b"b.tsv\nkind=pairs"]
+READS = [
+    b"moons\ncount=10\nnoise=0.2",
+    b"wave\nwindow=4",
+    b"a.csv\ndelimiter=;\nheader=true\ndrop=a,b",
+    b"b.tsv\nkind=pairs",
+]
 
 
 def _recipe() -> list[bytes]:

@@ -20,7 +20,10 @@ def parquet(data: bytes, name: str) -> "pl.DataFrame":
 
     try:
         return pl.read_parquet(io.BytesIO(data))
-    except (Exception, pl.exceptions.PanicException) as error:  # polars raises several kinds on damaged files, and panics
+    except (
+        Exception,
+        pl.exceptions.PanicException,
+    ) as error:  # polars raises several kinds on damaged files, and panics
         raise DataError(f"{name} is not a readable Parquet file: write it again.") from error
 
 
