@@ -1,10 +1,10 @@
 """Kill commands at random moments and continue them: is anything lost or corrupt, and are the bytes those of one left alone?
 
-    python benchmarks/faults.py --kills 200       200 faults over train, search, ranks, export and pages
+    python benchmarks/kills.py --kills 200       200 faults over train, search, ranks, export and pages
 
 Faults are SIGKILL (half of them), SIGTERM, SIGHUP, and SIGSTOP followed by SIGCONT; checkpoints are written as often as
 shipped. A fault is a function of its number, and each is written to --state as soon as it is known: the same command
-continues a benchmark that was interrupted. The record is benchmarks/records/faults.json.
+continues a benchmark that was interrupted. The record is benchmarks/records/kills.json.
 """
 
 import argparse
@@ -40,7 +40,9 @@ def lamina(home: Path, *words: str) -> subprocess.Popen[bytes]:
     """Type a command."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "LAMINA_DEVICE": "cpu"}
     with open(home / "log", "ab") as log:
-        return subprocess.Popen([sys.executable, "-m", "lamina", *words], cwd=home, stdout=log, stderr=log, env=environment)
+        return subprocess.Popen(
+            [sys.executable, "-m", "lamina", *words], cwd=home, stdout=log, stderr=log, env=environment
+        )
 
 
 def done(home: Path, *words: str) -> int:
@@ -187,8 +189,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--state", type=Path, default=Path(__file__).parents[1] / "build" / "faults.jsonl")
-    parser.add_argument("--home", type=Path, default=Path(__file__).parents[1] / "build" / "faults")
+    parser.add_argument("--state", type=Path, default=Path(__file__).parents[1] / "build" / "kills.jsonl")
+    parser.add_argument("--home", type=Path, default=Path(__file__).parents[1] / "build" / "kills")
     asked = parser.parse_args()
     asked.state.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(asked.home, ignore_errors=True)
@@ -211,7 +213,7 @@ def main() -> None:
         "bad": sum(bool(row["fault"]) for row in found),
     }
     print(json.dumps(total))
-    record.write("faults", found, seed=asked.seed, total=total, bar={"bad": 0})
+    record.write("kills", found, seed=asked.seed, total=total, bar={"bad": 0})
     sys.exit(bool(total["bad"]))
 
 
