@@ -1,4 +1,4 @@
-"""Kill commands at random moments and continue them: is anything lost or corrupt, and are the bytes those of one left alone?
+"""Kill commands at random moments and continue them: is anything lost, and are the bytes those of one left alone?
 
     python benchmarks/kills.py --kills 200       200 faults over train, search, ranks, export and pages
 

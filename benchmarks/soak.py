@@ -1,6 +1,6 @@
-"""Does anything grow or stay behind: memory, open files, threads, processes, temporary files, after many runs and pages?
+"""Does anything grow or stay behind after many runs and pages: memory, open files, threads, processes, temporary files?
 
-    python benchmarks/soak.py                     1,000 runs and 100 studies, in one process and in parallel; 2,000 pages
+    python benchmarks/soak.py                   1,000 runs and 100 studies, in one process and in parallel; 2,000 pages
     python benchmarks/soak.py --runs 40 --studies 4 --pages 40 --no-record
 
 Memory is the resident set of the process after each tenth of the work, once freed memory was given back; growth is
@@ -55,7 +55,7 @@ def soaked(name: str, work: Callable[[int], None], count: int, process: psutil.P
     after = held(process)
     assert before is not None
     second = memory[min(1, len(memory) - 1)]
-    return {
+    row = {
         "work": name,
         "count": count,
         "seconds": round(time.monotonic() - begun, 1),
@@ -63,6 +63,8 @@ def soaked(name: str, work: Callable[[int], None], count: int, process: psutil.P
         "growth": round(memory[-1] / second - 1, 4),
         **{key: after[key] - before[key] for key in after},
     }
+    print(json.dumps(row), flush=True)
+    return row
 
 
 def one_run(number: int) -> None:
@@ -157,8 +159,6 @@ def main() -> None:
     rows = here(asked.runs, asked.studies)
     rows += beside(asked.runs, asked.studies, asked.processes)
     rows += [visited(asked.pages)] if asked.pages else []
-    for row in rows:
-        print(json.dumps(row), flush=True)
     total = {
         "growth": max(row["growth"] for row in rows),
         **{key: max(row[key] for row in rows) for key in ("files", "threads", "processes")},
