@@ -13,7 +13,7 @@ endif
 # Every command that a test starts would compile Lamina anew.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench results claims mutants dist wheel-test clean
+.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench results claims faults mutants dist wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,7 +60,12 @@ docs: $(READY)  ## build the documentation site in build/docs, with no network; 
 	$(PY) tools/offline.py $(PY) tools/docs.py build/docs
 
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
-	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py rebuild.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
+	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py rebuild.py fuzz.py kills.py soak.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
+
+faults: $(READY)  ## a million fuzz inputs, 200 kills, 1,000 runs on end: write their records (hours; kills continue)
+	$(PY) benchmarks/fuzz.py --inputs 1000000
+	$(PY) benchmarks/kills.py --kills 200
+	$(PY) benchmarks/soak.py
 
 results: $(READY)  ## run one row of docs/results.md, ROW=NAME as in results/rows.toml, with all of its seeds
 	$(PY) tools/results.py $(ROW)

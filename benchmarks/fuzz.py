@@ -3,63 +3,91 @@
     python benchmarks/fuzz.py --inputs 1000000             the record of all parsers, benchmarks/records/fuzz.json
     python benchmarks/fuzz.py --only CSV --inputs 5000     one parser, no record
 
-Each parser gets an equal share of the inputs. The shortest input of each kind of traceback is written to --findings.
+Each parser gets an equal share of the inputs; an input that ends the process counts as a death. The shortest input of
+each kind of traceback is written to --findings.
 """
 
 import argparse
 import hashlib
 import json
-import multiprocessing
 import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-BAR = {"tracebacks": 0, "hangs": 0, "megabytes": 1000}
+BAR = {"tracebacks": 0, "hangs": 0, "deaths": 0, "megabytes": 1000}
 
 
-def fuzzed(name: str, count: int, seed: int, box: float, findings: str | None) -> dict[str, Any]:
-    """Fuzz one parser in this process."""
+def fuzzed(name: str, first: int, count: int, seed: int, box: float, place: str) -> None:
+    """Fuzz one parser in this process, from an input on; write each input before it is tried, and what came of all."""
     import torch
 
     from faults.fuzzers import FUZZERS, inputs, run
 
     torch.set_num_threads(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # polars prints its panics
-    fuzzer, begun = FUZZERS[name], time.monotonic()
+    fuzzer, home, begun = FUZZERS[name], Path(place), time.monotonic()
 
-    def boxed() -> Any:
-        for content in inputs(fuzzer, count, seed):
+    def boxed() -> Iterator[bytes]:
+        for number, content in enumerate(inputs(fuzzer, count, seed)):
             if time.monotonic() - begun > box:
                 return
-            yield content
+            if number >= first:
+                (home / "last").write_bytes(content)
+                (home / "number").write_text(str(number), encoding="utf-8")
+                yield content
 
-    shm = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as folder:
-        found = run(fuzzer, Path(folder), boxed())
-    for key, (content, text) in found.tracebacks.items():
-        if findings is not None:
-            place = (
-                Path(findings) / f"{name.strip('-').replace(' ', '-')}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
-            )
-            place.with_suffix(".input").write_bytes(content)
-            place.with_suffix(".txt").write_text(text, encoding="utf-8", errors="backslashreplace")
+    (home / "work").mkdir(exist_ok=True)
+    found = run(fuzzer, home / "work", boxed())
+    said = {"inputs": found.inputs, "read": found.read, "refused": found.refused, "tracebacks": found.traced,
+            "hangs": found.hangs, "slowest_seconds": round(found.slowest, 3),
+            "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            "kinds": {key: [content.hex(), text] for key, (content, text) in found.tracebacks.items()}}  # fmt: skip
+    (home / "said").write_text(json.dumps(said), encoding="utf-8")
+
+
+def watched(name: str, count: int, seed: int, box: float, findings: str | None) -> dict[str, Any]:
+    """Fuzz one parser in processes of its own: the next one goes on behind an input that ended its process."""
+    begun, first, deaths, shm = time.monotonic(), 0, 0, Path("/dev/shm")
+    kinds: dict[str, list[str]] = {}
+    with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as place:
+        while True:
+            left = max(0.0, box - (time.monotonic() - begun))
+            words = [sys.executable, __file__, "--worker", name, str(first), str(count), str(seed), str(left), place]
+            with open(os.devnull, "wb") as nowhere:  # polars prints its panics
+                code = subprocess.run(words, stderr=nowhere).returncode
+            said = Path(place, "said")
+            if code == 0 and said.exists():
+                break
+            deaths += 1
+            first = int(Path(place, "number").read_text(encoding="utf-8")) + 1
+            kinds[f"process ended with exit code {code} at input {first - 1}"] = [
+                Path(place, "last").read_bytes().hex(),
+                "",
+            ]
+        row = json.loads(said.read_text(encoding="utf-8"))
+    kinds |= row.pop("kinds")
+    for key, (content, text) in kinds.items() if findings is not None else ():
+        file = (
+            Path(findings or ".")
+            / f"{name.strip('-').replace(' ', '-')}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+        )
+        file.with_suffix(".input").write_bytes(bytes.fromhex(content))
+        file.with_suffix(".txt").write_text(f"{key}\n{text}", encoding="utf-8", errors="backslashreplace")
+    row["inputs"] += first  # those before the last death; what they came to is known of that part only
     return {
         "parser": name,
-        "inputs": found.inputs,
-        "read": found.read,
-        "refused": found.refused,
-        "tracebacks": found.traced,
-        "kinds": sorted(found.tracebacks),
-        "hangs": found.hangs,
-        "slowest_seconds": round(found.slowest, 3),
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        **row,
+        "deaths": deaths,
+        "kinds": sorted(kinds),
         "seconds": round(time.monotonic() - begun, 1),
     }
 
@@ -67,6 +95,10 @@ def fuzzed(name: str, count: int, seed: int, box: float, findings: str | None) -
 def main() -> None:
     from faults.fuzzers import FUZZERS
 
+    if sys.argv[1:2] == ["--worker"]:
+        name, first, count, seed, box, place = sys.argv[2:]
+        fuzzed(name, int(first), int(count), int(seed), float(box), place)
+        return
     parser = argparse.ArgumentParser()
     parser.add_argument("--inputs", type=int, default=24_000)
     parser.add_argument("--only", action="append", choices=FUZZERS)
@@ -81,12 +113,11 @@ def main() -> None:
     share = -(-asked.inputs // len(names))
     jobs = [(name, share, asked.seed, asked.seconds, asked.findings) for name in names]
     rows = []
-    # A process for each parser, so that memory is its own.
-    with multiprocessing.get_context("spawn").Pool(asked.processes, maxtasksperchild=1) as pool:
-        for row in [pool.apply_async(fuzzed, job) for job in jobs]:
-            rows.append(row.get())
-            print(json.dumps(rows[-1]), flush=True)
-    total = {key: sum(row[key] for row in rows) for key in ("inputs", "tracebacks", "hangs")}
+    with ThreadPoolExecutor(asked.processes) as pool:
+        for row in pool.map(lambda job: watched(*job), jobs):
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+    total = {key: sum(row[key] for row in rows) for key in ("inputs", "tracebacks", "hangs", "deaths")}
     total["megabytes"] = max(row["megabytes"] for row in rows)
     print(json.dumps(total))
     if asked.only is None:

@@ -30,10 +30,9 @@ from lamina.cli._config import read_config
 from lamina.cli._values import reading, settings
 from lamina.data.named import _idx_pair, _read_cifar_batch, _read_idx
 from lamina.data.pictures import read_image
-from lamina.studies._journal import Journal
 from lamina.studies.samplers import Grid, Random
 from lamina.studies.space import Space
-from lamina.studies.study import Study, _State
+from lamina.studies.study import Study
 from lamina.training import checkpoint
 from lamina.training.files import as_toml, digest, parse_toml
 from lamina.training.folder import blamed
@@ -309,7 +308,8 @@ def _prepared() -> tuple[tuple[str, bytes, torch.Tensor], ...]:
         from lamina.training.tasks.kinds import task_of
 
         data = lamina.load(name)
-        found.append((name, json.dumps(task_of(data).as_dict()).encode(), data.take(torch.arange(2))[0]))
+        rows = data.take(torch.arange(2))[0]
+        found.append((name, json.dumps(task_of(data).as_dict()).encode(), rows))
     return tuple(found)
 
 
@@ -337,11 +337,12 @@ def _journal_lines() -> bytes:
 
 
 def _journal(content: bytes, folder: Path) -> object:
-    path, state = folder / "journal.jsonl", _State()
-    path.write_bytes(content)
-    for event in Journal(path).new():
-        state.take(event)
-    return state
+    home = folder / "study"
+    if not home.is_dir():
+        Study.create(home, {"x": [1, 2, 3], "y": [0.5, 1.5]})
+    (home / "journal.jsonl").write_bytes(content)
+    study = Study.open(home)
+    return repr(study), study.complete
 
 
 def _signed(parse: Parse) -> Parse:
@@ -422,7 +423,7 @@ def _weights() -> list[bytes]:
     from safetensors.torch import save
 
     weight = torch.arange(6.0).reshape(2, 3)
-    return [save({"a": weight, "b": weight[0]}, {"lamina": json.dumps({"rows": [], "step": 1})})]
+    return [save({"a": weight, "b": weight[0].clone()}, {"lamina": json.dumps({"rows": [], "step": 1})})]
 
 
 OPTIONS = b'architecture = "fnn"\ndata = "iris"\nepochs = 3\nseed = 1\n[read]\ndrop = ["a"]\n[set]\nhidden = [8, 4]\n'

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import torch
 
-from lamina._errors import DataError, choice
+from lamina._errors import DataError, LaminaError, choice
 from lamina._types import Float, Num, Tensor
 from lamina.data._dates import CYCLES, LINEAR, cyclic_parts, linear_parts, moment
 from lamina.data._unknown import refuse_unknown, some, unknown_rows
@@ -325,7 +325,25 @@ class Preprocess:
         """
         _check_fields(cls, values, "preprocessing")
         rest = {name: _as_tuple(value) for name, value in values.items() if name != "spec"}
-        return cls(Spec.from_dict(values["spec"]), **rest)
+        made = cls(Spec.from_dict(values["spec"]), **rest)
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        """Refuse a preparation whose numbers do not fit its data, before somebody computes with it."""
+        spec = self.spec
+        example = torch.zeros(1, *spec.inputs, dtype=torch.uint8 if spec.kind == "image" else torch.float64)
+        targets = torch.zeros(1, *(spec.target_shape or (spec.outputs,)))
+        try:
+            if self.apply(example).shape != (1, *self.inputs):
+                raise ValueError(f"its numbers are not those of inputs {self.inputs}")
+            if spec.task not in ("classification", "multilabel", "tagging"):
+                self.untargets(self.targets(targets))
+        except LaminaError:
+            raise
+        except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError) as error:
+            why = " ".join(str(error).split())[:120]
+            raise DataError(f"the preprocessing does not fit its data ({why}): restore it from a copy.") from error
 
 
 def _with_channels(

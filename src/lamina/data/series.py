@@ -202,6 +202,8 @@ def load_series(
             "sort the rows by time, the earliest first."
         )
     names = [name for name in frame.columns if name != time]
+    if not names:
+        raise DataError(f"{file} has no column beside {time!r}, which names the moments: a series needs numbers.")
     wanted = [target] if isinstance(target, str) else list(target or names)
     for name in wanted:
         check_column(name, names, file, "target")

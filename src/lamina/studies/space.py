@@ -376,13 +376,15 @@ def _read_domain(name: str, text: str) -> Domain:
 
 def _read_range(text: str) -> Range:
     ends, *marks = text.split(":")
+    if ".." not in ends:
+        raise ArgumentError(f"a range is written low..high, low..high:log or low..high:log:5, got {text!r}.")
     low, high = (read_value(end) for end in ends.split("..", 1))
     for end in (low, high):
         if not isinstance(end, int | float) or isinstance(end, bool):
             raise ArgumentError(f"the ends of a range must be numbers, got {text!r}: as in 1e-4..1e-1:log")
     log = "log" in marks
     rest = [mark for mark in marks if mark not in ("log", "lin")]
-    if len(rest) > 1 or not all(mark.isdigit() for mark in rest):
+    if len(rest) > 1 or not all(mark.isdecimal() and len(mark) < 20 for mark in rest):
         raise ArgumentError(f"a range is written low..high, low..high:log or low..high:log:5, got {text!r}.")
     return Range(low, high, log, int(rest[0]) if rest else None)
 

@@ -17,6 +17,7 @@ from lamina.studies.folder import Part, _StudyFolder
 from lamina.studies.records import Moment, Outcome, Result, Trial
 from lamina.studies.samplers import Done, Grid, Sampler, _describe_sampler, _make_sampler
 from lamina.studies.space import Space, Values, _untuple
+from lamina.training.folder import blamed
 
 Recorded = Iterator[list[tuple[Trial, Outcome]]]
 
@@ -151,7 +152,8 @@ class Study(Shown):
             place = journal.place
             try:
                 for event in journal.new():
-                    self.state.take(event)
+                    with blamed(path):
+                        self.state.take(event)
             except KeyboardInterrupt:
                 journal.place = place  # what was read may not have been taken; results count once
                 raise

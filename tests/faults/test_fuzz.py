@@ -1,0 +1,97 @@
+"""Every parser meets inputs that are damaged or hostile; the record of a million is benchmarks/records/fuzz.json."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lamina
+from faults.fuzzers import FUZZERS, Fuzzer, inputs, run
+from lamina._errors import ArgumentError, DataError, LaminaError, RunError
+from lamina.data.preprocess import Preprocess
+from lamina.studies.space import Space
+from lamina.studies.study import Study
+from lamina.training.lines import as_line
+from lamina.training.tasks.kinds import task_of
+
+FEW = {"CSV", "TSV", "Parquet", "Excel", "series", "texts", "running text", "preprocess"}
+"""Parsers of which an input takes more than ten milliseconds."""
+
+
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize("name", FUZZERS)
+def test_no_input_traces_back_or_hangs(name, tmp_path):
+    count = len(FUZZERS[name].seeds()) + (20 if name in FEW else 100)
+    found = run(FUZZERS[name], tmp_path, inputs(FUZZERS[name], count, seed=7))
+    assert found.inputs == count and found.read >= 1  # those that are valid
+    assert not found.tracebacks and not found.hangs, found.tracebacks
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize("name", FUZZERS)
+def test_no_input_of_thousands_traces_back_or_hangs(name, tmp_path):
+    found = run(FUZZERS[name], tmp_path, inputs(FUZZERS[name], 500 if name in FEW else 5000, seed=8))
+    assert not found.tracebacks and not found.hangs, found.tracebacks
+
+
+def test_a_fuzzer_sees_tracebacks_refusals_and_what_is_slow(tmp_path):
+    def parse(content: bytes, folder: Path) -> object:
+        if content == b"bad":
+            raise RunError("no")
+        return {b"good": 1}[content]
+
+    found = run(Fuzzer(parse, list), tmp_path, iter([b"good", b"bad", b"longer", b"worse"]))
+    assert (found.inputs, found.read, found.refused, found.traced, found.hangs) == (4, 1, 1, 2, 0)
+    ((key, (shortest, text)),) = found.tracebacks.items()
+    assert key.startswith("KeyError in test_fuzz.py:") and shortest == b"worse" and "KeyError: b'worse'" in text
+
+
+def test_inputs_are_those_of_their_seed():
+    fuzzer = FUZZERS["CSV"]
+    first, again, other = (list(inputs(fuzzer, 40, seed)) for seed in (1, 1, 2))
+    assert first == again != other and first[:2] == fuzzer.seeds() and len(set(first)) > 30
+
+
+# The smallest input of each kind that once traced back
+
+
+def test_a_series_of_nothing_but_moments(tmp_path):
+    (tmp_path / "a.csv").write_text("day\n" + "".join(f"2024-01-{i:02d}\n" for i in range(1, 20)))
+    with pytest.raises(DataError, match="has no column beside 'day', which names the moments: a series needs numbers"):
+        lamina.load(tmp_path / "a.csv", window=4, delimiter=";")
+
+
+@pytest.mark.parametrize("event", [{"event": "result", "trial": 0}, {"event": "result", "trial": 0, "values": {}}])
+def test_a_line_of_a_journal_that_lacks_something(tmp_path, event):
+    home = Study.create(tmp_path / "s", {"x": [1, 2]}).folder
+    (home / "journal.jsonl").write_text(as_line(event))
+    with pytest.raises(RunError, match=r"journal.jsonl is damaged \(.*\): restore it from a copy"):
+        Study.open(home)
+
+
+@pytest.mark.parametrize(("data", "name"), [("iris", "mean"), ("digits", "std")])
+def test_a_preparation_of_another_shape(data, name):
+    values = json.loads(json.dumps(task_of(lamina.load(data)).preprocess.as_dict()))
+    values[name] = [*values[name], 1.0]
+    with pytest.raises(DataError, match=r"the preprocessing does not fit its data \(.*\): restore it from a copy"):
+        Preprocess.from_dict(values)
+
+
+@pytest.mark.parametrize("text", ["0:.1..0.9:3", "1..5:²", "1..5:" + 5000 * "9"])
+def test_a_range_that_is_written_in_another_way(text):
+    with pytest.raises(
+        ArgumentError, match=r"`y`: a range is written low\.\.high, low\.\.high:log or low\.\.high:log:5"
+    ):
+        Space.read([f"y={text}"])
+
+
+def test_a_damaged_parquet_file_that_makes_polars_panic(tmp_path, capfd):
+    content = FUZZERS["Parquet"].seeds()[1]
+    for place in range(len(content) - 300, len(content), 3):
+        (tmp_path / "a.parquet").write_bytes(content[:place] + bytes([content[place] ^ 64]) + content[place + 1 :])
+        try:
+            lamina.load(tmp_path / "a.parquet")
+        except LaminaError:
+            pass
+    capfd.readouterr()  # polars prints its panics
