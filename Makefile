@@ -13,7 +13,8 @@ endif
 # Every command that a test starts would compile Lamina anew.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench results claims faults mutants dist wheel-test clean
+.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench results claims faults mutants audit dist \
+	wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +77,9 @@ mutants: $(READY)  ## change sampled operators one by one and write which tests 
 
 claims: $(READY)  ## run every experiment with 20 fresh seeds and write benchmarks/records/claims.json (half an hour)
 	$(PY) benchmarks/claims.py
+
+audit: $(READY)  ## compare installed packages with known vulnerabilities; ADVISORIES=FILE (OSV, JSON or .zip) needs no network
+	$(PY) tools/audit.py $(ADVISORIES)
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

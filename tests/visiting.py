@@ -83,7 +83,9 @@ class Page:
 
     def connect(self, timeout=120.0):
         place = f"{self.server.replace('http', 'ws')}/{self.path}/ws?session_id={self.session}"
-        self.socket = connect(place, max_size=None, open_timeout=timeout, additional_headers=self.headers)
+        self.socket = connect(
+            place, max_size=None, open_timeout=timeout, additional_headers=self.headers
+        ).__enter__()  # until `close`
         return self
 
     def wait(self, timeout=120.0):

@@ -65,3 +65,13 @@ def test_matrices_of_every_size(make, count, kind):
         table = found.find(f".//table[@class='{kind}']")
         assert len(list(table.iter("tr"))) == count + 2
         assert (table.find(".//span[@class='up']") is not None) == (count > 6)
+
+
+def test_a_report_carries_a_policy_of_its_own(make):
+    page = render(make())
+    policies = [node.get("content") for node in tree(page).iter("meta") if node.get("http-equiv")]
+    assert policies == [
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    ]
+    assert page.index("Content-Security-Policy") < page.index("<style"), "what comes before it is not under it"
+    assert not list(tree(page).iter("script")) and not list(tree(page).iter("form"))

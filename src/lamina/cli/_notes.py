@@ -11,8 +11,12 @@ def notes(
     port: Annotated[
         int, number(help="The port to listen on; if it is in use, another one is taken.", least=0, most=65535)
     ] = 2718,
-    host: Annotated[str, Option(help="The address to listen on; a public one needs --token.")] = "127.0.0.1",
-    token: Annotated[str | None, Option(help="A secret that visitors must enter once.")] = None,
+    host: Annotated[
+        str, Option(help="The address to listen on; 0.0.0.0 for all of this machine, with a token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None, Option(help="A secret that visitors show once; made at random for a public address.")
+    ] = None,
     chapter: Annotated[
         int | None, number(help="The chapter to open, 1 to 5; the contents by default.", least=1, most=5)
     ] = None,

@@ -67,7 +67,14 @@ def test_foreign_hosts_get_403(host):
 
 @pytest.mark.parametrize(
     "origin",
-    [b"http://evil.example", b"null", b"http://127.0.0.1:9999", b"https://localhost:2718", b"file://127.0.0.1:2718"],
+    [
+        b"http://evil.example",
+        b"null",
+        b"http://127.0.0.1:9999",
+        b"https://localhost:2718",
+        b"file://127.0.0.1:2718",
+        b"http://[",
+    ],
 )
 def test_foreign_origins_get_403(origin):
     assert ask(origin=origin)[0] == 403

@@ -96,7 +96,10 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is None:
             return True
-        parts = urlsplit(origin.decode("latin-1"))
+        try:
+            parts = urlsplit(origin.decode("latin-1"))
+        except ValueError:
+            return False
         return parts.scheme in ("http", "https") and parts.netloc.lower() == headers[b"host"].decode("latin-1").lower()
 
     def _trusted(self, headers: dict[bytes, bytes]) -> bool:
