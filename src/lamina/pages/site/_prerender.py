@@ -6,10 +6,12 @@ complete. Widgets are left out of the first view, only their places are kept.
 """
 
 import importlib.util
+import json
 import re
 import threading
 import time
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 from lamina._system import step_back
@@ -19,15 +21,16 @@ _WIDGET = re.compile(r"<marimo-ui-element\b[^>]*><marimo-([\w-]+)(.*?)</marimo-u
 
 
 def _ghost(widget: re.Match[str]) -> str:
-    """Keep the place of a widget; `pages.css` knows how high each kind is.
+    """Keep the place of a widget; `pages.css` knows how high each kind is, and a long label takes two lines.
 
     >>> _WIDGET.sub(_ghost, "<marimo-ui-element object-id='a'><marimo-text-area data-rows='3'></marimo-ui-element>")
-    '<div class="lamina-ghost text-area" style="--rows:3"></div>'
+    '<div class="lamina-ghost text-area" style="--rows:3"><div></div></div>'
     """
-    kind, given = widget[1], widget[2]
-    kind += " full" * ("data-full-width='true'" in given) + " area" * ("data-kind='\"area\"'" in given)
-    rows = re.search(r"data-rows='(\d+)'", given)
-    return f'<div class="lamina-ghost {kind}"' + (f' style="--rows:{rows[1]}"' if rows else "") + "></div>"
+    given = dict(re.findall(r"data-([\w-]+)='([^']*)'", widget[2]))
+    kind = widget[1] + " full" * (given.get("full-width") == "true") + " area" * ("area" in given.get("kind", ""))
+    label = json.loads(unescape(given.get("label", "null"))) or ""
+    rows = f' style="--rows:{given["rows"]}"' if given.get("rows", "").isdecimal() else ""
+    return f'<div class="lamina-ghost {kind}"{rows}><div>{label}</div></div>'
 
 
 def still(file: str) -> str:
