@@ -250,7 +250,7 @@ def every_line_agrees_with_autograd(driver: WebDriver) -> None:
 def a_chain_has_its_gradient(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "A chain of four nodes")  # noqa: E731
     assert "loss 0.7923; the gradient of the first weight is 0.3017" in look()
-    choose(driver, "activation", "none")
+    choose(driver, "activation", "none", nth=1)
     # y3 = 0.8 * -1.2 * 1.5 = -1.44, loss = 1.94^2 / 2, gradient = -1.94 * -1.2 * 1.5
     wait(lambda: "loss 1.8818; the gradient of the first weight is 3.4920" in look(), words="the linear chain")
 
