@@ -149,14 +149,14 @@ def equal_nodes_stay_equal(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "The loss of 3-4-1")  # noqa: E731
     wait(look, 40, "the first descent")
     assert number(look(), "distance between two nodes is") < 1e-10
-    choose(driver, "initial weights", "random (Xavier)")
+    choose(driver, "initial weights", "random (Xavier)", nth=1)
     wait(lambda: number(look(), "distance between two nodes is") > 0.1, words="different nodes")
 
 
 def the_size_of_weights_decides(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "Gradients through")  # noqa: E731
     assert 1e-24 < number(look(), "the first state gets") < 1e-21
-    choose(driver, "initial weights", "Xavier", nth=1)
+    choose(driver, "initial weights", "Xavier")
     wait(lambda: number(look(), "the first state gets") > 1e-2, words="gradients that arrive")
     set_slider(driver, "depth", 5)
     wait(lambda: "through 25 layers" in look(), words="25 layers")
@@ -250,7 +250,7 @@ def every_line_agrees_with_autograd(driver: WebDriver) -> None:
 def a_chain_has_its_gradient(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "A chain of four nodes")  # noqa: E731
     assert "loss 0.7923; the gradient of the first weight is 0.3017" in look()
-    choose(driver, "activation", "none")
+    choose(driver, "activation", "none", nth=1)
     # y3 = 0.8 * -1.2 * 1.5 = -1.44, loss = 1.94^2 / 2, gradient = -1.94 * -1.2 * 1.5
     wait(lambda: "loss 1.8818; the gradient of the first weight is 3.4920" in look(), words="the linear chain")
 
