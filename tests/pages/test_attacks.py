@@ -28,9 +28,11 @@ def test_of_all_that_marimo_offers_a_visitor_reaches_what_our_pages_need():
 
     async def one(path, method):
         sent = []
-        scope = {"type": "http", "path": f"/ch1/perceptron{path}", "raw_path": b"", "query_string": b"",
-                 "root_path": "", "method": method, "http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 2718),
-                 "client": ("127.0.0.1", 1), "headers": [(b"host", b"127.0.0.1:2718")]}  # fmt: skip
+        scope = {
+            "type": "http", "path": f"/ch1/perceptron{path}", "raw_path": b"", "query_string": b"", "root_path": "",
+            "method": method, "http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 2718),
+            "client": ("127.0.0.1", 1), "headers": [(b"host", b"127.0.0.1:2718")],
+        }  # fmt: skip
 
         async def receive():
             return {"type": "http.request", "body": b"{}", "more_body": False}
