@@ -19,6 +19,7 @@ from visiting import Page, memory, serving, uploaded
 PLACE = "/ch1/perceptron/api/kernel/set_ui_element_value"
 
 
+@pytest.mark.slow
 def test_of_all_that_marimo_offers_a_visitor_reaches_what_our_pages_need():
     from marimo._server.api.router import build_routes
 
@@ -27,7 +28,7 @@ def test_of_all_that_marimo_offers_a_visitor_reaches_what_our_pages_need():
     site, reached, tried = Site(), set(), 0
 
     async def one(path, method):
-        sent = []
+        sent, asked = [], [{"type": "http.request", "body": b"{}", "more_body": False}]
         scope = {
             "type": "http", "path": f"/ch1/perceptron{path}", "raw_path": b"", "query_string": b"", "root_path": "",
             "method": method, "http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 2718),
@@ -35,7 +36,7 @@ def test_of_all_that_marimo_offers_a_visitor_reaches_what_our_pages_need():
         }  # fmt: skip
 
         async def receive():
-            return {"type": "http.request", "body": b"{}", "more_body": False}
+            return asked.pop() if asked else {"type": "http.disconnect"}
 
         async def send(message):
             sent.append(message)
