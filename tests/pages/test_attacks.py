@@ -19,7 +19,6 @@ from visiting import Page, memory, serving, uploaded
 PLACE = "/ch1/perceptron/api/kernel/set_ui_element_value"
 
 
-@pytest.mark.slow
 def test_of_all_that_marimo_offers_a_visitor_reaches_what_our_pages_need():
     from marimo._server.api.router import build_routes
 
