@@ -47,8 +47,9 @@ def test_any_request_gets_an_answer(monkeypatch):
     site = Site()
     inner = bodies.Bodies(site, 45)
     guards = Guard(inner), Guard(inner, hosts=None, token="secret-of-ours")
-    known = ["/", "/catalogue", "/ch1/perceptron", "/ch1/perceptron/", "/ch1/perceptron/ws", "/runs/x",
-             "/static/lamina/", "/ch1/perceptron/api/kernel/set_ui_element_value", "/ch1/perceptron/@file/x"]  # fmt: skip
+    home = "/ch1/perceptron"
+    known = ["/", "/catalogue", home, f"{home}/", f"{home}/ws", f"{home}/@file/x", "/runs/x", "/static/lamina/"]
+    known.append(f"{home}/api/kernel/set_ui_element_value")
 
     async def one(guard):
         kind = draw.choice(("http", "http", "websocket"))

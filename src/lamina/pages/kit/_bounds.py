@@ -26,8 +26,8 @@ def hold_widgets() -> None:
     _wrap(UIElement, "_update", _update)
     for kind in (ui.slider, ui.number):
         _wrap(kind, "_convert_value", _number)
-    for kind in (ui.text, ui.text_area):
-        _wrap(kind, "_convert_value", _text)
+    for words in (ui.text, ui.text_area):
+        _wrap(words, "_convert_value", _text)
     _wrap(ui.file, "_convert_value", _file)
 
 

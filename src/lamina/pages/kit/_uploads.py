@@ -35,7 +35,7 @@ class Upload(Protocol):
     contents: bytes
 
 
-@dataclass(frozen=True)
+@dataclass
 class File:
     """A file as another process receives it."""
 
