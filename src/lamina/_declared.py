@@ -158,7 +158,11 @@ def _listed(text: str) -> list[str]:
         return [str(part) for part in value]
     if re.fullmatch(r"\[.*\]|\(.*\)", text):
         text = text[1:-1]
-    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), []) if part.strip()]
+    return [
+        part.strip()
+        for part in next(csv.reader([" ".join(text.splitlines())], skipinitialspace=True), [])
+        if part.strip()
+    ]
 
 
 def _way_out(text: str, hint: Any) -> str:

@@ -8,6 +8,7 @@ import pytest
 import lamina
 from faults.fuzzers import FUZZERS, Fuzzer, inputs, run
 from lamina._errors import ArgumentError, DataError, LaminaError, RunError
+from lamina.cli._values import reading
 from lamina.data.preprocess import Preprocess
 from lamina.studies.space import Space
 from lamina.studies.study import Study
@@ -84,6 +85,10 @@ def test_a_range_that_is_written_in_another_way(text):
         ArgumentError, match=r"`y`: a range is written low\.\.high, low\.\.high:log or low\.\.high:log:5"
     ):
         Space.read([f"y={text}"])
+
+
+def test_a_carriage_return_in_a_list():
+    assert reading(["drop=a,\rb"], "a.csv")["drop"] in (("a", "b"), ["a", "b"])
 
 
 def test_a_damaged_parquet_file_that_makes_polars_panic(tmp_path, capfd):

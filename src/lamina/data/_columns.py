@@ -298,7 +298,11 @@ def find_targets(target: str | Sequence[str] | None, names: list[str], file: str
     if target is None or (isinstance(target, str) and (target in names or "," not in target)):
         name, notes = find_target(target, names, file)
         return (name,), notes
-    wanted = next(csv.reader([target], skipinitialspace=True)) if isinstance(target, str) else list(target)
+    wanted = (
+        next(csv.reader([" ".join(target.splitlines())], skipinitialspace=True), [])
+        if isinstance(target, str)
+        else list(target)
+    )
     wanted = [name for name in wanted if name.strip() or name in names]
     for name in wanted:
         if name not in names:
