@@ -13,8 +13,7 @@ endif
 # Every command that a test starts would compile Lamina anew.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench results claims faults mutants audit dist \
-	wheel-test clean
+.PHONY: help demo test test-slow test-pages check format catalogue notes docs bench results claims faults mutants audit dist wheel-test clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

@@ -52,7 +52,7 @@ class Power:
         self._thread: threading.Thread | None = None
         if shutil.which("nvidia-smi"):
             asked = ["nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits", "--id=0", "-lms", "100"]
-            self._driver = subprocess.Popen(asked, stdout=subprocess.PIPE, text=True)
+            self._driver = subprocess.Popen(asked, stdout=subprocess.PIPE, encoding="utf-8")
             self._thread = threading.Thread(target=self._sample, daemon=True)
             self._thread.start()
         return self
@@ -82,13 +82,15 @@ def measure(row: dict[str, Any], seed: int, epochs: int | None = None) -> dict[s
         typed += [] if epochs is None else ["--epochs", str(epochs), "--set", f"check_every={epochs}"]
         begun = time.perf_counter()
         with Power() as power:
-            done = subprocess.run([sys.executable, "-m", "lamina", *typed], capture_output=True, text=True)
+            done = subprocess.run([sys.executable, "-m", "lamina", *typed], capture_output=True, encoding="utf-8")
         seconds = time.perf_counter() - begun
         if done.returncode:
             sys.exit(f"{shlex.join(['lamina', *typed])} failed:\n{done.stderr}")
         test = json.loads(done.stdout)["test"]
-        timings = [json.loads(line) for line in (Path(folder) / "run/timings.jsonl").read_text().splitlines()]
-        environment = json.loads((Path(folder) / "run/environment.json").read_text())
+        timings = [
+            json.loads(line) for line in (Path(folder) / "run/timings.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
+        environment = json.loads((Path(folder) / "run/environment.json").read_text(encoding="utf-8"))
     return {
         "seed": seed, "accuracy": test["accuracy"], "loss": test["loss"], "seconds": round(seconds, 2),
         "training": timings[-1]["seconds"], "joules": power.joules and round(power.joules), "environment": environment,

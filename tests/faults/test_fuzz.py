@@ -9,11 +9,10 @@ import lamina
 from faults.fuzzers import FUZZERS, Fuzzer, inputs, run
 from lamina._errors import ArgumentError, DataError, LaminaError, RunError
 from lamina.cli._values import reading
-from lamina.data.preprocess import Preprocess
 from lamina.studies.space import Space
 from lamina.studies.study import Study
 from lamina.training.lines import as_line
-from lamina.training.tasks.kinds import task_of
+from lamina.training.tasks.kinds import task_of, usable_task
 
 FEW = {"CSV", "TSV", "Parquet", "Excel", "series", "texts", "running text", "preprocess"}
 """Parsers of which an input takes more than ten milliseconds."""
@@ -76,7 +75,7 @@ def test_a_preparation_of_another_shape(data, name):
     values = json.loads(json.dumps(task_of(lamina.load(data)).preprocess.as_dict()))
     values[name] = [*values[name], 1.0]
     with pytest.raises(DataError, match=r"the preprocessing does not fit its data \(.*\): restore it from a copy"):
-        Preprocess.from_dict(values)
+        usable_task(values)
 
 
 @pytest.mark.parametrize("text", ["0:.1..0.9:3", "1..5:²", "1..5:" + 5000 * "9"])

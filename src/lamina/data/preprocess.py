@@ -325,11 +325,9 @@ class Preprocess:
         """
         _check_fields(cls, values, "preprocessing")
         rest = {name: _as_tuple(value) for name, value in values.items() if name != "spec"}
-        made = cls(Spec.from_dict(values["spec"]), **rest)
-        made._check()
-        return made
+        return cls(Spec.from_dict(values["spec"]), **rest)
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse a preparation whose numbers do not fit its data, before somebody computes with it."""
         spec = self.spec
         example = torch.zeros(1, *spec.inputs, dtype=torch.uint8 if spec.kind == "image" else torch.float64)

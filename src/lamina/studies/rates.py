@@ -18,7 +18,7 @@ from lamina.training.folder import RunFolder
 from lamina.training.loop import Event, drain
 from lamina.training.rebuild import rebuild, reload
 from lamina.training.runtime import Runtime
-from lamina.training.tasks.kinds import read_task
+from lamina.training.tasks.kinds import usable_task
 
 if TYPE_CHECKING:
     from lamina.drawing.scene import Scene
@@ -189,7 +189,7 @@ def tune_rate(
     )
     network = rebuild(config["architecture"])
     split = reload(config["data"], data)
-    task = read_task(home.json("preprocess"), split)
+    task = usable_task(home.json("preprocess"), split)
     if not len(split.validation):
         raise ArgumentError("rates are compared on validation data, but there are none: split the data again.")
     members = [Member(recipes.with_options(brief, learning_rate=rate), network.config, recipe.seed) for rate in rates]

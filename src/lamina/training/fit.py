@@ -36,7 +36,7 @@ from lamina.training.run import Run
 from lamina.training.runtime import Runtime, environment
 from lamina.training.saving import seldom
 from lamina.training.stopping import StopReason
-from lamina.training.tasks.kinds import read_task, split_of, task_of
+from lamina.training.tasks.kinds import split_of, task_of, usable_task
 from lamina.training.tasks.task import Task
 from lamina.training.tracking import Tracker, tracked
 from lamina.training.watching import Watcher, _WatchedRows
@@ -325,7 +325,7 @@ def resume(
                 for name, tensor in _initial(model).items():
                     tensor.copy_(found.tensors[name])
         with blamed(home.path / "preprocess.json"):
-            task = read_task(prepared, split)
+            task = usable_task(prepared, split)
         home.seal()
         runtime = task.threads(runtime, model, recipe)
         notes = [f"a damaged checkpoint was skipped ({why})" for why in (saved.skipped if saved else ())]

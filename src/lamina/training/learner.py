@@ -85,7 +85,8 @@ class Learner:
         self.rates = rates(recipe.schedule, float(base), recipe.epochs * feed.batches, feed.batches).tolist()
         self.plateau, self.left = Plateau(recipe.schedule), 1.0
         self.watchers: list[Watcher] = []
-        self.answering: Any = Answering(self.update) if type(feed).outputs is Feed.outputs else model
+        plain = (type(feed).outputs, type(feed).answered) == (Feed.outputs, Feed.answered)
+        self.answering: Any = Answering(self.update) if plain else model
         self.executor: _Executor = (executor or Eager)(self)
 
     @property

@@ -29,7 +29,7 @@ from lamina.training.rebuild import rebuild, reload
 from lamina.training.stopping import Row, StopReason
 from lamina.training.tasks._baselines import beaten, compared, verdict
 from lamina.training.tasks._linear import simpler
-from lamina.training.tasks.kinds import read_task
+from lamina.training.tasks.kinds import usable_task
 from lamina.training.tasks.task import Task
 
 
@@ -227,7 +227,7 @@ class Run(Shown):
         except RuntimeError as error:
             raise RunError(f"{home.weights} does not hold the weights of this architecture: {error}") from error
         with blamed(home.path / "preprocess.json"):
-            task = read_task(home.json("preprocess"))
+            task = usable_task(home.json("preprocess"))
         reason = StopReason(status["state"], status.get("sentence", "the run has not ended"))
         with blamed(home.path / "config.toml"):
             objective = _objective(config["recipe"], task, network, loss, metrics)

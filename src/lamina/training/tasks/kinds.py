@@ -85,6 +85,14 @@ def read_task(values: Mapping[str, Any], split: Split | None = None) -> Task:
     return kind(preprocess.from_dict(values), split)
 
 
+def usable_task(values: Mapping[str, Any], split: Split | None = None) -> Task:
+    """Make a task of what its `as_dict` gave, for somebody who computes with it: its numbers must fit its data."""
+    task: Any = read_task(values, split)
+    if isinstance(task.preprocess, Preprocess):
+        task.preprocess.check()
+    return task  # type: ignore[no-any-return]
+
+
 def task_for(preprocess: Any) -> Task:
     """Make a task without data of how its examples are prepared.
 
