@@ -184,20 +184,20 @@ def _labelled(driver: WebDriver, tag: str, label: str, nth: int = 0) -> WebEleme
     return found[nth]
 
 
-def find_slider(driver: WebDriver, label: str) -> WebElement:
+def find_slider(driver: WebDriver, label: str, nth: int = 0) -> WebElement:
     """Return the handle of the slider whose label contains some words; write formulas as LaTeX without `$`."""
-    widget = _labelled(driver, "marimo-slider", label)
+    widget = _labelled(driver, "marimo-slider", label, nth)
     return wait(
         lambda: driver.execute_script("return arguments[0].shadowRoot?.querySelector('[role=slider]')", widget),
         words=f"the handle of {label!r}",
     )
 
 
-def set_slider(driver: WebDriver, label: str, steps: int) -> None:
-    """Move a slider by so many steps with the arrow keys, as a reader at the keyboard would."""
+def set_slider(driver: WebDriver, label: str, steps: int, nth: int = 0) -> None:
+    """Move a slider with the arrow keys, as a reader at the keyboard would; `nth` of those with these words."""
     key = Keys.ARROW_RIGHT if steps > 0 else Keys.ARROW_LEFT
     for _ in range(abs(steps)):
-        find_slider(driver, label).send_keys(key)
+        find_slider(driver, label, nth).send_keys(key)
 
 
 def slider_value(driver: WebDriver, label: str) -> float:

@@ -59,7 +59,7 @@ def a_shuffle_changes_no_answer(driver: WebDriver) -> None:
 def windows_follow_the_sliders(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "Windows of a kernel")  # noqa: E731
     assert "3 x 3 = 9 places on a 7 x 7 image" in look()
-    _, after = wait_changed(driver, look, lambda: set_slider(driver, "padding", 1))
+    _, after = wait_changed(driver, look, lambda: set_slider(driver, "padding", 1, nth=1))
     assert "4 x 4 = 16 places on a 7 x 7 image with padding 1" in after
 
 

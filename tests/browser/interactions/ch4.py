@@ -63,7 +63,7 @@ def the_residual_network_learns(driver: WebDriver) -> None:
         60,
     )
     click(driver, "Train")
-    wait(lambda: "(stopped)" in page_text(driver) or "(done)" in page_text(driver), 20, "the end of the training")
+    wait(lambda: "(paused)" in page_text(driver) or "(done)" in page_text(driver), 20, "the end of the training")
 
 
 def another_block_is_drawn(driver: WebDriver) -> None:
