@@ -2,6 +2,8 @@
 
 import pytest
 
+from lamina._errors import ArgumentError
+
 
 @pytest.fixture
 def served(monkeypatch):
@@ -20,9 +22,19 @@ def test_a_chapter_is_1_to_5(typed, served):
     assert code == 2 and "`--chapter` must be a whole number from 1 to 5, got 6." in said and not served
 
 
-def test_beyond_this_machine_a_token_is_needed(typed):
-    code, _, said = typed("notes", "--host", "0.0.0.0", "--no-browser")
-    assert code == 2 and "add --token SECRET" in said
+def test_beyond_this_machine_a_token_is_made_each_time_another(typed, monkeypatch):
+    seen = []
+
+    def build(host, token):
+        seen.append((host, token))
+        raise ArgumentError("nobody listens in a test")
+
+    monkeypatch.setattr("lamina.pages.site.server.build", build)
+    for _ in range(2):
+        code, _, said = typed("notes", "--host", "0.0.0.0", "--no-browser")
+        assert code == 2 and "nobody listens in a test" in said
+    (host, first), (_, second) = seen
+    assert host == "0.0.0.0" and len(first) >= 16 and first != second
 
 
 def test_edit_copies_the_page_and_opens_the_editor(typed, monkeypatch, tmp_path):

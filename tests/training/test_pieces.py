@@ -245,7 +245,7 @@ def test_stacks_compute_in_pieces_too(shared):
 
 def test_a_stack_that_does_not_fit_is_split(monkeypatch):
     split = CASES["classes"][0]
-    config = lamina.architectures.build.configure("fnn", inputs=5, outputs=3, hidden=(7,))
+    config = lamina.architectures.build.configure("dense-resnet", inputs=5, outputs=3)
     members = [Member(Recipe(Adam(0.01 * (k + 1)), epochs=2, batch_size=28), config, seed=k) for k in range(3)]
     whole = train_population(members, split)
     from lamina.populations._stack import StackFeed

@@ -33,11 +33,21 @@ def test_old_entries_make_room(tmp_path):
 
 
 def test_whoever_has_most_gives_up_an_entry(tmp_path):
+    (tmp_path / keeping.OWNED).touch()
     kept = keeping.entry(tmp_path / "modest")
     os.utime(kept, (1, 1))
     many = [keeping.entry(tmp_path / "greedy", most=8, every=4) for _ in range(6)]
     assert kept.exists(), "it is the oldest, but not the greedy one's"
     assert sum(path.exists() for path in many) == 3
+
+
+def test_nothing_is_removed_that_is_not_ours(tmp_path):
+    """Neither beside a folder that lies on no shelf, nor in it."""
+    other, own = tmp_path / "other" / ("x" * 22), tmp_path / "home" / "pictures"
+    for folder in (other, own):
+        folder.mkdir(parents=True)
+    made = [keeping.entry(tmp_path / "home", most=1, every=1) for _ in range(3)]
+    assert other.is_dir() and own.is_dir() and [path.exists() for path in made] == [False, False, True]
 
 
 def test_shelves_of_servers_that_are_gone_are_swept(tmp_path, monkeypatch):

@@ -40,7 +40,8 @@ def entry(root: str | Path, most: int = MINE, every: int = MOST) -> Path:
     home = Path(root)
     home.mkdir(mode=0o700, exist_ok=True)
     _make_room(_entries(home), most)
-    others = [_entries(other) for other in home.parent.iterdir() if other.is_dir()]
+    shelf = (home.parent / OWNED).is_file()  # anywhere else the neighbors are not ours
+    others = [_entries(other) for other in home.parent.iterdir() if other.is_dir()] if shelf else []
     while sum(map(len, others)) >= every:
         _make_room(largest := max(others, key=len), len(largest))
     made = home / secrets.token_urlsafe(16)
@@ -49,7 +50,8 @@ def entry(root: str | Path, most: int = MINE, every: int = MOST) -> Path:
 
 
 def _entries(home: Path) -> list[Path]:
-    found = [path for path in home.iterdir() if path.is_dir()]
+    """Give the folders that `entry` has made, the oldest first; whatever else lies there is not ours."""
+    found = [path for path in home.iterdir() if _NAME.fullmatch(path.name) and path.is_dir()]
     return sorted(found, key=lambda path: path.stat().st_mtime if path.exists() else 0.0)
 
 

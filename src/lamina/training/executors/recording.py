@@ -111,9 +111,7 @@ class Graphs:
         recording: whose memory is used; its own by default.
     """
 
-    def __init__(
-        self, changed: Callable[[], Iterable[Tensor]], left: Callable[[], Any], recording: Recording | None = None
-    ) -> None:
+    def __init__(self, changed: Callable[[], Iterable[Tensor]], left: Callable[[], Any], recording: Any = None) -> None:
         self._changed, self._left = changed, left
         self.recording, self._graphs = recording or Recording(), dict[Hashable, _Graph]()
         self.reason, self.on = "", True

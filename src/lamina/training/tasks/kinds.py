@@ -88,7 +88,7 @@ def read_task(values: Mapping[str, Any], split: Split | None = None) -> Task:
 def usable_task(values: Mapping[str, Any], split: Split | None = None) -> Task:
     """Make a task of what its `as_dict` gave, for somebody who computes with it: its numbers must fit its data."""
     task: Any = read_task(values, split)
-    if isinstance(task.preprocess, Preprocess):
+    if type(task.preprocess) is Preprocess:
         task.preprocess.check()
     return task  # type: ignore[no-any-return]
 
