@@ -90,7 +90,7 @@ def usable_task(values: Mapping[str, Any], split: Split | None = None) -> Task:
     task: Any = read_task(values, split)
     if type(task.preprocess) is Preprocess:
         task.preprocess.check()
-    return task  # type: ignore[no-any-return]
+    return task
 
 
 def task_for(preprocess: Any) -> Task:
