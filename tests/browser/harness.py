@@ -205,6 +205,18 @@ def slider_value(driver: WebDriver, label: str) -> float:
     return float(find_slider(driver, label).get_attribute("aria-valuenow"))
 
 
+def slide_to(driver: WebDriver, label: str, value: float) -> None:
+    """Move a slider by arrow keys until it stands at a value: a key is lost when the page is drawn anew meanwhile."""
+
+    def there() -> bool:
+        now = slider_value(driver, label)
+        if now != value:
+            set_slider(driver, label, 1 if value > now else -1)
+        return now == value
+
+    wait(there, 20, f"{label!r} at {value:g}")
+
+
 def choose(driver: WebDriver, label: str, option: str, nth: int = 0) -> None:
     """Choose an option of a dropdown; `nth` of those with the same label."""
     widget = _labelled(driver, "marimo-dropdown", label, nth)

@@ -119,20 +119,20 @@ def test_nothing_jumps_when_the_page_goes_live(driver, address, path):
 
 
 def test_a_link_carries_the_state(driver, address):
-    from harness import choose, plot_text, ready, set_slider, slider_value, wait
+    from harness import choose, plot_text, ready, slide_to, slider_value, wait
 
     opened(driver, address, "ch2/backpropagation")
     choose(driver, "network", "2-3-1")
     wait(lambda: "The network 2-3-1 after line 12 of 12" in plot_text(driver, "after line"))
-    set_slider(driver, "line of the algorithm", -9)
-    wait(lambda: "after line 3 of 12" in plot_text(driver, "after line"))
-    link = wait(lambda: (url := driver.current_url).endswith("network=2-3-1&line-of-the-algorithm=3") and url)
+    slide_to(driver, "line of the algorithm", 3)
+    wait(lambda: "after line 3 of 12" in plot_text(driver, "after line"), 30)
+    link = wait(lambda: (url := driver.current_url).endswith("network=2-3-1&line-of-the-algorithm=3") and url, 30)
     driver.get("about:blank")
     driver.get(link)
     ready(driver)
     wait(lambda: "The network 2-3-1 after line 3 of 12" in plot_text(driver, "after line"), 30, "the state of the link")
     assert slider_value(driver, "line of the algorithm") == 3
-    set_slider(driver, "line of the algorithm", 9)
+    slide_to(driver, "line of the algorithm", 12)
     wait(lambda: "line-of" not in driver.current_url, 10, "what stands where it stood at first is left out")
 
 
