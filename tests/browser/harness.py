@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
@@ -219,14 +220,21 @@ def slide_to(driver: WebDriver, label: str, value: float) -> None:
 
 def choose(driver: WebDriver, label: str, option: str, nth: int = 0) -> None:
     """Choose an option of a dropdown; `nth` of those with the same label."""
-    widget = _labelled(driver, "marimo-dropdown", label, nth)
     script = """
       const select = arguments[0].shadowRoot.querySelector('select');
       const wanted = [...select.options].find(o => o.text === arguments[1]);
       Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, 'value').set.call(select, wanted.value);
       select.dispatchEvent(new Event('change', { bubbles: true }));
     """
-    driver.execute_script(script, widget, option)
+
+    def chosen() -> bool:
+        try:
+            driver.execute_script(script, _labelled(driver, "marimo-dropdown", label, nth), option)
+        except StaleElementReferenceException:  # the page was drawn anew in between
+            return False
+        return True
+
+    wait(chosen, words=f"{option!r} in {label!r}")
 
 
 def click(driver: WebDriver, label: str) -> None:

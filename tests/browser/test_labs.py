@@ -131,7 +131,7 @@ def test_a_link_carries_the_state(driver, address):
     driver.get(link)
     ready(driver)
     wait(lambda: "The network 2-3-1 after line 3 of 12" in plot_text(driver, "after line"), 30, "the state of the link")
-    assert slider_value(driver, "line of the algorithm") == 3
+    wait(lambda: slider_value(driver, "line of the algorithm") == 3, 20, "the slider of the link")
     slide_to(driver, "line of the algorithm", 12)
     wait(lambda: "line-of" not in driver.current_url, 10, "what stands where it stood at first is left out")
 
