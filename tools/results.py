@@ -4,7 +4,7 @@
     python tools/results.py fnn-mnist --seeds 2 --out /tmp/try
 
 A seed's seconds are those of the whole command, from the start of its process to its end; `training` is the time from
-the first batch to the last check, as the run itself wrote it. One process goes first, unmeasured, for one epoch, so that
+the first batch to the last check, as the run wrote it. One process goes first, unmeasured, for one epoch, so that
 bytecode, file cache and compiled kernels are there, as they are on a machine that is used. Joules are those of the
 card, as its driver says them (the power drawn, sampled ten times a second), for the whole command.
 """
