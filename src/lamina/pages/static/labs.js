@@ -22,11 +22,12 @@ window.Lamina = (() => {
     return found;
   };
 
+  const tell = (widget, kind, now, bubbles) => widget.dispatchEvent(
+    new CustomEvent(kind, { bubbles, composed: true, detail: { value: now, element: widget } }));
+  const show = (widget, now) => tell(widget, "marimo-value-update", now, false);
   const set = (widget, now) => {
-    const tell = (kind, bubbles) => widget.dispatchEvent(
-      new CustomEvent(kind, { bubbles, composed: true, detail: { value: now, element: widget } }));
-    tell("marimo-value-update", false);  // the widget shows it
-    tell("marimo-value-input", true);    // the page computes with it
+    show(widget, now);                                 // the widget shows it
+    tell(widget, "marimo-value-input", now, true);     // the page computes with it
   };
 
   // The state in the address: what differs from the first view. Files, buttons and what runs are left out.
@@ -57,7 +58,8 @@ window.Lamina = (() => {
   });
 
   // A link with a state: set what it says, one widget at a time, since a widget may be made anew when another changes;
-  // it is done when all stand as wanted and the page rests.
+  // it is done when all stand as wanted and the page rests. A widget that is still being drawn hears nothing, so it is
+  // told again what to show while the page rests.
   const wanted = new Map(new URLSearchParams(location.search)), tries = new Map();
   const busy = () => document.querySelector(".lamina-still, [data-status=running], [data-status=queued]");
   if (wanted.size) {
@@ -68,7 +70,8 @@ window.Lamina = (() => {
       const there = named();
       for (const [word, text] of wanted) {
         const widget = there.get(word), tried = tries.get(word) || 0;
-        if (!widget || !carried(widget) || !widget.shadowRoot || tried > 4 || written(value(widget)) === text) continue;
+        if (!widget || !carried(widget) || !widget.shadowRoot || tried > 4) continue;
+        if (written(value(widget)) === text) { show(widget, value(widget)); continue; }
         tries.set(word, tried + 1);
         set(widget, parsed(widget, text));
         calm = 0;
