@@ -150,9 +150,9 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", DataWarning)
     with tempfile.TemporaryDirectory() as name:
+        rows = pictures(Path(name), options.pictures)  # first: what the other gives back would count
         table(Path(name) / "table", options.rows)
-        rows = parquet(Path(name) / "table", options)
-        rows += pictures(Path(name), options.pictures)
+        rows += parquet(Path(name) / "table", options)
     for row in rows:
         print(row)
     write("out_of_core", rows, threads=1, workers=1, dtype="float32", device="cpu", options=vars(options))

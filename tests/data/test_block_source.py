@@ -75,6 +75,11 @@ def test_a_batch_stands_in_the_order_of_its_blocks():
         assert sum(a != b for a, b in pairwise(homes)) == len(set(homes)) - 1
 
 
+def test_a_window_of_seventy_thousand_tiny_blocks_holds_each_once():
+    order = BlockOrder(torch.ones(70_000, dtype=torch.int64), 70_000, 2**20, seed=0, epoch=0)
+    assert order[0:70_000].equal(order._turns)  # one batch, so its rows stand in the order of their blocks
+
+
 def test_batches_are_those_of_the_indices(split):
     source, prepare = of(split, window=500), Preprocess.fit(split.train)
     order = source.order(64, 0, 0)

@@ -11,13 +11,13 @@ A block is read once per epoch. Which indices are asked for decides which blocks
 """
 
 import hashlib
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
-import numpy as np
 import torch
 
 from lamina._errors import at_least
@@ -31,6 +31,7 @@ WINDOW = 2**20  # rows that are shuffled among each other ...
 WINDOW_BYTES = 2**28  # ... unless they are wide
 _STRETCH = 2**14  # rows whose batches are gathered at once
 _WORKERS = 2  # blocks that are decoded at the same time
+_AT_ONCE = 4  # stretches that are planned when one is gathered: planning a whole window would keep the loop waiting
 
 
 class BlockOrder:
@@ -49,63 +50,73 @@ class BlockOrder:
     """
 
     def __init__(self, counts: Int[Tensor, " block"], batch_size: int, window: int, seed: int, epoch: int) -> None:
-        self._counts, self._batch, self._seed, self._epoch = counts.numpy(), batch_size, seed, epoch
-        self._starts = np.concatenate([[0], self._counts.cumsum()])
+        self._counts, self._batch, self._seed, self._epoch = counts, batch_size, seed, epoch
+        self._starts = counts.cumsum(0) - counts
         self._turns = self._permutation(len(counts), 0)
-        sizes = self._counts[self._turns]
+        sizes = counts[self._turns].tolist()
         groups, rows = [0], 0
         for turn, size in enumerate(sizes):  # a window takes blocks as long as they fit, at least one
             if rows and rows + size > window:
                 groups.append(turn)
                 rows = 0
-            rows += int(size)
+            rows += size
         self._groups = [*groups, len(sizes)]
-        self._ends = np.concatenate([[0], sizes.cumsum()])[self._groups]  # where each window begins, and the end
+        ends = [0, *accumulate(sizes)]
+        self._ends = [ends[turn] for turn in self._groups]  # where each window begins, and the end
         self._known: dict[int, Tensor] = {}
 
-    def _permutation(self, count: int, number: int) -> np.ndarray:
+    def _permutation(self, count: int, number: int) -> Tensor:
         """Shuffle the blocks (number 0), or the rows of a window (from 1 on)."""
         mixed = hashlib.blake2b(f"{self._seed} {self._epoch} {number}".encode(), digest_size=4).digest()
-        generator = torch.Generator().manual_seed(int.from_bytes(mixed))
-        return torch.randperm(count, generator=generator).numpy()
+        return torch.randperm(count, generator=torch.Generator().manual_seed(int.from_bytes(mixed)))
 
     def __len__(self) -> int:
-        return int(self._ends[-1])
+        return self._ends[-1]
 
     def __getitem__(self, places: slice) -> Int[Tensor, " position"]:
         """Give the examples at consecutive places."""
         start, end, _ = places.indices(len(self))
-        first, last = (int(np.searchsorted(self._ends, place, "right")) - 1 for place in (start, max(start, end - 1)))
-        parts = [self._window(number)[max(0, start - self._ends[number]) : end - self._ends[number]]
-                 for number in range(first, min(last, len(self._groups) - 2) + 1)]  # fmt: skip
+        parts, number = [], bisect_right(self._ends, start) - 1
+        while start < end:
+            first, last = self._ends[number], min(end, self._ends[number + 1])
+            parts.append(self._window(number)[start - first : last - first])
+            start, number = last, number + 1
         return torch.cat(parts) if len(parts) > 1 else parts[0] if parts else torch.zeros(0, dtype=torch.int64)
 
     def _window(self, number: int) -> Tensor:
-        """Give the examples of a window: shuffled, and within each batch in the order of their blocks."""
+        """Give the examples of a window: shuffled, and within each batch in the order of their blocks.
+
+        All of it is done without the interpreter's lock, so that the loop that is fed goes on meanwhile.
+        """
         known = self._known.get(number)
         if known is None:
             turns = self._turns[self._groups[number] : self._groups[number + 1]]
-            rows = np.concatenate([np.arange(self._starts[block], self._starts[block + 1]) for block in turns])
-            homes = np.repeat(np.arange(len(turns), dtype=np.uint16), self._counts[turns])
-            chance = self._permutation(len(rows), number + 1)
-            known = torch.from_numpy(self._by_block(rows[chance], homes[chance], int(self._ends[number])))
+            counts = self._counts[turns]
+            few = torch.int16 if len(turns) < 2**15 else torch.int32  # which are sorted twice as fast
+            homes = torch.repeat_interleave(torch.arange(len(turns), dtype=few), counts)
+            shift = self._starts[turns] - (counts.cumsum(0) - counts)  # from a place in the window to a row
+            chance = self._permutation(len(homes), number + 1)
+            homes = homes.index_select(0, chance)
+            rows = chance + shift.index_select(0, homes.to(torch.int64))
+            known = self._by_block(rows, homes, self._ends[number])
             while len(self._known) > 2:  # one reads ahead of the other
                 del self._known[next(iter(self._known))]
             self._known[number] = known
         return known
 
-    def _by_block(self, rows: np.ndarray, homes: np.ndarray, first: int) -> np.ndarray:
+    def _by_block(self, rows: Tensor, homes: Tensor, first: int) -> Tensor:
         """Sort the rows of each batch by their blocks; the first batch may have begun in the window before."""
         size = self._batch
         head = min(-first % size, len(rows))
         middle = head + (len(rows) - head) // size * size
-        order = homes[head:middle].reshape(-1, size).argsort(axis=1, kind="stable")
+        sorted_ = homes[head:middle].reshape(-1, size).numpy().argsort(axis=1, kind="stable")  # twice as fast as torch
+        order = torch.from_numpy(sorted_)
         parts = (
-            rows[:head][homes[:head].argsort(kind="stable")],
-            np.take_along_axis(rows[head:middle].reshape(-1, size), order, 1).reshape(-1),
-            rows[middle:][homes[middle:].argsort(kind="stable")],
+            rows[:head][homes[:head].argsort(stable=True)],
+            rows[head:middle].reshape(-1, size).gather(1, order).reshape(-1),
+            rows[middle:][homes[middle:].argsort(stable=True)],
         )
-        return np.concatenate(parts)
+        return torch.cat(parts)
 
 
 class BlockSource(Source):
@@ -142,7 +153,7 @@ class BlockSource(Source):
         return BlockOrder(self.part.counts, batch_size, self.window, seed, epoch)
 
     def prefetch(
-        self, order: Sequence[Int[Tensor, " _"]], keys: Sequence[Key | None] | None = None, ahead: int = 2
+        self, order: Sequence[Int[Tensor, " _"]], keys: Sequence[Key | None] | None = None, ahead: int = 4
     ) -> None:
         """Begin to read batches that will be asked for in this order.
 
@@ -248,7 +259,7 @@ class _Stretches:
 
     def _plan(self) -> None:
         """Ask for the blocks of coming stretches, as far as there is memory; for those of the next one always."""
-        while True:
+        for _ in range(_AT_ONCE):
             self._next = self._next or self._coming()
             if self._next is None:
                 return
