@@ -1,17 +1,20 @@
 """What is remembered of marimo's work is what marimo finds."""
 
 import importlib.metadata
+import math
 
 from lamina.pages.site import contents
-from lamina.pages.site._remembered import remember
+from lamina.pages.site._remembered import compile_ahead, remember
 
 
 def test_remembered_answers_are_those_of_marimo(monkeypatch):
     from marimo._ast import compiler, parse
     from marimo._entrypoints import registry
+    from marimo._runtime import runtime
 
     for module, name in ((registry, "get_entry_points"), (compiler, "_build_source_position_map"),
-                         (compiler, "ends_with_semicolon"), (parse, "parse_notebook")):  # fmt: skip
+                         (compiler, "ends_with_semicolon"), (parse, "parse_notebook"), (compiler, "compile_cell"),
+                         (runtime, "compile_cell")):  # fmt: skip
         monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
     remember()
     kept = registry.get_entry_points
@@ -27,3 +30,34 @@ def test_remembered_answers_are_those_of_marimo(monkeypatch):
     assert code.splitlines()[0].strip() in {line.strip() for line in lines[position.lineno - 1 : position.lineno + 2]}
     first = parse.parse_notebook(file.read_text(encoding="utf-8"))
     assert first is parse.parse_notebook(file.read_text(encoding="utf-8")) and len(first.cells) == len(places)
+
+
+def test_a_cell_is_compiled_once_and_every_session_gets_its_own(monkeypatch):
+    from marimo._ast import compiler
+    from marimo._ast.cell import CellImpl
+    from marimo._runtime import runtime
+
+    plain = compiler.compile_cell
+    for module in (compiler, runtime):
+        monkeypatch.setattr(module, "compile_cell", module.compile_cell)
+    remember()
+    file = contents.find("ch1/perceptron").file
+    compile_ahead([file], pause=0)
+    code = "import math\n_a = math.pi\nb = _a + c\nb"
+    one, two = (runtime.compile_cell(code, cell_id="x", carried_imports=[]) for _ in range(2))
+    wanted = plain(code, cell_id="x")
+    assert isinstance(one, CellImpl) and one is not two and one.body is two.body
+    for name in ("code", "defs", "refs", "temporaries", "deleted_refs", "variable_data", "cell_id", "key", "markdown"):
+        assert getattr(one, name) == getattr(wanted, name), name
+    assert one.defs == {"math", "b"} and one.refs == {"c"}
+    one.configure({"hide_code": True})
+    one._status.state = "running"
+    one.defs.add("d")
+    one.import_workspace.imported_defs.add("math")
+    for other in (two, runtime.compile_cell(code, cell_id="x")):
+        assert not other.config.hide_code and other.runtime_state is None and other.defs == {"math", "b"}
+        assert not other.import_workspace.imported_defs
+    spaces = {"c": 1}
+    exec(two.body, spaces)
+    assert eval(two.last_expr, spaces) == 1 + math.pi
+    assert compiler.compile_cell(code, cell_id="x", test_rewrite=True).defs == {"math", "b"}

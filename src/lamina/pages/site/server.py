@@ -24,7 +24,7 @@ from lamina.pages.site._bodies import Bodies
 from lamina.pages.site._connections import counted, many_files
 from lamina.pages.site._guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie
 from lamina.pages.site._prerender import FirstViews
-from lamina.pages.site._remembered import remember
+from lamina.pages.site._remembered import compile_ahead, remember
 from lamina.pages.site._visitors import visitor
 from lamina.pages.site._visits import Visits
 from lamina.pages.site.contents import Page, pages
@@ -295,7 +295,7 @@ def serve(
 
 
 def _warm() -> None:
-    """Load torch, here and where jobs start, while the browser opens, so that the first reader need not wait."""
+    """Load torch, here and where jobs start, while the browser opens, and compile the pages: readers need not wait."""
     from importlib import import_module
 
     from lamina.pages.kit._jobs import PRELOADED, prepare
@@ -303,3 +303,4 @@ def _warm() -> None:
     prepare()
     for name in PRELOADED:
         import_module(name)
+    compile_ahead(page.file for page in pages())
