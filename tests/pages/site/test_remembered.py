@@ -1,10 +1,11 @@
 """What is remembered of marimo's work is what marimo finds."""
 
+import importlib
 import importlib.metadata
 import math
 
 from lamina.pages.site import contents
-from lamina.pages.site._remembered import compile_ahead, remember
+from lamina.pages.site._remembered import TEXTS, compile_ahead, remember
 
 
 def test_remembered_answers_are_those_of_marimo(monkeypatch):
@@ -12,9 +13,11 @@ def test_remembered_answers_are_those_of_marimo(monkeypatch):
     from marimo._entrypoints import registry
     from marimo._runtime import runtime
 
+    markdown = importlib.import_module("marimo._output.md")
+    plain = markdown._render_markdown("*a* $x_1$")
     for module, name in ((registry, "get_entry_points"), (compiler, "_build_source_position_map"),
                          (compiler, "ends_with_semicolon"), (parse, "parse_notebook"), (compiler, "compile_cell"),
-                         (runtime, "compile_cell")):  # fmt: skip
+                         (runtime, "compile_cell"), (markdown, "_render_markdown")):  # fmt: skip
         monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
     remember()
     kept = registry.get_entry_points
@@ -22,6 +25,8 @@ def test_remembered_answers_are_those_of_marimo(monkeypatch):
     assert registry.get_entry_points is kept, "once is enough"
     assert list(kept("marimo.cell.executor")) == list(importlib.metadata.entry_points(group="marimo.cell.executor"))
     assert compiler.ends_with_semicolon("a = 1;") and not compiler.ends_with_semicolon("a = 1")
+    assert [markdown._render_markdown("*a* $x_1$") for _ in range(2)] == [plain, plain] and "<em>a</em>" in plain
+    assert markdown._render_markdown.cache_info()[:3] == (1, 1, TEXTS)
     file = contents.find("ch1/perceptron").file
     places = compiler._build_source_position_map(str(file))
     lines = file.read_text(encoding="utf-8").splitlines()
