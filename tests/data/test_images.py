@@ -478,8 +478,27 @@ def test_bad_pictures_can_be_refused(photos, budget):
     message = rf"^6 of 12 pictures cannot be read: {SPOILED}\. Repair or remove them, or leave them out with damaged=s"
     with pytest.raises(DataError, match=message):
         ImageFolder(photos, budget=budget, damaged="error")
-    with pytest.raises(ArgumentError, match="`damaged` must be one of 'skip', 'error', got 'stop'"):
+    with pytest.raises(ArgumentError, match="`damaged` must be one of 'skip', 'error', 'late', got 'stop'"):
         ImageFolder(photos, damaged="stop")
+
+
+def test_very_many_pictures_need_not_be_decoded_before_their_turn(photos, monkeypatch):
+    spoil(photos)
+    decoded = []
+
+    monkeypatch.setattr("lamina.data.picture_files.read_picture", lambda *a: decoded.append(a) or read_picture(*a))
+    with pytest.warns(
+        DataWarning, match=r"^5 of 12 pictures cannot be read and are left out: 4 empty \(cats/0.*dogs/3"
+    ):
+        data = ImageFolder(photos, budget=0, damaged="late")
+    assert not decoded and len(data) == 7 and data.spec.notes[-1].startswith("Only their headers were looked at")
+    cut = next(i for i in range(7) if data.name(i) == "dogs/4.png")
+    sound = [i for i in range(7) if i != cut]
+    assert data.take(torch.tensor(sound))[0].shape[0] == 6
+    with pytest.raises(DataError, match=r"`dogs/4\.png` is cut off or damaged"):
+        data.take(torch.tensor([cut]))
+    with pytest.warns(DataWarning, match=r"^6 of 12"):  # those that are kept in memory are decoded anyway
+        assert len(ImageFolder(photos, damaged="late")) == 6
 
 
 def test_a_class_without_readable_pictures_is_refused(photos):

@@ -8,7 +8,7 @@ A file whose suffix is not a picture's is left out and named in `spec.notes`. Ev
 folder is opened, also where it is not kept in memory, so that those that cannot be read are found before anything is
 trained: they are listed together in one warning and in `spec.notes`, and left out, or refused with `damaged="error"`.
 A picture that becomes unreadable after that is an error that names it, since without it the parts of a split would be
-others.
+others. For very many pictures, `damaged="late"` looks at their headers only and leaves the rest to that error.
 """
 
 import csv
@@ -49,7 +49,7 @@ from lamina.data.streaming import Stream
 
 ARCHIVES = frozenset(".zip .tar .gz .tgz .bz2 .xz .7z .rar".split())
 LABELS = "labels.csv"
-DAMAGED = ("skip", "error")
+DAMAGED = ("skip", "error", "late")
 
 _PARTS = frozenset("train training val valid validation test testing".split())
 _KEPT, _SIDE = 256, 224
@@ -66,7 +66,8 @@ class ImageFolder(BaseDataset):
         channels: 1 for gray, 3 for RGB; None for gray if all are gray.
         one_class: whether one class is enough, as for scoring a trained network.
         budget: the bytes that decoded pictures may take in memory.
-        damaged: "skip" leaves out pictures that cannot be read, with one warning; "error" refuses them.
+        damaged: "skip" leaves out pictures that cannot be read, with one warning; "error" refuses them; "late" leaves
+            out those whose header cannot be read, and decodes none before its turn comes.
 
     >>> from PIL import Image
     >>> from tempfile import TemporaryDirectory
@@ -101,7 +102,7 @@ class ImageFolder(BaseDataset):
             return channels or (1 if pictures.gray else 3), *_common_size(pictures, size, resize)[:2]
 
         paths, names = Made(found.files, root.joinpath), Made(found.files, shown)
-        read = read_all(paths, names, shape, resize, budget)
+        read = read_all(paths, names, shape, resize, budget, late=damaged == "late")
         _check_classes(found, read, damaged)
         left_out = leave_out(read.bad, len(found.files))
         classes = found.classes
@@ -117,6 +118,8 @@ class ImageFolder(BaseDataset):
             needed = len(self.pictures) * math.prod(self._shape)
             much, most = (f"{count / 2**20:,.1f} MiB" for count in (needed, budget))
             notes.append(f"They would take {much} in memory, more than {most}: they are read as needed.")
+            if damaged == "late":
+                notes.append("Only their headers were looked at: a damaged one ends the training when its turn comes.")
         about = partial(Spec, classes=classes, source=str(path), notes=tuple(notes), resize=resize)
         self.spec = about("image", "classification", self._shape, len(classes))
 

@@ -162,6 +162,7 @@ def read_all(
     shape: Callable[[Pictures], tuple[int, int, int]],
     resize: str,
     budget: float,
+    late: bool = False,
 ) -> Readable:
     """Look at all files and decode each once.
 
@@ -171,6 +172,7 @@ def read_all(
         shape: decides the common shape of the pictures that can be read.
         resize: "crop", "fit" or "stretch".
         budget: the bytes that decoded pictures may take in memory; beyond that they are decoded, but not kept.
+        late: whether pictures that are not kept are not decoded either.
     """
 
     def planned() -> tuple[tuple[int, int, int], bool]:
@@ -182,7 +184,7 @@ def read_all(
         inputs, again = None, True
         while pictures and again:  # another time only if what cannot be decoded had a say in the shape
             plan, places = planned(), pictures.places
-            inputs, failed = _attempt(pictures, *plan, resize)
+            inputs, failed = (None, {}) if late and not plan[1] else _attempt(pictures, *plan, resize)
             for turn, error in failed.items():
                 bad[int(places[turn])] = error
                 pictures.drop(int(places[turn]))
