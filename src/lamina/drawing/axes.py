@@ -197,8 +197,9 @@ def written(scale: Scale) -> Scale:
 def _label(label: str) -> str:
     base, power = label.rstrip(_RAISED), label[len(label.rstrip(_RAISED)) :]
     if power:
-        formula = base.replace("·", r" \cdot ")
-        return f"${formula}^{{{power.translate(_LOWERED)}}}$"
+        factor, _, ten = base.rpartition("·")
+        before = rf"\mathsf{{{factor}}} \cdot " if factor else ""
+        return rf"${before}\mathsf{{{ten}}}^{{\mathsf{{{power.translate(_LOWERED).replace('-', '−')}}}}}$"
     return label.replace("-", "−")
 
 
