@@ -25,7 +25,7 @@ PAINT = {
     "style",
 }
 KNOWN = {
-    "svg": {"width", "height", "viewBox", "role", "font-family"},
+    "svg": {"width", "height", "viewBox", "role", "font-family", "style"},
     "style": set(),
     "title": set(),
     "desc": set(),

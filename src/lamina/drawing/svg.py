@@ -46,10 +46,11 @@ def svg(scene: shapes.Scene, theme: str = "light") -> str:
     """
     choice("theme", theme, THEMES)
     width, height = number(scene.width), number(scene.height)
+    sizes = f' style="--width:{width};--height:{height}"' if theme == "page" else ""
     names = escape(scene.title), escape(scene.description)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        f' role="img" font-family="{FONTS}">',
+        f' role="img" font-family="{FONTS}"{sizes}>',
         f"<title>{names[0]}</title>" + (f"<desc>{names[1]}</desc>" if scene.description else ""),
     ]
     if theme != "page":

@@ -15,7 +15,9 @@ window.LaminaHands = (() => {
     if (scopes.get(box)?.text !== text) scopes.set(box, { text, hands: JSON.parse(text), changed: new Map() });
     return scopes.get(box);
   };
-  const shapes = (box, title) => [...box.querySelectorAll("title")].filter((node) => node.textContent === title).map((node) => node.parentElement);
+  // Of the two forms of a drawing, wide and narrow, the one that the style sheet shows.
+  const sheet = (box) => [...box.querySelectorAll("svg")].find((svg) => svg.getClientRects().length) ?? box.querySelector("svg");
+  const shapes = (box, title) => [...sheet(box).querySelectorAll("title")].filter((node) => node.textContent === title).map((node) => node.parentElement);
   const titleOf = (node) => {
     for (let el = node; el && el.localName !== "svg"; el = el.parentElement) {
       const title = [...el.children].find((child) => child.localName === "title");
@@ -56,7 +58,7 @@ window.LaminaHands = (() => {
     if (!frame) return null;
     const [x, y] = [frame.left + frame.width / 2, frame.top + frame.height / 2];
     const far = (node) => { const r = node.getBoundingClientRect(); return Math.hypot(r.left + r.width / 2 - x, r.top + r.height / 2 - y); };
-    return [...box.querySelectorAll("text")].filter((node) => far(node) < Math.max(frame.width, frame.height) / 2)
+    return [...sheet(box).querySelectorAll("text")].filter((node) => far(node) < Math.max(frame.width, frame.height) / 2)
       .sort((a, b) => far(a) - far(b))[0] ?? null;
   };
   const repaint = (box) => {
@@ -143,8 +145,18 @@ window.LaminaHands = (() => {
   };
 
   // Drag. A point moves two widgets; a line w1 x + w2 y + b = 0 is shifted by its bias and turned by its weights.
+  // The axes of a chart are the line through three points, with a corner below on the left; Python names their ends and values.
+  const placed = (box, drag) => {
+    for (const line of sheet(box).querySelectorAll("polyline")) {
+      const [a, b, c, ...more] = [...line.points];
+      if (c && !more.length && a.x === b.x && b.x < c.x && a.y < b.y && b.y === c.y) {
+        return { ...drag, across: [b.x, c.x, ...drag.across.slice(2)], up: [b.y, a.y, ...drag.up.slice(2)] };
+      }
+    }
+    return drag;
+  };
   const values = (box, drag, event) => {
-    const svg = box.querySelector("svg"), at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const svg = sheet(box), at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     const along = (place, [from, to, low, high]) => low + (high - low) * Math.min(1, Math.max(0, (place - from) / (to - from)));
     return [along(at.x, drag.across), along(at.y, drag.up)];
   };
@@ -162,7 +174,7 @@ window.LaminaHands = (() => {
   });
   const inverse = ([from, to, low, high], number) => from + (to - from) * (number - low) / (high - low);
   const moved = (box, title, [x, y], grip) => {
-    const { drag } = scope(box).hands[title];
+    const drag = placed(box, scope(box).hands[title].drag);
     if (!drag.line) {
       const [u, v] = assign(drag.set, [x, y]);
       for (const node of shapes(box, title)) { node.setAttribute("cx", inverse(drag.across, u)); node.setAttribute("cy", inverse(drag.up, v)); }
@@ -201,7 +213,7 @@ window.LaminaHands = (() => {
   document.addEventListener("pointermove", (event) => {
     if (held) {
       cancelAnimationFrame(frame);
-      frame = requestAnimationFrame(() => held && moved(held.box, held.title, values(held.box, scope(held.box).hands[held.title].drag, event)));
+      frame = requestAnimationFrame(() => held && moved(held.box, held.title, values(held.box, placed(held.box, scope(held.box).hands[held.title].drag), event)));
       return;
     }
     const box = boxOf(event.target);
