@@ -53,11 +53,12 @@ def opened(driver, address, path):
     ready(driver)
 
 
-# Of every drawing that is shown: its label and the sizes of its texts on the screen, in CSS pixels; scripts are not counted.
+# Of every drawing that is shown: its label and the sizes of its texts on the screen, in CSS pixels, without scripts.
 LETTERS = """
-return [...document.querySelectorAll('#root .lamina-svg > svg')].filter((svg) => svg.getClientRects().length).map((svg) => {
-  const scale = svg.getScreenCTM().a;
-  const sizes = [...svg.querySelectorAll('text')].map((text) => parseFloat(getComputedStyle(text).fontSize) * scale);
+const shown = [...document.querySelectorAll('#root .lamina-svg > svg')].filter((svg) => svg.getClientRects().length);
+return shown.map((svg) => {
+  const scale = svg.getScreenCTM().a, texts = [...svg.querySelectorAll('text')];
+  const sizes = texts.map((text) => parseFloat(getComputedStyle(text).fontSize) * scale);
   return [svg.parentElement.getAttribute('aria-label'), Math.min(99, ...sizes), Math.max(0, ...sizes), sizes.length];
 }).filter((row) => row[3]);
 """
