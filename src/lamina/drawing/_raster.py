@@ -129,8 +129,10 @@ def _font(run: Run) -> Any:
     if run.math and all(character in table for character in run.text):
         with as_file(math_path(run.italic)) as path:
             return FontProperties(size=run.size, fname=path)
-    style, weight = "oblique" if run.italic else "normal", "bold" if run.bold else "normal"
-    return FontProperties(family="DejaVu Sans", size=run.size, style=style, weight=weight)
+    weight = "bold" if run.bold else "normal"
+    return FontProperties(
+        family="DejaVu Sans", size=run.size, style="oblique" if run.italic else "normal", weight=weight
+    )
 
 
 def _picture(sheet: "Figure", scene: shapes.Scene, picture: shapes.Picture, order: int) -> None:
