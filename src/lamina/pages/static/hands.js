@@ -79,15 +79,15 @@ window.LaminaHands = (() => {
   tip.hidden = true;
   let lit = [];
   const dark = () => { for (const node of lit) node.classList.remove("lit", "from"); lit = []; tip.hidden = true; };
-  const light = (box, title, x, y) => {
+  const light = (box, title, x, y, typed = false) => {
     dark();
     const hand = scope(box).hands[title];
-    if (!hand || hand.drag) return;
+    if (!hand || (hand.drag && !typed)) return;
     const mark = (name, kind) => { for (const node of shapes(box, name)) { node.classList.add(kind); lit.push(node); } };
     for (const pair of hand.sum || []) for (const name of pair) if (typeof name === "string") mark(name, "from");
     mark(title, "lit");
     if (!tip.isConnected) document.body.append(tip);
-    tip.textContent = words(box, title) + (hand.edit ? " (click to change)" : "");
+    tip.textContent = hand.drag ? `${title}: arrow keys (Page Down: the next one)` : words(box, title) + (hand.edit ? ` (${typed ? "Enter" : "click"} to change)` : "");
     tip.hidden = false;
     tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 18}px`;
@@ -238,7 +238,25 @@ window.LaminaHands = (() => {
     }
   };
 
-  // The keyboard reaches every hand: Tab goes to the picture, arrows from shape to shape, Enter changes, arrows move what is dragged.
+  // The keyboard reaches every hand: Tab goes to the picture, arrows or Page Down from shape to shape, Enter changes; arrows move what
+  // can be dragged: a point by five steps of its widgets, a line by as much as its bias or its weights can notice.
+  const place = (box, title, drag) => {
+    const [disc] = shapes(box, title), along = (at, [from, to, low, high]) => low + (high - low) * (at - from) / (to - from);
+    return [along(disc.cx.baseVal.value, drag.across), along(disc.cy.baseVal.value, drag.up)];
+  };
+  const stepOf = (name) => JSON.parse(widget(name)?.dataset.step || "0.01");
+  const pushed = (box, title, way) => {
+    const drag = placed(box, scope(box).hands[title].drag), [x, y] = place(box, title, drag);
+    if (!drag.line) return drag.set.map((name, at) => window.Lamina.value(widget(name)) + 5 * stepOf(name) * way[at]);
+    const [a, b, , px, py] = drag.line, size = Math.hypot(a, b) || 1;
+    if (drag.line.length > 3) {  // turned about the other disc, to the left by left and up
+      const turn = (way[0] > 0 || way[1] < 0 ? -1 : 1) * Math.max(0.1, 1.2 * Math.max(stepOf(drag.set[0]), stepOf(drag.set[1])) / size);
+      const [cos, sin, dx, dy] = [Math.cos(turn), Math.sin(turn), x - px, y - py];
+      return [px + cos * dx - sin * dy, py + sin * dx + cos * dy];
+    }
+    const change = Math.abs(a * way[0] + b * way[1]), by = change > 1e-9 ? Math.max(0.05, 1.01 * stepOf(drag.set[2]) / change) : 0;
+    return [x + by * way[0], y + by * way[1]];
+  };
   const near = new WeakMap();
   document.addEventListener("focusin", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]")) show(event.target, near.get(event.target) || 0); });
   document.addEventListener("focusout", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]")) dark(); });
@@ -246,7 +264,7 @@ window.LaminaHands = (() => {
     const titles = Object.keys(scope(box).hands), at = (place + titles.length) % titles.length, shape = shapes(box, titles[at])[0];
     near.set(box, at);
     const frame = shape?.getBoundingClientRect();
-    if (frame) light(box, titles[at], frame.left + frame.width / 2, frame.bottom);
+    if (frame) light(box, titles[at], frame.left + frame.width / 2, frame.bottom, true);
     return titles[at];
   };
   document.addEventListener("keydown", (event) => {
@@ -259,9 +277,10 @@ window.LaminaHands = (() => {
       edit(box, title, frame.left, frame.bottom);
     } else if (event.key === "Enter") {
       choose(hands[title]);
-    } else if (ways[event.key] && drag && !drag.line) {
-      const now = drag.set.map((name) => window.Lamina.value(widget(name))), step = drag.set.map((name) => JSON.parse(widget(name).dataset.step || "0.01"));
-      moved(box, title, now.map((number, place) => number + 5 * step[place] * ways[event.key][place]));
+    } else if (event.key === "PageDown" || event.key === "PageUp") {
+      show(box, (near.get(box) || 0) + (event.key === "PageDown" ? 1 : -1));
+    } else if (ways[event.key] && drag) {
+      moved(box, title, pushed(box, title, ways[event.key]));
     } else if (ways[event.key]) {
       show(box, (near.get(box) || 0) + (ways[event.key][0] || -ways[event.key][1]));
     } else return;
