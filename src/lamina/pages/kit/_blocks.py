@@ -299,6 +299,8 @@ def table(
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}".replace("-", "−")
     if isinstance(value, float):
         return f"{value:.4g}".replace("-", "−") if abs(value) < 1e-4 or abs(value) >= 1e5 else _fixed(value)
     return value
