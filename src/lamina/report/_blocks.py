@@ -6,7 +6,8 @@ from typing import Any
 
 from lamina._markup import Markup, join, tag
 from lamina.drawing.colors import variables
-from lamina.drawing.svg import FAMILY, math_faces
+from lamina.drawing._metrics import FAMILY
+from lamina.drawing.svg import math_faces
 from lamina.report._formatting import number, percent
 
 FEW, MANY = 6, 12
