@@ -258,6 +258,7 @@ def click(driver: WebDriver, label: str) -> None:
 def shape(driver: WebDriver, title: str, kind: str = "*") -> WebElement:
     """Return the shape of a drawing with some title."""
     keep = "el.localName === 'title' && el.textContent === given[0] && el.parentElement.matches(given[1])"
+    keep += " && el.parentElement.getClientRects().length"  # of the two forms of a drawing, the one that is shown
     found = wait(lambda: elements(driver, f"{keep} && !!el.closest('#root')", title, kind), words=f"the shape {title}")
     return driver.execute_script("return arguments[0].parentElement", found[0])
 

@@ -20,7 +20,7 @@ const box = (node) => { const r = node.getBoundingClientRect(); return [r.left, 
 const deep = (node) => node.shadowRoot ? [...node.shadowRoot.querySelectorAll('*')].flatMap(deep) : [node];
 const lab = document.querySelector('#root .lamina-lab'), first = lab?.querySelector('.lamina-stage > div');
 if (!first) return null;
-const drawn = first.querySelector('svg, img, canvas, table, p, pre')
+const drawn = [...first.querySelectorAll('svg, img, canvas, table, p, pre')].find((n) => n.getClientRects().length)
   || [...first.querySelectorAll('*')].flatMap(deep).find((n) => n.localName === 'canvas');
 const main = lab.querySelector('.lamina-dock .lamina-play .main');
 const widget = [...lab.querySelectorAll('.lamina-dock marimo-ui-element > *')].flatMap(deep)
@@ -53,6 +53,17 @@ def opened(driver, address, path):
     ready(driver)
 
 
+# Of every drawing that is shown: its label and the sizes of its texts on the screen, in CSS pixels, without scripts.
+LETTERS = """
+const shown = [...document.querySelectorAll('#root .lamina-svg > svg')].filter((svg) => svg.getClientRects().length);
+return shown.map((svg) => {
+  const scale = svg.getScreenCTM().a, texts = [...svg.querySelectorAll('text')];
+  const sizes = texts.map((text) => parseFloat(getComputedStyle(text).fontSize) * scale);
+  return [svg.parentElement.getAttribute('aria-label'), Math.min(99, ...sizes), Math.max(0, ...sizes), sizes.length];
+}).filter((row) => row[3]);
+"""
+
+
 def within(inner, outer, slack=1.0):
     left, top, right, bottom = inner
     return (
@@ -66,7 +77,7 @@ def within(inner, outer, slack=1.0):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_picture_and_start_are_on_the_first_screen(driver, address, path):
+def test_picture_and_start_are_on_the_first_screen_with_letters_of_11_to_18_pixels(driver, address, path):
     from harness import sized
 
     opened(driver, address, path)
@@ -86,6 +97,9 @@ def test_picture_and_start_are_on_the_first_screen(driver, address, path):
                 assert found["picture"][3] <= found["dock"][1] + 1, "the dock covers the picture"
                 assert found["dock"][3] <= high + 1
             assert driver.execute_script("return document.documentElement.scrollWidth") <= wide
+            letters = driver.execute_script(LETTERS)
+            assert letters
+            assert [row for row in letters if not 10.95 < row[1] <= row[2] < 18.05] == [], (wide, high)
 
 
 def first_view(address, path):

@@ -1,4 +1,5 @@
 import json
+import struct
 import subprocess
 import sys
 
@@ -36,11 +37,22 @@ def test_architectures_without_a_drawing_of_their_own_are_built_and_drawn(typed,
     assert json.loads(out)["description"].startswith("input 1×32×32, convolution 6×28×28, pooling 6×14×14")
 
 
+def test_a_png_is_as_large_as_asked(typed, tmp_path):
+    sizes = []
+    for scale in ("1", "4"):
+        assert typed("draw", "fnn", "-o", "net.png", "--scale", scale)[0] == 0
+        sizes.append(struct.unpack(">II", (tmp_path / "net.png").read_bytes()[16:24]))
+    assert sizes[1][0] == pytest.approx(4 * sizes[0][0], abs=4)
+    code, _, err = typed("draw", "fnn", "--scale", "0")
+    assert code == 2 and "`--scale` must be from 0.25 to 20 pixels per point, got 0." in err
+
+
 def test_a_run_is_drawn_with_its_weights(typed, tmp_path):
     assert typed(*"train fnn --data iris --epochs 1 --set hidden=3 --step eager --out r --json".split())[0] == 0
     assert typed("draw", "r")[:2] == (0, "drawing: r/network.svg\n")
     text = (tmp_path / "r/network.svg").read_text()
     assert text.count("<title>W[") == 4 * 3 + 3 * 3
+    assert all(f">{name}<" in text for name in ("sepal length (cm)", "petal width (cm)", "setosa", "virginica"))
     assert typed("draw", "r", "--no-weights", "-o", "plain.svg")[0] == 0
     assert "<title>W[" not in (tmp_path / "plain.svg").read_text()
     code, _, err = typed("draw", "r", "--widths", "3,1")

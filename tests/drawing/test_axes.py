@@ -1,6 +1,6 @@
 """The frame of a chart: lines and areas are cut at its edges."""
 
-from lamina.drawing.axes import Frame, _clipped_area, clipped, segments
+from lamina.drawing.axes import Axis, Frame, _clipped_area, clipped, segments, vertical
 from lamina.drawing.scales import exact
 
 SIDE = exact(0, 1, 0, 10)
@@ -22,3 +22,10 @@ def test_areas_are_cut_at_the_edges():
 def test_lines_break_where_a_value_is_missing_or_has_no_logarithm():
     assert segments([0, 1, 2, 3], [5.0, None, 6.0, 7.0]) == [[(0, 5.0)], [(2, 6.0), (3, 7.0)]]
     assert segments([0, 1], [0.0, 1.0], log=True) == [[(1, 1.0)]]
+
+
+def test_the_vertical_axis_of_counts_is_whole_and_that_of_shares_is_not():
+    labels = lambda values, **more: [label for _, label in vertical(Axis(**more), values, 240).ticks]  # noqa: E731
+    assert labels([0.0, 3.0, 1.0]) == ["0", "1", "2", "3"]
+    assert labels([0.0, 1.0]) == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+    assert labels([1.0, 2.0], limits=(0, 3)) == ["0", "1", "2", "3"]

@@ -99,3 +99,24 @@ def test_the_drawn_alexnet_and_resnet_are_the_models():
     assert [(stage.layers[-1].shape, len(stage.layers)) for stage in stages] == [
         ((64, 56, 56), 2), ((128, 28, 28), 2), ((256, 14, 14), 2), ((512, 7, 7), 2),
     ]  # fmt: skip
+
+
+def test_skip_connections_of_resnet18_start_at_the_arrow_or_behind_the_relu_before_and_three_are_projected():
+    scene = resnet18()
+    skips = [s for s in scene.shapes if isinstance(s, Path) and s.title == "skip connection"]
+    arrows = [s for s in scene.shapes if isinstance(s, Path) and s.arrow == "end" and not s.curve]
+    relus = [s for s in scene.shapes if isinstance(s, Rectangle) and s.title.startswith("relu")][
+        1:
+    ]  # without that of A
+    for number, skip in enumerate(skips):
+        (x, y), stage = skip.points[0], number // 2
+        if number % 2:  # the second block starts with what the relu of the first gave
+            relu = relus[4 * stage + 1]
+            assert relu.corner[0] + relu.size[0] < x < relus[4 * stage + 2].corner[0]
+        else:  # the first one where the arrow of the row arrives, at its height
+            assert any(abs(arrow.points[-1][1] - y) < 1e-6 for arrow in arrows)
+            assert x < relus[4 * stage].corner[0]
+    boxes = [s for s in scene.shapes if isinstance(s, Rectangle) and s.title.startswith("1×1 convolution")]
+    assert len(boxes) == 3
+    for box, skip in zip(boxes, skips[2::2], strict=True):
+        assert skip.points[0][0] < box.corner[0] < skip.points[-1][0]

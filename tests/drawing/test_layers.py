@@ -19,6 +19,10 @@ def test_layers_and_stages_name_themselves():
     [
         (lambda: Layer("dense", ()), r"`shape` must have at least 1 axis, got \(\)"),
         (lambda: Stage("s", ()), "`layers` of the stage 's' must be at least 1, got 0"),
+        (
+            lambda: Stage("s", (DENSE,), ((0, 0),), projected=(1,)),
+            "`projected` must be numbers of the 1 skips .*, got 1",
+        ),
         (lambda: Stage("s", (DENSE,), ((0, 1),)), r"`skips` must be pairs of places from 0 to 0, got \(0, 1\)"),
     ],
 )

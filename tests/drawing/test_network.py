@@ -191,3 +191,24 @@ def test_what_is_no_network_is_refused(make, sentence):
     torch.manual_seed(0)
     with pytest.raises(ArgumentError, match=sentence):
         make()
+
+
+def test_names_stand_beside_inputs_and_outputs():
+    scene = network((2, 3, 2), names=(("width, $", "a name that is longer than twenty-four"), ("yes", "no")))
+    found = {text.title: text for text in scene.shapes if isinstance(text, Text) and text.title}
+    assert [(text.content, text.anchor) for text in found.values()] == [
+        (r"width, \$", "end"), ("a name that is longer t…", "end"), ("yes", "start"), ("no", "start"),
+    ]  # fmt: skip
+    circles = [shape for shape in scene.shapes if isinstance(shape, Circle)]
+    assert found["yes"].at[1] == circles[5].center[1] and found["yes"].at[0] > circles[5].center[0] + circles[5].radius
+    assert found["width, $"].at[0] < circles[0].center[0] - circles[0].radius
+    with pytest.raises(ArgumentError, match="`names` must be one for each of the 2 inputs, got 1"):
+        network((2, 1), names=(("a",), ()))
+
+
+def test_of_a_model_only_names_that_fit_are_written():
+    net = lamina.build("fnn", inputs=2, outputs=1, hidden=(2,))
+    words = [
+        text.content for text in network_of(net, names=(("a", "b", "c"), ("price",))).shapes if isinstance(text, Text)
+    ]
+    assert "price" in words and "a" not in words

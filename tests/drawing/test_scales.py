@@ -30,7 +30,7 @@ def test_log_scale_takes_decades():
 
 def test_wide_log_scales_skip_decades_and_write_powers():
     scale = fit([1e-9, 1e3], 0, 1, log=True)
-    assert [label for _, label in scale.ticks] == ["10⁻⁹", "10⁻⁷", "10⁻⁵", "0.001", "0.1", "10", "1000"]
+    assert [label for _, label in scale.ticks] == ["10⁻⁹", "10⁻⁷", "10⁻⁵", "0.001", "0.1", "10", "1,000"]
     assert 0 < fit([1e-307, 1e300], 0, 1, log=True)(1.0) < 1
 
 
@@ -44,7 +44,7 @@ def test_epochs_get_whole_ticks():
     assert [label for _, label in exact(1, 3, 0, 10, whole=True).ticks] == ["1", "2", "3"]
     single = exact(7, 7, 0, 10, whole=True)
     assert [label for _, label in single.ticks] == ["7"] and single(7) == 5
-    assert [label for _, label in exact(1, 1000, 0, 1, whole=True).ticks] == ["200", "400", "600", "800", "1000"]
+    assert [label for _, label in exact(1, 1000, 0, 1, whole=True).ticks] == ["200", "400", "600", "800", "1,000"]
 
 
 def test_ticks_of_negative_values_and_zero():
@@ -92,3 +92,15 @@ def test_ticks_of_dates_are_round(low, high, count, labels):
     scale = dates(low, high, 0, 100, count=count)
     assert [label for _, label in scale.ticks] == labels
     assert all(scale.low <= value <= scale.high for value, _ in scale.ticks)
+
+
+def test_thousands_are_apart():
+    assert [label for _, label in exact(0, 4000, 0, 1, count=4).ticks] == ["0", "1,000", "2,000", "3,000", "4,000"]
+    assert [label for _, label in fit([1.0, 20_000.0], 0, 1, log=True).ticks][-2:] == ["10,000", "10⁵"]
+    assert [label for _, label in exact(900, 6000, 0, 1, log=True).ticks] == ["1,000", "2,000", "5,000"]
+    assert [label for _, label in fit([-2500.0, 100.0], 0, 1, count=3).ticks][:2] == ["-3,000", "-2,000"]
+
+
+def test_counts_have_no_fractions():
+    assert [label for _, label in fit([0.0, 2.0], 0, 1, whole=True, count=5).ticks] == ["0", "1", "2"]
+    assert [label for _, label in fit([0.0, 2.0], 0, 1, count=5).ticks] == ["0.0", "0.5", "1.0", "1.5", "2.0"]

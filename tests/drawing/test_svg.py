@@ -25,7 +25,8 @@ PAINT = {
     "style",
 }
 KNOWN = {
-    "svg": {"width", "height", "viewBox", "role", "font-family"},
+    "svg": {"width", "height", "viewBox", "role", "font-family", "style"},
+    "style": set(),
     "title": set(),
     "desc": set(),
     "rect": {"x", "y", "width", "height", "rx"} | PAINT,
@@ -33,8 +34,20 @@ KNOWN = {
     "polygon": {"points"} | PAINT,
     "polyline": {"points"} | PAINT,
     "path": {"d"} | PAINT,
-    "text": {"x", "y", "font-size", "font-weight", "font-style", "text-anchor", "transform", "fill", "style"},
-    "tspan": {"x", "y", "font-size", "font-style"},
+    "text": {
+        "x",
+        "y",
+        "font-size",
+        "font-weight",
+        "font-style",
+        "text-anchor",
+        "transform",
+        "fill",
+        "style",
+        "dy",
+        "font-family",
+    },
+    "tspan": {"x", "y", "dx", "dy", "font-size", "font-style", "font-family"},
     "image": {"x", "y", "width", "height", "href", "preserveAspectRatio", "style"},
 }
 NUMBERS = {"x", "y", "width", "height", "cx", "cy", "r", "rx", "points", "d", "font-size", "stroke-width", "viewBox"}
@@ -50,13 +63,15 @@ def validate(text):
         name = element.tag.removeprefix(SPACE)
         assert set(element.attrib) <= KNOWN[name], (name, element.attrib)
         for key, value in element.attrib.items():
-            if key in NUMBERS:
-                found = re.findall(r"[^\s,MC]+", value)
+            if key in NUMBERS | {"dx", "dy"}:
+                found = re.findall(r"[^\s,MC]+", value.removesuffix("em"))
                 assert found, (name, key)
                 assert all(math.isfinite(float(number)) for number in found)
         href = element.get("href", "data:")
         assert href.startswith("data:")
         assert "url(" not in element.get("style", "")
+        if name == "style":
+            assert re.fullmatch(r'(@font-face\{[^{}]*url\("data:font/woff2;base64,[^"]*"\)[^{}]*\})+', element.text)
     assert "nan" not in text.replace("nance", "")
     return root
 
@@ -76,8 +91,16 @@ def test_texts_stay_texts_with_their_scripts():
     assert "".join(text.itertext()) == "state h<t>& more"
     spans = text.findall(f"{SPACE}tspan")
     assert [span.get("font-style") for span in spans] == [None, "italic", None, "italic", None, None][: len(spans)]
-    assert spans[2].get("font-size") == "7"
-    assert float(spans[2].get("y")) == pytest.approx(20 + 3.6 - 4, abs=0.01)
+    assert spans[2].get("font-size") == "8.26"  # 0.7 of 1.18 times 10
+    assert float(spans[2].get("y")) == pytest.approx(20 + 3.6 - 0.4 * 11.8, abs=0.01)
+    assert [span.get("font-family", "").startswith("Lamina Math") for span in spans] == [
+        False,
+        True,
+        True,
+        True,
+        True,
+        False,
+    ][: len(spans)]
     assert root[0].text == "a < b"
 
 
@@ -89,6 +112,25 @@ def test_one_run_is_anchored_by_the_reader_of_the_file():
         "x": "5", "y": "8.6", "text-anchor": "middle", "font-size": "10", "fill": "#16181d", "font-weight": "bold",
         "transform": "rotate(-90 5 5)",
     }  # fmt: skip
+
+
+def test_a_page_can_change_the_size_of_a_text():
+    scene = Scene(100, 40, (Text((50, 20), "$y_1^{[0]}$ of", 10, anchor="middle"),), "t")
+    text = validate(svg(scene, "page")).find(f"{SPACE}text")
+    assert (text.get("x"), text.get("y"), text.get("dy"), text.get("text-anchor")) == ("50", "20", "0.36em", "middle")
+    assert text.get("style").endswith(";--size:10")
+    base, below, above, words = text.findall(f"{SPACE}tspan")
+    assert (base.get("font-size"), below.get("font-size")) == ("1.18em", "0.83em")
+    # Steps are shares of the size of the run: down by 0.32 of 11.8, then up by 0.8 of it, in units of 8.26; then back.
+    assert [float(run.get("dy").removesuffix("em")) for run in (below, above)] == pytest.approx([0.46, -1.14], abs=0.01)
+    assert float(words.get("dy").removesuffix("em")) == pytest.approx(0.48 * 1.18, abs=0.01)
+    assert base.get("dx") is None and words.text == " of"
+
+
+def test_a_file_brings_the_math_fonts_that_it_needs():
+    style = lambda content: svg(Scene(9, 9, (Text((5, 5), content),), "t")).count("@font-face")  # noqa: E731
+    assert [style("words"), style("$x$"), style("$x + 1$")] == [0, 1, 2]
+    assert "@font-face" not in svg(Scene(9, 9, (Text((5, 5), "$x$"),), "t"), "page")
 
 
 def test_shapes_are_written_as_they_are():

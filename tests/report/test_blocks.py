@@ -71,7 +71,8 @@ def test_a_report_carries_a_policy_of_its_own(make):
     page = render(make())
     policies = [node.get("content") for node in tree(page).iter("meta") if node.get("http-equiv")]
     assert policies == [
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; "
+        "form-action 'none'"
     ]
     assert page.index("Content-Security-Policy") < page.index("<style"), "what comes before it is not under it"
     assert not list(tree(page).iter("script")) and not list(tree(page).iter("form"))

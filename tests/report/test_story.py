@@ -31,7 +31,12 @@ def test_an_interrupted_run(make):
     assert "The test split has not been opened." in page
     header = words(tree(page).find(".//header"))
     assert "80.0%validation accuracyat the best check; the test split is still sealed" in header
-    assert [words(node) for node in tree(page).iter("h2")] == ["Learning curves", "How it was made", "Do it again"]
+    assert [words(node) for node in tree(page).iter("h2")] == [
+        "Learning curves",
+        "The network",
+        "How it was made",
+        "Do it again",
+    ]
 
 
 def test_a_diverged_run(make):

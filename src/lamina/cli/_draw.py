@@ -35,6 +35,7 @@ def draw(
         ),
     ] = None,
     theme: Annotated[str, Option(help="light, dark, or page (a web page sets the colors).")] = "light",
+    scale: Annotated[float, Option(help="Pixels per point of a PNG, 0.25 to 20.")] = 2.0,
     style: Annotated[str | None, Option(help="How to draw a stack of layers: blocks or boxes.")] = None,
     most: Annotated[
         int | None, number(help="Largest number of nodes to draw in a layer; 8 by default.", least=1)
@@ -57,6 +58,8 @@ def draw(
     from lamina.drawing.save import save, suffix_of
 
     choice("--theme", theme, tuple(THEMES))
+    if not 0.25 <= scale <= 20:
+        raise ArgumentError(f"`--scale` must be from 0.25 to 20 pixels per point, got {scale:g}.")
     folder = Path(what).is_dir()
     paths = output or [Path(what) / "network.svg" if folder else Path(f"{what}.svg")]
     for path in paths:
@@ -66,11 +69,11 @@ def draw(
             )
         suffix_of(path)
     nodes = sizes(widths, "--widths", "3,5,5,5,1", least=2)
-    options = settings(set_, option_types(what), flags=("theme", "style", "most", "weights"))
+    options = settings(set_, option_types(what), flags=("theme", "scale", "style", "most", "weights"))
     options |= {} if nodes is None else {"widths": nodes}
     given: dict[str, Any] = {key: value for key, value in (("style", style), ("most", most)) if value is not None}
     scene = _of_run(what, options, weights=weights, **given) if folder else make(what, **options, **given)
-    written = [str(save(scene, path, theme)) for path in paths]
+    written = [str(save(scene, path, theme, scale)) for path in paths]
     if as_json:
         show_json({"title": scene.title, "description": scene.description, "files": written}, indent=None)
         return
@@ -95,4 +98,5 @@ def _of_run(what: str, options: dict[str, Any], **given: Any) -> "Scene":
     if options:
         raise ArgumentError("`--widths` and `--set` make a new network: leave them out for the folder of a run.")
     run = Run.load(what)
-    return drawing_of(run.model, **given)
+    spec = run.task.spec
+    return drawing_of(run.model, names=(spec.features, spec.classes or (spec.target,)), **given)

@@ -74,6 +74,7 @@ class Stage:
         layers: those that are drawn.
         skips: pairs of places: a skip connection leads from before the first of them to behind the second.
         count: how many equal layers the drawn one stands for; 0 where all of them are drawn.
+        projected: which of the skip connections change the shape, by a 1 x 1 convolution.
 
     >>> str(Stage("6 blocks", (Layer("block", (32, 4, 4)),), count=6))
     '6 residual blocks 32×4×4'
@@ -83,6 +84,7 @@ class Stage:
     layers: tuple[Layer, ...]
     skips: tuple[tuple[int, int], ...] = ()
     count: int = 0
+    projected: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -91,6 +93,10 @@ class Stage:
             if not 0 <= start <= end < len(self.layers):
                 last = len(self.layers) - 1
                 raise ArgumentError(f"`skips` must be pairs of places from 0 to {last}, got {(start, end)}.")
+        if wrong := [place for place in self.projected if not 0 <= place < len(self.skips)]:
+            raise ArgumentError(
+                f"`projected` must be numbers of the {len(self.skips)} skips from 0 on, got {wrong[0]}."
+            )
 
     def __str__(self) -> str:
         if self.count:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lamina.drawing._layers import THIN, Layer, Stage, in_lines
-from lamina.drawing.scene import Path, Polygon, Rectangle, Shape, Stroke, Text, box, moved
+from lamina.drawing.scene import Path, Point, Polygon, Rectangle, Shape, Stroke, Text, box, moved, outline
 from lamina.drawing.text import width
 
 SMALL = 12.0
@@ -110,20 +110,34 @@ def staged(stage: Stage, parts: Sequence[Piece], groups: Sequence[Sequence[int]]
         shapes.extend(link(lefts[number] + before.leave, lefts[number + 1] + after.enter))
     right = x - gap + pad
     where = {place: number for number, group in enumerate(groups) for place in group}
-    for first, last in stage.skips:
-        start, end = (
-            lefts[where[first]] - 3,
-            lefts[where[last]] + _behind(parts[where[last]], groups[where[last]].index(last)),
-        )
-        top = min(box(shape)[1] for part in parts[where[first] : where[last] + 1] for shape in part.shapes)
-        points = ((start, top + 4), (start + 4, top - 20), (end - 4, top - 20), (end, top + 4))
-        shapes.append(Path(points, Stroke("accent", 1.4), "end", curve=True, title="skip connection"))
+    for number, (first, last) in enumerate(stage.skips):
+        entered, left = where[first], where[last]
+        top = min(box(shape)[1] for part in parts[entered : left + 1] for shape in part.shapes)
+        up: tuple[Point, ...] = ()
+        if entered:  # behind the last layer of the block before
+            x = lefts[entered - 1] + _behind(parts[entered - 1], len(groups[entered - 1]) - 1)
+        else:  # from the arrow that enters the stage, straight up to the top
+            x, up = lefts[entered] - 5, tuple((lefts[entered] - 5, share * (top + 4)) for share in (0, 1 / 3, 2 / 3))
+        end = (lefts[left] + _behind(parts[left], groups[left].index(last)), top + 4)
+        points = (*up, (x, top + 4), (x + 2, top - 24), (end[0] - 4, top - 24), end)
+        curve = Path(points, Stroke("accent", 1.4), "end", curve=True, title="skip connection")
+        shapes.extend([curve, *(_projection(curve) if number in stage.projected else ())])
     top, bottom = min(box(s)[1] for s in shapes) - pad, max(box(s)[3] for s in shapes) + pad
     frame = Rectangle((0, top), (right, bottom - top), "stage!12", Stroke("stage", 1.0, (4, 3)), 7)
     name = Text((right / 2, top - 11), stage.name, 14.0, "ink", "middle", bold=True)
     words = in_lines(stage.layers[-1].shape)
     need = max(right, *(width(word, SMALL) for word in words), width(stage.name, 14.0, bold=True))
     return Piece((frame, *shapes, name), right, right / 2, words, need, leave=right)
+
+
+def _projection(curve: Path) -> list[Shape]:
+    """Draw the 1 x 1 convolution of a shortcut that changes the shape, on the top of its curve."""
+    x, y = min(outline(curve), key=lambda point: point[1])
+    edge = Stroke("weights!50!ink", 0.9)
+    return [
+        Rectangle((x - 12, y - 7.5), (24, 15), "weights!55", edge, 2, title="1×1 convolution of the skip connection"),
+        Text((x, y), "1×1", 11.0, "ink", "middle"),
+    ]
 
 
 def _behind(piece: Piece, number: int) -> float:

@@ -1,12 +1,14 @@
 """A scene as PDF or PNG, through matplotlib: text stays text in the PDF, and the same scene gives the same bytes."""
 
+from importlib.resources import as_file
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import at_least, choice
 from lamina.drawing import scene as shapes
+from lamina.drawing._metrics import ITALIC, UPRIGHT, math_path
 from lamina.drawing.colors import resolve
-from lamina.drawing.text import MIDDLE, layout
+from lamina.drawing.text import MIDDLE, Run, layout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,9 +110,7 @@ def _text(text: shapes.Text, theme: str) -> list[Any]:
             text.at[1] + dy * cos - dx * sin,
             run.text,
             color=resolve(text.color, theme),
-            fontsize=run.size,
-            fontstyle="oblique" if run.italic else "normal",
-            fontweight="bold" if run.bold else "normal",
+            fontproperties=_font(run),
             rotation=text.angle,
             rotation_mode="anchor",
             horizontalalignment="left",
@@ -119,6 +119,20 @@ def _text(text: shapes.Text, theme: str) -> list[Any]:
         )
         found.append(words)
     return found
+
+
+def _font(run: Run) -> Any:
+    """Choose the font of a run; what the math fonts lack is set in the font of words."""
+    from matplotlib.font_manager import FontProperties
+
+    table = ITALIC if run.italic else UPRIGHT
+    if run.math and all(character in table for character in run.text):
+        with as_file(math_path(run.italic)) as path:
+            return FontProperties(size=run.size, fname=path)
+    weight = "bold" if run.bold else "normal"
+    return FontProperties(
+        family="DejaVu Sans", size=run.size, style="oblique" if run.italic else "normal", weight=weight
+    )
 
 
 def _picture(sheet: "Figure", scene: shapes.Scene, picture: shapes.Picture, order: int) -> None:

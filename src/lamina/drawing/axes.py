@@ -74,9 +74,12 @@ def line_height(size: float) -> float:
 def vertical(axis: Axis, values: Sequence[float], room: float) -> Scale:
     """Choose the scale of a vertical axis for values; its place is set later."""
     count = max(2, round(room / 42))
+    known = [value for value in (*values, *(axis.limits or ())) if math.isfinite(value)]
+    # Counts have no fractions; shares that happen to be 0 and 1 have.
+    whole = all(value == int(value) for value in known) and max(map(abs, known), default=0.0) >= 2
     if axis.limits is not None:
-        return exact(*axis.limits, 1, 0, count=count, log=axis.log)
-    return fit(values, 1, 0, log=axis.log, count=count)
+        return exact(*axis.limits, 1, 0, count=count, log=axis.log, whole=whole)
+    return fit(values, 1, 0, log=axis.log, count=count, whole=whole)
 
 
 def _room_across(width: float, y: Axis, up: Scale, right: Axis, other: Scale | None) -> float:
@@ -197,8 +200,9 @@ def written(scale: Scale) -> Scale:
 def _label(label: str) -> str:
     base, power = label.rstrip(_RAISED), label[len(label.rstrip(_RAISED)) :]
     if power:
-        formula = base.replace("·", r" \cdot ")
-        return f"${formula}^{{{power.translate(_LOWERED)}}}$"
+        factor, _, ten = base.rpartition("·")
+        before = rf"\mathsf{{{factor}}} \cdot " if factor else ""
+        return rf"${before}\mathsf{{{ten}}}^{{\mathsf{{{power.translate(_LOWERED).replace('-', '−')}}}}}$"
     return label.replace("-", "−")
 
 

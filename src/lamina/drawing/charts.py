@@ -29,7 +29,7 @@ from lamina.drawing.axes import (
     segments,
     vertical,
 )
-from lamina.drawing.scene import Circle, Path, Point, Polygon, Rectangle, Scene, Shape, Stroke, Text
+from lamina.drawing.scene import Circle, Path, Point, Polygon, Rectangle, Scene, Shape, Stroke, Text, narrowed
 from lamina.drawing.text import width as text_width
 
 LINES = {"solid": (), "dashed": (6.0, 3.5), "dotted": (1.5, 3.0), "step": ()}
@@ -167,6 +167,7 @@ def chart(
     >>> (scene.width, scene.height), "epoch" in svg(scene)
     ((360.0, 240.0), True)
     """
+    given = locals().copy()
     x, y, other = Axis(x_label, x_range, log_x), Axis(y_label, y_range, log_y), Axis(right_label, right_range)
     values = _values(lines, points, bars, bands, x, y, other)
     rows = _legend_rows(lines, points, bars, bands, width - 2 * MARGIN) if legend else []
@@ -180,7 +181,8 @@ def chart(
     shapes: list[Shape] = axes(place, x, y, other, columns=not bar_like)
     shapes += _heading(title, rows, place, width)
     shapes += draw(place, lines, points, bars, bands, notes)
-    return Scene(width, height, tuple(shapes), title or description or "chart", description)
+    name = title or description or "chart"
+    return Scene(width, height, tuple(shapes), name, description, narrowed(chart, given))
 
 
 def draw(

@@ -63,6 +63,8 @@ def alexnet(style: str = "blocks") -> Scene:
 def resnet18(style: str = "blocks") -> Scene:
     """Draw ResNet18: pre-processing A, four stages B to E of two residual blocks each, average pooling, a dense layer.
 
+    The first block of C, D and E halves the picture, so that its shortcut is a 1 x 1 convolution.
+
     Notes: N4.30 (§4.2, Fig. 31).
     Corrects: E60, a global average pooling precedes the dense layer.
 
@@ -87,6 +89,6 @@ def resnet18(style: str = "blocks") -> Scene:
             Layer("normalization", shape),
             Layer("detector", shape, name="relu"),
         )
-        items.append(Stage(name, half * 4, ((0, 4), (6, 10))))
+        items.append(Stage(name, half * 4, ((0, 4), (6, 10)), projected=() if name == "B" else (0,)))
     items += [Layer("pooling", (512,), "average"), Layer("dense", (1000,))]
     return stack(items, style=style, title="ResNet18")

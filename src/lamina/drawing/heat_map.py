@@ -10,7 +10,7 @@ from lamina.drawing.axes import LABEL, MARGIN, TICK, TITLE, Axis, Frame, Range, 
 from lamina.drawing.charts import Note, Series, draw
 from lamina.drawing.colors import channels
 from lamina.drawing.scales import Scale, exact
-from lamina.drawing.scene import Path, Picture, Point, Scene, Shape, Stroke, Text
+from lamina.drawing.scene import Path, Picture, Point, Scene, Shape, Stroke, Text, narrowed
 from lamina.drawing.text import width as text_width
 
 _BAR = 12.0
@@ -73,6 +73,7 @@ def heat_map(
     >>> scene.width
     360.0
     """
+    given = locals().copy()
     known = [v for row in values for v in row if math.isfinite(v)]
     if not known or (log and min(known) <= 0):
         raise ArgumentError(
@@ -101,7 +102,8 @@ def heat_map(
         middle = (place.left + place.right) / 2
         shapes.append(Text((middle, MARGIN + line_height(TITLE) / 2), title, TITLE, anchor="middle", bold=True))
     shapes += draw(place, lines, points, notes=notes)
-    return Scene(width, height, tuple(shapes), title or description or "heat map", description)
+    name = title or description or "heat map"
+    return Scene(width, height, tuple(shapes), name, description, narrowed(heat_map, given))
 
 
 def _share(low: float, high: float, log: bool) -> Callable[[float], float]:

@@ -10,15 +10,19 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lamina._errors import ArgumentError, at_least
-from lamina.drawing.scene import Circle, Path, Point, Scene, Shape, Stroke, Text, box, fitted
+from lamina.drawing.scene import Anchor, Circle, Path, Point, Scene, Shape, Stroke, Text, box, fitted
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 Matrix = Sequence[Sequence[float]]
+Names = tuple[Sequence[str], Sequence[str]]
+"""Words for the nodes of the first layer and of the last one."""
 RADIUS = 17.0
 COLUMN, ROW = 104.0, 46.0
 LABEL, CAPTION = 13.0, 13.0
+LONGEST = 24
+"""A longer name beside a node is cut."""
 CLEAR = 1.5
 """An arrow keeps this distance from the nodes."""
 
@@ -58,6 +62,7 @@ def network(
     skip: bool | Sequence[bool] = False,
     weight_names: bool = False,
     loss: bool = False,
+    names: Names = ((), ()),
     title: str = "",
 ) -> Scene:
     r"""Draw a network as nodes and arrows.
@@ -77,6 +82,7 @@ def network(
         skip: whether each layer (or which of them) also adds what came in: curved arrows.
         weight_names: whether $W^{[l]}$ is written below the arrows.
         loss: whether the output leads to the loss.
+        names: words beside the inputs and beside the outputs, such as features and classes; () for none.
         title: the title; None names the widths.
 
     >>> scene = network((3, 5, 5, 5, 1))
@@ -95,6 +101,7 @@ def network(
         shapes.extend(_weight_name(before, after) for before, after in pairwise(layers))
     shapes.extend(_loss(layers[-1]) if loss else ())
     shapes.extend(shape for layer in layers for shape in _nodes(layer, labels, alone=_alone(widths)))
+    shapes.extend([*_beside(layers[0], names[0], "end"), *_beside(layers[-1], names[1], "start")])
     if captions:
         shapes.extend(_captions(layers, skips, min(box(shape)[1] for shape in shapes)))
     name = "-".join("n" if width is None else str(width) for width in widths)
@@ -161,6 +168,23 @@ def _nodes(layer: _Layer, labels: bool, alone: bool) -> list[Shape]:
             under = (layer.x, layer.bottom + 14)
             shapes.append(Text(under, f"$n_{layer.number} = {layer.width}$", 12.0, f"{layer.role}!60!ink", "middle"))
     return shapes
+
+
+def _beside(layer: _Layer, names: Sequence[str], side: Anchor) -> list[Shape]:
+    """Write names beside the drawn nodes of the first layer, on its left, or of the last one, on its right."""
+    if names and len(names) != layer.width:
+        raise ArgumentError(f"`names` must be one for each of the {layer.width} {layer.role}s, got {len(names)}.")
+    away = (RADIUS + 7) * (-1 if side == "end" else 1)
+    return [
+        Text((x + away, y), _short(names[index]), LABEL, f"{layer.role}!60!ink", side, title=names[index])
+        for (x, y), index in zip(layer.nodes, layer.indices, strict=True)
+        if names
+    ]
+
+
+def _short(name: str) -> str:
+    words = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    return words.replace("$", r"\$")
 
 
 def _trimmed(start: Point, end: Point) -> tuple[Point, Point]:
@@ -275,7 +299,9 @@ def _described(widths: Sequence[int | None], parameters: int | None = None) -> s
     return f"{text}, {arrows:,} arrows, {count:,} parameters."
 
 
-def network_of(model: "nn.Module", *, most: int = 8, weights: bool = True, title: str = "") -> Scene:
+def network_of(
+    model: "nn.Module", *, most: int = 8, weights: bool = True, names: Names = ((), ()), title: str = ""
+) -> Scene:
     """Draw a model of dense layers: a perceptron, a feedforward network, a dense ResNet, or linear layers in a row.
 
     Of a Neural ODE one step is drawn, a residual layer with the weights of its first knot.
@@ -286,6 +312,7 @@ def network_of(model: "nn.Module", *, most: int = 8, weights: bool = True, title
         model: the model.
         most: how many nodes of a layer are drawn at most.
         weights: whether its weights color the arrows, blue for negative and red for positive numbers.
+        names: words beside the inputs and the outputs; left out where they are not as many as the nodes.
         title: the title; None names the widths.
 
     >>> import lamina
@@ -295,7 +322,10 @@ def network_of(model: "nn.Module", *, most: int = 8, weights: bool = True, title
     matrices, skip = _dense_layers(model)
     widths = (matrices[0].shape[1], *(matrix.shape[0] for matrix in matrices))
     values = [matrix.detach().double().cpu().tolist() for matrix in matrices] if weights else None
-    scene = network(widths, most=most, weights=values, skip=skip, title=title)
+    fitting = tuple(
+        words if len(words) == count else () for words, count in zip(names, (widths[0], widths[-1]), strict=True)
+    )
+    scene = network(widths, most=most, weights=values, skip=skip, names=(fitting[0], fitting[1]), title=title)
     return replace(scene, description=_described(widths, sum(p.numel() for p in model.parameters())))
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import ArgumentError
-from lamina.drawing.network import network_of
+from lamina.drawing.network import Names, network_of
 from lamina.drawing.scene import Scene
 from lamina.drawing.stack import stack_of
 from lamina.drawing.table import drawing
@@ -22,8 +22,9 @@ SEQUENCES = {
 
 
 def drawing_of(
-    model: "nn.Module", inputs: Any = None, *, style: str | None = None, most: int = 8, weights: bool = True
-) -> Scene:
+    model: "nn.Module", inputs: Any = None, *, style: str | None = None, most: int = 8, weights: bool = True,
+    names: Names = ((), ()),
+) -> Scene:  # fmt: skip
     """Draw a model in the way that suits it.
 
     Dense layers in a row become nodes and arrows, recurrent networks their cells in time, everything else a stack of
@@ -35,6 +36,7 @@ def drawing_of(
         style: "blocks" or "boxes" draws a stack even of dense layers.
         most: how many nodes of a layer are drawn at most.
         weights: whether the weights color the arrows.
+        names: words beside the inputs and the outputs of dense layers, such as features and classes.
 
     >>> import lamina
     >>> drawing_of(lamina.build("lenet5")).description[:13]
@@ -50,7 +52,7 @@ def drawing_of(
         return replace(drawing(SEQUENCES[name], words=name), description=words)
     if style is None:
         try:
-            return network_of(model, most=most, weights=weights)
+            return network_of(model, most=most, weights=weights, names=names)
         except ArgumentError:
             pass  # not dense layers in a row: a stack it is
     shape = inputs if inputs is not None else getattr(getattr(model, "config", None), "inputs", None)

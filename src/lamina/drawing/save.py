@@ -3,7 +3,7 @@
 import contextlib
 from pathlib import Path
 
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, between
 from lamina.drawing._raster import raster
 from lamina.drawing._tikz import tikz
 from lamina.drawing.scene import Scene
@@ -26,7 +26,7 @@ def suffix_of(path: str | Path) -> str:
     return suffix
 
 
-def _rendered(scene: Scene, suffix: str, theme: str = "light") -> bytes:
+def _rendered(scene: Scene, suffix: str, theme: str, scale: float) -> bytes:
     """Give a scene as the bytes of a file: ".svg", ".tex", ".pdf" or ".png"."""
     if suffix == ".svg":
         return svg(scene, theme).encode()
@@ -36,16 +36,17 @@ def _rendered(scene: Scene, suffix: str, theme: str = "light") -> bytes:
         )
     if suffix == ".tex":
         return tikz(scene, theme=theme).encode()
-    return raster(scene, suffix_of("scene" + suffix)[1:], theme)
+    return raster(scene, suffix_of("scene" + suffix)[1:], theme, 72 * scale)
 
 
-def save(scene: Scene, path: str | Path, theme: str = "light") -> Path:
+def save(scene: Scene, path: str | Path, theme: str = "light", scale: float = 2.0) -> Path:
     """Write a scene to a file whose suffix says how: .svg, .tex (TikZ), .pdf or .png.
 
     Args:
         scene: what to draw.
         path: the file; its folder is made.
         theme: "light", "dark", or "page" (an SVG that takes its colors from the page around it).
+        scale: pixels per point of a PNG, 0.25 to 20; the other formats have no pixels.
 
     Returns:
         The path.
@@ -57,7 +58,8 @@ def save(scene: Scene, path: str | Path, theme: str = "light") -> Path:
     'disc.svg'
     """
     path = Path(path)
-    data = _rendered(scene, suffix_of(path), theme)
+    between("scale", scale, 0.25, 20)
+    data = _rendered(scene, suffix_of(path), theme, scale)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.write_bytes(data)

@@ -30,7 +30,7 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         """Return the place of a value."""
-        low, high, value = (math.log10(v) for v in (self.low, self.high, value)) if self.log else self._plain(value)
+        low, high, value = (math.log10(v) for v in (self.low, self.high, value)) if self.log else self._linear(value)
         return self.start + (self.end - self.start) * (value - low) / (high - low)
 
     def places(self, values: Iterable[float]) -> list[float]:
@@ -47,7 +47,7 @@ class Scale:
         factor, start = (self.end - self.start) / (high - low), self.start
         return [start + (value - low) * factor for value in values]
 
-    def _plain(self, value: float) -> tuple[float, float, float]:
+    def _linear(self, value: float) -> tuple[float, float, float]:
         return self.low, self.high, value
 
 
@@ -61,8 +61,10 @@ def demands_log(values: Iterable[float]) -> bool:
     return bool(known) and min(known) > 0 and max(known) >= LOG_FROM * min(known)
 
 
-def fit(values: Iterable[float], start: float, end: float, *, log: bool = False, count: int = 5) -> Scale:
-    """Choose a scale with round ends for values; a logarithmic one needs them positive.
+def fit(
+    values: Iterable[float], start: float, end: float, *, log: bool = False, whole: bool = False, count: int = 5
+) -> Scale:
+    """Choose a scale with round ends for values; a logarithmic one needs them positive; `whole` allows no fractions.
 
     Linear scales begin at 0 when the values come near it. A single value is shown above or below 0.
 
@@ -71,7 +73,7 @@ def fit(values: Iterable[float], start: float, end: float, *, log: bool = False,
     """
     known = list(values)
     low, high = min(known), max(known)
-    return _log(low, high, start, end) if log else _linear(low, high, start, end, count)
+    return _log(low, high, start, end) if log else _linear(low, high, start, end, count, whole)
 
 
 def exact(
@@ -134,14 +136,14 @@ def dates(low: float, high: float, start: float, end: float, *, count: int = 6) 
 _NOTHING = 1e-300  # what is smaller counts as 0: powers of ten below it are no numbers
 
 
-def _linear(low: float, high: float, start: float, end: float, count: int) -> Scale:
+def _linear(low: float, high: float, start: float, end: float, count: int, whole: bool) -> Scale:
     if max(abs(low), abs(high)) < _NOTHING:
         low = high = 0.0
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         low, high = min(low, 0.0), max(high, 0.0) or float(low == 0)
     elif 0 < low < 0.4 * high:
         low = 0.0
-    step = _step(high - low, count)
+    step = max(1.0, _step(high - low, count)) if whole else _step(high - low, count)
     low, high = step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
     return Scale(low, high, start, end, _ticks(low, high, step))
 
@@ -165,7 +167,7 @@ def _exact_log(low: float, high: float, start: float, end: float, count: int) ->
     factors = (1, 2, 5) if high < 100 * low else (1,)
     every = max(1, math.ceil((last - first) / count)) if factors == (1,) else 1
     inside = [
-        (factor * 10.0**power, f"{factor * 10.0**power:g}" if -4 <= power <= 4 else f"{factor}·{_power(power)}")
+        (factor * 10.0**power, _plain(factor * 10.0**power) if -4 <= power <= 4 else f"{factor}·{_power(power)}")
         if factor > 1
         else (10.0**power, _power(power))
         for power in range(first, last + 1, every)
@@ -188,10 +190,19 @@ def _ticks(low: float, high: float, step: float) -> tuple[tuple[float, str], ...
     ticks = []
     for place in range(first, last + 1):
         value = place * step
-        label = f"{value:.{digits}f}" if 1e-4 <= largest < 1e6 else f"{value:.2g}"
-        ticks.append((value, label.replace("-0", "0") if float(label) == 0 else label))
+        label = f"{value:,.{digits}f}" if 1e-4 <= largest < 1e6 else f"{value:.2g}"
+        ticks.append((value, label.replace("-0", "0") if float(label.replace(",", "")) == 0 else label))
     return tuple(ticks)
 
 
 def _power(power: int) -> str:
-    return f"{10.0**power:g}" if -4 <= power <= 4 else "10" + str(power).translate(_SUPERSCRIPTS)
+    return _plain(10.0**power) if -4 <= power <= 4 else "10" + str(power).translate(_SUPERSCRIPTS)
+
+
+def _plain(value: float) -> str:
+    """Write a number without a power of ten, thousands apart.
+
+    >>> _plain(0.002), _plain(20000.0)
+    ('0.002', '20,000')
+    """
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"

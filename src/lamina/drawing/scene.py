@@ -6,9 +6,10 @@ back ends (`svg`, `tikz`, `raster`) all draw the same scene.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal
 
 from lamina._errors import ArgumentError, choice
 from lamina.drawing.text import MIDDLE, layout
@@ -19,6 +20,8 @@ Box = tuple[float, float, float, float]
 Pixels = Sequence[Sequence[float | Sequence[float]]]
 Anchor = Literal["start", "middle", "end"]
 Arrow = Literal["none", "end", "both"]
+NARROW, FROM = 300.0, 340.0
+"""The width in points for a phone or a narrow column, and the one from which a scene is drawn for it anew."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +135,17 @@ Shape = Circle | Rectangle | Polygon | Path | Text | Picture
 
 @dataclass(frozen=True, repr=False)
 class Scene:
-    """A sheet of `width` by `height` points with shapes; `title` and `description` are read aloud by screen readers."""
+    """A sheet of `width` by `height` points with shapes; `title` and `description` are read aloud by screen readers.
+
+    `narrower` draws the same for a narrow place, where this one would have to be shown with too small letters.
+    """
 
     width: float
     height: float
     shapes: tuple[Shape, ...]
     title: str
     description: str = ""
+    narrower: "Callable[[], Scene] | None" = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("width", "height"):
@@ -157,6 +164,19 @@ class Scene:
     def moved(self, dx: float, dy: float) -> "Scene":
         """Move every shape; the sheet stays."""
         return replace(self, shapes=tuple(moved(shape, dx, dy) for shape in self.shapes))
+
+
+def narrowed(draw: Callable[..., Scene], given: Mapping[str, Any]) -> Callable[[], Scene] | None:
+    """Say how a function that takes `width` and `height` draws the same for a narrow place; None where it fits there.
+
+    >>> narrowed(Scene, {"width": 600, "height": 450, "shapes": (), "title": "a sheet"})()
+    Scene('a sheet', 300 x 225 points, 0 shapes)
+    """
+    width, height = given["width"], given["height"]
+    if width <= FROM:
+        return None
+    tall = max(height * NARROW / width, min(height, 200.0))
+    return partial(draw, **{**given, "width": NARROW, "height": tall})
 
 
 def moved(shape: Shape, dx: float, dy: float) -> Shape:
@@ -285,7 +305,15 @@ def beside(*scenes: Scene, gap: float = 24.0, align: str = "middle", title: str 
     44.0
     """
     choice("align", align, ("top", "middle", "bottom"))
-    return _in_line(scenes, gap, _SHARES[align], title, description, down=False)
+    made = _in_line(scenes, gap, _SHARES[align], title, description, down=False)
+    below = partial(_below, scenes, gap, made.title, made.description)
+    return replace(made, narrower=below) if made.width > FROM and len(scenes) > 1 else made
+
+
+def _below(scenes: Sequence[Scene], gap: float, title: str, description: str) -> Scene:
+    """Put scenes below each other instead, each as narrow as it can be drawn."""
+    slim = [scene.narrower() if scene.narrower else scene for scene in scenes]
+    return _in_line(slim, gap, 0.5, title, description, down=True)
 
 
 def stacked(*scenes: Scene, gap: float = 16.0, align: str = "middle", title: str = "", description: str = "") -> Scene:
@@ -296,7 +324,9 @@ def stacked(*scenes: Scene, gap: float = 16.0, align: str = "middle", title: str
     44.0
     """
     choice("align", align, ("left", "middle", "right"))
-    return _in_line(scenes, gap, _SHARES[align], title, description, down=True)
+    made = _in_line(scenes, gap, _SHARES[align], title, description, down=True)
+    slimmer = any(scene.narrower for scene in scenes)
+    return replace(made, narrower=partial(_below, scenes, gap, made.title, made.description)) if slimmer else made
 
 
 _SHARES = {"top": 0.0, "left": 0.0, "middle": 0.5, "bottom": 1.0, "right": 1.0}

@@ -10,10 +10,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 from lamina._errors import ArgumentError, choice
 from lamina.drawing import scene as shapes
+from lamina.drawing._metrics import FAMILY, math_face
 from lamina.drawing.colors import THEMES, css, resolve
-from lamina.drawing.text import MIDDLE, layout
+from lamina.drawing.text import MIDDLE, Run, layout
 
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
+MATH_FONTS = f"{FAMILY}, KaTeX_Main, {FONTS}"
 Attributes = dict[str, str]
 
 
@@ -35,7 +37,8 @@ def svg(scene: shapes.Scene, theme: str = "light") -> str:
     Args:
         scene: what to draw.
         theme: "light" and "dark" fix the colors and paint the paper; "page" leaves the paper out and takes the colors
-            from the page's variables `--lamina-input`, `--lamina-ink`, ... (see `colors.variables`).
+            from the page's variables `--lamina-input`, `--lamina-ink`, ... (see `colors.variables`), the math fonts
+            from its `math_faces`, and lets its style sheet set the sizes of texts: each has its own as `--size`.
 
     >>> from lamina.drawing.scene import Circle, Scene
     >>> svg(Scene(20, 20, (Circle((10, 10), 8, stroke=None),), "a disc")).splitlines()[3]
@@ -43,13 +46,15 @@ def svg(scene: shapes.Scene, theme: str = "light") -> str:
     """
     choice("theme", theme, THEMES)
     width, height = number(scene.width), number(scene.height)
+    sizes = f' style="--width:{width};--height:{height}"' if theme == "page" else ""
     names = escape(scene.title), escape(scene.description)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        f' role="img" font-family="{FONTS}">',
+        f' role="img" font-family="{FONTS}"{sizes}>',
         f"<title>{names[0]}</title>" + (f"<desc>{names[1]}</desc>" if scene.description else ""),
     ]
     if theme != "page":
+        lines.extend(f"<style>{face}</style>" for face in [_faces(scene)] if face)
         lines.append(f'<rect width="{width}" height="{height}" fill="{resolve("paper", theme)}"/>')
     for shape in scene.shapes:
         lines.extend(_drawn(shape, theme))
@@ -133,28 +138,64 @@ def _stroked(stroke: shapes.Stroke, theme: str) -> Attributes:
     return _colored(theme, stroke=stroke.color) | _line(stroke) | {"stroke-linejoin": "round"}
 
 
+def math_faces() -> str:
+    """Write the rules of a style sheet that bring the math fonts to a page of drawings with the theme "page".
+
+    >>> math_faces().count("@font-face")
+    2
+    """
+    return math_face(True) + math_face(False)
+
+
+def _faces(scene: shapes.Scene) -> str:
+    """Write the rules for the math fonts that a scene needs."""
+    texts = [shape for shape in scene.shapes if isinstance(shape, shapes.Text)]
+    used = {run.italic for text in texts for run in layout(text.content, text.size, text.bold) if run.math}
+    return "".join(math_face(italic) for italic in sorted(used, reverse=True))
+
+
 def _text(text: shapes.Text, theme: str) -> str:
-    (x, y), runs = text.at, layout(text.content, text.size, text.bold)
-    base = y + MIDDLE * text.size
+    (x, y), runs, fluid = text.at, layout(text.content, text.size, text.bold), theme == "page"
     common = {"font-size": number(text.size)} | _colored(theme, fill=text.color)
     common |= {"font-weight": "bold"} if text.bold else {}
     common |= {"transform": f"rotate({number(-text.angle)} {number(x)} {number(y)})"} if text.angle else {}
-    if len(runs) == 1:
-        anchor = {} if text.anchor == "start" else {"text-anchor": text.anchor}
-        slant = {"font-style": "italic"} if runs[0].italic else {}
-        place = {"x": number(x), "y": number(base)} | anchor | common | slant
-        return _tag("text", place, text.title, inner=escape(runs[0].text))
-    # Each run has its own place: an anchor in the middle would hold for the first run alone.
+    if fluid:  # all places are shares of the size, so that the page can change it
+        common["style"] += f";--size:{number(text.size)}"
+        common |= {"x": number(x), "y": number(y), "dy": f"{MIDDLE}em"}
+    anchor = {} if text.anchor == "start" else {"text-anchor": text.anchor}
+    if len(runs) == 1 and (runs[0].size == text.size or not fluid):
+        place = {} if fluid else {"x": number(x), "y": number(y + MIDDLE * text.size)}
+        return _tag("text", place | anchor | common | _face(runs[0], text), text.title, inner=escape(runs[0].text))
+    spans = _flowing(runs, text) if fluid else _placed(runs, text)
+    return _tag("text", (anchor if fluid else {}) | common, text.title, inner="".join(spans))
+
+
+def _face(run: Run, text: shapes.Text) -> Attributes:
+    found = {"font-size": number(run.size)} if run.size != text.size else {}
+    found |= {"font-family": MATH_FONTS} if run.math else {}
+    return found | ({"font-style": "italic"} if run.italic else {})
+
+
+def _placed(runs: Iterable[Run], text: shapes.Text) -> Iterable[str]:
+    """Put each run at its own place: an anchor in the middle would hold for the first run alone."""
     width = max((run.x + run.width for run in runs), default=0.0)
-    left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
-    spans = []
+    left = text.at[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
+    base = text.at[1] + MIDDLE * text.size
     for run in runs:
         words = run.text.lstrip(" ")
         place = {"x": number(left + run.x + run.width - replace(run, text=words).width), "y": number(base - run.rise)}
-        place |= {"font-size": number(run.size)} if run.size != text.size else {}
-        place |= {"font-style": "italic"} if run.italic else {}
-        spans.append(_tag("tspan", place, inner=escape(words)))
-    return _tag("text", common, text.title, inner="".join(spans))
+        yield _tag("tspan", place | _face(run, text), inner=escape(words))
+
+
+def _flowing(runs: Iterable[Run], text: shapes.Text) -> Iterable[str]:
+    """Put each run behind the one before it, in shares of its size: they stay together at every size of the text."""
+    end = rise = 0.0
+    for run in runs:
+        right, down = (run.x - end) / run.size, (rise - run.rise) / run.size
+        steps = {key: f"{number(step)}em" for key, step in (("dx", right), ("dy", down)) if abs(step) >= 0.005}
+        face = _face(run, text) | ({"font-size": f"{number(run.size / text.size)}em"} if run.size != text.size else {})
+        yield _tag("tspan", steps | face, inner=escape(run.text))
+        end, rise = run.x + run.width, run.rise
 
 
 def png(pixels: shapes.Pixels) -> bytes:

@@ -1,20 +1,23 @@
 r"""Words and small formulas: what a text says, laid out in runs of one size and slant.
 
 A text is plain words with formulas between dollars: `hidden state $h^{<t>}$`. A formula is a subset of LaTeX: letters,
-digits, `_{..}`, `^{..}`, Greek letters and the symbols of `SYMBOLS`, upright words (`\mathrm{..}`), and accents
-(`\tilde{h}`). The same text goes to LaTeX as it stands and to the other back ends as runs.
+digits, `_{..}`, `^{..}`, Greek letters and the symbols of `SYMBOLS`, upright words (`\mathrm{..}`, and `\mathsf{..}` in
+the face of words), and accents (`\tilde{h}`). Formulas have the face of KaTeX, as those around a drawing. The same text
+goes to LaTeX as it stands and to the other back ends as runs.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lamina._errors import ArgumentError
-from lamina.drawing._metrics import BOLD, REGULAR, WIDE
+from lamina.drawing._metrics import BOLD, ITALIC, MATH, REGULAR, UPRIGHT, WIDE
 
 SMALL = 0.7
 """A sub- or superscript has this share of the size."""
-RAISE, LOWER = 0.4, 0.22
+RAISE, LOWER = 0.4, 0.2
+APART = 0.2
+"""A script with another one above or below it moves away by this share of the size, so that the two never touch."""
 MIDDLE = 0.36
 """The baseline lies this share of the size below the middle of a text (half the height of a capital)."""
 SPACE = 0.2
@@ -40,7 +43,7 @@ SYMBOLS = _GREEK | _BINARY | _ORDINARY
 """The named symbols of a formula."""
 ACCENTS = {"tilde": "\u02dc", "widetilde": "\u02dc", "hat": "\u02c6", "widehat": "\u02c6", "bar": "\u00af"}
 _SCRIPT = {"L": "ℒ", "R": "ℝ", "N": "ℕ", "Z": "ℤ", "F": "ℱ", "I": "ℐ"}
-_UPRIGHT = ("mathrm", "text", "operatorname", "mathit", "mathbf")
+_UPRIGHT = ("mathrm", "text", "operatorname", "mathit", "mathbf", "mathsf")
 _TOKEN = re.compile(r"\\([a-zA-Z]+)\s*|\\([{}|%$,;#_])|(\s+)|(.)", re.DOTALL)
 _DESCENDING = set("gjpqyQ,;()[]{}|@$/βγζημξρφχψ⟨⟩‖_ç")
 _SHORT = set("acegmnopqrsuvwxyzαγειηκμνπρστυχω.,:;-–—−=~⋅∼→←<>+×⊙⊕∘≈_…⋯•")
@@ -56,11 +59,12 @@ class Run:
     size: float
     italic: bool = False
     bold: bool = False
+    math: bool = False
 
     @property
     def width(self) -> float:
         """The width of the piece."""
-        return _width(self.text, self.size, self.bold)
+        return _width(self.text, self.size, self.bold, self.italic if self.math else None)
 
     @property
     def extent(self) -> tuple[float, float]:
@@ -80,11 +84,14 @@ class _Atom:
     accent: str = ""
     below: tuple["_Atom", ...] = ()
     above: tuple["_Atom", ...] = ()
+    sans: bool = False
 
 
-def _width(text: str, size: float, bold: bool) -> float:
-    table = BOLD if bold else REGULAR
-    return size * sum(table.get(character, WIDE) for character in text)
+def _width(text: str, size: float, bold: bool, slant: bool | None = None) -> float:
+    """Measure words, or with a `slant` a piece of a formula; what the math fonts lack comes from the font of words."""
+    words = BOLD if bold else REGULAR
+    table = words if slant is None else ITALIC if slant else UPRIGHT
+    return size * sum(table.get(character) or words.get(character, WIDE) for character in text)
 
 
 class _Reader:
@@ -137,7 +144,7 @@ class _Reader:
         if (base.below if mark == "_" else base.above) or base.binary:
             raise self.wrong(f"a second '{mark}', or one after an operator, needs braces")
         below, above = (script, base.above) if mark == "_" else (base.below, script)
-        return _Atom(base.text, base.italic, base.binary, base.accent, below, above)
+        return replace(base, below=below, above=above)
 
     def atom(self) -> _Atom:
         token = self.take()
@@ -154,7 +161,7 @@ class _Reader:
         if name in ("mathscr", "mathcal", "mathbb"):
             return _Atom("".join(_SCRIPT.get(a.text, a.text) for a in self.group()), False)
         if name in _UPRIGHT:
-            return _Atom(self.words(), name == "mathit")
+            return _Atom(self.words(), name == "mathit", sans=name == "mathsf")
         raise self.wrong(f"'\\{name}' is not known")
 
     def words(self) -> str:
@@ -184,17 +191,14 @@ class _Layout:
         self.x = 0.0
         self.bold = bold
 
-    def put(self, text: str, rise: float, size: float, italic: bool) -> None:
+    def put(self, text: str, rise: float, size: float, *, italic: bool = False, math: bool = False) -> None:
         last = self.runs[-1] if self.runs else None
-        if (
-            last
-            and abs(last.x + last.width - self.x) < 1e-6
-            and (last.rise, last.size, last.italic) == (rise, size, italic)
-        ):
-            self.runs[-1] = Run(last.text + text, last.x, rise, size, italic, self.bold)
+        run = Run(text, self.x, rise, size, italic, self.bold, math)
+        if last and abs(last.x + last.width - self.x) < 1e-6 and replace(last, text=text, x=self.x) == run:
+            self.runs[-1] = replace(last, text=last.text + text)
         else:
-            self.runs.append(Run(text, self.x, rise, size, italic, self.bold))
-        self.x += _width(text, size, self.bold)
+            self.runs.append(run)
+        self.x += run.width
 
     def atoms(self, atoms: tuple[_Atom, ...], rise: float, size: float, *, spaced: bool) -> None:
         for place, atom in enumerate(atoms):
@@ -207,18 +211,20 @@ class _Layout:
     def atom(self, atom: _Atom, rise: float, size: float) -> None:
         start = self.x
         if atom.text:
-            self.put(atom.text, rise, size, atom.italic)
+            self.put(atom.text, rise, size / MATH if atom.sans else size, italic=atom.italic, math=not atom.sans)
         end = self.x
         if atom.accent:
             high = 0.0 if atom.text in _SHORT else 0.2
-            self.x = (start + end - _width(atom.accent, size, self.bold)) / 2 + (0.1 * size if atom.italic else 0.0)
-            self.runs.append(Run(atom.accent, self.x, rise + high * size, size, False, self.bold))
+            mark = Run(atom.accent, 0.0, rise + high * size, size, False, self.bold, True)
+            self.x = (start + end - mark.width) / 2 + (0.1 * size if atom.italic else 0.0)
+            self.runs.append(replace(mark, x=self.x))
             self.x = end
         if atom.below or atom.above:
+            apart = APART * size if atom.below and atom.above else 0.0
             self.x = end + 0.04 * size
-            self.atoms(atom.below, rise - LOWER * size, size * SMALL, spaced=False)
+            self.atoms(atom.below, rise - LOWER * size - 0.6 * apart, size * SMALL, spaced=False)
             lower, self.x = self.x, end + (0.08 if atom.italic else 0.04) * size
-            self.atoms(atom.above, rise + RAISE * size, size * SMALL, spaced=False)
+            self.atoms(atom.above, rise + RAISE * size + 0.4 * apart, size * SMALL, spaced=False)
             self.x = max(lower, self.x)
 
 
@@ -238,9 +244,9 @@ def layout(content: str, size: float = 12.0, bold: bool = False) -> tuple[Run, .
     result = _Layout(bold)
     for piece, formula in _pieces(content):
         if formula:
-            result.atoms(_Reader(piece).atoms(""), 0.0, size, spaced=True)
+            result.atoms(_Reader(piece).atoms(""), 0.0, size * MATH, spaced=True)
         else:
-            result.put(piece.replace("\\$", "$"), 0.0, size, False)
+            result.put(piece.replace("\\$", "$"), 0.0, size)
     return tuple(result.runs)
 
 

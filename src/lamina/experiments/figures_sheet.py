@@ -8,7 +8,7 @@ from lamina._errors import ArgumentError
 from lamina.drawing.colors import variables
 from lamina.drawing.save import SUFFIXES, save
 from lamina.drawing.scene import Scene
-from lamina.drawing.svg import svg
+from lamina.drawing.svg import math_faces, svg
 from lamina.experiments.figures import Figure
 
 FORMATS = tuple(suffix[1:] for suffix in SUFFIXES)
@@ -111,6 +111,7 @@ def _card(figure: Figure, scene: Scene, files: Sequence[Path]) -> str:
 
 
 _STYLE = f"""
+{math_faces()}
 :root {{ color-scheme: light dark; {variables("light")} --back: #f3f4f6; }}
 @media (prefers-color-scheme: dark) {{ :root {{ {variables("dark")} --back: #0e1014; }} }}
 body {{ margin: 0; font: 16px/1.45 system-ui, sans-serif; color: var(--lamina-ink); background: var(--back); }}

@@ -5,6 +5,9 @@ from importlib.resources import files
 from typing import Any
 
 from lamina._markup import Markup, join, tag
+from lamina.drawing.colors import variables
+from lamina.drawing._metrics import FAMILY
+from lamina.drawing.svg import math_faces
 from lamina.report._formatting import number, percent
 
 FEW, MANY = 6, 12
@@ -12,12 +15,19 @@ FEW, MANY = 6, 12
 
 
 # The page may show its own style and the pictures in it. It runs no script, loads nothing and sends nothing.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
+)
 
 
 def document(title: str, styles: Sequence[str], sections: Sequence[Markup | None], footer: str) -> str:
     """Write a whole page that stands alone, with the style sheets of this package."""
     style = "".join(files("lamina.report").joinpath(name).read_text(encoding="utf-8") for name in styles)
+    body = tag("body", tag("main", sections, tag("footer", footer)))
+    style += math_faces() if FAMILY in body else ""
+    if 'class="drawing"' in body:
+        dark = f"@media (prefers-color-scheme: dark) {{ svg.drawing {{ {variables('dark')} }} }}"
+        style += f"svg.drawing {{ {variables('light')} }} {dark}"
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -28,7 +38,6 @@ def document(title: str, styles: Sequence[str], sections: Sequence[Markup | None
         tag("title", f"{title} · Lamina"),
         tag("style", Markup(style)),
     )
-    body = tag("body", tag("main", sections, tag("footer", footer)))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 

@@ -17,6 +17,7 @@ from lamina.report._checks import blame
 from lamina.report._figures import Line
 from lamina.report._findings import metric
 from lamina.report._formatting import finite, number
+from lamina.report._network import network
 from lamina.report._record import Record
 from lamina.report._results import results
 
@@ -30,6 +31,7 @@ def page(record: Record) -> str:
         ("history.jsonl", curves),
         ("evaluation.json", results),
         ("history.jsonl", gradients),
+        ("weights.safetensors", network),
         ("weights.safetensors", parameters),
         ("config.toml", making),
         ("config.toml", again),

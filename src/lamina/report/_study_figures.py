@@ -157,7 +157,10 @@ def leaders_curves(record: StudyRecord) -> Markup:
         errors = [record.as_error(value) for value in tried.curve]
         color = "valid" if place == 1 else "train"
         lines.append(Line(f"place {place}", errors + [None] * (length - len(errors)), color))
-    return curves(xs, lines, axis="epoch", label="learning curves of the leaders")
+    errors = [record.as_error(value) for value in shown[0].curve]
+    known = [error for error in errors if error is not None and math.isfinite(error)]
+    counts = xs[errors.index(min(known))] if known else None  # a configuration is judged by its best check
+    return curves(xs, lines, axis="epoch", label="learning curves of the leaders", best=counts)
 
 
 def _median(values: Sequence[float | None]) -> float | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from harness import (
+    Keys,
     WebDriver,
     choose,
     click,
@@ -104,7 +105,7 @@ def restarts_find_both_ends_of_a_rectangle(driver: WebDriver) -> None:
 
 def set_slider_of_second(driver: WebDriver, label: str, steps: int) -> None:
     """Move the second slider of a label."""
-    from harness import Keys, _labelled
+    from harness import _labelled
 
     handle = driver.execute_script(
         "return arguments[0].shadowRoot.querySelector('[role=slider]')", _labelled(driver, "marimo-slider", label, 1)
@@ -249,6 +250,21 @@ def the_line_is_dragged_until_it_computes_and(driver: WebDriver) -> None:
     assert -2 < slider_value(driver, "bias") <= -1 and slider_value(driver, "W_1") == slider_value(driver, "W_2") == 1
 
 
+def the_line_is_shifted_and_turned_by_keys(driver: WebDriver) -> None:
+    weights = lambda: [slider_value(driver, name) for name in ("W_1", "W_2", "bias")]  # noqa: E731
+    first, second, bias = wait(lambda: (now := weights())[:2] == [1, 1] and now, 15, "the weights of the start")
+    driver.execute_script("document.activeElement?.blur()")
+    picture = driver.find_element("css selector", "#root .lamina-stage .lamina-svg[data-hands]")
+    driver.execute_script("arguments[0].focus()", picture)
+    tip = "return document.querySelector('.lamina-tip:not([hidden])')?.textContent"
+    assert driver.execute_script(tip) == "shift the line: arrow keys (Page Down: the next one)"
+    picture.send_keys(Keys.ARROW_RIGHT)  # one step of the bias to the right: W u + b = 0 moves where b falls
+    wait(lambda: weights() == [first, second, round(bias - 0.1, 6)], 15, "the line on the right")
+    picture.send_keys(Keys.PAGE_DOWN, Keys.ARROW_LEFT)
+    # By 0.1 to the left: (cos 0.1 - sin 0.1, sin 0.1 + cos 0.1) = (0.895, 1.095), in steps of 0.1.
+    wait(lambda: weights()[:2] == [0.9, 1.1], 15, "the turned line")
+
+
 CHECKS = {
     "ch1/perceptron": (
         a_weight_changes_the_neuron,
@@ -283,5 +299,6 @@ CHECKS = {
         the_rule_learns_or,
         a_margin_bears_errors,
         the_line_is_dragged_until_it_computes_and,
+        the_line_is_shifted_and_turned_by_keys,
     ),
 }

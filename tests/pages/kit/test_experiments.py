@@ -16,7 +16,7 @@ def test_experiment_passes_options_on():
 def test_outcome_shows_the_table_and_what_holds():
     result = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)), Claim("it grows", True), Claim("it falls", False))
     text = outcome(result).text
-    assert "1024" in text and "it grows" in text and "does not hold" in text
+    assert "1,024" in text and "it grows" in text and "does not hold" in text
 
 
 @pytest.mark.parametrize(("state", "words"), [("idle", "press it"), ("running", "running"), ("failed", "no memory")])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lamina._catalogue import items
 from lamina._errors import ArgumentError, choice
 from lamina._markup import Markup, tag
+from lamina.pages._forms import drawn
 
 if TYPE_CHECKING:
     from marimo import Html
@@ -169,18 +170,15 @@ def svg(
     """Show a drawing: a `drawing` scene or the text of an SVG.
 
     Args:
-        picture: a `Scene`, drawn with the colors of the page, or SVG markup.
+        picture: a `Scene`, drawn with the colors of the page (where it can be drawn narrower, in both forms: the style
+            sheet shows the one that fits), or SVG markup.
         label: what the picture shows, for those who cannot see it.
         caption: words below it, Markdown.
         width: the largest width in CSS pixels; by default twice that of the scene, at most that of the page.
         hands: what a reader can do with its shapes, by their titles (see `_hands`).
     """
-    if isinstance(picture, str):
-        markup, wide = picture, width
-    else:
-        from lamina.drawing.svg import svg as draw
-
-        markup, wide = draw(picture, theme="page"), width or round(1.7 * picture.width)
+    markup = picture if isinstance(picture, str) else drawn(picture)
+    wide = width if isinstance(picture, str) else width or round(1.7 * picture.width)
     style = f"max-width:{wide}px" if wide else None
     below = tag("figcaption", _markdown(caption)) if caption else None
     alive = {"role": "group", "tabindex": "0", "data_hands": json.dumps(hands)} if hands else {"role": "img"}
@@ -301,6 +299,8 @@ def table(
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}".replace("-", "−")
     if isinstance(value, float):
         return f"{value:.4g}".replace("-", "−") if abs(value) < 1e-4 or abs(value) >= 1e5 else _fixed(value)
     return value

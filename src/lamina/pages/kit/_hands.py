@@ -10,8 +10,9 @@ A table gives a hand to shapes by their titles:
 - `choose`: clicking it sets widgets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from lamina._errors import ArgumentError
@@ -63,7 +64,14 @@ def grip(
         bottom + (top - bottom) * (at[1] - below) / (above - below),
     )
     disc = Circle(center, 7.5, "#ffffff", Stroke("#111111", 2.4), title=title)
-    return replace(scene, shapes=(*scene.shapes, disc)), {title: {"drag": {**axes, "set": list(sets), **drag}}}
+    held, slim = replace(scene, shapes=(*scene.shapes, disc)), scene.narrower
+    if slim is not None:
+        held = replace(held, narrower=partial(_gripped, slim, title, at, x_range, y_range))
+    return held, {title: {"drag": {**axes, "set": list(sets), **drag}}}
+
+
+def _gripped(slim: Callable[[], Scene], title: str, at: Point, x_range: Range, y_range: Range) -> Scene:
+    return grip(slim(), title, at, x_range, y_range, ())[0]
 
 
 def matrix_hands(name: str, rows: Sequence[Sequence[float]], into: str, *, turned: bool = False) -> Hands:

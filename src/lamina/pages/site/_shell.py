@@ -10,6 +10,8 @@ from typing import Any
 from lamina._errors import RunError
 from lamina._markup import Markup, join, tag
 from lamina.drawing.colors import variables
+from lamina.drawing.svg import math_faces
+from lamina.pages import _forms
 from lamina.pages.site.contents import CHAPTERS, Page, neighbors, pages
 
 THEMES = ("light", "dark")
@@ -28,11 +30,12 @@ _USER = re.compile(r'(<marimo-user-config data-config=")[^"]*')
 
 @cache
 def asset(name: str) -> str:
-    """Return a file of ours; the style sheet of pages begins with the colors of the drawings."""
+    """Return a file of ours; the style sheet of pages has the fonts, colors and sizes of the drawings."""
     text = files("lamina.pages").joinpath("static", name).read_text(encoding="utf-8")
     if name == "pages.css":
         dark = ':root[data-theme="dark"], .dark'
-        text = f":root, .light {{ {variables('light')} }}\n{dark} {{ {variables('dark')} }}\n{text}"
+        colors = f":root, .light {{ {variables('light')} }}\n{dark} {{ {variables('dark')} }}"
+        text = "\n".join((math_faces(), colors, text, _forms.rules()))
     return text
 
 

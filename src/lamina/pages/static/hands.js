@@ -15,7 +15,9 @@ window.LaminaHands = (() => {
     if (scopes.get(box)?.text !== text) scopes.set(box, { text, hands: JSON.parse(text), changed: new Map() });
     return scopes.get(box);
   };
-  const shapes = (box, title) => [...box.querySelectorAll("title")].filter((node) => node.textContent === title).map((node) => node.parentElement);
+  // Of the two forms of a drawing, wide and narrow, the one that the style sheet shows.
+  const sheet = (box) => [...box.querySelectorAll("svg")].find((svg) => svg.getClientRects().length) ?? box.querySelector("svg");
+  const shapes = (box, title) => [...sheet(box).querySelectorAll("title")].filter((node) => node.textContent === title).map((node) => node.parentElement);
   const titleOf = (node) => {
     for (let el = node; el && el.localName !== "svg"; el = el.parentElement) {
       const title = [...el.children].find((child) => child.localName === "title");
@@ -56,7 +58,7 @@ window.LaminaHands = (() => {
     if (!frame) return null;
     const [x, y] = [frame.left + frame.width / 2, frame.top + frame.height / 2];
     const far = (node) => { const r = node.getBoundingClientRect(); return Math.hypot(r.left + r.width / 2 - x, r.top + r.height / 2 - y); };
-    return [...box.querySelectorAll("text")].filter((node) => far(node) < Math.max(frame.width, frame.height) / 2)
+    return [...sheet(box).querySelectorAll("text")].filter((node) => far(node) < Math.max(frame.width, frame.height) / 2)
       .sort((a, b) => far(a) - far(b))[0] ?? null;
   };
   const repaint = (box) => {
@@ -77,15 +79,15 @@ window.LaminaHands = (() => {
   tip.hidden = true;
   let lit = [];
   const dark = () => { for (const node of lit) node.classList.remove("lit", "from"); lit = []; tip.hidden = true; };
-  const light = (box, title, x, y) => {
+  const light = (box, title, x, y, typed = false) => {
     dark();
     const hand = scope(box).hands[title];
-    if (!hand || hand.drag) return;
+    if (!hand || (hand.drag && !typed)) return;
     const mark = (name, kind) => { for (const node of shapes(box, name)) { node.classList.add(kind); lit.push(node); } };
     for (const pair of hand.sum || []) for (const name of pair) if (typeof name === "string") mark(name, "from");
     mark(title, "lit");
     if (!tip.isConnected) document.body.append(tip);
-    tip.textContent = words(box, title) + (hand.edit ? " (click to change)" : "");
+    tip.textContent = hand.drag ? `${title}: arrow keys (Page Down: the next one)` : words(box, title) + (hand.edit ? ` (${typed ? "Enter" : "click"} to change)` : "");
     tip.hidden = false;
     tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 18}px`;
@@ -143,8 +145,18 @@ window.LaminaHands = (() => {
   };
 
   // Drag. A point moves two widgets; a line w1 x + w2 y + b = 0 is shifted by its bias and turned by its weights.
+  // The axes of a chart are the line through three points, with a corner below on the left; Python names their ends and values.
+  const placed = (box, drag) => {
+    for (const line of sheet(box).querySelectorAll("polyline")) {
+      const [a, b, c, ...more] = [...line.points];
+      if (c && !more.length && a.x === b.x && b.x < c.x && a.y < b.y && b.y === c.y) {
+        return { ...drag, across: [b.x, c.x, ...drag.across.slice(2)], up: [b.y, a.y, ...drag.up.slice(2)] };
+      }
+    }
+    return drag;
+  };
   const values = (box, drag, event) => {
-    const svg = box.querySelector("svg"), at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const svg = sheet(box), at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     const along = (place, [from, to, low, high]) => low + (high - low) * Math.min(1, Math.max(0, (place - from) / (to - from)));
     return [along(at.x, drag.across), along(at.y, drag.up)];
   };
@@ -162,7 +174,7 @@ window.LaminaHands = (() => {
   });
   const inverse = ([from, to, low, high], number) => from + (to - from) * (number - low) / (high - low);
   const moved = (box, title, [x, y], grip) => {
-    const { drag } = scope(box).hands[title];
+    const drag = placed(box, scope(box).hands[title].drag);
     if (!drag.line) {
       const [u, v] = assign(drag.set, [x, y]);
       for (const node of shapes(box, title)) { node.setAttribute("cx", inverse(drag.across, u)); node.setAttribute("cy", inverse(drag.up, v)); }
@@ -201,7 +213,7 @@ window.LaminaHands = (() => {
   document.addEventListener("pointermove", (event) => {
     if (held) {
       cancelAnimationFrame(frame);
-      frame = requestAnimationFrame(() => held && moved(held.box, held.title, values(held.box, scope(held.box).hands[held.title].drag, event)));
+      frame = requestAnimationFrame(() => held && moved(held.box, held.title, values(held.box, placed(held.box, scope(held.box).hands[held.title].drag), event)));
       return;
     }
     const box = boxOf(event.target);
@@ -226,7 +238,25 @@ window.LaminaHands = (() => {
     }
   };
 
-  // The keyboard reaches every hand: Tab goes to the picture, arrows from shape to shape, Enter changes, arrows move what is dragged.
+  // The keyboard reaches every hand: Tab goes to the picture, arrows or Page Down from shape to shape, Enter changes; arrows move what
+  // can be dragged: a point by five steps of its widgets, a line by as much as its bias or its weights can notice.
+  const place = (box, title, drag) => {
+    const [disc] = shapes(box, title), along = (at, [from, to, low, high]) => low + (high - low) * (at - from) / (to - from);
+    return [along(disc.cx.baseVal.value, drag.across), along(disc.cy.baseVal.value, drag.up)];
+  };
+  const stepOf = (name) => JSON.parse(widget(name)?.dataset.step || "0.01");
+  const pushed = (box, title, way) => {
+    const drag = placed(box, scope(box).hands[title].drag), [x, y] = place(box, title, drag);
+    if (!drag.line) return drag.set.map((name, at) => window.Lamina.value(widget(name)) + 5 * stepOf(name) * way[at]);
+    const [a, b, , px, py] = drag.line, size = Math.hypot(a, b) || 1;
+    if (drag.line.length > 3) {  // turned about the other disc, to the left by left and up
+      const turn = (way[0] > 0 || way[1] < 0 ? -1 : 1) * Math.max(0.1, 1.2 * Math.max(stepOf(drag.set[0]), stepOf(drag.set[1])) / size);
+      const [cos, sin, dx, dy] = [Math.cos(turn), Math.sin(turn), x - px, y - py];
+      return [px + cos * dx - sin * dy, py + sin * dx + cos * dy];
+    }
+    const change = Math.abs(a * way[0] + b * way[1]), by = change > 1e-9 ? Math.max(0.05, 1.01 * stepOf(drag.set[2]) / change) : 0;
+    return [x + by * way[0], y + by * way[1]];
+  };
   const near = new WeakMap();
   document.addEventListener("focusin", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]")) show(event.target, near.get(event.target) || 0); });
   document.addEventListener("focusout", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]")) dark(); });
@@ -234,7 +264,7 @@ window.LaminaHands = (() => {
     const titles = Object.keys(scope(box).hands), at = (place + titles.length) % titles.length, shape = shapes(box, titles[at])[0];
     near.set(box, at);
     const frame = shape?.getBoundingClientRect();
-    if (frame) light(box, titles[at], frame.left + frame.width / 2, frame.bottom);
+    if (frame) light(box, titles[at], frame.left + frame.width / 2, frame.bottom, true);
     return titles[at];
   };
   document.addEventListener("keydown", (event) => {
@@ -247,9 +277,10 @@ window.LaminaHands = (() => {
       edit(box, title, frame.left, frame.bottom);
     } else if (event.key === "Enter") {
       choose(hands[title]);
-    } else if (ways[event.key] && drag && !drag.line) {
-      const now = drag.set.map((name) => window.Lamina.value(widget(name))), step = drag.set.map((name) => JSON.parse(widget(name).dataset.step || "0.01"));
-      moved(box, title, now.map((number, place) => number + 5 * step[place] * ways[event.key][place]));
+    } else if (event.key === "PageDown" || event.key === "PageUp") {
+      show(box, (near.get(box) || 0) + (event.key === "PageDown" ? 1 : -1));
+    } else if (ways[event.key] && drag) {
+      moved(box, title, pushed(box, title, ways[event.key]));
     } else if (ways[event.key]) {
       show(box, (near.get(box) || 0) + (ways[event.key][0] || -ways[event.key][1]));
     } else return;

@@ -166,7 +166,7 @@ window.Lamina = (() => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape" && document.body.classList.contains("presents")) return present(false);
     const busy = event.composedPath().some((node) => node.matches?.(
-      "input, textarea, select, button, a, summary, [role=slider], [role=switch], [role=combobox], [contenteditable], canvas, [data-hand]"));
+      "input, textarea, select, button, a, summary, [role=slider], [role=switch], [role=combobox], [contenteditable], canvas, [data-hands]"));
     const action = ACTIONS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!action || busy) return;
     event.preventDefault();

@@ -1,9 +1,10 @@
 """The drawing that several pages of chapter 5 use."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from lamina.drawing.heat_map import ramp_color
-from lamina.drawing.scene import Picture, Scene, Shape, Text
+from lamina.drawing.scene import FROM, NARROW, Picture, Scene, Shape, Text
 from lamina.drawing.text import width as text_width
 
 
@@ -17,30 +18,43 @@ def cell_grid(
     unit: str = "unit",
     cell: tuple[float, float] = (46.0, 14.0),
     names: Sequence[str] = (),
+    upright: bool = False,
 ) -> Scene:
-    """Draw numbers of units over words as colors, one column per word, the word below its column.
+    """Draw numbers of units over words as colors, one column per word, the word below its column, or `upright` there.
 
     >>> scene = cell_grid([[0.0, 1.0]], ["the", "cat"])
     >>> [shape.content for shape in scene.shapes if isinstance(shape, Text)]
     ['unit', 'the', 'cat']
     """
+    given = locals().copy()
     wide, tall = cell
     left = 12 + max([text_width(name, 11) for name in names] or [14.0])
-    top = 24.0 if title else 6.0
+    lines = title.split(": ") if upright else [title]
+    top = 8.0 + 16.0 * len(lines) if title else 6.0
     span = high - low or 1.0
     pixels = [[ramp_color((value - low) / span) for value in row] for row in rows]
     height = tall * len(rows)
     shapes: list[Shape] = [Picture((left, top), (wide * len(words), height), pixels)]
     if title:
-        shapes.append(Text((left, 11), title, 12.0, "muted"))
+        shapes += [Text((left, 11 + 16 * i), line, 12.0, "muted") for i, line in enumerate(lines)]
     if names:
         shapes += [Text((left - 6, top + (i + 0.5) * tall), name, 11.0, "muted", "end") for i, name in enumerate(names)]
     else:
         shapes.append(Text((left - 10, top + height / 2), unit, 11.0, "muted", "middle", angle=90.0))
     for i, word in enumerate(words):
         plain = word.replace("\\", "").replace("$", r"\$")  # what a visitor typed is no formula
+        at = (left + (i + 0.5) * wide, top + height + 12)
+        if upright:
+            shapes.append(Text((at[0], at[1] - 6), plain, 11.0, "ink", "end", angle=90.0))
+            continue
         if text_width(plain, 11) > wide * 1.05:
             plain = word.replace("\\", "").replace("$", "")[: max(3, int(wide / 7))] + "…"
-        shapes.append(Text((left + (i + 0.5) * wide, top + height + 12), plain, 11.0, "ink", "middle"))
-    size = (left + wide * len(words) + 6, top + height + 24)
-    return Scene(*size, tuple(shapes), title or "units over words", f"{len(rows)} units over {len(words)} words")
+        shapes.append(Text(at, plain, 11.0, "ink", "middle"))
+    below = max((text_width(word, 11) for word in words), default=0.0) + 10 if upright else 24
+    size = (left + wide * len(words) + 6, top + height + below)
+    slim = (max(13.0, (NARROW - left - 6) / max(1, len(words))), tall)
+    narrower = (
+        partial(cell_grid, **{**given, "cell": slim, "upright": True}) if size[0] > FROM and not upright else None
+    )
+    about = f"{len(rows)} units over {len(words)} words"
+    return Scene(*size, tuple(shapes), title or "units over words", about, narrower)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from lamina.data.splits import PARTS
 from lamina.drawing.colors import resolve
 from lamina.drawing.heat_map import ramp_color
-from lamina.drawing.scene import Circle, Path, Rectangle, Scene, Shape, Stroke, Text
+from lamina.drawing.scene import Circle, Path, Rectangle, Scene, Shape, Stroke, Text, narrowed
+from lamina.drawing.text import width as text_width
 
 if TYPE_CHECKING:
     pass
@@ -57,21 +58,22 @@ def grid_map(
     return Scene(490.0, 294.0, tuple(shapes), "errors", f"errors over {labels[0]} and {labels[1]}")
 
 
-def split_bar(sizes: Sequence[int]) -> Scene:
+def split_bar(sizes: Sequence[int], width: float = 560.0, height: float = 62.0) -> Scene:
     """Draw the sizes of training, validation and test part as one bar.
 
     >>> split_bar([4, 1, 1]).width
     560.0
     """
-    wide, left, shapes = 544.0, 8.0, list[Shape]()
+    given = locals().copy()
+    wide, left, shapes = width - 16.0, 8.0, list[Shape]()
     whole = max(1, sum(sizes))
     for name, size, color in zip(PARTS, sizes, ("line3", "line5", "line4"), strict=True):
         part = wide * size / whole
         shapes.append(Rectangle((left, 24), (max(part, 0.5), 30), f"{color}!35", None, title=f"{name}: {size}"))
         if part > 26:
-            shapes.append(Text((left + part / 2, 39), str(size), 13, "ink", "middle", bold=True))
-        if part > 52:
+            shapes.append(Text((left + part / 2, 39), f"{size:,}", 13, "ink", "middle", bold=True))
+        if part > text_width(name, 12) + 4:
             shapes.append(Text((left + part / 2, 12), name, 12, color, "middle"))
         left += part
     words = ", ".join(f"{size} {name}" for name, size in zip(PARTS, sizes, strict=True))
-    return Scene(560.0, 62.0, tuple(shapes), "split", words)
+    return Scene(width, height, tuple(shapes), "split", words, narrowed(split_bar, given))

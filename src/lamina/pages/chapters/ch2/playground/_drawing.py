@@ -10,7 +10,7 @@ from lamina.drawing.colors import channels
 from lamina.drawing.heat_map import contour
 from lamina.drawing.network import RADIUS, network
 from lamina.drawing.scales import exact
-from lamina.drawing.scene import Circle, Path, Picture, Rectangle, Scene, Shape, Stroke
+from lamina.drawing.scene import Circle, Path, Picture, Rectangle, Scene, Shape, Stroke, narrowed
 
 CLASS_COLORS = ("#2f6fd0", "#e0701a", "#2c9c5a", "#9a4fc0", "#c8a415", "#c23a5e", "#2aa5ad", "#6b7280")
 """The colors of classes, of points and of the plane behind them; they stand on light and dark pages alike."""
@@ -63,6 +63,7 @@ def decision_surface(
     >>> scene.width, scene.title
     (380.0, 'decision surface')
     """
+    given = locals().copy()
     x, y = Axis(x_label, x_range), Axis(y_label, y_range)
     scales = exact(*x_range, 0, 1, count=max(2, round(width / 80))), exact(*y_range, 1, 0, count=round(height / 60))
     place = frame((width, height), 0.0, x, y, Axis(), (*scales, None))
@@ -76,7 +77,7 @@ def decision_surface(
         shapes += [Path(tuple(part), Stroke("#1b1f24", 1.6)) for part in contour(margin, 0.0, place)]
     shapes += axes(place, x, y, Axis(), rows=False, columns=False)
     shapes += draw(place, points=points)
-    return Scene(width, height, tuple(shapes), "decision surface")
+    return Scene(width, height, tuple(shapes), "decision surface", narrower=narrowed(decision_surface, given))
 
 
 def _blend(shares: Sequence[float]) -> tuple[int, int, int]:

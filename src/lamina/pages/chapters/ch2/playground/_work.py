@@ -14,10 +14,10 @@ from lamina.architectures.python_code import python_code
 from lamina.drawing.charts import Series, chart
 from lamina.drawing.heat_map import heat_map
 from lamina.drawing.scene import Scene
-from lamina.drawing.svg import svg
 from lamina.experiments.trained import EAGER
 from lamina.functional.activations import probabilities
 from lamina.inspection.gradient_flow import Flow, gradient_flow
+from lamina.pages._forms import drawn
 from lamina.pages.chapters.ch2.playground._drawing import CLASS_COLORS, decision_surface, pictured_network
 from lamina.pages.chapters.ch2.playground._setup import (
     OPTIMIZERS,
@@ -157,7 +157,7 @@ def view(network: FNN, given: Problem, setup: Setup, history: History) -> dict[s
         "flow": draw_flow(flow),
     }
     return {
-        **{name: svg(scene, theme="page") for name, scene in scenes.items()},
+        **{name: drawn(scene) for name, scene in scenes.items()},
         "width": scenes["network"].width,
         "epoch": int(history[-1][0] or 0) if history else 0,
         "numbers": history[-1] if history else None,
