@@ -18,13 +18,17 @@ def cell_grid(
     cell: tuple[float, float] = (46.0, 14.0),
     names: Sequence[str] = (),
 ) -> Scene:
-    """Draw numbers of units over words as colors, one column per word, the word below its column.
+    """Draw numbers of units over words as colors, one column per word, the whole word below its column.
 
     >>> scene = cell_grid([[0.0, 1.0]], ["the", "cat"])
     >>> [shape.content for shape in scene.shapes if isinstance(shape, Text)]
     ['unit', 'the', 'cat']
     """
+    plain = [word.replace("\\", "").replace("$", r"\$") for word in words]  # what a visitor typed is no formula
     wide, tall = cell
+    sizes = [text_width(word, 11) for word in plain] or [0.0]
+    upright = max(sizes) > wide - 4  # then every word stands upright below its column, whole
+    wide = max(wide, 13.0) if upright else wide
     left = 12 + max([text_width(name, 11) for name in names] or [14.0])
     top = 24.0 if title else 6.0
     span = high - low or 1.0
@@ -37,10 +41,11 @@ def cell_grid(
         shapes += [Text((left - 6, top + (i + 0.5) * tall), name, 11.0, "muted", "end") for i, name in enumerate(names)]
     else:
         shapes.append(Text((left - 10, top + height / 2), unit, 11.0, "muted", "middle", angle=90.0))
-    for i, word in enumerate(words):
-        plain = word.replace("\\", "").replace("$", r"\$")  # what a visitor typed is no formula
-        if text_width(plain, 11) > wide * 1.05:
-            plain = word.replace("\\", "").replace("$", "")[: max(3, int(wide / 7))] + "…"
-        shapes.append(Text((left + (i + 0.5) * wide, top + height + 12), plain, 11.0, "ink", "middle"))
-    size = (left + wide * len(words) + 6, top + height + 24)
+    for i, word in enumerate(plain):
+        x = left + (i + 0.5) * wide
+        if upright:
+            shapes.append(Text((x, top + height + 5), word, 11.0, "ink", "end", angle=90.0))
+        else:
+            shapes.append(Text((x, top + height + 12), word, 11.0, "ink", "middle"))
+    size = (left + wide * len(words) + 6, top + height + (max(sizes) + 10 if upright else 24))
     return Scene(*size, tuple(shapes), title or "units over words", f"{len(rows)} units over {len(words)} words")

@@ -112,6 +112,9 @@ def _():
         r"""Above, all distributions move; below, nothing does: the mean takes the bias away again. So a layer right before batch normalization
         needs no bias. With $\gamma = \sigma$ and $\beta = \mu$ of a node (0.7 and 3 for the first) normalization is undone: nothing is lost that
         learning could not bring back.""",
+        options=("Everything moves", "Nothing", "Only the variance changes"),
+        right=1,
+        predict="Move the bias in front of a batch normalization. What happens behind it?",
     )
     return
 
@@ -171,6 +174,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "How many batches does it take until the running mean is within 5 % of the truth, with momentum 0.1? And what does a batch of one do?",
+        r"""About 29: the start at 0 fades like $0.9^k$, and $0.9^{29} < 0.05$. A larger momentum is faster but jumps with every batch. A batch of
+        one value has no variance: training refuses it, with the sentence you see.""",
+        options=("3", "About 30", "About 300"),
+        right=1,
+        predict="With momentum 0.1, how many batches does it take until the running mean is within 5 % of the truth?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(momentum, seen, size, value):
     _mean, _variance = torch.zeros(3, dtype=F64), torch.ones(3, dtype=F64)
     _means, _stds, _trouble = [0.0], [1.0], ""
@@ -204,16 +220,6 @@ def _(momentum, seen, size, value):
         ),
         kit.facts(running_mean=_means[-1], running_std=_stds[-1], one_sample_becomes=_used),
         *([kit.note(_trouble, "bad")] if _trouble else []),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "How many batches does it take until the running mean is within 5 % of the truth, with momentum 0.1? And what does a batch of one do?",
-        r"""About 29: the start at 0 fades like $0.9^k$, and $0.9^{29} < 0.05$. A larger momentum is faster but jumps with every batch. A batch of
-        one value has no variance: training refuses it, with the sentence you see.""",
     )
     return
 
@@ -292,11 +298,17 @@ def _(depth, go, learning, method, rate, std):
 @app.cell(hide_code=True)
 def _():
     kit.column(
-        kit.card("Measured over seeds", kit.recorded("batch_norm_training")),
+        kit.recorded(
+            "batch_norm_training",
+            "Without batch normalization gradient descent stays at {accuracy[0]:.0%} from small weights and diverges from large ones, in {diverged[2]} of 3 runs; with it both starts end at {accuracy[1]:.0%}.",
+        ),
         kit.question(
             "Is there a standard deviation at which the plain network learns as well? Why that one?",
             r"""Near He's $\sqrt{2/100} \approx 0.14$: signals keep their size without help. Batch normalization does not make networks better
             here, it makes them insensitive to how they start.""",
+            options=("No", "Yes, from the right standard deviation"),
+            right=1,
+            predict="Can the plain network learn as well as the one with batch normalization?",
         ),
     )
     return

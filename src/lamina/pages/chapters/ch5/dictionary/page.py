@@ -85,6 +85,9 @@ def _():
         """Each gets an entry of its own, although it is one word; the first word of a sentence would often be unknown. That is why we fold
         words to lowercase, and bring capitals back only when a text is shown. German nouns lose their capital in the network
         and get it back from their most frequent form.""",
+        options=("One", "Two"),
+        right=1,
+        predict="Lowercase off: how many entries do *The* and *the* get?",
     )
     return
 
@@ -107,6 +110,18 @@ def _():
         kit.source(one_hot, embedding),
     )  # fmt: skip
     return sentence, with_end
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        'The notes make "the" the 8367th word of the dictionary. At which index does `one_hot` put the 1, and how many of the 10,000 numbers are zero?',
+        "At index 8366, because programs count from 0. All others, 9,999 of 10,000, are zero: looking up a column instead of multiplying saves almost all the work.",
+        options=("8366", "8367", "8368"),
+        right=0,
+        predict="At which index does `one_hot` put the 1 for the 8367th word?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -140,15 +155,6 @@ def _(sentence, with_end, words):
         _out = [kit.note("Type at least one word.", "warn")]
     kit.panel([sentence, with_end], *_out)
     return (tokens,)
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        'The notes make "the" the 8367th word of the dictionary. At which index does `one_hot` put the 1, and how many of the 10,000 numbers are zero?',
-        "At index 8366, because programs count from 0. All others, 9,999 of 10,000, are zero: looking up a column instead of multiplying saves almost all the work.",
-    )
-    return
 
 
 @app.cell(hide_code=True)
@@ -202,6 +208,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Put a word into the sentence that is not in the text, such as *moon*. What does it become, and does it come back?",
+        """It becomes `<unk>`, number 1, and comes back as `<unk>`: which word it was is lost. A translator can get around this by copying the
+        word from the input. With characters or parts of words as tokens hardly anything is unknown.""",
+        options=("Yes", "No, it comes back as unknown"),
+        right=1,
+        predict="A word that the dictionary does not have: does it come back from its number?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(certainty):
     _n = 10
     _p = torch.full((_n,), (1 - certainty.value) / (_n - 1), dtype=torch.float64)
@@ -221,16 +240,6 @@ def _(certainty):
         wide=600,
     )
     kit.panel([certainty], _scene, kit.facts(loss=_loss, sum_over_all_words=_whole))
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Put a word into the sentence that is not in the text, such as *moon*. What does it become, and does it come back?",
-        """It becomes `<unk>`, number 1, and comes back as `<unk>`: which word it was is lost. A translator can get around this by copying the
-        word from the input. With characters or parts of words as tokens hardly anything is unknown.""",
-    )
     return
 
 

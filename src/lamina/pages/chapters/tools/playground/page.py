@@ -196,6 +196,9 @@ def _():
         at 97.0 %. Another seed changes the split, the initial weights and the order, and moves the result by more than the
         choice did: with 299 test examples one example is a third of a percentage point. A difference of that size is no
         reason to prefer a setting; look at the confidence interval in the report.""",
+        options=("The seed", "The recipe"),
+        right=0,
+        predict="What moves the result more: another seed, or mini batches with rate 1 instead of the recommended recipe?",
     )
     return
 

@@ -175,6 +175,9 @@ def _():
         percentage point, so differences inside the region are luck. Depth and width must be found by experiment (57 shapes, so it takes
         minutes): without a hidden layer 91 % are right; networks of up to 8 units fail, the deeper the worse; with 64 or 128
         units every depth reaches 96 to 99 %. The largest one, depth 8 and 128 units, reaches 97.7 % and is not the best.""",
+        options=("Yes", "No"),
+        right=1,
+        predict="Is the largest network, depth 8 with 128 units, the best one?",
     )
     return
 
@@ -202,6 +205,21 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"In the first picture, from which starts does one at a time miss the best cell, and why?",
+        r"""It settles the penalty first, for the learning rate of the start, and never looks at it again. At a rate of 0.001 (column 3,
+        with the default settings) training is unfinished, the largest penalties look best, and the walk ends about one
+        percentage point below the best. The two interact: what is best for one depends on the other. Where every row has its
+        maximum in the same column, any start would find it.""",
+        options=("Yes", "No"),
+        right=1,
+        predict="Does one at a time find the best cell from every start?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(each, many, minutes):
     _space = Space.of({f"h{i}": list(range(each.value)) for i in range(many.value)})
     _grid, _single = _space.size, OneAtATime().total(_space)
@@ -222,18 +240,6 @@ def _(each, many, minutes):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"In the first picture, from which starts does one at a time miss the best cell, and why?",
-        r"""It settles the penalty first, for the learning rate of the start, and never looks at it again. At a rate of 0.001 (column 3,
-        with the default settings) training is unfinished, the largest penalties look best, and the walk ends about one
-        percentage point below the best. The two interact: what is best for one depends on the other. Where every row has its
-        maximum in the same column, any start would find it.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     all_go = kit.play("Train all 1024")
     stacking = kit.train(thousand, keep="last")
     kit.column(
@@ -248,6 +254,19 @@ def _():
         kit.source(five_space, thousand),
     )
     return all_go, stacking
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"Which of the five hyperparameters matters, and which could have been left at its default?",
+        r"""The learning rate decides almost everything: its four means are far apart. $\beta_1$, the penalty and dropout hardly
+        change the mean; the defaults of Adam are good for them. So try the learning rate first, and the rest only if
+        there is time. With 50 validation points one point is 2 %, so many networks share the first place.""",
+        options=("The learning rate", "The penalty", "Dropout"),
+        right=0,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -299,17 +318,6 @@ def _(all_go, stacking):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"Which of the five hyperparameters matters, and which could have been left at its default?",
-        r"""The learning rate decides almost everything: its four means are far apart. $\beta_1$, the penalty and dropout hardly
-        change the mean; the defaults of Adam are good for them. So try the learning rate first, and the rest only if
-        there is time. With 50 validation points one point is 2 %, so many networks share the first place.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     _flips = coin_flips(seeds=40, models=(1, 16, 64, 1024))
     kit.column(
         kit.section("The more you try, the luckier the best one looks", ids=("N1.68",)),
@@ -337,7 +345,10 @@ def _():
             processes, resume and a report:
         """),
         command("lamina search fnn learning_rate=1e-4..3e-1:log penalty=0,1e-4,1e-3 --data digits --random 200"),
-        kit.recorded("depth_and_width"),
+        kit.recorded(
+            "depth_and_width",
+            "With 32 units every further layer helps, from a loss of {width 32[0]:.2f} to {width 32[2]:.4f}; with 2 units it harms, from {width 2[0]:.2f} to {width 2[2]:.2f}.",
+        ),
     )
     return
 
@@ -345,9 +356,12 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "The table says what depth and width do on two spirals. Which cell would you choose for a network that must be small?",
+        "Depth and width on two spirals: which of these networks would you choose if it must be small?",
         """Depth 3 with 32 units or depth 4 with 16 have about the same loss, but the second one has fewer weights. Below a width
         of 4 more depth makes it worse: everything must pass through the narrow layers.""",
+        options=("Yes", "No, it makes it worse"),
+        right=1,
+        predict="A width of 2: does more depth help?",
     )
     return
 
