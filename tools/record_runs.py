@@ -1,7 +1,7 @@
 """Record the runs that the pages show before their buttons are pressed: `python tools/record_runs.py [CHAPTER/PAGE …]`.
 
 Each page is run as a script; what its `kit.train`s would start with the settings of the first view is run to the end,
-and the rows are written to `src/lamina/pages/shipped/runs`. Rows that are much alike are thinned.
+and the rows are written to `src/lamina/pages/shipped/recorded`. Rows that are much alike are thinned.
 """
 
 import inspect
@@ -17,7 +17,7 @@ from lamina.pages.kit import _jobs
 from lamina.pages.kit._runs import name_of, plain
 from lamina.pages.site.contents import pages
 
-FOLDER = Path(__file__).parents[1] / "src" / "lamina" / "pages" / "shipped" / "runs"
+FOLDER = Path(__file__).parents[1] / "src" / "lamina" / "pages" / "shipped" / "recorded"
 MOST, LARGEST = 60, 120_000
 """How many rows of a run are kept, and how many bytes a record may have."""
 LEFT_OUT = {"ch2.playground.learn", "ch4.resnet18.stages", "ch4.transfer.own_pictures"}

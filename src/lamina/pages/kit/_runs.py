@@ -1,6 +1,6 @@
 """Recorded runs: what a page shows before its button has been pressed.
 
-A record is a file `shipped/runs/CHAPTER.PAGE.WORK.json` with the settings of the page's first view and the rows that
+A record is a file `shipped/recorded/CHAPTER.PAGE.WORK.json` with the settings of the page's first view and the rows that
 the work gave with them; `tools/record_runs.py` writes it. With other settings there is nothing to show.
 """
 
@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-_FOLDER = files("lamina.pages").joinpath("shipped").joinpath("runs")
+_FOLDER = files("lamina.pages").joinpath("shipped").joinpath("recorded")
 _CHAPTERS = "lamina.pages.chapters."
 
 

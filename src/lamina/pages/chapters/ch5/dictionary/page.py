@@ -14,11 +14,12 @@ with app.setup:
     from lamina.functional.losses import negative_log_likelihood
     from lamina.pages import kit
     from lamina.pages.chapters.ch5._shared import cell_grid
+    from lamina.pages.chapters.ch5.dictionary._drawing import numbered
 
     TEXT = "The sun is shining today. Is the sun shining? The cat, which we saw in the garden, was asleep."
     LEVELS = {"words": "word", "characters": "character", "parts of words": "subword"}
     MARKS = {"tokens": "token", "ignored": "drop", "as written": "written"}
-    SHOWN = 60
+    SHOWN, TOKENS = 60, 70
 
 
 @app.cell(hide_code=True)
@@ -30,8 +31,17 @@ def _(fold, least, level, marks, text, trouble, words):
         for i in range(0, len(_shown), _third)
     ]
     _more = [kit.note(f"and {len(words.words) - SHOWN} more")] if len(words.words) > SHOWN else []
+    _tokens = words.split(text.value[:5000])[:TOKENS]
+    _numbers = words.encode(text.value[:5000]).tolist()[: len(_tokens)]
     kit.lab(
         kit.controls("Text and decisions", text, level, fold, *([marks] if level.value == "word" else []), least),
+        kit.svg(
+            numbered(_tokens, _numbers),
+            f"The first {len(_tokens)} tokens of the text with their numbers: {' '.join(map(str, _numbers[:8]))} …",
+            caption="The text as the network gets it: one number per token.",
+        )
+        if _tokens
+        else kit.note("No word is left.", "warn"),
         *([kit.note(trouble, "bad")] if trouble else []),
         kit.table(("token", "number"), list(zip(SPECIAL, range(4), strict=True)), caption="Special tokens come first"),
         kit.row(*_tables, least=130) if _tables else kit.note("No word is left.", "warn"),

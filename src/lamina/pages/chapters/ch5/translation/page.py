@@ -61,9 +61,9 @@ def _(beams, example, sentence):
             for t, step in enumerate(found.steps, 1)
         ]
         return [
-            kit.note(answer, "good"),
             *unknown,
             kit.facts(
+                German=answer,
                 words_read=len(found.words) - 1,
                 words_written=len(found.steps) - found.ended,
                 ended_by_itself="yes" if found.ended else "no",
