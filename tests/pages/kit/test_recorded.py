@@ -23,7 +23,7 @@ def test_recorded_results_are_those_of_experiments_and_their_claims_hold():
 
 def test_a_sentence_takes_its_numbers_from_the_record():
     said = recorded("order_counts", "Counting is right in {accuracy[0]:.0%} of all cases, {network[1]} in more.").text
-    assert "Counting is right in 50% of all cases, rnn in more." in said
+    assert "Counting is right in 50 % of all cases, rnn in more." in said
     with pytest.raises(KeyError, match="speed"):
         recorded("order_counts", "{speed[0]}")
 

@@ -5,6 +5,7 @@ another one, or the same one again, write the output of that command there.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -73,12 +74,20 @@ def recorded(
 
 
 def said(result: Result, sentence: str) -> str:
-    """Put numbers of a table into a sentence.
+    """Put numbers of a table into a sentence, powers of ten as people write them.
 
-    >>> said(Result("powers", ("n", "2^n"), ((1, 2), (10, 1024))), "It grows to {2^n[1]:,}.")
-    'It grows to 1,024.'
+    >>> powers = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)))
+    >>> said(powers, "It grows to {2^n[1]:,}, or {2^n[1]:.0e}, by {n[0]:.0%}.")
+    'It grows to 1,024, or 10³, by 100 %.'
     """
-    return sentence.format(**{column: result.column(column) for column in result.columns})
+    words = sentence.format(**{column: result.column(column) for column in result.columns})
+    return re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-])0*(\d+)", _power, words))
+
+
+def _power(found: re.Match[str]) -> str:
+    mantissa, sign, exponent = found.groups()
+    raised = exponent.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return ("" if mantissa == "1" else f"{mantissa}·") + f"10{'⁻' if sign == '-' else ''}{raised}"
 
 
 def finding(

@@ -1,7 +1,7 @@
 """Recorded runs: what a page shows before its button has been pressed.
 
-A record is a file `shipped/recorded/CHAPTER.PAGE.WORK.json` with the settings of the page's first view and the rows that
-the work gave with them; `tools/record_runs.py` writes it. With other settings there is nothing to show.
+A record is a file `shipped/recorded/CHAPTER.PAGE.WORK.json` with the settings of the page's first view and the rows
+that the work gave with them; `tools/record_runs.py` writes it. With other settings there is nothing to show.
 """
 
 import json

@@ -1,5 +1,7 @@
 """Tokens stand in boxes that neither overlap nor leave the picture."""
 
+from itertools import pairwise
+
 from lamina.drawing.scene import Rectangle, Text
 from lamina.pages.chapters.ch5.dictionary._drawing import numbered
 
@@ -9,7 +11,7 @@ def test_boxes_break_into_lines_and_do_not_overlap():
     scene = numbered(words, range(12), width=400)
     boxes = [shape for shape in scene.shapes if isinstance(shape, Rectangle)]
     assert len(boxes) == 12 and len({box.corner[1] for box in boxes}) > 1
-    for before, after in zip(boxes, boxes[1:], strict=False):
+    for before, after in pairwise(boxes):
         if before.corner[1] == after.corner[1]:
             assert before.corner[0] + before.size[0] < after.corner[0]
     assert all(box.corner[0] + box.size[0] <= 400 and box.corner[1] + box.size[1] <= scene.height for box in boxes)

@@ -243,6 +243,7 @@ def _(parts, runs, way, where):
     _found_it = _ends <= _low * (1 + 1e-9) + 1e-12
     _count = int(_found_it.sum())
     _order = _ends.sort().values.tolist()
+    _next = f"{_order[_count]:.2f}" if _count < runs.value else "—"
     _bars = kit.plot(
         f"Final distortions of {runs.value} runs, sorted: {_count} reach the best, {_low:.2f}; the worst is {_high:.2f}.",
         points=[
@@ -271,7 +272,11 @@ def _(parts, runs, way, where):
             least=300,
         ),
         kit.facts(
-            best=_low, worst=_high, runs_that_found_it=f"{_count} of {runs.value}", moves_of_the_best=_found.iterations
+            best=f"{_low:.2f}",
+            next_best=_next,
+            worst=f"{_high:.2f}",
+            runs_that_found_it=f"{_count} of {runs.value}",
+            moves_of_the_best=_found.iterations,
         ),
     )
     return
