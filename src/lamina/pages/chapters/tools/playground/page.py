@@ -16,8 +16,8 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.tools._shared import command
     from lamina.pages.chapters.tools.playground import _settings as settings
-    from lamina.pages.chapters.tools.playground._drawing import run_blocks
-    from lamina.pages.chapters.tools.playground._own_data import ENDINGS, NEW, columns, store
+    from lamina.pages.chapters.tools.playground._drawing import looked_at, run_blocks
+    from lamina.pages.chapters.tools.playground._own_data import ENDINGS, NEW, columns, preview, store
     from lamina.pages.chapters.tools.playground._work import Order, ask, learn
     from lamina.pages.kit._keeping import SHELF
     from lamina.report.render import write_report
@@ -41,10 +41,10 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _(dock, go, order, training, trouble):
+def _(dock, go, looked, order, training, trouble):
     def _draw(job):
         row = job.rows[-1] if job.rows else {"stage": "idle"}
-        blocks = run_blocks(job, row)
+        blocks = run_blocks(job, row) if job.rows or looked is None else looked_at(looked)
         return kit.lab(dock, *blocks, command(order.command), play=go, about="Any network on any data")
 
     if order is None:
@@ -133,6 +133,17 @@ def _(source, upload):
             stored, complaint = None, str(error)
     target = kit.dropdown([settings.USUAL, *names], value=settings.USUAL, label="target column")
     return complaint, names, stored, target
+
+
+@app.cell(hide_code=True)
+def _(kind, stored):
+    looked = None
+    if stored is not None:
+        try:
+            looked = preview(stored, kind.value)
+        except LaminaError:  # the note beside the file says what is wrong once it is trained
+            looked = None
+    return (looked,)
 
 
 @app.cell(hide_code=True)
