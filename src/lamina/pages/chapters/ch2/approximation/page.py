@@ -340,6 +340,13 @@ def _():
             On real tasks deep networks typically do better than shallow ones with as many parameters, though not on every task and not by
             much on small ones. We report what we measured, without a verdict:
         """),
+        kit.question(
+            "Compare the bars of each data set.",
+            "No: on these small tasks both are equally good. Depth pays where a task is built of parts, or harder than this.",
+            options=("Yes, clearly", "No"),
+            right=1,
+            predict="The small digits, equally many parameters: is a network with three hidden layers better than one with a single layer?",
+        ),
         kit.recorded(
             "deep_and_shallow",
             "On the digits one hidden layer and three are equally good, {accuracy[0]:.1%} and {accuracy[1]:.1%}; on breast cancer the difference, {accuracy[2]:.1%} and {accuracy[3]:.1%}, is within the spread.",

@@ -129,6 +129,13 @@ def _():
             a whole 13.4 million parameters instead of 11.7.
             $$\text{batch normalization of } n \text{ nodes: } 2n \text{ parameters}, \qquad \text{as printed: } n_{l+1} n_l + n_{l+1}$$
         """),
+        kit.question(
+            "Move the width and compare the two numbers.",
+            r"200: one $\gamma$ and one $\beta$ for each node. As printed it would be $100 \cdot 100 + 100 = 10\,100$.",
+            options=("100", "200", "10,100"),
+            right=1,
+            predict="How many parameters does batch normalization of 100 nodes have?",
+        ),
         kit.source(FullAffineBatchNorm),
     )
     return (nodes,)

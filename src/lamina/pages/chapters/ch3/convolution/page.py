@@ -171,6 +171,13 @@ def _():
             layer has as many weights as its kernels have entries, whatever the size of the picture.
             $$\underbrace{n_1 \, n_{0,1} \, n_{0,2} + n_1}_{\text{dense}} \qquad \underbrace{M (m^2 + 1)}_{\text{convolutional}}$$
         """),
+        kit.question(
+            "Move the side of the picture and watch both curves.",
+            "None: their number does not depend on the picture. The dense layer gets almost four times as many, since it has one weight for each pixel and unit.",
+            options=("None", "Twice as many", "Four times as many"),
+            right=0,
+            predict="The picture gets twice as high and twice as wide. How many more weights does a convolution need?",
+        ),
         kit.source(parameter_count, filter_parameter_count),
     )
     return filters, kernel_side, side, units

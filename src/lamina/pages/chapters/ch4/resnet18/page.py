@@ -115,6 +115,13 @@ def _():
             one to the next the maps become half as high and wide, and twice as many. At the end a fully connected layer
             gives one number per class.
         """),
+        kit.question(
+            "Count them in the drawing.",
+            "One convolution in A, sixteen in B to E, and the fully connected layer. Batch normalizations, poolings and the 1 × 1 convolutions of the shortcuts are not counted.",
+            options=("All of them, poolings included", "The convolutions of the blocks and the fully connected layer"),
+            right=1,
+            predict="Which layers are counted when the network is said to have 18?",
+        ),
         kit.svg(
             resnet18(),
             "Fig. 31: ResNet18 from the picture of 3 x 224 x 224 through the blocks A to E to 1000 numbers",

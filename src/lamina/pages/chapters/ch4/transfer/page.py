@@ -62,6 +62,13 @@ def _():
             **Transfer learning** takes it over: adjust the first and the last layer where your data require it, keep everything
             else as it was learned, and continue training with your data.
         """),
+        kit.question(
+            "Choose labels and channels below, and see which tensors change.",
+            "Only the last one. With other inputs, such as gray pictures instead of color, the first one is new, too.",
+            options=("The first", "The last", "Both"),
+            right=1,
+            predict="Your pictures are of the same kind, but you have other labels. Which layer is new?",
+        ),
         kit.svg(
             transfer_learning(),
             "Fig. 32: data, pretrained model and labels above; my data, the same model and my labels below, adjusted if necessary",

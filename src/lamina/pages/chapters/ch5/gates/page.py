@@ -438,6 +438,13 @@ def _():
             Two tasks that need a memory: adding two marked numbers of a sequence, and copying symbols after a delay. At
             short lags all cells do well; at long lags gated cells with an open memory have a clearly smaller loss.
         """),
+        kit.question(
+            "Compare the bars.",
+            r"It guesses: its loss is about $\frac16$, that of the best constant answer.",
+            options=("As well as the gated cells", "No better than guessing"),
+            right=1,
+            predict="Adding two numbers that stand up to 50 steps back: how well does the plain cell do?",
+        ),
         kit.recorded(
             "memory_tasks",
             "Adding over 50 steps, the plain cell ends at a loss of {loss[5]:.2f}, no better than guessing; the GRU with its memory open ends at {loss[7]:.4f}.",

@@ -288,6 +288,13 @@ def _():
             made for one length and could say nothing about any other. Here, networks were trained to repeat the
             previous input on sequences of 2 to 10 steps, and then tested on longer ones.
         """),
+        kit.question(
+            "Look at the chart.",
+            "All of them: the same weights work at every step, so that the length does not matter.",
+            options=("About half", "About 90 %", "All of them"),
+            right=2,
+            predict="After training on 2 to 10 steps, how many answers are right on sequences of 50?",
+        ),
         kit.recorded(
             "unseen_lengths",
             "At length {length[3]}, five times as long as anything they were trained on, all cells are right in {accuracy[3]:.0%} of all cases.",

@@ -78,7 +78,6 @@ def _():
             Whatever you leave at *recommended* is chosen to suit your data; the remarks below the curves say why. Your
             file stays on the machine that runs these pages and is deleted when they close.
         """),
-        kit.source(plan, split, fit, Run.evaluate, write_report),
     )
     return
 
@@ -192,8 +191,8 @@ def _(epochs, extra, kind, network, options, recipe, seed, source, stored, targe
 def _(network):
     _entry = TABLE[network.value]
     kit.column(
-        kit.prose("The configuration of this network says what each option means:"),
-        kit.source(getattr(import_module(_entry.module), _entry.config)),
+        kit.prose("The first class behind this button, the configuration of the network, says what each option means:"),
+        kit.source(getattr(import_module(_entry.module), _entry.config), plan, split, fit, Run.evaluate, write_report),
     )
     return
 

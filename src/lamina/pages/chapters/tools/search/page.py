@@ -326,6 +326,13 @@ def _():
             each of 100 points with probability $\frac12$. The best of 1024 looks skilled on the points that selected it,
             and is a coin on fresh ones. That is why the test part above was opened for the chosen network only, and once.
         """),
+        kit.question(
+            "Compare the two columns of the table.",
+            r"About 66 %: the best of 1024 lies some 3.2 standard deviations above one half, and one of them is $\sqrt{0.25 / 100} = 0.05$. On fresh points it is a coin again.",
+            options=("50 %", "About 66 %", "About 90 %"),
+            right=1,
+            predict="On 100 points, how often is the luckiest of 1024 networks right that all toss a coin?",
+        ),
         kit.table(
             ("networks to choose from", "accuracy of the best where it was chosen", "the same one on fresh points"),
             [(row[0], row[1], row[3]) for row in _flips.rows],
