@@ -232,7 +232,7 @@ def _(count_steps):
     kit.measured(
         count_steps,
         "N1.38",
-        "From condition 10 to 1000 gradient descent needs {gd[0]:.0f}, {gd[1]:.0f} and {gd[2]:,.0f} steps; divided by the diagonal, {scaled[2]:.0f} are always enough.",
+        "From condition 10 to 1000 gradient descent needs {gd[0]:.0f}, {gd[1]:.0f} and {gd[2]:,.0f} steps; with a step size of its own for each component {scaled[2]:.0f} are always enough.",
         "A recorded run; the button counts again, in about two seconds.",
     )
     return

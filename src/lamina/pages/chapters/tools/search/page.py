@@ -95,7 +95,7 @@ def _(across, epochs, first, go, hidden, practice, searching, seed, up):
                 kit.note(
                     f"A single network takes {row['alone']:.2f} s, so {rows * columns} one after another would take about "
                     f"{duration(alone)}; together they took {row['seconds']:.1f} s, {alone / row['seconds']:.0f} times less. "
-                    "(Measured just now, here.)",
+                    + ("(Recorded on another machine.)" if job.state == "idle" else "(Measured just now, here.)"),
                     "good",
                 )
             )
