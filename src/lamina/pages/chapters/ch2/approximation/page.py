@@ -156,8 +156,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(go, learned_layers, learned_unit, learned_width):
-    kit.column(kit.row(learned_width, learned_layers, learned_unit, least=220), go)
+def _(learned_layers, learned_unit, learned_width):
+    kit.row(learned_width, learned_layers, learned_unit, least=220)
     return
 
 
@@ -172,6 +172,7 @@ def _(go, learned_layers, learned_unit, learned_width, learning):
         curves = [Series(f"start {i + 1}", _x.tolist(), curve, colors[i]) for i, curve in enumerate(row["curves"])]
         words = "not started" if not ends else f"losses {min(ends):.2g} to {max(ends):.2g} after {row['step']} steps"
         return kit.column(
+            go,
             kit.progress(row["step"] / 1500, job.words),
             kit.row(
                 kit.plot(

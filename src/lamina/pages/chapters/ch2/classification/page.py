@@ -433,8 +433,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(go, rate, sigma, size, widths):
-    kit.column(kit.row(widths, sigma, rate, size, least=200), go)
+def _(rate, sigma, size, widths):
+    kit.row(widths, sigma, rate, size, least=200)
     return
 
 
@@ -456,7 +456,7 @@ def _(go, rate, sigma, size, training, widths):
             shown = kit.row(
                 *(_card(i, f"a {int(_labels[i])}", f"a digit, {int(_labels[i])}") for i in range(SHOWN)), least=80
             )
-            return kit.column(said, shown)
+            return kit.column(go, said, shown)
         row = job.rows[-1]
         at, losses, scores = zip(*row["history"], strict=True)
         cards = []
@@ -476,6 +476,7 @@ def _(go, rate, sigma, size, training, widths):
         ]
         words = f"validation accuracy {scores[-1]:.3f} after {row['epoch']:.1f} epochs"
         return kit.column(
+            go,
             kit.facts(
                 epoch=f"{row['epoch']:.1f} of 15",
                 training_loss=losses[-1],

@@ -252,8 +252,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(depth, go, method, rate, std):
-    kit.column(kit.row(std, depth, method, rate, least=220), go)
+def _(depth, method, rate, std):
+    kit.row(std, depth, method, rate, least=220)
     return
 
 
@@ -278,6 +278,7 @@ def _(depth, go, learning, method, rate, std):
         ]
         blank = {"x": ("epoch", 0, 60), "size": (400, 240)}
         return kit.column(
+            go,
             kit.progress(row["epoch"] / 60, job.words),
             kit.row(
                 kit.plot(
