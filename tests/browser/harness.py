@@ -242,7 +242,10 @@ def click(driver: WebDriver, label: str) -> None:
     if played := elements(
         driver, "el.matches('.lamina-play[data-label]') && el.dataset.label.includes(given[0])", label
     ):
+        whole = played[0].get_attribute("data-label")
+        rests = "el.matches('#root .lamina-play[data-state=idle]') && el.dataset.label === given[0]"
         press(driver, played[0].find_element("css selector", ".main"))
+        wait(lambda: not elements(driver, rests, whole), 30, f"{whole!r} to take the place of what was recorded")
         return
     tags = ("marimo-button", "marimo-switch", "marimo-checkbox")
     for widget in _widgets(driver, tags, label):

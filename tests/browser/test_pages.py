@@ -63,6 +63,33 @@ def sound(driver, address):
     assert not errors(driver)
 
 
+# Code buttons with neither a heading nor a panel between them, results that are not a sentence, at most one chart and a
+# closed drawer with the table, and what still says that nothing has been run.
+STORY = """
+const root = document.getElementById('root');
+const marks = [...root.querySelectorAll(
+  '.lamina-section, .lamina-panel, .lamina-lab, .lamina-try, .lamina-measured, .lamina-code')];
+const twice = marks.filter((mark, i) => i && mark.matches('.lamina-code') && marks[i - 1].matches('.lamina-code'));
+const bare = [...root.querySelectorAll('.lamina-measured')].filter((one) => !one.querySelector(':scope > .lamina-prose')
+  || one.querySelectorAll(':scope > figure').length > 1
+  || !one.querySelector(':scope > .lamina-drawer:not([open]) table')
+  || one.querySelector('.lamina-drawer table').checkVisibility());
+const empty = [...root.querySelectorAll('.lamina-note, .lamina-progress span')].map((note) => note.textContent)
+  .filter((words) => /not started|not measured|nothing yet|wait for the button/i.test(words));
+return { twice: twice.length, bare: bare.length, empty, guesses: root.querySelectorAll('.lamina-guess').length };
+"""
+UNTRAINED = {"tools/playground": ["not started"], "ch2/playground": ["not started"]}
+"""The playgrounds: one shows the network as it begins, the other waits for data."""
+
+
+def tells_a_story(driver, path):
+    found = driver.execute_script(STORY)
+    assert found["twice"] == 0, "one Code button a panel"
+    assert found["bare"] == 0, "a result is a sentence, a chart and a closed drawer"
+    assert found["empty"] == UNTRAINED.get(path, []), "a recorded run is shown before the first click"
+    assert found["guesses"] > 0, "something to predict"
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_page_is_sound_and_fits_a_phone(driver, address, path):
     """In a window as wide as a phone; `test_reader_does` opens every page in a wide one."""
@@ -71,6 +98,7 @@ def test_page_is_sound_and_fits_a_phone(driver, address, path):
     with sized(driver, 360, 740):
         opened(driver, address, path)
         sound(driver, address)
+        tells_a_story(driver, path)
         wide = driver.execute_script("return document.documentElement.scrollWidth")
     assert wide <= 360, f"the page is {wide} pixels wide"
 

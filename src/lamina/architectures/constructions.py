@@ -215,7 +215,9 @@ def tent_map(layers: int) -> FNN:
 def shallow_tent_map(layers: int) -> FNN:
     r"""Compute the same zigzag as `tent_map(k)` on [0, 1] with one hidden ReLU layer of $2^k$ units.
 
-    Fewer than $2^k - 1$ units cannot do it: one hidden ReLU layer of width w has at most w + 1 linear pieces.
+    Fewer cannot do it. Each of the $2^k - 1$ corners needs a unit of its own, which changes the slope there by
+    $\pm 2 \cdot 2^k$; without a further unit the slope of the first piece is a sum of some of these changes, a multiple
+    of $2 \cdot 2^k$, and it should be $2^k$.
 
     Notes: N2.19 (§2.1).
 

@@ -1,5 +1,6 @@
 """`lamina experiment`: try a claim of the notes."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,5 +107,6 @@ def _plain(identifier: str, function: Any, result: Any, output: Path | None) -> 
         "claims": [
             {**vars(claim), "holds": bool(claim.holds), "numbers": dict(claim.numbers)} for claim in result.claims
         ],
+        "draw": None if result.plot is None else asdict(result.plot),
         "plot": None if output is None else str(output),
     }

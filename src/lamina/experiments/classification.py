@@ -102,6 +102,7 @@ def several_classes(data: tuple[str, ...] = ("iris", "wine", "digits"), seeds: r
               all((row[3], row[4], row[5]) == (0, row[2] - 1, row[2]) for row in rows)),
         Claim("two classes are the case n = 2: softmax and its loss are sigmoid and binary cross entropy, to 1e-12",
               all(row[6] < 1e-12 for row in rows)),
+        plot=Plot("data", ("classes",), "bars"),
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def clipping_and_memory(seeds: range = range(3), steps: int = 300, length: int =
         Claim("vanishing: clipping changes no weight, no gradient is that long",
               all(torch.equal(p, q) for one, other in pairs
                   for p, q in zip(one.parameters(), other.parameters(), strict=True))),
-        plot=Plot("gradients", ("start", "end"), "bars", y_label="loss"),
+        plot=Plot("gradients", ("start", "end"), "bars", by=("clipped",), log_y=True, y_label="loss"),
     )  # fmt: skip
 
 

@@ -526,6 +526,9 @@ def variance_by_layer(seeds: range = range(5), width: int = 512, samples: int = 
             least=-1.5,
             most=1.5,
         ),
+        plot=Plot(
+            "activation", ("E y^2 1", "E y^2 5", "E y^2 20"), "bars", by=("weights",), log_y=True, y_label="mean square"
+        ),
     )
 
 

@@ -296,6 +296,7 @@ def penalty_in_training(seeds: range = range(3), strength: float = 0.05, steps: 
         Claim.on_average(
             "the number of exact zeros with norm 1, where five inputs do not matter,", sparse[1], least=3.0
         ),
+        plot=Plot("way", ("largest distance to closed form",), "bars", log_y=True),
     )
 
 

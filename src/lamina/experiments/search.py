@@ -348,7 +348,7 @@ def depth_and_width(
             less((depths[0], widths[-1]), (depths[-1], widths[0])),
             most=0.0,
         ),
-        plot=Plot("depth", tuple(f"width {width}" for width in widths), y_label="accuracy"),
+        plot=Plot("depth", tuple(f"width {width}" for width in widths), log_y=True, y_label="validation loss"),
     )
 
 

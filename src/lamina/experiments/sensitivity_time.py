@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 
 from lamina._types import Tensor
-from lamina.experiments.result import Claim, Result, experiment, geometric_mean
+from lamina.experiments.result import Claim, Plot, Result, experiment, geometric_mean
 from lamina.functional.initialization import memory_bias
 from lamina.functional.recurrent import State, Step, gru_step, hidden, lstm_step, rnn_step
 from lamina.inspection.sensitivity import step_sensitivity
@@ -84,6 +84,7 @@ def first_input_over_time(seeds: range = range(5), time: int = 30) -> Result:
             "gated cells with zero biases lose it like the plain one, to below a thousandth",
             [curve[-1] < 1e-3 * curve[0] for curve in closed],
         ),
+        plot=Plot("cell", ("t=1", "t=7", f"t={time}"), "bars", log_y=True, y_label="norm of the derivative"),
     )
 
 

@@ -99,4 +99,5 @@ def resnet18_parameters(outputs: tuple[int, ...] = (10, 1000)) -> Result:
               all(row[1:6] == (9536, 147_968, 525_568, 2_099_712, 8_393_728) for row in rows)),
         Claim("11181642 with 10 labels, 11689512 with 1000",
               all(row[-1] == known.get(row[0], row[-1]) for row in rows)),
+        plot=Plot("labels", ("A", "B", "C", "D", "E", "dense"), "bars", y_label="parameters"),
     )  # fmt: skip

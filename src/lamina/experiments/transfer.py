@@ -119,4 +119,5 @@ def any_architecture(classes: int = 4) -> Result:
         rows,
         Claim("only the last layer is new: its weight and its bias", all(row[2] == 2 for row in rows)),
         Claim("almost everything is kept: less than 5 % is new", all(row[4] < 0.05 for row in rows)),
+        plot=Plot("architecture", ("share of all numbers",), "bars", log_y=True),
     )  # fmt: skip

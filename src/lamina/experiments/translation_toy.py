@@ -11,7 +11,7 @@ from lamina.data.text.phrasebook import EXAMPLE
 from lamina.data.text.texts import IGNORE, PairDataset
 from lamina.data.text.tokens import TextPreprocess
 from lamina.data.text.vocabulary import END, PAD, START, Vocabulary
-from lamina.experiments.result import Claim, Result, experiment
+from lamina.experiments.result import Claim, Plot, Result, experiment
 from lamina.experiments.together import cross_entropies, train_members
 
 PAIRS = (
@@ -103,6 +103,7 @@ def learned_by_heart(seeds: range = range(3), steps: int = 300, variants: tuple[
         Claim.often("every sentence is translated word by word and ends by itself",
                     [count == len(PAIRS) for count in counts]),
         Claim.often(f"Ex. 5.1 becomes '{wanted}'", [answer == wanted for answer in written]),
+        plot=Plot("network", ("largest loss",), "bars"),
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def alexnet_is_counted(driver: WebDriver) -> None:
 
 def dropout_trains_and_stops(driver: WebDriver) -> None:
     look = lambda: plot_text(driver, "unseen digits")  # noqa: E731
-    assert "Epoch 0" in look()
+    assert "Epoch 60" in look(), "what was recorded"
     click(driver, "Train")
     wait(lambda: "Epoch 0" not in look(), 60, "the first epoch")
     click(driver, "Train")

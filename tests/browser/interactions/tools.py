@@ -1,5 +1,6 @@
 """What a reader does with the tools."""
 
+import re
 import tempfile
 import urllib.request
 from pathlib import Path
@@ -46,12 +47,14 @@ def an_own_table_trains_and_answers(driver: WebDriver) -> None:
         wait(lambda: "Choose a file." in page_text(driver))
         upload(driver, "your file", str(path))
         wait(lambda: "lamina train fnn --data heights.csv" in page_text(driver), 30, "the command")
+        wait(lambda: "Your data: 90 rows, 3 columns" in page_text(driver), 30, "a look at the file")
         choose(driver, "target column", "kind")
         type_text(driver, "epochs", "40")
         wait(lambda: "--target kind --epochs 40" in page_text(driver))
         click(driver, "Train")
         _link(driver, "Open the report")
         assert "15 examples, opened once" in page_text(driver)
+        assert re.search(r"kept: epoch \d+", plot_text(driver, "Loss over the epochs"))
         upload(driver, "new rows", str(new))
         click(driver, "Ask")
         wait(lambda: "1high, " in page_text(driver) and "2low, " in page_text(driver), 60, "the answers")

@@ -33,6 +33,11 @@ def test_ids_are_known_and_sections_have_questions(page):
            if isinstance(constant, ast.Constant)]  # fmt: skip
     assert set(ids) <= set(items())
     assert named.count("kit.section") >= 1 and named.count("kit.question") >= 1 and named.count("kit.source") >= 1
+    predicted = [call for call in calls if ast.unparse(call.func) == "kit.question"
+                 and any(word.arg == "options" for word in call.keywords)]  # fmt: skip
+    large = [call for call in calls if ast.unparse(call.func) == "kit.section"
+             and not any(word.arg == "level" for word in call.keywords)]  # fmt: skip
+    assert predicted and len(predicted) >= len(large) - 2, "something to predict in nearly every section"
     assert "kit.formula" in named or "$$" in page.file.read_text(encoding="utf-8")
     if page.chapter.startswith("ch"):
         assert ids and all(key.startswith(f"N{page.chapter[2:]}.") for key in ids)

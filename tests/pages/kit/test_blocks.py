@@ -1,10 +1,12 @@
 """The blocks escape what comes from outside, name what they show, and refuse unknown ids."""
 
+import re
+
 import pytest
 
 from lamina._errors import ArgumentError
 from lamina.drawing.charts import Series, chart
-from lamina.functional.dense import neuron
+from lamina.functional.dense import affine, neuron
 from lamina.pages import kit
 
 
@@ -36,9 +38,29 @@ def test_a_drawing_takes_the_colors_of_the_page_and_a_label():
     assert 'aria-label="a &quot;line&quot;"' in html and "var(--lamina-line1" in html and "<figcaption>" in html
 
 
-def test_source_shows_the_library():
-    html = kit.source(neuron).text
-    assert "lamina.functional.dense.neuron" in html and "<details" in html
+def test_source_is_one_button_with_the_code_behind_it():
+    one = kit.source(neuron).text
+    assert one.count("<details") == 1 and 'aria-label="Code: lamina.functional.dense.neuron">Code</summary>' in one
+    assert "lamina.functional.dense.neuron</code>" in one and "def" in one
+    two = kit.source(neuron, affine).text
+    assert two.count('class="lamina-code"') == 1 and two.count("<details") == 3, "one button, one line for each"
+    assert two.startswith('<details class="lamina-code">')
+
+
+def test_a_prediction_comes_before_the_task_and_the_answer():
+    text = kit.question("Move $W$.", "It grows.", ("upwards", "downwards"), right=1, predict="Which way?").text
+    places = [
+        text.index(words) for words in ("Predict", "Which way?", "upwards", "downwards", "Move", "Reveal", "It grows.")
+    ]
+    assert places == sorted(places) and text.count('type="radio"') == 2 and text.count("data-right") == 1
+    assert text.index("data-right") > text.index("upwards"), "the second option is right"
+    assert "Now try it" in kit.question("Which way?", "Up.", ("up", "down")).text
+    names = {re.search(r'name="([^"]+)"', kit.question(word, "", ("a", "b")).text)[1] for word in ("one", "two")}
+    assert len(names) == 2, "the predictions of two questions do not exclude each other"
+    folded = kit.question("Which words?", "These.").text
+    assert "Try it" in folded and "radio" not in folded
+    with pytest.raises(ArgumentError, match="`right` must be one of at least 2 options, counted from 0, got 2 of 2"):
+        kit.question("?", "!", ("a", "b"), right=2)
 
 
 def test_a_picture_is_a_png():

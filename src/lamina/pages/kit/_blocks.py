@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 import textwrap
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 NOTES = ("plain", "good", "warn", "bad")
 
 
-def _html(text: str, kind: str = "", parts: Sequence[Any] = ()) -> "Html":
+def html(text: str, kind: str = "", parts: Sequence[Any] = ()) -> "Html":
     """Make a block; a `lab` asks it what kind it is and what it holds."""
     import marimo as mo
 
@@ -119,7 +120,7 @@ def section(title: str, ids: Sequence[str] = (), *, level: int = 2) -> "Html":
     cited = [tag("a", key, href=f"/catalogue#{key}", title=items()[key].title) for key in ids]
     folded = tag("details", tag("summary", f"{len(ids)} in the notes"), tag("p", _spaced(cited))) if cited else None
     heading = tag(f"h{level}", link, id=place)
-    return _html(tag("div", heading, folded, class_="lamina-section"))
+    return html(tag("div", heading, folded, class_="lamina-section"))
 
 
 def _spaced(parts: Iterable[Markup]) -> Markup:
@@ -135,7 +136,7 @@ def prose(text: str) -> "Html":
     parts = re.split(r"^\$\$(.+?)\$\$$", inspect.cleandoc(text), flags=re.MULTILINE | re.DOTALL)
     if parts[0].strip() and len(parts) > 1:
         return column(*(formula(part) if i % 2 else prose(part) for i, part in enumerate(parts) if part.strip()))
-    return _html(tag("div", _markdown(inspect.cleandoc(text)), class_="lamina-prose"))
+    return html(tag("div", _markdown(inspect.cleandoc(text)), class_="lamina-prose"))
 
 
 def formula(latex: str, label: str = "") -> "Html":
@@ -146,22 +147,26 @@ def formula(latex: str, label: str = "") -> "Html":
         label: words below it, Markdown.
     """
     below = tag("figcaption", _markdown(label)) if label else None
-    return _html(tag("figure", _markdown(f"$$\n{latex.strip()}\n$$"), below, class_="lamina-formula"))
+    return html(tag("figure", _markdown(f"$$\n{latex.strip()}\n$$"), below, class_="lamina-formula"))
 
 
 def source(*functions: Callable[..., Any] | type) -> "Html":
-    """Show the code that a section calls, folded, as it stands in the library.
+    """Put the code that a panel calls behind one button; of several functions, each has a line that unfolds.
 
     Args:
         functions: functions or classes of the library.
     """
-    blocks = []
+    found = []
     for function in functions:
         target = inspect.unwrap(function)
         name = f"{target.__module__}.{target.__qualname__}"
-        code = _markdown(f"```python\n{textwrap.dedent(inspect.getsource(target))}\n```")
-        blocks.append(tag("details", tag("summary", "Code: ", tag("code", name)), code, class_="lamina-code"))
-    return _html(tag("div", blocks))
+        found.append((name, _markdown(f"```python\n{textwrap.dedent(inspect.getsource(target))}\n```")))
+    if len(found) == 1:
+        inside = tag("p", tag("code", found[0][0])) + found[0][1]
+    else:
+        inside = "".join(tag("details", tag("summary", tag("code", name)), code) for name, code in found)
+    button = tag("summary", "Code", aria_label="Code: " + ", ".join(name for name, _ in found))
+    return html(tag("details", button, Markup(inside), class_="lamina-code"))
 
 
 def svg(
@@ -183,7 +188,7 @@ def svg(
     below = tag("figcaption", _markdown(caption)) if caption else None
     alive = {"role": "group", "tabindex": "0", "data_hands": json.dumps(hands)} if hands else {"role": "img"}
     image = tag("div", Markup(markup), aria_label=label, style=style, class_="lamina-svg", **alive)
-    made: Any = _html(tag("figure", image, below, class_="lamina-figure"), "picture")
+    made: Any = html(tag("figure", image, below, class_="lamina-figure"), "picture")
     made.lamina_wide = not isinstance(picture, str) and picture.width > 1.7 * picture.height
     return made
 
@@ -195,7 +200,7 @@ def controls(label: str, *parts: Any) -> "Html":
         label: the name of the group for screen readers.
         parts: widgets, blocks, or texts in Markdown.
     """
-    return _html(tag("div", [_part(part) for part in parts], class_="lamina-controls", role="group", aria_label=label))
+    return html(tag("div", [_part(part) for part in parts], class_="lamina-controls", role="group", aria_label=label))
 
 
 def panel(group: "Html | Sequence[Any]", *results: Any) -> "Html":
@@ -209,7 +214,7 @@ def panel(group: "Html | Sequence[Any]", *results: Any) -> "Html":
     """
     left = controls("Controls", *group) if isinstance(group, Sequence) else group
     right = tag("div", [_part(part) for part in results], class_="lamina-results")
-    return _html(tag("div", _part(left), right, class_="lamina-panel"))
+    return html(tag("div", _part(left), right, class_="lamina-panel"))
 
 
 def lab(group: "Html | Sequence[Any]", *results: Any, play: Any = None, about: str = "") -> "Html":
@@ -237,7 +242,7 @@ def lab(group: "Html | Sequence[Any]", *results: Any, play: Any = None, about: s
     stage = tag("div", shown, class_="lamina-stage", data_count=len(pictures), data_flow=flow)
     strip = tag("div", [_part(part) for part in numbers], class_="lamina-strip") if numbers else None
     more = tag("div", [_part(part) for part in rest], class_="lamina-more") if rest else None
-    return _html(tag("div", tag("div", stage, strip, dock, class_="lamina-screen"), more, class_="lamina-lab"))
+    return html(tag("div", tag("div", stage, strip, dock, class_="lamina-screen"), more, class_="lamina-lab"))
 
 
 def shown(block: Any, *, wide: bool = False) -> "Html":
@@ -247,7 +252,7 @@ def shown(block: Any, *, wide: bool = False) -> "Html":
         block: what to show.
         wide: whether it is much wider than high, so that it stands below another picture rather than beside it.
     """
-    made: Any = _html(_part(block), "picture")
+    made: Any = html(_part(block), "picture")
     made.lamina_wide = wide
     return made
 
@@ -260,17 +265,17 @@ def row(*parts: Any, least: int = 260) -> "Html":
         least: the width in CSS pixels below which a block moves to the next line.
     """
     style = f"grid-template-columns:repeat(auto-fit,minmax(min(100%,{least}px),1fr))"
-    return _html(tag("div", [tag("div", _part(part)) for part in parts], class_="lamina-row", style=style), parts=parts)
+    return html(tag("div", [tag("div", _part(part)) for part in parts], class_="lamina-row", style=style), parts=parts)
 
 
 def column(*parts: Any) -> "Html":
     """Put blocks below each other."""
-    return _html(tag("div", [_part(part) for part in parts], class_="lamina-column"))
+    return html(tag("div", [_part(part) for part in parts], class_="lamina-column"))
 
 
 def card(title: str, *parts: Any) -> "Html":
     """Put blocks into a frame with a small heading."""
-    return _html(tag("div", tag("h3", title), [_part(part) for part in parts], class_="lamina-card"))
+    return html(tag("div", tag("h3", title), [_part(part) for part in parts], class_="lamina-card"))
 
 
 def table(
@@ -292,7 +297,7 @@ def table(
         for cells in rows
     ]
     words = tag("caption", caption) if caption else None
-    return _html(
+    return html(
         tag("div", tag("table", words, tag("thead", tag("tr", names)), tag("tbody", body)), class_="lamina-table",
             tabindex="0", role="region", aria_label=caption or "table")
     )  # fmt: skip
@@ -318,7 +323,18 @@ def _fixed(value: float) -> str:
 def facts(**values: Any) -> "Html":
     """Show a few numbers with their names, large enough for the last row of a lecture hall."""
     cells = [tag("div", tag("dt", name.replace("_", " ")), tag("dd", _cell(value))) for name, value in values.items()]
-    return _html(tag("dl", cells, class_="lamina-facts"), "numbers")
+    return html(tag("dl", cells, class_="lamina-facts"), "numbers")
+
+
+def share(value: float) -> str:
+    """Write the probability of a softmax, which is never 0 or 1, whatever rounding says.
+
+    >>> share(1.0), share(0.25), share(3e-7)
+    ('over 99.9 %', '25.0 %', 'under 0.1 %')
+    """
+    if not 0.001 <= value <= 0.999:
+        return "over 99.9 %" if value > 0.5 else "under 0.1 %"
+    return f"{100 * value:.1f} %"
 
 
 def note(text: str, kind: str = "plain") -> "Html":
@@ -329,26 +345,47 @@ def note(text: str, kind: str = "plain") -> "Html":
         kind: plain, good, warn or bad.
     """
     choice("kind", kind, NOTES)
-    return _html(tag("p", text, class_=f"lamina-note {kind}", role="status"))
+    return html(tag("p", text, class_=f"lamina-note {kind}", role="status"))
 
 
-def question(text: str, answer: str) -> "Html":
-    """Ask the reader to try something; the answer is folded.
+def question(text: str, answer: str, options: Sequence[str] = (), right: int = 0, *, predict: str = "") -> "Html":
+    """Ask the reader to predict something, to try it, and then to look: each step appears after the one before.
+
+    Without options there is nothing to predict, and the answer is folded.
 
     Args:
         text: the task, Markdown.
         answer: what happens and why, Markdown.
+        options: the predictions to choose from, Markdown.
+        right: which of them is right, counted from 0.
+        predict: what is predicted, Markdown; the task itself by default, and then the reader is sent to the panel.
     """
-    asked = tag("div", tag("p", "Try it", class_="eyebrow"), _markdown(inspect.cleandoc(text)))
-    folded = tag("details", tag("summary", "Answer"), _markdown(inspect.cleandoc(answer)))
-    return _html(tag("aside", asked, folded, class_="lamina-try", aria_label="Try it"))
+    if not options:
+        asked = tag("div", tag("p", "Try it", class_="eyebrow"), _markdown(inspect.cleandoc(text)))
+        folded = tag("details", tag("summary", "Answer"), _markdown(inspect.cleandoc(answer)))
+        return html(tag("aside", asked, folded, class_="lamina-try", aria_label="Try it"))
+    if not (len(options) > 1 and 0 <= right < len(options)):
+        raise ArgumentError(
+            f"`right` must be one of at least 2 options, counted from 0, got {right} of {len(options)}."
+        )
+    name = f"predict-{zlib.crc32(text.encode()):08x}"
+    choices = [
+        tag("label", tag("input", type="radio", name=name), _markdown(option), data_right=place == right)
+        for place, option in enumerate(options)
+    ]
+    asked = tag("div", tag("p", "Predict", class_="eyebrow"), _markdown(inspect.cleandoc(predict or text)))
+    group = tag("div", choices, class_="lamina-guess", role="radiogroup", aria_label="Your prediction")
+    task = text if predict else "Now try it, and then see whether you were right."
+    then = tag("div", tag("p", "Move", class_="eyebrow"), _markdown(inspect.cleandoc(task)), class_="lamina-then")
+    folded = tag("details", tag("summary", "Reveal"), _markdown(inspect.cleandoc(answer)), class_="lamina-then")
+    return html(tag("aside", asked, group, then, folded, class_="lamina-try", aria_label="Predict, move, reveal"))
 
 
 def progress(done: float, words: str = "") -> "Html":
     """Show a bar, 0 to 1, with words beside it."""
     share = min(1.0, max(0.0, done))
     bar = tag("progress", f"{share:.0%}", value=f"{share:.4f}", max="1", aria_label=words or "progress")
-    return _html(tag("div", bar, tag("span", words), class_="lamina-progress"), "numbers")
+    return html(tag("div", bar, tag("span", words), class_="lamina-progress"), "numbers")
 
 
 def picture(pixels: Sequence[Sequence[float]], label: str, *, size: int = 112, low: float | None = None,
@@ -372,7 +409,7 @@ def picture(pixels: Sequence[Sequence[float]], label: str, *, size: int = 112, l
     scale = 255 / (white - black) if white > black else 0.0
     gray = [[min(255, max(0, round((value - black) * scale))) for value in row] for row in pixels]
     data = base64.b64encode(png(gray)).decode()
-    return _html(
+    return html(
         f'<img class="lamina-pixels" alt="{escape(label)}" title="{escape(label)}" style="height:{size}px" '
         f'src="data:image/png;base64,{data}">',
         "picture",

@@ -5,21 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 from lamina.pages.kit import _blocks as blocks
 from lamina.pages.kit._jobs import train
+from lamina.pages.kit._recorded import finding, recorded, said
 
 if TYPE_CHECKING:
     from marimo import Html
 
 
-def outcome(result: Any) -> "Html":
-    """Show what an experiment gave: its table, and which claims hold in it.
+def outcome(result: Any, sentence: str) -> "Html":
+    """Show what an experiment gave just now, as `recorded` shows what it gave once.
 
     Args:
         result: an `experiments.Result`.
+        sentence: what it says, as `recorded` takes it.
     """
-    claims = [("holds" if claim.holds else "does not hold", claim.sentence) for claim in result.claims]
-    return blocks.column(
-        blocks.table(result.columns, result.rows, caption=result.title), blocks.table(("", "what is claimed"), claims)
-    )
+    return finding(result, "Measured just now: " + said(result, sentence))
 
 
 def waiting(job: Any, idle: str) -> "Html":
@@ -40,24 +39,36 @@ def experiment_button(label: str) -> Any:
     return made
 
 
-def measured(button: Any, key: str, idle: str, beside: Sequence[Any] = (), **options: Any) -> "Html":
-    """Show an `experiment_button` and what the experiment behind it has found so far.
+def measured(button: Any, key: str, sentence: str, idle: str, beside: Sequence[Any] = (), **options: Any) -> "Html":
+    """Show an `experiment_button` and what the experiment behind it has found: at first, what was recorded.
 
     Args:
         button: that starts it.
         key: the row of the catalogue that the experiment belongs to.
-        idle: what it does and how long that takes.
+        sentence: what the record says, as `recorded` takes it.
+        idle: what the button measures and how long that takes.
         beside: more widgets; all then stand at the left of the result.
         options: those of the experiment.
     """
 
     def draw(job: Any) -> "Html":
-        found = outcome(job.rows[-1]["result"]) if job.rows else waiting(job, idle)
+        told = (
+            blocks.column(blocks.note(idle), recorded(_name(key), sentence))
+            if job.state == "idle"
+            else waiting(job, idle)
+        )
+        found = outcome(job.rows[-1]["result"], sentence) if job.rows else told
         if not beside:
             return blocks.column(button, found)
         return blocks.panel(blocks.controls("Measurements", *beside, button), found)
 
     return button.work.show(draw, running=button.value > 0, key=key, run=button.value, **options)
+
+
+def _name(key: str) -> str:
+    from lamina.experiments import registry
+
+    return str(registry()[key].__name__)
 
 
 def experiment(key: str, run: int, **options: Any) -> Iterator[dict[str, Any]]:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from lamina._errors import DataError, LaminaError, choice
 from lamina._system import free_memory, limit_memory, step_back
 from lamina.pages.kit._keeping import SHELF, visitor
+from lamina.pages.kit._runs import recorded_rows
 
 if TYPE_CHECKING:
     from marimo import Html
@@ -518,7 +519,7 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
             self.stop()
             if self._job is None or settings != self._settings:
                 self._job, self._settings = None, None
-                return draw(_idle())
+                return draw(self._idle(settings))
             return draw(self._job)
         if self._job is None or settings != self._settings or self._job.state in ("stopped", "failed"):
             self._begin(settings)
@@ -538,7 +539,7 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
             if other:
                 self.stop()
                 self._job, self._settings = None, None
-                return drawn(_idle())
+                return drawn(self._idle(settings))
             assert self._job is not None
             self._job.pause()
         elif other or (verb == "again" and pressed) or (pressed and self._finished):
@@ -548,6 +549,10 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
             self._job.go_on(1 if verb == "step" else -1)
         assert self._job is not None
         return _watch(self._job, drawn)
+
+    def _idle(self, settings: dict[str, Any]) -> Any:
+        """Give what is shown before the first press: the recorded run with these settings, if there is one."""
+        return _Idle(recorded_rows(self._work, settings))
 
     @property
     def _finished(self) -> bool:
@@ -570,14 +575,13 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
 
 
 class _Idle:
-    """What `draw` gets before anything has run."""
+    """What `draw` gets before anything has run: the rows of a recorded run, if there is one."""
 
-    rows: list[Any] = []  # noqa: RUF012  (nobody writes to it)
-    state, words, error = "idle", "not started", ""
+    state, error = "idle", ""
 
-
-def _idle() -> Any:
-    return _Idle()
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+        self.words = "a recorded run; press the button to run it here" if rows else "not started"
 
 
 def _hand_over(job: Job, watcher: object) -> None:

@@ -5,6 +5,7 @@ another one, or the same one again, write the output of that command there.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from lamina._errors import ArgumentError, choice
 from lamina._markup import Markup, tag
-from lamina.experiments.result import Claim, Result
+from lamina.experiments.plots import plot
+from lamina.experiments.result import Claim, Plot, Result
+from lamina.pages.kit import _blocks as blocks
 
 if TYPE_CHECKING:
     from marimo import Html
@@ -49,28 +52,78 @@ def recorded_result(name: str) -> Result:
     columns = tuple(values["rows"][0])
     rows = tuple(tuple(row[column] for column in columns) for row in values["rows"])
     claims = tuple(Claim(claim["sentence"], claim["holds"]) for claim in values["claims"])
-    return Result(values["title"], columns, rows, *claims)
+    drawn: dict[str, Any] = {
+        key: tuple(part) if isinstance(part, list) else part for key, part in (values["draw"] or {}).items()
+    }
+    return Result(values["title"], columns, rows, *claims, plot=Plot(**drawn) if drawn else None)
 
 
-def recorded(name: str, columns: Sequence[str] | None = None) -> "Html":
-    """Show a recorded result: its table, what was claimed and whether it held, and the command that tries it again.
+def recorded(
+    name: str, sentence: str, columns: Sequence[str] | None = None, *, picture: "Html | None" = None
+) -> "Html":
+    """Show a recorded result: one sentence, one chart, and in a drawer the table, the claims and the command.
 
     Args:
         name: of the experiment's function.
-        columns: which columns; all by default.
+        sentence: what it says, Markdown; `{accuracy[0]:.0%}` is the first number of a column, as `str.format` has it.
+        columns: which columns the table has; all by default.
+        picture: another chart than that of the experiment.
     """
-    from lamina.pages.kit import _blocks as blocks
-
     found = recorded_result(name)
-    shown = found.columns if columns is None else tuple(columns)
+    return finding(found, said(found, sentence), columns, picture=picture, again=f"lamina experiment {name}")
+
+
+def said(result: Result, sentence: str) -> str:
+    """Put numbers of a table into a sentence, powers of ten as people write them.
+
+    >>> powers = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)))
+    >>> said(powers, "It grows to {2^n[1]:,}, or {2^n[1]:.0e}, by {n[0]:.0%}.")
+    'It grows to 1,024, or 10³, by 100 %.'
+    """
+    words = sentence.format(**{column: result.column(column) for column in result.columns})
+    return re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-])0*(\d+)", _power, words))
+
+
+def _power(found: re.Match[str]) -> str:
+    mantissa, sign, exponent = found.groups()
+    raised = exponent.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return ("" if mantissa == "1" else f"{mantissa}·") + f"10{'⁻' if sign == '-' else ''}{raised}"
+
+
+def finding(
+    result: Result,
+    sentence: str,
+    columns: Sequence[str] | None = None,
+    *,
+    picture: "Html | None" = None,
+    again: str = "",
+) -> "Html":
+    """Show what an experiment gave: one sentence, the chart that its `plot` names, and a drawer with all the rest.
+
+    Args:
+        result: what it gave.
+        sentence: what that says, Markdown.
+        columns: which columns the table has; all by default.
+        picture: another chart than that of the experiment.
+        again: the command that measures it again.
+    """
+    shown = result.columns if columns is None else tuple(columns)
     for column in shown:
-        choice("columns", column, found.columns)
-    places = [found.columns.index(column) for column in shown]
-    rows = [[_cell(row[place]) for place in places] for row in found.rows]
-    numbers = [i for i, place in enumerate(places) if any(_is_number(row[place]) for row in found.rows)]
-    claims = tag("ul", [tag("li", _claim(claim)) for claim in found.claims], class_="lamina-claims")
-    again = tag("p", "Measured with ", tag("code", f"lamina experiment {name}"), class_="lamina-again")
-    return blocks.column(blocks.table(shown, rows, caption=found.title, right=numbers), Markup(claims + again))
+        choice("columns", column, result.columns)
+    places = [result.columns.index(column) for column in shown]
+    rows = [[_cell(row[place]) for place in places] for row in result.rows]
+    numbers = [i for i, place in enumerate(places) if any(_is_number(row[place]) for row in result.rows)]
+    claims = tag("ul", [tag("li", _claim(claim)) for claim in result.claims], class_="lamina-claims")
+    command = tag("p", "Measured with ", tag("code", again), class_="lamina-again") if again else None
+    held = sum(claim.holds for claim in result.claims)
+    handle = tag("summary", f"Table, and {held} of {len(result.claims)} claims that hold")
+    table = Markup(blocks.table(shown, rows, caption=result.title, right=numbers).text)
+    if picture is None and result.plot is not None:
+        picture = blocks.svg(plot(result), f"{result.title}: {result.plot.label} by {result.plot.x}")
+    chart = None if picture is None else Markup(picture.text)
+    words = Markup(blocks.prose(sentence).text)
+    drawer = tag("details", handle, table, claims, command, class_="lamina-drawer")
+    return blocks.html(tag("div", words, chart, drawer, class_="lamina-measured"))
 
 
 def _is_number(value: Any) -> bool:

@@ -11,14 +11,21 @@ function render({ model, el }) {
   const clear = document.createElement("button");
   clear.type = "button";
   clear.textContent = "Clear";
-  box.append(canvas, clear);
+  const hint = document.createElement("span");
+  hint.className = "hint";
+  hint.textContent = model.get("label") + " here";
+  hint.setAttribute("aria-hidden", "true");
+  const square = document.createElement("div");
+  square.className = "square";
+  square.append(canvas, hint);
+  box.append(square, clear);
   el.append(box);
   const pen = canvas.getContext("2d", { willReadFrequently: true });
   pen.lineCap = pen.lineJoin = "round";
   pen.lineWidth = side / 11;
   pen.strokeStyle = "#fff";
 
-  const blank = () => { pen.fillStyle = "#000"; pen.fillRect(0, 0, side, side); };
+  const blank = () => { pen.fillStyle = "#000"; pen.fillRect(0, 0, side, side); hint.hidden = false; };
   const place = (event) => {
     const frame = canvas.getBoundingClientRect();
     return [((event.clientX - frame.left) / frame.width) * side, ((event.clientY - frame.top) / frame.height) * side];
@@ -38,10 +45,12 @@ function render({ model, el }) {
     const picture = pen.getImageData(0, 0, side, side);
     for (let i = 0; i < text.length; i++) picture.data.fill(text.charCodeAt(i), 4 * i, 4 * i + 3);
     pen.putImageData(picture, 0, 0);
+    hint.hidden = /[^\0]/.test(text);
   };
   let drawing = false;
   canvas.addEventListener("pointerdown", (event) => {
     drawing = true;
+    hint.hidden = true;
     canvas.setPointerCapture(event.pointerId);
     pen.beginPath();
     pen.moveTo(...place(event));

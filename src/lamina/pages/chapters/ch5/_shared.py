@@ -20,14 +20,20 @@ def cell_grid(
     names: Sequence[str] = (),
     upright: bool = False,
 ) -> Scene:
-    """Draw numbers of units over words as colors, one column per word, the word below its column, or `upright` there.
+    """Draw numbers of units over words as colors, one column per word, the whole word below its column.
+
+    Words stand upright there where that is asked for, or where one is wider than its column.
 
     >>> scene = cell_grid([[0.0, 1.0]], ["the", "cat"])
     >>> [shape.content for shape in scene.shapes if isinstance(shape, Text)]
     ['unit', 'the', 'cat']
     """
     given = locals().copy()
+    plain = [word.replace("\\", "").replace("$", r"\$") for word in words]  # what a visitor typed is no formula
     wide, tall = cell
+    sizes = [text_width(word, 11) for word in plain] or [0.0]
+    upright = upright or max(sizes) > wide - 4  # then every word stands upright below its column, whole
+    wide = max(wide, 13.0) if upright else wide
     left = 12 + max([text_width(name, 11) for name in names] or [14.0])
     lines = title.split(": ") if upright else [title]
     top = 8.0 + 16.0 * len(lines) if title else 6.0
@@ -41,20 +47,16 @@ def cell_grid(
         shapes += [Text((left - 6, top + (i + 0.5) * tall), name, 11.0, "muted", "end") for i, name in enumerate(names)]
     else:
         shapes.append(Text((left - 10, top + height / 2), unit, 11.0, "muted", "middle", angle=90.0))
-    for i, word in enumerate(words):
-        plain = word.replace("\\", "").replace("$", r"\$")  # what a visitor typed is no formula
-        at = (left + (i + 0.5) * wide, top + height + 12)
+    for i, word in enumerate(plain):
+        x = left + (i + 0.5) * wide
         if upright:
-            shapes.append(Text((at[0], at[1] - 6), plain, 11.0, "ink", "end", angle=90.0))
-            continue
-        if text_width(plain, 11) > wide * 1.05:
-            plain = word.replace("\\", "").replace("$", "")[: max(3, int(wide / 7))] + "…"
-        shapes.append(Text(at, plain, 11.0, "ink", "middle"))
-    below = max((text_width(word, 11) for word in words), default=0.0) + 10 if upright else 24
-    size = (left + wide * len(words) + 6, top + height + below)
+            shapes.append(Text((x, top + height + 5), word, 11.0, "ink", "end", angle=90.0))
+        else:
+            shapes.append(Text((x, top + height + 12), word, 11.0, "ink", "middle"))
+    size = (left + wide * len(words) + 6, top + height + (max(sizes) + 10 if upright else 24))
     slim = (max(13.0, (NARROW - left - 6) / max(1, len(words))), tall)
     narrower = (
-        partial(cell_grid, **{**given, "cell": slim, "upright": True}) if size[0] > FROM and not upright else None
+        partial(cell_grid, **{**given, "cell": slim, "upright": True}) if size[0] > FROM and wide > slim[0] else None
     )
     about = f"{len(rows)} units over {len(words)} words"
     return Scene(*size, tuple(shapes), title or "units over words", about, narrower)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lamina._errors import DataError
-from lamina.pages.chapters.tools.playground._own_data import columns, store, without
+from lamina.pages.chapters.tools.playground._own_data import columns, preview, store, without
 from lamina.pages.kit._uploads import LARGEST
 from uploads import File, packed, png, table
 
@@ -58,3 +58,33 @@ def test_an_empty_table_is_named_without_its_folder(tmp_path):
 
 def test_a_sentence_loses_the_folder():
     assert without("/tmp/a/b.csv and /tmp/a", "/tmp/a") == "b.csv and ."
+
+
+def test_an_upload_is_looked_at_before_anything_is_trained(tmp_path):
+    seen = preview(store(File("rows.csv", b"a,b\n1,x\n2,\n"), tmp_path))
+    assert (seen.about, seen.head, seen.rows) == ("2 rows, 2 columns", ("a", "b"), (("1", "x"), ("2", "–")))
+    seen = preview(
+        store(File("wave.csv", b"day,high\n" + b"".join(b"d%d,%d\n" % (i, i) for i in range(9))), tmp_path), "series"
+    )
+    assert seen.curves == (("high", tuple(map(float, range(9)))),) and len(seen.rows) == 6
+    seen = preview(store(File("play.txt", b"To be, or not to be.\n" * 100), tmp_path), "language")
+    assert (
+        seen.about == "a running text of 2,100 characters"
+        and seen.rows[0][0].startswith("To be, or not")
+        and not seen.head
+    )
+    assert len(seen.rows[0][0]) == 500
+    seen = preview(store(File("both.tsv", b"the sun\tdie Sonne\nthe dog\tder Hund\n"), tmp_path), "pairs")
+    assert seen.about == "2 pairs of texts" and seen.rows[1] == ("the dog", "der Hund")
+    files = {f"{name}/{i}.png": png() for name in ("cat", "dog") for i in range(9)}
+    seen = preview(store(File("pets.zip", packed(files)), tmp_path))
+    assert seen.about == "18 pictures in 2 classes: cat, dog"
+    assert [name for name, _ in seen.pictures] == ["cat", "dog"] * 4, "all classes in turn"
+
+
+def test_a_preview_names_no_folder_of_this_machine(tmp_path):
+    kept = store(File("bad.csv", b"a,b\n1,2\n"), tmp_path)
+    Path(kept.folder, kept.name).write_bytes(b"")
+    with pytest.raises(DataError, match=r"^[^/]*bad\.csv") as caught:
+        preview(kept)
+    assert str(tmp_path) not in str(caught.value)

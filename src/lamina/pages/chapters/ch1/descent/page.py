@@ -31,6 +31,11 @@ with app.setup:
     F64 = torch.float64
     LAST = 60
     METHODS = {"gradient descent": "gd", "momentum": "momentum", "Adam": "adam"}
+    SAYS = {  # what was recorded about one example, a few, or all
+        "N1.41": "One step takes {gradients per step[0]:,.0f} gradients with all examples, {gradients per step[1]:.0f} with a mini batch, {gradients per step[2]:.0f} with one; the batch took {microseconds per step[1]:.0f} µs, the single example {microseconds per step[2]:.0f}.",
+        "N1.46": "All batches together are right on average; for $b = 4$ their variance is {variance[6]:.3f} without replacement and {variance[7]:.3f} with it, as the formulas say.",
+        "N1.43": "With single examples the descent stays at a squared distance of {squared distance[0]:.4f}, with four at {squared distance[1]:.4f}; theory says {theory[0]:.4f} and {theory[1]:.4f}.",
+    }
 
 
 @app.cell(hide_code=True)
@@ -103,6 +108,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Can a single example's slope have the opposite sign to the average slope?",
+        r"""Yes: try examples near the minimum, $\theta_2 = 1.5$. A step that is good for one example can be bad for the others. This is
+        the whole difficulty of stochastic gradient descent below.""",
+        options=("Their slopes always have the same sign", "They can have opposite signs", "They are always equal"),
+        right=1,
+        predict="Take the loss of all examples and that of one alone.",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(theta_2, who):
     _U, _S = regression_data(8, 0.3, 0)
     _theta = torch.tensor([0.5, theta_2.value], dtype=F64)
@@ -136,16 +154,6 @@ def _(theta_2, who):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Can a single example's slope have the opposite sign to the average slope?",
-        r"""Yes: try examples near the minimum, $\theta_2 = 1.5$. A step that is good for one example can be bad for the others. This is
-        the whole difficulty of stochastic gradient descent below.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     share = kit.slider(0.05, 1.1, 0.05, value=0.8, label=r"step size, as a share of $2/\lambda_{\max}$")
     condition = kit.steps([1, 2, 5, 10, 20, 50], value=10, label=r"condition number $\kappa$")
     angle = kit.slider(0, 90, 5, value=20, label="turned by (degrees)")
@@ -166,6 +174,19 @@ def _():
         kit.source(gradient_descent, bowl),
     )
     return angle, condition, count_steps, share, taken
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Set the step size to 0.95, 1 and 1.05 times the bound. What happens in each case, and in which direction does the path swing?",
+        r"""Below the bound it swings across the steep direction but still converges. At the bound it jumps from one wall to the other forever. Above it every jump is larger than the last. The flat direction takes no part in this; there the steps stay as
+        small as ever.""",
+        options=("It converges slowly", "It jumps between two walls forever", "It flies off"),
+        right=1,
+        predict="What does the path do at exactly the bound?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -208,16 +229,11 @@ def _(angle, basin, condition, share, taken, way):
 
 @app.cell(hide_code=True)
 def _(count_steps):
-    kit.measured(count_steps, "N1.38", "How many steps do bowls of condition 10, 100 and 1000 need? About two seconds.")
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Set the step size to 0.95, 1 and 1.05 times the bound. What happens in each case, and in which direction does the path swing?",
-        r"""Below the bound it swings across the steep direction but still converges. At the bound it jumps from one wall to the other forever. Above it every jump is larger than the last. The flat direction takes no part in this; there the steps stay as
-        small as ever.""",
+    kit.measured(
+        count_steps,
+        "N1.38",
+        "From condition 10 to 1000 gradient descent needs {gd[0]:.0f}, {gd[1]:.0f} and {gd[2]:,.0f} steps; with a step size of its own for each component {scaled[2]:.0f} are always enough.",
+        "A recorded run; the button counts again, in about two seconds.",
     )
     return
 
@@ -238,6 +254,19 @@ def _():
         kit.source(rules),
     )
     return errors, pace, small
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"Set $\tau = 0.001$. Which rules end the run far from the minimum? And when does the size of the loss ever end it?",
+        r"""The two that look at one step: with a tiny $\tau$ every step is tiny, wherever you are. The size of the loss ends the run
+        only if the smallest loss is below $\varepsilon$: set the errors in the data to 0.""",
+        options=("A small gradient", "A small last step", "A small loss"),
+        right=1,
+        predict="With a tiny step size, which rule stops far from the minimum?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -300,16 +329,6 @@ def _(errors, pace, small):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"Set $\tau = 0.001$. Which rules end the run far from the minimum? And when does the size of the loss ever end it?",
-        r"""The two that look at one step: with a tiny $\tau$ every step is tiny, wherever you are. The size of the loss ends the run
-        only if the smallest loss is below $\varepsilon$: set the errors in the data to 0.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     first = kit.steps([0.001, 0.01, 0.1, 1.0, 10.0, 100.0], value=10.0, label=r"first trial $\tau_0$")
     plan = kit.dropdown(["constant", "warmup", "cosine", "one-cycle", "step"], value="one-cycle", label="schedule")
     try_plans = kit.experiment_button("Try the schedules")
@@ -325,6 +344,19 @@ def _():
         kit.source(armijo, line_search_path, rates),
     )
     return first, plan, try_plans
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Give the line search a first trial of 100, then one of 0.001. How do the accepted steps differ after ten steps?",
+        """Hardly: a trial that is too long is halved until it fits, and because each search begins with twice the last accepted step, one
+        that is too short doubles. What differs is the price of the first step.""",
+        options=("By a factor of 100,000", "By a factor of about 10", "Hardly at all"),
+        right=2,
+        predict="The first trial is 100 in one run and 0.001 in the other. How far apart are the accepted steps after ten steps?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -368,17 +400,10 @@ def _(first, plan):
 @app.cell(hide_code=True)
 def _(try_plans):
     kit.measured(
-        try_plans, "N1.40", "How close to the minimum do mini batches get with each schedule? About two seconds."
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Give the line search a first trial of 100, then one of 0.001. How do the accepted steps differ after ten steps?",
-        """Hardly: a trial that is too long is halved until it fits, and because each search begins with twice the last accepted step, one
-        that is too short doubles. What differs is the price of the first step.""",
+        try_plans,
+        "N1.40",
+        "With a constant step size mini batches stay at a squared distance of {squared distance[0]:.3f}; with the cosine they come as close as {squared distance[2]:.4f}.",
+        "A recorded run; the button tries them again, in about two seconds.",
     )
     return
 
@@ -428,6 +453,19 @@ def _():
         kit.source(sample_indices),
     )
     return adam_speed, batch, claim, dice, go, measure, racing, speed
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "After 120 steps SGD has computed 120 gradients and gradient descent 7680. Which of them is nearer to the minimum, step for step and gradient for gradient?",
+        r"""Step for step, gradient descent is. Gradient for gradient, SGD is: 120 gradients are not even two steps of gradient descent with $N = 64$.
+        The mini batch lies between, and processors compute a batch nearly as fast as one example: this is why it is the usual
+        choice.""",
+        options=("Gradient descent, in both", "SGD, in both", "Gradient descent per step, SGD per gradient"),
+        right=2,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -503,17 +541,12 @@ def _(adam_speed, batch, dice, go, race_best, race_surface, racing, speed):
 
 @app.cell(hide_code=True)
 def _(claim, measure):
-    kit.measured(measure, claim.value, "Each takes a few seconds.", beside=[claim])
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "After 120 steps SGD has computed 120 gradients and gradient descent 7680. Which of them is nearer to the minimum, step for step and gradient for gradient?",
-        r"""Step for step, gradient descent is. Gradient for gradient, SGD is: 120 gradients are not even two steps of gradient descent with $N = 64$.
-        The mini batch lies between, and processors compute a batch nearly as fast as one example: this is why it is the usual
-        choice.""",
+    kit.measured(
+        measure,
+        claim.value,
+        SAYS[claim.value],
+        "A recorded run; the button measures again, in a few seconds.",
+        beside=[claim],
     )
     return
 
@@ -573,6 +606,9 @@ def _():
         "Look at the first step of Adam on each landscape. How long is it in each component, and why does it not depend on the height of the landscape?",
         r"""Exactly $\tau$: after one step $\hat m_1 = g$ and $\hat m_2 = g^2$, so the step is $\tau\, g / |g|$, plus or minus $\tau$ in every
         component. Multiply the loss by a thousand and Adam takes the same path; gradient descent would fly off.""",
+        options=("As long as the gradient", r"Exactly $\tau$", "It depends on the landscape"),
+        right=1,
+        predict="How long is the first step of Adam in each component?",
     )
     return
 
@@ -597,6 +633,19 @@ def _():
         kit.source(two_minima_loss),
     )
     return begin, far, many, stride
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Find a start on the right from which the descent still ends in the global minimum.",
+        r"""From 1.5 with $\tau = 0.2$: the first step is 1.6 long and lands beyond the hill. Large steps do not see narrow valleys. But
+        they do not settle in the deep one either: its curvature is 9.4, and above $2 / 9.4 = 0.21$ the descent jumps around in it forever.""",
+        options=("No, the hill stops it", "Yes, if the first step is long enough"),
+        right=1,
+        predict="From some starts on the right, can the descent still end in the deeper valley on the left?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -629,17 +678,10 @@ def _(begin, far, stride):
 @app.cell(hide_code=True)
 def _(many):
     kit.measured(
-        many, "N1.50", "XOR with two hidden units, and two convex problems, from ten starts each. A few seconds."
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Find a start on the right from which the descent still ends in the global minimum.",
-        r"""From 1.5 with $\tau = 0.2$: the first step is 1.6 long and lands beyond the hill. Large steps do not see narrow valleys. But
-        they do not settle in the deep one either: its curvature is 9.4, and above $2 / 9.4 = 0.21$ the descent jumps around in it forever.""",
+        many,
+        "N1.50",
+        "From ten starts XOR ends in {different ends[0]} different places, with losses from {smallest loss[0]:.3f} to {largest loss[0]:.2f}; logistic regression, which is convex, in one.",
+        "A recorded run; the button descends again, in a few seconds.",
     )
     return
 

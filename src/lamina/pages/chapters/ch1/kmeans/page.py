@@ -10,7 +10,7 @@ with app.setup:
 
     from lamina.classical import kmeans, pca
     from lamina.data.synthetic import blobs, moons
-    from lamina.drawing.charts import Series, histogram
+    from lamina.drawing.charts import Series
     from lamina.experiments.figures_data import kmeans_panels, kmeans_steps
     from lamina.functional.random import as_generator
     from lamina.pages import kit
@@ -106,6 +106,17 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "When the cloud is as wide as it is long, what are its main directions?",
+        "Any two that are perpendicular: the variances are nearly equal, and which direction wins is a matter of chance. The sum of both variances never depends on the rotation.",
+        options=("Horizontal and vertical", "Any two perpendicular ones", "There are none"),
+        right=1,
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(long, turn):
     _plain = torch.randn(120, 2, generator=as_generator(0), dtype=F64) * torch.tensor([long.value, 1.0], dtype=F64)
     _angle = torch.deg2rad(torch.tensor(float(turn.value), dtype=F64))
@@ -136,15 +147,6 @@ def _(long, turn):
             variance_along_2=_found.explained_variance[1].item(),
             total=_found.total_variance,
         ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "When the cloud is as wide as it is long, what are its main directions?",
-        "Any two that are perpendicular: the variances are nearly equal, and which direction wins is a matter of chance. The sum of both variances never depends on the rotation.",
     )
     return
 
@@ -195,6 +197,9 @@ def _():
         """No. It cuts the plane along the perpendicular bisector of the two centroids, always a straight border, and each moon loses its
         tip to the other one. The distortion is small, and yet these are not the groups that we see: the loss decides what a
         cluster is.""",
+        options=("Yes", "Yes, but only from a good start", "No"),
+        right=2,
+        predict="Does k-means with two clusters find the two moons?",
     )
     return
 
@@ -216,22 +221,44 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "On the four corners with two clusters: what share of the runs ends at 16? Does k-means++ help?",
+        r"""A random start takes two of the four corners. Of the six pairs, the two that share a short side lead to the bad end, so
+        about a third of the runs stop at 16. k-means++ prefers points far from the first: a pair on a short side has squared distance
+        1, against 16 and 17, so it is chosen only about 1 time in 34.""",
+        options=("None", "About a third", "About a half"),
+        right=1,
+        predict="What share of the random starts ends at 16, the bad end?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(parts, runs, way, where):
     _points = DATA[where.value]()
     _found = kmeans.fit(_points, min(parts.value, len(_points)), start=way.value, restarts=runs.value, seed=0)
     _ends = _found.distortions
     _low, _high = _ends.min().item(), _ends.max().item()
-    _best = (_ends <= _low * (1 + 1e-9) + 1e-12).double().mean().item()
-    _room = 0.05 * (_high - _low) + 0.02 * _low + 1e-3
-    _counts = histogram("", _ends.tolist(), low=_low - _room, high=_high + _room, bins=30)
-    _width = _counts.xs[1] - _counts.xs[0]
+    _found_it = _ends <= _low * (1 + 1e-9) + 1e-12
+    _count = int(_found_it.sum())
+    _order = _ends.sort().values.tolist()
+    _next = f"{_order[_count]:.2f}" if _count < runs.value else "—"
     _bars = kit.plot(
-        f"Final distortions of {runs.value} runs: best {_low:.2f}, worst {_high:.2f}.",
-        bars=[
-            Series("", _counts.xs, [round(y * len(_ends) * _width) for y in _counts.ys], "line1", "area", size=_width)
+        f"Final distortions of {runs.value} runs, sorted: {_count} reach the best, {_low:.2f}; the worst is {_high:.2f}.",
+        points=[
+            Series(f"the best: {_count}", list(range(1, _count + 1)), _order[:_count], "line2", size=2.6),
+            Series(
+                f"the others: {runs.value - _count}",
+                list(range(_count + 1, runs.value + 1)),
+                _order[_count:],
+                "line1",
+                "ring",
+                size=2.6,
+            ),
         ],
-        x="distortion at the end",
-        y="runs",
+        x=("runs, sorted", 0, runs.value + 1),
+        y=("distortion at the end", 0, 1.08 * _high + 1e-9),
         size=(330, 280),
     )
     kit.panel(
@@ -244,18 +271,13 @@ def _(parts, runs, way, where):
             _bars,
             least=300,
         ),
-        kit.facts(best=_low, worst=_high, runs_that_found_it=f"{_best:.0%}", moves_of_the_best=_found.iterations),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "On the four corners with two clusters: what share of the runs ends at 16? Does k-means++ help?",
-        r"""A random start takes two of the four corners. Of the six pairs, the two that share a short side lead to the bad end, so
-        about a third of the runs stop at 16. k-means++ prefers points far from the first: a pair on a short side has squared distance
-        1, against 16 and 17, so it is chosen only about 1 time in 34.""",
+        kit.facts(
+            best=f"{_low:.2f}",
+            next_best=_next,
+            worst=f"{_high:.2f}",
+            runs_that_found_it=f"{_count} of {runs.value}",
+            moves_of_the_best=_found.iterations,
+        ),
     )
     return
 

@@ -121,6 +121,9 @@ def _():
         r"With $W_1 = W_2 = 1$: for which biases is the neuron an OR, for which an AND, and which biases have the largest margin?",
         r"""OR for $-1 \le b < 0$, AND for $-2 \le b < -1$. The middle of each interval has the largest margin, one half: $b = -0.5$ and
         $b = -1.5$.""",
+        options=("$-0.5$", "$-1.5$", "$-2$"),
+        right=1,
+        predict="With $W_1 = W_2 = 1$, which bias makes an AND with the largest margin?",
     )
     return
 
@@ -158,6 +161,9 @@ def _():
         kit.question(
             "Which two are missing, and what do they have in common?",
             "XOR and its negation, *equal*: in both the true corners are opposite each other. Turning all answers around turns the line around, so a function and its negation are always both within reach or both out of reach.",
+            options=("8", "14", "16"),
+            right=1,
+            predict="How many of the 16 truth tables of two inputs can one neuron compute?",
         ),
     )
     return
@@ -181,6 +187,19 @@ def _():
         kit.source(learn),
     )
     return epoch, measure, rate, start, task
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Let the rule learn XOR and watch the line. Does it settle? How many answers are right at best?",
+        """It never settles: each correction repairs one corner and breaks another. Three of four is the best possible, and it does occur along the way.
+        With the logistic loss, which can be minimized, the neuron ends with all weights at zero: it answers one half to every input.""",
+        options=("Two", "Three", "Four"),
+        right=1,
+        predict="How many of the four answers of XOR can one neuron get right?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -223,17 +242,8 @@ def _(measure):
     kit.measured(
         measure,
         "N1.80",
-        "The perceptron rule and the logistic loss, ten sets of initial weights each, 200 passes. About two seconds.",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Let the rule learn XOR and watch the line. Does it settle? How many answers are right at best?",
-        """It never settles: each correction repairs one corner and breaks another. Three of four is the best possible, and it does occur along the way.
-        With the logistic loss, which can be minimized, the neuron ends with all weights at zero: it answers one half to every input.""",
+        "From ten starts each, OR and AND end with {errors at end[0]} errors; XOR ends with up to {errors at end[4]} under the perceptron rule, and never has fewer than {fewest[4]}.",
+        "A recorded run; the button learns again with the rule and with the logistic loss, in about two seconds.",
     )
     return
 
@@ -254,6 +264,19 @@ def _():
         kit.source(logic_gate),
     )
     return push, robust
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Switch the margin off and add the smallest error. What breaks, and how much error do the biases with a margin tolerate?",
+        r"""With the printed biases half of the sums are exactly zero, and an error of $-0.05$ in the inputs flips several answers. The
+        margin is one half in sums of two inputs each, so errors below 0.25 do no harm.""",
+        options=("Below 0.05", "Below 0.25", "Below 0.5"),
+        right=1,
+        predict="How large may errors in the inputs be before the network with a margin fails?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -282,16 +305,6 @@ def _(push, robust):
             least=280,
         ),
         kit.facts(right=f"{4 - _wrong} of 4", margin=_margin),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Switch the margin off and add the smallest error. What breaks, and how much error do the biases with a margin tolerate?",
-        r"""With the printed biases half of the sums are exactly zero, and an error of $-0.05$ in the inputs flips several answers. The
-        margin is one half in sums of two inputs each, so errors below 0.25 do no harm.""",
     )
     return
 

@@ -116,6 +116,9 @@ def _():
             "From how many points on does degree 9 no longer overfit? What else cures it?",
             """About 20 points: then ten weights can no longer follow every error. Without errors in the data a high degree does no harm either,
             since there is nothing false to learn.""",
+            options=("About 10", "About 20", "About 1000"),
+            right=1,
+            predict="From how many points on does degree 9 no longer overfit?",
         ),
     )
     return
@@ -135,6 +138,18 @@ def _():
         kit.source(polynomial.choose_degree),
     )
     return again, held
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Try several data sets with 20 held-out points, then with 3. How often is the choice not 3, 4 or 5?",
+        "With 20 points, about one time in seven. With 3 points the choice is nearly a lottery: their own errors decide. Every held-out point is one training point fewer, so there is a balance to strike.",
+        options=("Never", "About one time in seven", "Every second time"),
+        right=1,
+        predict="The best degree is 3, 4 or 5. How often is another one chosen with 20 held-out points?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -163,15 +178,6 @@ def _(again, held):
         kit.controls("Held back", held, again),
         _scene,
         kit.facts(chosen_degree=_best, validation_error=_found.validation_errors[_best], fits=len(_found.degrees)),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Try several data sets with 20 held-out points, then with 3. How often is the choice not 3, 4 or 5?",
-        "With 20 points, about one time in seven. With 3 points the choice is nearly a lottery: their own errors decide. Every held-out point is one training point fewer, so there is a balance to strike.",
     )
     return
 
@@ -255,11 +261,17 @@ def _(balance, power, sets):
 @app.cell(hide_code=True)
 def _():
     kit.column(
-        kit.outcome(estimators(draws=4000)),
+        kit.outcome(
+            estimators(draws=4000),
+            "without a penalty the mean squared error is {mean squared error[0]:.4f}, with the small one {mean squared error[1]:.4f}, with the large one {mean squared error[2]:.4f}.",
+        ),
         kit.question(
-            "In the table three weights are estimated, without a penalty and with two different ones. Which row has the smallest mean squared error, and must the one without bias win?",
+            "Three weights are estimated, without a penalty and with two different ones. Which way has the smallest mean squared error, and must the one without bias win?",
             """Here the first one wins narrowly: least squares has no bias, and the variance that the small penalty saves is less than the bias it
             brings. With more noise or fewer points the order is reversed. Nothing says that no bias is best.""",
+            options=("Yes", "No"),
+            right=1,
+            predict="Must the estimator without bias have the smallest mean squared error?",
         ),
     )
     return
@@ -285,6 +297,18 @@ def _():
         kit.source(polynomial.fit, soft_threshold),
     )
     return case, decay, high, norm, strength
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"Take norm 1 (drawn from $\lambda = 10^{-4}$ on) and raise $\lambda$. How many weights are exactly zero, and when are all of them?",
+        r"""At $10^{-4}$ about half of them, at $10^{-2}$ seven of ten, and from 1 on, all of them. With the squared norm none ever is, even at 100, where all of them are tiny.""",
+        options=("Both", "Only norm 1", "Neither"),
+        right=1,
+        predict="Norm 1 or norm 2: which of them makes weights exactly zero?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -364,16 +388,8 @@ def _(decay):
     kit.measured(
         decay,
         "N1.62",
-        "The penalty in the loss, in PyTorch's SGD, Adam and AdamW, and norm 1, against the closed form. About ten seconds.",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        r"Take norm 1 (drawn from $\lambda = 10^{-4}$ on) and raise $\lambda$. How many weights are exactly zero, and when are all of them?",
-        r"""At $10^{-4}$ about half of them, at $10^{-2}$ seven of ten, and from 1 on, all of them. With the squared norm none ever is, even at 100, where all of them are tiny.""",
+        "The penalty in the loss is PyTorch's `weight_decay` of twice its size: {largest distance to closed form[1]:.0e} from the closed form; AdamW is another penalty, {largest distance to closed form[4]:.2f} away, and norm 1 sets {zeros of 8[5]} of 8 weights to zero.",
+        "A recorded run; the button trains again, in about ten seconds.",
     )
     return
 
@@ -397,6 +413,19 @@ def _():
         kit.source(early_stopping),
     )
     return few, go, patience, training, trial, width
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Train with 20 points and width 64, then with 60 points, then with width 4. Where does the loss on unseen points rise again?",
+        """Clearly with 20 points and 4,000 weights; much less with 60 points, and hardly with width 4, which is too small to follow every
+        point. Early stopping achieves what weight decay, more data or a smaller network would achieve, too.""",
+        options=("20 points, width 64", "60 points, width 64", "20 points, width 4"),
+        right=0,
+        predict="Where does the loss on unseen points rise again most clearly?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -459,16 +488,6 @@ def _(few, go, patience, training, trial, width):
         )
 
     training.show(_draw, running=go, points=few.value, width=width.value, steps=800, seed=trial.value)
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Train with 20 points and width 64, then with 60 points, then with width 4. Where does the loss on unseen points rise again?",
-        """Clearly with 20 points and 4,000 weights; much less with 60 points, and hardly with width 4, which is too small to follow every
-        point. Early stopping achieves what weight decay, more data or a smaller network would achieve, too.""",
-    )
     return
 
 

@@ -16,7 +16,6 @@ with app.setup:
     from lamina.functional.losses import mse_half
     from lamina.pages import kit
     from lamina.pages.chapters.ch1.perceptron._drawing import live_neuron
-    from lamina.pages.chapters.ch1.perceptron._work import costs
 
     NAMES = {"Heaviside": "heaviside", "sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu", "leaky ReLU": "leaky_relu"}
 
@@ -25,8 +24,9 @@ with app.setup:
 def _(bias, fires, inputs, weights):
     _u, _W = (torch.tensor(sliders.value, dtype=torch.float64) for sliders in (inputs, weights))
     _b = torch.tensor(bias.value, dtype=torch.float64)
-    _z = neuron(_u, _W, _b, get_activation("identity")).item()
-    _y = neuron(_u, _W, _b, get_activation(fires.value)).item()
+    # The sliders are decimal numbers: a sum that is 0 must not fire or be silent by the rounding of binary ones.
+    _z = round(neuron(_u, _W, _b, get_activation("identity")).item(), 9)
+    _y = get_activation(fires.value)(torch.tensor(_z, dtype=torch.float64)).item()
     kit.lab(
         kit.controls("Inputs, weights, bias and activation", *inputs.elements, *weights.elements, bias, fires),
         kit.svg(
@@ -71,10 +71,13 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        r"At the start the sum is exactly 0 and the neuron fires. Which sliders silence it with a single step, and which do not?",
-        r"""The sum is $1 \cdot 1 + 0.5 \cdot (-2) + (-1) \cdot 0.5 + 0.5 = 0$, and Heaviside is 1 from 0 on. Anything that takes a
-        little away silences it: $b$ down, $W_1$ down, $W_2$ down, $W_3$ up, because its input is negative, and likewise the inputs. No slider
-        needs two steps; but one step of $W_2$ moves the sum only half as far as one of $W_1$, because its input is 0.5.""",
+        r"At the start the sum is exactly 0 and the neuron fires. Which way must each of the seven sliders go to silence it with a single step?",
+        r"""The sum is $1 \cdot 1 + 0.5 \cdot (-2) + (-1) \cdot 0.5 + 0.5 = 0$, and Heaviside is 1 from 0 on, so anything that takes a little
+        away silences it. One step is enough for every slider: $b$, $W_1$ and $W_2$ down, $W_3$ up, because its input is negative; $u_1$ and $u_3$ down,
+        $u_2$ up, because its weight is negative. In the other direction each of them leaves the neuron firing.""",
+        options=("Up", "Down", "Either"),
+        right=0,
+        predict="At the start the sum is exactly 0 and the neuron fires. A single step of $W_3$ silences it. In which direction?",
     )
     return
 
@@ -121,6 +124,20 @@ def _():
         kit.source(*(ACTIVATIONS[name].function for name in NAMES.values())),
     )
     return alpha, place, shape
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "For which of the five functions does learning stop when a unit is far on the negative side, and for which does it never start at all?",
+        r"""The slope of sigmoid and tanh fades on both sides, that of ReLU is exactly 0 on the negative side: a unit there no longer receives
+        any signal. Leaky ReLU keeps the slope $\alpha$. Heaviside has slope 0 everywhere, so gradients never move it ([E45](/errata#E45)). At the corner
+        of ReLU, $y = 0$, there is no derivative; we take 0, as PyTorch does, and in practice it does not matter.""",
+        options=("Heaviside", "ReLU", "tanh"),
+        right=0,
+        predict="Which of the five cannot be trained by gradients at all?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -179,17 +196,6 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "For which of the five functions does learning stop when a unit is far on the negative side, and for which does it never start at all?",
-        r"""The slope of sigmoid and tanh fades on both sides, that of ReLU is exactly 0 on the negative side: a unit there no longer receives
-        any signal. Leaky ReLU keeps the slope $\alpha$. Heaviside has slope 0 everywhere, so gradients never move it ([E45](/errata#E45)). At the corner
-        of ReLU, $y = 0$, there is no derivative; we take 0, as PyTorch does, and in practice it does not matter.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     bend = kit.dropdown(
         {"none (identity)": "identity", **NAMES}, value="none (identity)", label="activation between the layers"
     )
@@ -205,6 +211,18 @@ def _():
         kit.source(collapse_affine),
     )
     return bend, shift
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Choose each activation in turn and read the largest difference. When is it zero?",
+        "Only without an activation; then the two curves coincide, whatever the bias is. Any bend makes them differ.",
+        options=("Not at all", "A little", "It depends on the bias"),
+        right=0,
+        predict="Two layers without an activation between them: how far are they from one affine map?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -239,17 +257,7 @@ def _(bend, shift):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Choose each activation in turn and read the largest difference. When is it zero?",
-        "Only without an activation; then the two curves coincide, whatever the bias is. Any bend makes them differ.",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    measure = kit.button("Measure")
-    measuring = kit.train(costs, keep="last")
+    measure = kit.experiment_button("Measure")
     kit.column(
         kit.section("What an activation costs", ids=("N1.13",)),
         kit.prose("""
@@ -258,21 +266,7 @@ def _():
         """),
         kit.source(activation_cost),
     )
-    return measure, measuring
-
-
-@app.cell(hide_code=True)
-def _(measure, measuring):
-    def _draw(job):
-        if not job.rows:
-            return kit.column(measure, kit.waiting(job, "Not measured yet."))
-        found = job.rows[-1]
-        return kit.column(
-            measure, kit.table(found["head"], found["rows"], caption=f"For 10,000 numbers, measurement {found['run']}")
-        )
-
-    measuring.show(_draw, running=measure.value > 0, numbers=10_000, run=measure.value)
-    return
+    return (measure,)
 
 
 @app.cell(hide_code=True)
@@ -281,6 +275,22 @@ def _():
         "Press the button a few times. Is the price of the exponential function always the same?",
         """The counts never change, the times do: they depend on the machine and on what else it is doing. For many numbers at once the
         memory is slower than the arithmetic, and the difference may vanish.""",
+        options=("The count", "The time", "Both"),
+        right=1,
+        predict="Count and time: which of them changes from one measurement to the next?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(measure):
+    kit.measured(
+        measure,
+        "N1.13",
+        "tanh needs {operations[4]} operations, {exp[4]} of them exponentials, and takes {microseconds[4]:.0f} µs for 10,000 numbers; ReLU needs {operations[1]} and takes {microseconds[1]:.0f} µs.",
+        "Recorded on another machine; the button measures on yours.",
+        numbers=10_000,
+        repeats=9,
     )
     return
 
@@ -307,6 +317,19 @@ def _():
         kit.source(learning_problem, descend),
     )
     return rate, steps
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"How large can the step size be before it does harm? And what happens to $W$ when you allow many steps?",
+        r"""With $\tau = 30$ the first steps overshoot and the loss jumps. With enough steps $W$ keeps growing: the steeper the sigmoid,
+        the closer it comes to the step that was wanted, and no finite weight is the best one.""",
+        options=("It settles", "It keeps growing", "It returns to 0"),
+        right=1,
+        predict="What happens to the weight $W$ when many steps are allowed?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -340,16 +363,6 @@ def _(rate, steps):
         [steps, rate],
         kit.row(_answers, _losses),
         kit.facts(weight_W=_found.params["W"].item(), bias_b=_found.params["b"].item(), loss=_found.losses[-1].item()),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        r"How large can the step size be before it does harm? And what happens to $W$ when you allow many steps?",
-        r"""With $\tau = 30$ the first steps overshoot and the loss jumps. With enough steps $W$ keeps growing: the steeper the sigmoid,
-        the closer it comes to the step that was wanted, and no finite weight is the best one.""",
     )
     return
 

@@ -99,6 +99,18 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"How many numbers is one gray picture of $256 \times 256$ pixels?",
+        r"""$65\,536$: it is a point of $[0, 1]^{256 \times 256}$. The notes write $[0, 1]^{256}$, which is one row of it
+        ([E11](/errata#E11)).""",
+        options=("256", "512", "65,536"),
+        right=2,
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(asked):
     _targets, _words = EXAMPLES[asked.value]
     _kind = supervision_kind(_targets)
@@ -107,16 +119,6 @@ def _(asked):
         kit.controls("A question", asked),
         kit.note(f"The teacher says: {_words}. That makes it a task of {_kind}."),
         kit.facts(kind=_kind, numbers_in_one_answer=_numbers),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        r"How many numbers is one gray picture of $256 \times 256$ pixels?",
-        r"""$65\,536$: it is a point of $[0, 1]^{256 \times 256}$. The notes write $[0, 1]^{256}$, which is one row of it
-        ([E11](/errata#E11)).""",
     )
     return
 
@@ -159,6 +161,9 @@ def _():
         r"""The data come from $S = 0.5 + 1.5\, u_2$, so without errors the lowest point is $(0.5, 1.5)$ and the loss there is 0.
         With errors the lowest point moves a little, and the loss there is about half the square of their size: no line does
         better.""",
+        options=("Exactly 0", "About 0.5", "It depends on the number of points"),
+        right=0,
+        predict="Without errors in the data, how small is the smallest loss?",
     )
     return
 
@@ -182,6 +187,18 @@ def _():
         kit.source(gradient, hessian, normal_equations, fit),
     )
     return alike, apart
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"The data follow $S = u_1 + 2 u_2$ exactly. What does `fit` answer when the third column is an exact copy of the second?",
+        r"""$W = (1, 1, 1)$: of all weights with $W_2 + W_3 = 2$ the shortest shares the 2 equally. The normal equations have no
+        unique solution then, and the library says so instead of dividing by zero.""",
+        options=("It fails", "$(1, 2, 0)$", "$(1, 1, 1)$"),
+        right=2,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -242,16 +259,6 @@ def _(alike, apart):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"The data follow $S = u_1 + 2 u_2$ exactly. What does `fit` answer when the third column is an exact copy of the second?",
-        r"""$W = (1, 1, 1)$: of all weights with $W_2 + W_3 = 2$ the shortest shares the 2 equally. The normal equations have no
-        unique solution then, and the library says so instead of dividing by zero.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     tau = kit.steps([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0], value=0.5, label=r"step size $\tau$")
     rows_N = kit.slider(2, 40, 1, value=20, label="number of points $N$")
     kit.column(
@@ -265,6 +272,19 @@ def _():
         kit.source(stable_step),
     )
     return rows_N, tau
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"Find a step size with which the mean converges and the sum does not. By what factor do the bounds differ?",
+        r"""Any $\tau$ between the two bounds, for example $0.5$ with 20 points. The bounds differ by exactly $N$. This is why a step size
+        from a paper says little unless one knows how its loss is scaled.""",
+        options=("2", "$N$", "$N^2$"),
+        right=1,
+        predict="By what factor do the largest stable step sizes of the mean and of the sum differ?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -308,16 +328,6 @@ def _(rows_N, tau):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"Find a step size with which the mean converges and the sum does not. By what factor do the bounds differ?",
-        r"""Any $\tau$ between the two bounds, for example $0.5$ with 20 points. The bounds differ by exactly $N$. This is why a step size
-        from a paper says little unless one knows how its loss is scaled.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     made = kit.dropdown(["noisy line", "blobs", "noisy curve", "truth table of XOR"], value="noisy curve", label="data")
     many = kit.slider(8, 200, 4, value=60, label="how many")
     seed = kit.slider(0, 9, 1, value=0, label="seed")
@@ -330,6 +340,17 @@ def _():
         kit.source(linear, blobs, curve, truth_table),
     )
     return made, many, seed
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Which slider changes nothing for the truth table, and why?",
+        "Both: a truth table is complete. There are four inputs and no others, nothing is drawn, and there are no unseen examples.",
+        options=("The number of examples", "The error", "Both"),
+        right=2,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -361,15 +382,6 @@ def _(made, many, seed):
         kit.controls("Which data", made, many, seed),
         _scene,
         kit.facts(examples=len(_data), inputs=_u.shape[1], task=supervision_kind(_s)),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Which slider changes nothing for the truth table, and why?",
-        "Both: a truth table is complete. There are four inputs and no others, nothing is drawn, and there are no unseen examples.",
     )
     return
 

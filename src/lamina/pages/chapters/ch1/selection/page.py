@@ -83,6 +83,18 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"Which of the three sliders changes the number of parameters, and which one changes nothing that you can see here?",
+        r"Width and depth change the shape of the network and with it the number of weights. The step size changes only where training ends, and how soon.",
+        options=("Width", "Depth", "Step size"),
+        right=2,
+        predict="Which slider does not change the number of parameters?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(layers, tau, width):
     _config = FNNConfig(2, 2, hidden=(width.value,) * layers.value)
     _recipe = Recipe(Adam(tau.value), epochs=20, batch_size=32)
@@ -107,15 +119,6 @@ def _(layers, tau, width):
             ),
         ),
         kit.facts(learned_numbers=_total),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        r"Which of the three sliders changes the number of parameters, and which one changes nothing that you can see here?",
-        r"Width and depth change the shape of the network and with it the number of weights. The step size changes only where training ends, and how soon.",
     )
     return
 
@@ -149,6 +152,9 @@ def _():
         "What happens to the parts with another seed, and with 601 examples instead of 600?",
         """Another seed puts other examples into the parts, but their sizes stay the same. The 601st example goes to the training part, because a sixth of
         601 is rounded down.""",
+        options=("Training", "Validation", "Test"),
+        right=0,
+        predict="With 601 examples instead of 600, which part gets the additional one?",
     )
     return
 
@@ -169,6 +175,19 @@ def _():
         kit.source(Sealed),
     )
     return deal, opened, points
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Try several data sets with 24 examples. Is the test error of the winner larger or smaller than its validation error, on average?",
+        """Larger, most of the time: the winner was chosen because it looked good on those four validation points. With 120 examples the
+        difference shrinks. The validation error of the winner is an optimistic number; only the test error is honest.""",
+        options=("Smaller", "The same", "Larger"),
+        right=2,
+        predict="The winner was chosen by its validation error. What is its test error on average?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -225,16 +244,6 @@ def _(contest, deal, opened, points, scores, three, winner):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Try several data sets with 24 examples. Is the test error of the winner larger or smaller than its validation error, on average?",
-        """Larger, most of the time: the winner was chosen because it looked good on those four validation points. With 120 examples the
-        difference shrinks. The validation error of the winner is an optimistic number; only the test error is honest.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     coins = kit.slider(0, 10, 1, value=10, label=r"models $K = 2^x$, exponent $x$", debounce=True)
     size = kit.steps([20, 50, 100, 200, 500], value=100, label="points $n$ to choose by", debounce=True)
     kit.column(
@@ -248,6 +257,17 @@ def _():
         kit.source(expected_best, coin_flips),
     )
     return coins, size
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "How many points does one need so that the best of 1024 coins looks no better than 0.55?",
+        r"About 1,050: the luck of the best shrinks like $1/\sqrt{n}$. With 500 points it still shows 0.57.",
+        options=("About 100", "About 1,000", "About 10,000"),
+        right=1,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -277,15 +297,6 @@ def _(coins, size):
         kit.facts(
             models=_many, where_selected=_shown, on_fresh_points=_fresh, expected=expected_best(_many, size.value)
         ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "How many points does one need so that the best of 1024 coins looks no better than 0.55?",
-        r"About 1,050: the luck of the best shrinks like $1/\sqrt{n}$. With 500 points it still shows 0.57.",
     )
     return
 
@@ -328,6 +339,19 @@ def _():
         *one at a time*, which begins at the bottom left, first chooses a step size and then a momentum.
     """)
     return epochs, moon, search, searching
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Search with several data sets. How often does *one at a time* miss the best pair, and why?",
+        """In most of them. Without momentum a large step size is best, and with it the best momentum is a small one. But a large momentum wants a
+        small step size; they interact. Only changing both at once finds that pair.""",
+        options=("Never", "In most data sets", "Always"),
+        right=1,
+        predict="How often does *one at a time* miss the best pair of step size and momentum?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -381,16 +405,6 @@ def _(epochs, moon, search, searching):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Search with several data sets. How often does *one at a time* miss the best pair, and why?",
-        """In most of them. Without momentum a large step size is best, and with it the best momentum is a small one. But a large momentum wants a
-        small step size; they interact. Only changing both at once finds that pair.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     compare = kit.button("Compare on five data sets")
     comparing = kit.train(defaults)
     kit.column(
@@ -407,6 +421,18 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Compare the worst of the 64 choices of constants with the worst step size. Which choice matters more?",
+        "The step size, by far: the worst constants cost a little, the worst step size several times the loss; and the best step size gains more than the best constants.",
+        options=("The constants of Adam", "The step size"),
+        right=1,
+        predict="Which choice matters more?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(compare, comparing):
     def _draw(job):
         if not job.rows:
@@ -420,15 +446,6 @@ def _(compare, comparing):
         )
 
     comparing.show(_draw, running=compare.value > 0, run=compare.value)
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Compare the worst of the 64 choices of constants with the worst step size. Which choice matters more?",
-        "The step size, by far: the worst constants cost a little, the worst step size several times the loss; and the best step size gains more than the best constants.",
-    )
     return
 
 

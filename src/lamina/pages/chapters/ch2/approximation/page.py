@@ -125,6 +125,9 @@ def _():
         r"""The jump stays near $\frac12$: a continuous network must pass through the middle, however steep it is. The theorem is about
         *continuous* functions, and on *bounded* sets; the notes state it for all measurable functions and the whole space, where it holds only in
         the mean ([E24](/errata#E24)). Outside the set the network does as it likes: with sigmoid or tanh it cannot even leave the bound that its output weights set.""",
+        options=("It falls to 0", "It stays near one half", "It grows"),
+        right=1,
+        predict="The layer gets wider and wider. What does the largest error at the jump do?",
     )
     return
 
@@ -140,7 +143,7 @@ def _():
     learning = kit.train(learn_wave, keep="last")
     kit.column(
         kit.prose("The largest error on the wave, over five random layers for each width, falls with every doubling:"),
-        kit.recorded("widening"),
+        kit.recorded("widening", "From 4 to 128 units the largest error falls from {error[0]:.1f} to {error[5]:.0e}."),
         kit.section("Weights exist, but who finds them?", ids=("N2.17",)),
         kit.prose(r"""
             The theorem promises that good weights exist. It does not say that gradient descent finds them: training may end in a
@@ -153,8 +156,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(go, learned_layers, learned_unit, learned_width):
-    kit.column(kit.row(learned_width, learned_layers, learned_unit, least=220), go)
+def _(learned_layers, learned_unit, learned_width):
+    kit.row(learned_width, learned_layers, learned_unit, least=220)
     return
 
 
@@ -169,6 +172,7 @@ def _(go, learned_layers, learned_unit, learned_width, learning):
         curves = [Series(f"start {i + 1}", _x.tolist(), curve, colors[i]) for i, curve in enumerate(row["curves"])]
         words = "not started" if not ends else f"losses {min(ends):.2g} to {max(ends):.2g} after {row['step']} steps"
         return kit.column(
+            go,
             kit.progress(row["step"] / 1500, job.words),
             kit.row(
                 kit.plot(
@@ -205,11 +209,17 @@ def _(go, learned_layers, learned_unit, learned_width, learning):
 def _():
     bits = kit.steps([2, 4, 8], value=4, label="bits $n$")
     kit.column(
-        kit.recorded("existence_only"),
+        kit.recorded(
+            "existence_only",
+            "Weights that are right to {error[0]:.0e} exist, yet training stops at {error[1]:.2f}; learned from 10 noisy points the curve is off by {error[3]:.2f} elsewhere, from 200 points by {error[5]:.2f}.",
+        ),
         kit.question(
             "Does a wider layer make the four losses more alike? And what about deeper networks?",
             """With a few units some starts get stuck with one bump of the wave missing, others find all of it. Wider layers get lucky more
             often. Two hidden layers learn this wave faster, and ReLU leaves visible corners.""",
+            options=("All at the same loss", "At different losses, and wider layers get lucky more often"),
+            right=1,
+            predict="Four starts, one network. Where do they end?",
         ),
         kit.section("What one layer pays for", ids=("N2.18", "N2.19", "N2.20")),
         kit.prose(r"""
@@ -271,8 +281,9 @@ def _():
     kit.column(
         kit.prose(r"""
             The same with curves: a ReLU layer of two units can fold the interval once, $T(u) = 2\max\{u, 0\} - 4\max\{u - \frac12, 0\}$. Fold
-            $k$ times, by $k$ layers, and the zigzag has $2^k$ straight pieces. One hidden layer of $w$ ReLU units has at most $w + 1$ pieces.
-            $$T \circ T \circ \cdots \circ T: \qquad 2k \text{ units in } k \text{ layers}, \qquad \text{or at least } 2^k - 1 \text{ units in one}$$
+            $k$ times, by $k$ layers, and the zigzag has $2^k$ straight pieces. In one hidden
+            layer every corner needs a unit of its own, $2^k - 1$ of them, and one more unit gives the first piece its slope.
+            $$T \circ T \circ \cdots \circ T: \qquad 2k \text{ units in } k \text{ layers}, \qquad \text{or } (2^k - 1) + 1 = 2^k \text{ units in one}$$
         """),
         kit.source(tent_map, linear_pieces),
     )
@@ -298,6 +309,7 @@ def _(folds):
         ),
         kit.facts(
             pieces=_pieces,
+            corners=_pieces - 1,
             units_in_k_layers=2 * folds.value,
             units_in_one_layer=_wide.config.widths[1],
             largest_difference=_same,
@@ -312,17 +324,34 @@ def _():
         kit.prose(
             "Depth suits functions that *are* compositions. Trained on the folded interval with equally many parameters, the deep network wins:"
         ),
-        kit.recorded("composition"),
+        kit.recorded(
+            "composition",
+            "With equally many parameters the deep network ends at an error of {error[1]:.3f}, the wide one at {error[0]:.2f}; three layers of two units with given weights are the map itself.",
+        ),
         kit.question(
             "How many layers of two units make a zigzag with more than a million pieces, and how wide would one layer have to be?",
-            r"""Twenty: $2^{20} = 1\,048\,576$ pieces with 40 hidden units. One hidden layer needs at least $1\,048\,575$ units.""",
+            r"""Twenty: $2^{20} = 1\,048\,576$ pieces with 40 hidden units. One hidden layer needs $1\,048\,576$: one for each of
+            the $1\,048\,575$ corners, and one for the slope of the first piece.""",
+            options=("20", "1,000", "A million"),
+            right=0,
+            predict="How many layers of two units make more than a million straight pieces?",
         ),
         kit.section("Deep in practice", ids=("N2.21", "N2.24", "N2.25")),
         kit.prose(r"""
             On real tasks deep networks typically do better than shallow ones with as many parameters, though not on every task and not by
             much on small ones. We report what we measured, without a verdict:
         """),
-        kit.recorded("deep_and_shallow"),
+        kit.question(
+            "Compare the bars of each data set.",
+            "No: on these small tasks both are equally good. Depth pays where a task is built of parts, or harder than this.",
+            options=("Yes, clearly", "No"),
+            right=1,
+            predict="The small digits, equally many parameters: is a network with three hidden layers better than one with a single layer?",
+        ),
+        kit.recorded(
+            "deep_and_shallow",
+            "On the digits one hidden layer and three are equally good, {accuracy[0]:.1%} and {accuracy[1]:.1%}; on breast cancer the difference, {accuracy[2]:.1%} and {accuracy[3]:.1%}, is within the spread.",
+        ),
         kit.prose(r"""
             Depth and width are hyperparameters: they are found by experiment, on validation data. Two spirals, all combinations; dark is
             a large validation loss:
@@ -336,8 +365,10 @@ def _():
 def _():
     _found = kit.recorded_result("depth_and_width")
     _rows = [list(row[1:]) for row in _found.rows]
-    kit.row(
-        kit.svg(
+    kit.recorded(
+        "depth_and_width",
+        "With 32 units every further layer helps, from a loss of {width 32[0]:.2f} to {width 32[2]:.4f}; with 2 units it harms, from {width 2[0]:.2f} to {width 2[2]:.2f}.",
+        picture=kit.svg(
             heat_map(
                 _rows,
                 (0.5, len(_rows[0]) + 0.5),
@@ -350,8 +381,6 @@ def _():
             ),
             f"Validation loss over depth and width: {max(map(max, _rows)):.2f} for the worst network, {min(map(min, _rows)):.4f} for the best.",
         ),
-        kit.recorded("depth_and_width"),
-        least=320,
     )
     return
 
@@ -422,11 +451,17 @@ def _(deep, kind, rule):
 def _():
     kit.column(
         kit.prose("And this is what it does to training: two moons, width 32, networks of 2 and of 20 layers."),
-        kit.recorded("deep_training"),
+        kit.recorded(
+            "deep_training",
+            "Twenty layers with the sigmoid stay at {accuracy[1]:.0%}; with tanh they learn the moons to {accuracy[2]:.1%}, with ReLU to {accuracy[3]:.1%}.",
+        ),
         kit.question(
             "How deep may the sigmoid network be before the ratio of gradients falls below one in a million? And what about tanh?",
             """With the sigmoid and Xavier's weights it happens at 11 layers: every layer costs a factor of four or so. Tanh with Xavier's and ReLU with
             He's weights lose nothing in 30 layers: that is why they replaced the sigmoid inside networks.""",
+            options=("About 11", "About 100", "About 1000"),
+            right=0,
+            predict="Every layer with the sigmoid costs a factor. After how many layers is a millionth of the gradient left?",
         ),
     )
     return

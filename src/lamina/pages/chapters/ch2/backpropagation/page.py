@@ -156,6 +156,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Set the activation to sigmoid and watch the column of derivatives. How large can a factor be, and what follows for long chains?",
+        r"""A factor is $\sigma'(z) W$, and $\sigma' \le \frac14$: with $|W| \le 2$ no factor exceeds $\frac12$, and a product of forty of
+        them is below $10^{-12}$. That is the vanishing gradient of the page on initialization.""",
+        options=(r"$\frac14$", r"$\frac12$", "1"),
+        right=0,
+        predict="How large can the derivative of the sigmoid be?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(chain_input, chain_sigma, chain_target, chain_weights):
     _sigma = get_activation(chain_sigma.value)
     _W = [torch.tensor([[w]], dtype=F64) for w in chain_weights.value]
@@ -247,16 +260,6 @@ def _(chain_depth):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Set the activation to sigmoid and watch the column of derivatives. How large can a factor be, and what follows for long chains?",
-        r"""A factor is $\sigma'(z) W$, and $\sigma' \le \frac14$: with $|W| \le 2$ no factor exceeds $\frac12$, and a product of forty of
-        them is below $10^{-12}$. That is the vanishing gradient of the page on initialization.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     scores = mo.ui.array([kit.slider(-3, 3, 0.1, value=v, label=f"$z_{i}$") for i, v in enumerate((1.0, 0.0, -0.5), 1)])
     messages = mo.ui.array(
         [kit.slider(-1, 1, 0.1, value=v, label=rf"$\bar y_{i}$") for i, v in enumerate((1.0, 0.0, 0.0), 1)]
@@ -289,6 +292,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"For which message $\bar y$ does Eq. (5) happen to be nearly right for softmax?",
+        r"""When one probability is almost 1 all derivatives are almost 0, and both agree. A message that is the same for all classes is pulled
+        back to 0, since adding a constant to all probabilities is impossible: Eq. (5) does not see that.""",
+        options=("When all classes are equally probable", "When one probability is almost 1", "Never"),
+        right=1,
+        predict="Softmax has a full Jacobian, Eq. (5) only a diagonal. When do they nearly agree?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(messages, scores):
     _z, _g = (torch.tensor(sliders.value, dtype=F64) for sliders in (scores, messages))
     _p = softmax(_z)
@@ -308,16 +324,6 @@ def _(messages, scores):
             error_of_the_rule=(_right - _auto).abs().max().item(),
             error_of_Eq_5=(_wrong - _auto).abs().max().item(),
         ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        r"For which message $\bar y$ does Eq. (5) happen to be nearly right for softmax?",
-        r"""When one probability is almost 1 all derivatives are almost 0, and both agree. A message that is the same for all classes is pulled
-        back to 0, since adding a constant to all probabilities is impossible: Eq. (5) does not see that.""",
     )
     return
 
@@ -398,6 +404,9 @@ def _():
         r"Take ReLU as the hidden activation and look for a seed where a whole row of $\bar W^{[0]}$ is zero. Why is it?",
         r"""Where $z_i^{[1]} < 0$ the derivative of ReLU is 0, so $\bar z_i^{[1]} = 0$, and the row $i$ of
         $\bar W^{[0]} = \bar z^{[1]} (y^{[0]})^\top$ with it: for this sample the node learns nothing.""",
+        options=("A small one", "Exactly zero", "A negative one"),
+        right=1,
+        predict="A hidden node with ReLU has a negative sum. What gradient do its weights get?",
     )
     return
 
@@ -419,6 +428,19 @@ def _():
         kit.source(train_on_the_fly),
     )
     return method, sweeps, tau
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Is the largest difference exactly zero? Try both methods.",
+        """It is zero, or a few units in the last digit of a float64 (about 1e-16), however many sweeps you take: updating on the fly is the same
+        algorithm with less memory. With the wrong order, weights first, one step already differs by about 1e-4.""",
+        options=("Equal up to rounding", "About $10^{-4}$", "They drift apart"),
+        right=0,
+        predict="Updating on the fly needs less memory. How far are its weights from those of the usual way?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -458,16 +480,6 @@ def _(goal, kind, method, names, net_biases, net_weights, sample, sweeps, tau):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Is the largest difference exactly zero? Try both methods.",
-        """It is zero, or a few units in the last digit of a float64 (about 1e-16), however many sweeps you take: updating on the fly is the same
-        algorithm with less memory. With the wrong order, weights first, one step already differs by about 1e-4.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     kit.column(
         kit.section("What autograd records", ids=("N2.81",)),
         kit.prose(r"""
@@ -498,6 +510,9 @@ def _():
         "Find the leaves. Why is the input not among them?",
         """The leaves are the weights and biases in brackets: they were marked with `requires_grad`. Nobody asked for the gradient of
         the input, so the graph ends there, just as Algorithm 6 need not form the bar of layer 0.""",
+        options=("Yes", "No"),
+        right=1,
+        predict="Is the input a leaf of the graph whose gradient is computed?",
     )
     return
 

@@ -89,6 +89,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "The sigmoid never reaches 0 or 1, says the formula. From which $z$ on does it reach 1 on this computer?",
+        """In float32 from 17.4 on, in float64 from 36.8 on: the nearest number that the computer has then *is* 1 ([E31](/errata#E31)). That is why losses are computed
+        from z and not from the probability. And the softmax of (0, z) is the sigmoid of z: one output is two classes.""",
+        options=("Never", "From about 17", "From about 100"),
+        right=1,
+        predict="From which $z$ on is the sigmoid exactly 1 in float32?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(logit):
     _x = torch.linspace(-5, 5, 201, dtype=F64)
     _z = torch.tensor([[logit.value]], dtype=F64)
@@ -121,16 +134,6 @@ def _(logit):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "The sigmoid never reaches 0 or 1, says the formula. From which $z$ on does it reach 1 on this computer?",
-        """In float32 from 17.4 on, in float64 from 36.8 on: the nearest number that the computer has then *is* 1 ([E31](/errata#E31)). That is why losses are computed
-        from z and not from the probability. And the softmax of (0, z) is the sigmoid of z: one output is two classes.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     predicted = kit.slider(0.01, 0.99, 0.01, value=0.9, label="predicted $y$")
     ones = kit.slider(0, 10, value=7, label="of 10 labels are 1")
     wrong = kit.steps(
@@ -156,6 +159,19 @@ def _():
         kit.source(bernoulli_likelihood, cross_entropy_cases, binary_cross_entropy),
     )
     return ones, predicted, wrong
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"What does a wrong answer cost at $y = 0.9$, at $0.99$? And which constant $y$ is best if 7 of 10 labels are 1?",
+        r"""$-\log 0.1 = 2.303$ and $-\log 0.01 = 4.605$: every additional nine costs another 2.3. The best constant is the share of ones, 0.7: maximum
+        likelihood and minimum cross entropy are at the same place. The two curves are mirror images, and the loss of a right answer goes to 0.""",
+        options=("2.5", "4.6", "23"),
+        right=1,
+        predict="A wrong answer at $y = 0.9$ costs 2.3. What does it cost at 0.99?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -230,16 +246,6 @@ def _(wrong):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"What does a wrong answer cost at $y = 0.9$, at $0.99$? And which constant $y$ is best if 7 of 10 labels are 1?",
-        r"""$-\log 0.1 = 2.303$ and $-\log 0.01 = 4.605$: every additional nine costs another 2.3. The best constant is the share of ones, 0.7: maximum
-        likelihood and minimum cross entropy are at the same place. The two curves are mirror images, and the loss of a right answer goes to 0.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     threshold = kit.slider(0.02, 0.98, 0.02, value=0.5, label="threshold $t$")
     message = mo.ui.text(value="you are a winner click for a free prize", label="your message", full_width=True)
     kit.column(
@@ -276,8 +282,14 @@ def _():
             "Choose the threshold so that at most five real messages of the 2000 are lost. How much spam gets through then? Is accuracy the right thing to look at?",
             """At 0.98 only two are lost, but a good third of the spam gets through. Accuracy is best near 0.5; it counts both kinds of mistakes alike.
             That choice is yours, and only a probability gives it to you.""",
+            options=("Almost none", "A good third", "Almost all"),
+            right=1,
+            predict="At most five of the real messages may be lost. How much spam gets through then?",
         ),
-        kit.card("Measured: networks that learn this filter", kit.recorded("spam_filter")),
+        kit.recorded(
+            "spam_filter",
+            "One neuron gets {accuracy[1]:.1%} right, a hidden layer {accuracy[2]:.1%}, the exact probabilities {accuracy[3]:.1%}: here one neuron is enough.",
+        ),
     )
     return
 
@@ -353,8 +365,14 @@ def _():
             "Add 1000 to all outputs. Do the probabilities change? Why does the formula *as written* fail? What is the loss if all outputs are equal?",
             r"""They do not: a common factor cancels. But $e^{1000}$ is infinite in floating point, and infinity divided by infinity is not a number. Subtracting the
             largest output first cures it, and that is what the library does. Equal outputs give $\frac14$ each and the loss $\log 4 = 1.386$.""",
+            options=("All become 1", "Nothing", "They become equal"),
+            right=1,
+            predict="Add 1000 to all outputs. What happens to the probabilities of the softmax?",
         ),
-        kit.card("Labels in real data, and two classes as a special case", kit.recorded("several_classes")),
+        kit.recorded(
+            "several_classes",
+            "Iris and wine have {classes[0]} classes, the digits {classes[2]}, with labels from {first label[2]} to {last label[2]}.",
+        ),
     )
     return
 
@@ -415,8 +433,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(go, rate, sigma, size, widths):
-    kit.column(kit.row(widths, sigma, rate, size, least=200), go)
+def _(rate, sigma, size, widths):
+    kit.row(widths, sigma, rate, size, least=200)
     return
 
 
@@ -438,7 +456,7 @@ def _(go, rate, sigma, size, training, widths):
             shown = kit.row(
                 *(_card(i, f"a {int(_labels[i])}", f"a digit, {int(_labels[i])}") for i in range(SHOWN)), least=80
             )
-            return kit.column(said, shown)
+            return kit.column(go, said, shown)
         row = job.rows[-1]
         at, losses, scores = zip(*row["history"], strict=True)
         cards = []
@@ -458,6 +476,7 @@ def _(go, rate, sigma, size, training, widths):
         ]
         words = f"validation accuracy {scores[-1]:.3f} after {row['epoch']:.1f} epochs"
         return kit.column(
+            go,
             kit.facts(
                 epoch=f"{row['epoch']:.1f} of 15",
                 training_loss=losses[-1],
@@ -501,10 +520,20 @@ def _():
             "How far does the network without hidden layers get? Which digits are mixed up most?",
             """About 96 % of these digits: a single layer already compares with ten weighted templates. Hidden layers add two percentage points. Eights are
             taken for ones, nines for threes: look at the pictures; you would argue about some of them.""",
+            options=("About 50 %", "About 80 %", "About 96 %"),
+            right=2,
+            predict="How many of the digits does a network without hidden layers read?",
         ),
         kit.row(
-            kit.card("Measured over seeds", kit.recorded("fnn_on_digits", columns=("digit", "right", "spread"))),
-            kit.card("The pictures", kit.recorded("digit_pictures")),
+            kit.recorded(
+                "fnn_on_digits",
+                "Of all digits {right[10]:.1%} are read correctly; the zeros are easiest, {right[0]:.0%}, the nines hardest, {right[9]:.0%}.",
+                columns=("digit", "right", "spread"),
+            ),
+            kit.recorded(
+                "digit_pictures",
+                "There are {pictures[0]:,} pictures of 8 × 8 pixels with {gray values[0]} gray values, at least {in the rarest class[0]} of each digit.",
+            ),
             least=340,
         ),
     )

@@ -165,9 +165,18 @@ def _():
             "Compare the loss after 300 steps for equal and for random weights. Then set $c = 0$: which numbers move?",
             """Random nodes get further because four different nodes can do more than four copies. With c = 0 nothing in the table moves:
             only the last bias does, and the network learns the best constant.""",
+            options=("All different", "Still four copies of one node", "All zero"),
+            right=1,
+            predict="All weights begin equal. What are the four nodes after training?",
         ),
-        kit.card("Measured: equal and random weights", kit.recorded("symmetry")),
-        kit.card("Measured: different starting points, different results", kit.recorded("starting_points")),
+        kit.recorded(
+            "symmetry",
+            "After 300 steps the neurons that began equal are {neurons apart at the end[0]:.0f} apart, the random ones {neurons apart at the end[1]:.1f}.",
+        ),
+        kit.recorded(
+            "starting_points",
+            "From eight random starts the tanh network ends at losses between {least[0]:.0e} and {largest[0]:.2f}; from zero weights it always ends at {last loss[1]:.2f}, the best constant.",
+        ),
     )
     return
 
@@ -235,20 +244,49 @@ def _():
             r"""No: all weight gradients are equally tiny, since the signal fades forwards as fast as the gradient does backwards. It is the *state*
             gradient that shows the vanishing, not the ratio of weight gradients ([E28](/errata#E28)). For width 100: $0.1 = 1/\sqrt{100}$ without activation
             (Xavier) and $0.141 = \sqrt{2/100}$ with ReLU (He).""",
+            options=("Those of the first layer", "Those of the last layer", "All are equally tiny"),
+            right=2,
+            predict="Signals fade with std 0.01. Which weight gradients are smaller?",
         ),
-        kit.card("Small: std 0.01", kit.recorded("small_weights")),
-        kit.card("Large weights: std 0.2, by width", kit.recorded("large_weights")),
-        kit.card("Large weights saturate tanh", kit.recorded("saturation")),
+        kit.recorded(
+            "small_weights",
+            "With std 0.01 the state gradient is {state gradient[0]:.0e} and the accuracy stays at {accuracy[0]:.0%}; with Xavier's weights they are {state gradient[1]:.2f} and {accuracy[1]:.1%}.",
+        ),
+        kit.recorded(
+            "large_weights",
+            "With std 0.2 a linear signal is at {linear[0]:.0e} after 20 layers of width 10, and at {linear[3]:.0e} with width 256: what counts is std times the root of the width.",
+        ),
+        kit.recorded(
+            "saturation",
+            "In 20 wide layers {saturated[1]:.0%} of the last units are saturated; in one hidden layer larger weights have smaller gradients, {first weight gradient[2]:.0f}, {first weight gradient[3]:.0f} and {first weight gradient[4]:.0f}.",
+        ),
         kit.prose(r"""
             Xavier's promise, $\mathrm{Var}(y^{[l+1]}) = \mathrm{Var}(y^{[l]})$, holds exactly for the identity and inputs of mean zero ([E29](/errata#E29)).
             It assumes activations that are centered at zero: tanh lowers the variance slowly, ReLU halves the second moment in every layer, and
             the sigmoid has mean $\frac12$. He's factor 2 keeps the second moment of ReLU.
         """),
-        kit.card("What the rules keep", kit.recorded("variance_by_layer")),
-        kit.card("Two rules with one name", kit.recorded("xavier_rule")),
+        kit.recorded(
+            "variance_by_layer",
+            "After 20 ReLU layers the mean square is {E y^2 20[3]:.0e} with Xavier's weights and {E y^2 20[4]:.2f} with He's.",
+        ),
+        kit.recorded(
+            "xavier_rule",
+            "For 100 inputs and 400 outputs the rule of the notes draws with a standard deviation of {xavier[1]:.3f}, PyTorch's with {torch xavier_normal_[1]:.3f}; they agree only for as many outputs as inputs.",
+        ),
         kit.source(default_initialization, fans),
     )
     return layer_in, layer_out
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "For which shapes do Xavier's and Glorot's rules agree?",
+        r"""For as many outputs as inputs: $\frac{2}{n + n} = \frac1n$. For a layer from 100 to 400 nodes they give 0.1 and 0.063.""",
+        options=("For all", "For as many outputs as inputs", "For none"),
+        right=1,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -266,15 +304,6 @@ def _(layer_in, layer_out):
             [(name, _sigmas[name], default_initialization(key)) for name, key in SIGMAS.items()],
             caption="Which activations are centered at zero, and what Lamina starts with",
         ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "For which shapes do Xavier's and Glorot's rules agree?",
-        r"""For as many outputs as inputs: $\frac{2}{n + n} = \frac1n$. For a layer from 100 to 400 nodes they give 0.1 and 0.063.""",
     )
     return
 

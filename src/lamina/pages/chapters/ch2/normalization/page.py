@@ -112,6 +112,9 @@ def _():
         r"""Above, all distributions move; below, nothing does: the mean takes the bias away again. So a layer right before batch normalization
         needs no bias. With $\gamma = \sigma$ and $\beta = \mu$ of a node (0.7 and 3 for the first) normalization is undone: nothing is lost that
         learning could not bring back.""",
+        options=("Everything moves", "Nothing", "Only the variance changes"),
+        right=1,
+        predict="Move the bias in front of a batch normalization. What happens behind it?",
     )
     return
 
@@ -126,6 +129,13 @@ def _():
             a whole 13.4 million parameters instead of 11.7.
             $$\text{batch normalization of } n \text{ nodes: } 2n \text{ parameters}, \qquad \text{as printed: } n_{l+1} n_l + n_{l+1}$$
         """),
+        kit.question(
+            "Move the width and compare the two numbers.",
+            r"200: one $\gamma$ and one $\beta$ for each node. As printed it would be $100 \cdot 100 + 100 = 10\,100$.",
+            options=("100", "200", "10,100"),
+            right=1,
+            predict="How many parameters does batch normalization of 100 nodes have?",
+        ),
         kit.source(FullAffineBatchNorm),
     )
     return (nodes,)
@@ -171,6 +181,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "How many batches does it take until the running mean is within 5 % of the truth, with momentum 0.1? And what does a batch of one do?",
+        r"""About 29: the start at 0 fades like $0.9^k$, and $0.9^{29} < 0.05$. A larger momentum is faster but jumps with every batch. A batch of
+        one value has no variance: training refuses it, with the sentence you see.""",
+        options=("3", "About 30", "About 300"),
+        right=1,
+        predict="With momentum 0.1, how many batches does it take until the running mean is within 5 % of the truth?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(momentum, seen, size, value):
     _mean, _variance = torch.zeros(3, dtype=F64), torch.ones(3, dtype=F64)
     _means, _stds, _trouble = [0.0], [1.0], ""
@@ -210,16 +233,6 @@ def _(momentum, seen, size, value):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "How many batches does it take until the running mean is within 5 % of the truth, with momentum 0.1? And what does a batch of one do?",
-        r"""About 29: the start at 0 fades like $0.9^k$, and $0.9^{29} < 0.05$. A larger momentum is faster but jumps with every batch. A batch of
-        one value has no variance: training refuses it, with the sentence you see.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     std = kit.steps([0.01, 0.03, 0.1, 0.15, 0.2, 0.3], value=0.01, label="std of the initial weights")
     depth = kit.slider(3, 15, value=10, label="depth $L$")
     method = kit.dropdown({"mini batches": False, "Adam": True}, value="mini batches", label="method")
@@ -239,8 +252,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(depth, go, method, rate, std):
-    kit.column(kit.row(std, depth, method, rate, least=220), go)
+def _(depth, method, rate, std):
+    kit.row(std, depth, method, rate, least=220)
     return
 
 
@@ -265,6 +278,7 @@ def _(depth, go, learning, method, rate, std):
         ]
         blank = {"x": ("epoch", 0, 60), "size": (400, 240)}
         return kit.column(
+            go,
             kit.progress(row["epoch"] / 60, job.words),
             kit.row(
                 kit.plot(
@@ -292,11 +306,17 @@ def _(depth, go, learning, method, rate, std):
 @app.cell(hide_code=True)
 def _():
     kit.column(
-        kit.card("Measured over seeds", kit.recorded("batch_norm_training")),
+        kit.recorded(
+            "batch_norm_training",
+            "Without batch normalization gradient descent stays at {accuracy[0]:.0%} from small weights and diverges from large ones, in {diverged[2]} of 3 runs; with it both starts end at {accuracy[1]:.0%}.",
+        ),
         kit.question(
             "Is there a standard deviation at which the plain network learns as well? Why that one?",
             r"""Near He's $\sqrt{2/100} \approx 0.14$: signals keep their size without help. Batch normalization does not make networks better
             here, it makes them insensitive to how they start.""",
+            options=("No", "Yes, from the right standard deviation"),
+            right=1,
+            predict="Can the plain network learn as well as the one with batch normalization?",
         ),
     )
     return

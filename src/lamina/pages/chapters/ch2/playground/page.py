@@ -251,6 +251,9 @@ def _():
         """Without a hidden layer the border is a line and the accuracy about 0.65. One layer of 12 nodes with tanh gets about 85 % right, two layers of 8 get
         almost everything right in 300 epochs and everything in 1000. Six sigmoid layers send the first layer less than a thousandth of the gradient of the last, and the
         result is no better than without hidden layers. ReLU, as the warning advises, separates the spirals with the same six layers.""",
+        options=("Better than two layers", "No better than without hidden layers"),
+        right=1,
+        predict="Six hidden sigmoid layers on two spirals. How well do they learn?",
     )
     return
 
@@ -302,6 +305,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Start from 3-5-5-5-1 with its 86 parameters. What adds more: a fourth hidden layer of 5 nodes, or one more node in each of the three?",
+        r"""Almost the same: 3-5-5-5-5-1 has $86 + 5 \cdot 5 + 5 = 116$, and 3-6-6-6-1 has $24 + 42 + 42 + 7 = 115$. The products of
+        neighboring widths are what counts: double all widths and the parameters almost quadruple.""",
+        options=("A fourth layer of 5 nodes", "One more node in each layer", "Almost the same"),
+        right=2,
+        predict="What adds more parameters?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(sizes):
     _inputs, _layers, _each, _outputs = sizes.value
     _widths = (_inputs, *(_each,) * _layers, _outputs)
@@ -324,16 +340,6 @@ def _(sizes):
                 for i, (a, b) in enumerate(pairwise(_widths))
             ],
         ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Start from 3-5-5-5-1 with its 86 parameters. What adds more: a fourth hidden layer of 5 nodes, or one more node in each of the three?",
-        r"""Almost the same: 3-5-5-5-5-1 has $86 + 5 \cdot 5 + 5 = 116$, and 3-6-6-6-1 has $24 + 42 + 42 + 7 = 115$. The products of
-        neighboring widths are what counts: double all widths and the parameters almost quadruple.""",
     )
     return
 
@@ -366,6 +372,20 @@ def _():
         kit.source(logic_gate),
     )
     return safe, shake, smooth
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "How much may the biases be disturbed, downwards, before the notes' weights fail? And the robust ones?",
+        """The smallest step down, 0.05, already breaks the notes' weights: sums that were 0 turn negative. The robust ones
+        survive up to 0.5 in either direction. And look at the last number: without an activation the network is affine, here the
+        constant −2 or −0.5, whatever you feed it.""",
+        options=("Not at all", "By 0.25", "By 0.5"),
+        right=0,
+        predict="How far down may the biases go before the weights of the notes fail?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -412,17 +432,6 @@ def _(safe, shake, smooth):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "How much may the biases be disturbed, downwards, before the notes' weights fail? And the robust ones?",
-        """The smallest step down, 0.05, already breaks the notes' weights: sums that were 0 turn negative. The robust ones
-        survive up to 0.5 in either direction. And look at the last number: without an activation the network is affine, here the
-        constant −2 or −0.5, whatever you feed it.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     kit.column(
         kit.prose(r"""
             Training must find such weights by itself. The learning problem is that of the perceptron, over all layers and
@@ -433,7 +442,10 @@ def _():
             r"the learning problem $(P_l)$",
         ),
         kit.prose("From most starting points gradient descent reaches all four answers of XOR. From some it does not."),
-        kit.recorded("xor_training"),
+        kit.recorded(
+            "xor_training",
+            "From Xavier's weights {all right[0]:.0%} of the sigmoid networks get all four answers right, and {stuck[0]:.0%} get stuck; with tanh {all right[2]:.0%} and {stuck[2]:.0%}.",
+        ),
         kit.source(objective),
     )
     return

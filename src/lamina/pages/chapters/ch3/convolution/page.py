@@ -137,11 +137,18 @@ def _():
             A convolutional network is different: it reads neighbors, and a shuffle leaves it none. Eight patterns of
             5 × 5 pixels, anywhere in a picture of 16 × 16, had to be told apart:
         """),
-        kit.recorded("pixel_permutation", ("network", "pixels", "accuracy", "least", "largest")),
+        kit.recorded(
+            "pixel_permutation",
+            "The convolutional network falls from {accuracy[0]:.1%} to {accuracy[1]:.1%} when the pixels are shuffled; the dense network reads {accuracy[2]:.1%} either way.",
+            ("network", "pixels", "accuracy", "least", "largest"),
+        ),
         kit.question(
             "Why does the dense network do badly even with the pixels in their places?",
             """A pattern can lie in 144 places. For the dense network each place is a different set of inputs, and it must learn
             the pattern anew from the few pictures that happen to show it there. The convolution learns it once.""",
+            options=("As well as the convolution", "Much worse"),
+            right=1,
+            predict="Pixels in their places: does the dense network read the patterns?",
         ),
     )
     return
@@ -164,6 +171,13 @@ def _():
             layer has as many weights as its kernels have entries, whatever the size of the picture.
             $$\underbrace{n_1 \, n_{0,1} \, n_{0,2} + n_1}_{\text{dense}} \qquad \underbrace{M (m^2 + 1)}_{\text{convolutional}}$$
         """),
+        kit.question(
+            "Move the side of the picture and watch both curves.",
+            "None: their number does not depend on the picture. The dense layer gets almost four times as many, since it has one weight for each pixel and unit.",
+            options=("None", "Twice as many", "Four times as many"),
+            right=0,
+            predict="The picture gets twice as high and twice as wide. How many more weights does a convolution need?",
+        ),
         kit.source(parameter_count, filter_parameter_count),
     )
     return filters, kernel_side, side, units
@@ -217,6 +231,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "The picture cannot be moved to the very border here. What would happen to the difference if it could?",
+        """At the border a part of the window hangs over the edge and sees the zeros of the padding, so that the map is cut off
+        there. Moving and convolving can be exchanged exactly only away from the border.""",
+        options=("Yes", "No"),
+        right=1,
+        predict="Do moving and convolving exchange exactly at the border too?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(down, look_for, right):
     def _map_at(row, column):
         picture = place_patterns(_small, torch.tensor([0]), torch.tensor([[row, column]]), 24)[0, 0]
@@ -244,16 +271,6 @@ def _(down, look_for, right):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "The picture cannot be moved to the very border here. What would happen to the difference if it could?",
-        """At the border a part of the window hangs over the edge and sees the zeros of the padding, so that the map is cut off
-        there. Moving and convolving can be exchanged exactly only away from the border.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     shape_f = kit.dropdown(list(SHAPES), value="box", label="input $f$")
     shape_g = kit.dropdown(list(SHAPES), value="decay", label="kernel $g$")
     time = kit.slider(-3, 3, 0.05, value=0.5, label="shift $t$")
@@ -268,6 +285,19 @@ def _():
         kit.source(convolve_functions),
     )
     return shape_f, shape_g, time
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Convolve the box with itself, then the bell with itself. What comes out? And does it matter which one is the kernel?",
+        r"""Box with box gives the triangle: the overlap grows and shrinks linearly. A bell with a bell is a wider bell; the
+        variances add. Exchanging $f$ and $g$ changes nothing, and the area of the result is always the product of both areas.""",
+        options=("A wider box", "A triangle", "A bell"),
+        right=1,
+        predict="What does a box convolved with itself give?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -313,16 +343,6 @@ def _(shape_f, shape_g, time):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Convolve the box with itself, then the bell with itself. What comes out? And does it matter which one is the kernel?",
-        r"""Box with box gives the triangle: the overlap grows and shrinks linearly. A bell with a bell is a wider bell; the
-        variances add. Exchanging $f$ and $g$ changes nothing, and the area of the result is always the product of both areas.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     total = kit.slider(2, 12, value=9, label="sum of two dice $t$")
     dice = kit.slider(1, 8, value=2, label="number of dice below")
     kit.column(
@@ -341,6 +361,19 @@ def _():
         kit.source(convolve_on_integers, convolve_indexed, dice_sum_distribution),
     )
     return dice, total
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Why does the second row of the drawing run backwards?",
+        r"""Because of the minus sign in $g(t - x)$: when $x$ grows by one, $t - x$ falls by one. With the second row turned around,
+        the pairs with the same sum stand above each other, and a different sum only shifts the row.""",
+        options=("The minus in $g(t - x)$", "The sum over $x$"),
+        right=0,
+        predict="Which sign in the formula makes the second row run backwards?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -376,16 +409,6 @@ def _(dice, total):
         _bars,
         kit.facts(pairs=int(36 * _chance), probability=f"{_chance}"),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Why does the second row of the drawing run backwards?",
-        r"""Because of the minus sign in $g(t - x)$: when $x$ grows by one, $t - x$ falls by one. With the second row turned around,
-        the pairs with the same sum stand above each other, and a different sum only shifts the row.""",
-    )
     return
 
 
@@ -456,11 +479,11 @@ def _():
             """),
             least=300,
         ),
-        kit.recorded("mirrored_kernels", ("seed", "first loss", "convolution", "correlation", "losses apart", "from mirrored")),
+        kit.recorded("mirrored_kernels", "Both networks end at the same loss, {convolution[0]:.3f} with the first seed, and the kernels that they learn are mirror images of each other.", ("seed", "first loss", "convolution", "correlation", "losses apart", "from mirrored")),
         kit.question(
             "Type a kernel for which both operations give the same result, whatever the matrix is.",
             """Any kernel that looks the same after a half turn, such as `1 2 1; 2 4 2; 1 2 1`. With a kernel of one row,
-            `1 0 -1`, the results differ by their sign.""",
+            `1 0 -1`, the results differ by their sign.""", options=("Those that are mirror images of themselves", "Those that look the same after a half turn", "All"), right=1, predict="For which kernels are convolution and cross-correlation the same?",
         ),
     )  # fmt: skip
     return
@@ -503,6 +526,8 @@ def _():
     kit.question(
         "How many numbers would a dense layer from 20 pixels to 6 outputs learn, and how many does this one?",
         "120 against 9. For pictures of ordinary size the dense matrix does not fit into memory, and the kernel still has 9 entries.",
+        options=("The same", "Twice as many", "120 against 9"),
+        right=2,
     )
     return
 

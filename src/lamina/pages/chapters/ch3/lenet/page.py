@@ -38,9 +38,9 @@ with app.setup:
 @app.cell(hide_code=True)
 def _(chances, digit, example, pad, picture_file, said, said_kind, source):
     _best = int(chances.argmax())
-    _second = int(chances.topk(2).indices[1])
+    _three = [int(k) for k in chances.topk(3).indices]
     _bars = kit.plot(
-        f"LeNet-5 reads a {_best}, with probability {chances[_best]:.4f}.",
+        f"LeNet-5 reads a {_best}, with probability {kit.share(chances[_best].item())}.",
         bars=[
             Series("", list(range(10)), chances.tolist(), "stage", size=0.7),
             Series("", [_best], [chances[_best].item()], "output", size=0.7),
@@ -56,7 +56,7 @@ def _(chances, digit, example, pad, picture_file, said, said_kind, source):
         _bars,
         kit.picture(digit.tolist(), "The digit with 28 x 28 pixels, as the network gets it", size=196, low=0, high=1),
         kit.note(said, said_kind),
-        kit.facts(read_as=_best, probability=f"{chances[_best]:.2%}", next_best=f"{_second} ({chances[_second]:.2%})"),
+        kit.facts(**{place: f"{k}: {kit.share(chances[k].item())}" for place, k in zip(("reads", "or", "or even"), _three, strict=True)}),
         about="Draw a digit",
     )  # fmt: skip
     return
@@ -117,6 +117,9 @@ def _(record):
             "Draw a 1 with a long foot, a 7 with a bar, a 4 that is closed at the top. Which of your ways of writing does it misread? And how sure is it then?",
             """The network knows 50,000 digits written by Americans around 1990. It has never seen what they did not write, and it is often sure of its wrong answer:
             the softmax compares ten digits and has no way to say "none of these". Draw a letter or a face and look at the probability.""",
+            options=("About 10 %, it cannot decide", "Often quite sure"),
+            right=1,
+            predict="When LeNet-5 misreads your digit, how sure is it?",
         ),
         kit.prose(f"""
             The weights come with the package: {record.metrics["accuracy"]:.2%} of the {record.metrics["examples"]:,} test digits
@@ -147,6 +150,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Draw a 3 and ask why it is not an 8. Where does occlusion turn red for the 8, and what would have to be there?",
+        """The open left side speaks against an 8: cover the right strokes, which both digits share, and the output of the 8 falls. Close
+        the two bows on the left, and the answer changes. None of the three maps shows what is missing; they only see what is there.""",
+        options=("Yes", "No, only what is there"),
+        right=1,
+        predict="Can the three maps show what is missing in a picture?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(asked, chances, digit, network, record):
     _best = int(chances.argmax())
     _k = _best if asked.value == "what it reads" else int(asked.value)
@@ -167,18 +183,8 @@ def _(asked, chances, digit, network, record):
             ),
             least=190,
         ),
-        kit.facts(output_of=_k, probability=f"{chances[_k]:.2%}"),
+        kit.facts(output_of=_k, probability=kit.share(chances[_k].item())),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Draw a 3 and ask why it is not an 8. Where does occlusion turn red for the 8, and what would have to be there?",
-        """The open left side speaks against an 8: cover the right strokes, which both digits share, and the output of the 8 falls. Close
-        the two bows on the left, and the answer changes. None of the three maps shows what is missing; they only see what is there.""",
-    )
     return
 
 
@@ -197,6 +203,19 @@ def _():
         kit.source(feature_maps),
     )
     return closer, which
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Find the first-layer kernel that answers to horizontal strokes. How do you recognize it?",
+        """Its weights are positive along rows and negative above or below, and its map is bright where a 7 has its bar and dark along its stem. Draw a cross
+        to see each kernel take its part.""",
+        options=("Along rows", "Along columns", "Everywhere"),
+        right=0,
+        predict="A kernel that answers to horizontal strokes: where are its weights positive?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -265,16 +284,6 @@ def _(closer, digit, maps, network, which):
 
 
 @app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Find the first-layer kernel that answers to horizontal strokes. How do you recognize it?",
-        """Its weights are positive along rows and negative above or below, and its map is bright where a 7 has its bar and dark along its stem. Draw a cross
-        to see each kernel take its part.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
 def _(maps, network):
     _scene = lenet5()
     _rows = [("picture", "1 × 28 × 28", 0)]
@@ -299,7 +308,7 @@ def _(maps, network):
         """),
         kit.question(
             "Which layer has most of the parameters, and why is it not a convolution?",
-            "The first dense layer: 400 · 120 + 120 = 48,120 of 61,706. A convolution uses its few weights at every place; a dense layer has one for each pair of input and output.",
+            "The first dense layer: 400 · 120 + 120 = 48,120 of 61,706. A convolution uses its few weights at every place; a dense layer has one for each pair of input and output.", options=("The second convolution", "The first dense layer", "The last layer"), right=1,
         ),
     )  # fmt: skip
     return
@@ -314,7 +323,11 @@ def _():
             sigmoids and averages 97.1 %, and a feedforward network 784-128-64-10 97.5 % with almost twice as many parameters. On the 1,797 small
             digits that come with the package the three are close to each other:
         """),
-        kit.recorded("lenet_against_fnn", ("network", "parameters", "accuracy", "least", "largest")),
+        kit.recorded(
+            "lenet_against_fnn",
+            "LeNet-5 with ReLU reads {accuracy[1]:.1%} of the small digits with {parameters[1]:,} parameters, the dense network {accuracy[0]:.1%} with {parameters[0]:,}; the difference is within the spread of two seeds.",
+            ("network", "parameters", "accuracy", "least", "largest"),
+        ),
     )
     return
 

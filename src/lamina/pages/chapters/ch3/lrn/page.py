@@ -96,6 +96,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "A layer reads 96 channels and has 256 kernels of 5 × 5. How many numbers does one kernel hold, and how many matrices come out?",
+        r"""One kernel holds $5 \cdot 5 \cdot 96 = 2400$ numbers, and 256 matrices come out. With biases the layer has
+        $256 \cdot 2401 = 614{,}656$ parameters: the second layer of AlexNet.""",
+        options=("25", "2400", "614,656"),
+        right=1,
+        predict="A layer reads 96 channels and has 256 kernels of 5 × 5. How many numbers does one kernel hold?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(rgb_column, rgb_flip, rgb_row, rgb_seed):
     _g = torch.Generator().manual_seed(rgb_seed.value)
     _picture = torch.randint(0, 10, (3, 4, 4), generator=_g).tolist()
@@ -108,16 +121,6 @@ def _(rgb_column, rgb_flip, rgb_row, rgb_seed):
         kit.svg(_cube, f"{_cube.title}. {_cube.description}", width=640),
         kit.svg(_numbers, f"{_numbers.title}. {_numbers.description}", width=640),
         kit.note(_numbers.description),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "A layer reads 96 channels and has 256 kernels of 5 × 5. How many numbers does one kernel hold, and how many matrices come out?",
-        r"""One kernel holds $5 \cdot 5 \cdot 96 = 2400$ numbers, and 256 matrices come out. With biases the layer has
-        $256 \cdot 2401 = 614{,}656$ parameters: the second layer of AlexNet.""",
     )
     return
 
@@ -138,6 +141,19 @@ def _():
         kit.svg(_scene, f"AlexNet, layer by layer: {_scene.description}", width=1120),
     )
     return classes, image
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Where are AlexNet's parameters? And what happens to the first layer when a picture has 228 instead of 227 pixels?",
+        """94 % of the 62,378,344 are in the three dense layers. (The network of 2012 ran on two cards, with half of the channels on each: 60,965,224.)
+        With 228 pixels the first map stays 55 × 55, since a further place would need four more pixels: the last column is never read.""",
+        options=("6 %", "50 %", "94 %"),
+        right=2,
+        predict="What share of AlexNet's parameters lies in its three dense layers?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -166,16 +182,6 @@ def _(classes, image):
             right=(2,),
         ),
         kit.facts(parameters=f"{_total:,}", dense_part=f"{_dense / _total:.0%}", last_maps=f"{_size} × {_size}"),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Where are AlexNet's parameters? And what happens to the first layer when a picture has 228 instead of 227 pixels?",
-        """94 % of the 62,378,344 are in the three dense layers. (The network of 2012 ran on two cards, with half of the channels on each: 60,965,224.)
-        With 228 pixels the first map stays 55 × 55, since a further place would need four more pixels: the last column is never read.""",
     )
     return
 
@@ -246,6 +252,9 @@ def _():
             r"For even $n$: how many channels are in the sum for $n = 2$? And what must one give PyTorch's `LocalResponseNorm` for the same result?",
             r"""$\lfloor n/2 \rfloor = 1$ on either side and the channel itself: three. PyTorch divides $\gamma$ by its window: for a window of
             $w = 2 \lfloor n/2 \rfloor + 1$ channels, `LocalResponseNorm(w, alpha=gamma*w, beta=beta, k=kappa)` is the same ([E53](/errata#E53)).""",
+            options=("2", "3", "5"),
+            right=1,
+            predict="How many channels are in the sum for $n = 2$?",
         ),
     )
     return
@@ -335,11 +344,18 @@ def _():
             The same over three seeds, to the end: where labels are wrong, dropout keeps the network from learning them. With right labels
             there is little to gain on these easy pictures.
         """),
-        kit.recorded("dropout_gap", ("wrong labels", "dropout", "seen", "unseen", "gap", "loss on unseen")),
+        kit.recorded(
+            "dropout_gap",
+            "With a fifth of the labels wrong, dropout raises the accuracy on unseen digits from {unseen[0]:.1%} to {unseen[1]:.1%}; with right labels it changes little, {unseen[2]:.1%} and {unseen[3]:.1%}.",
+            ("wrong labels", "dropout", "seen", "unseen", "gap", "loss on unseen"),
+        ),
         kit.question(
             "Why does the network with dropout do worse on the pictures it has seen?",
             """Because it is judged by the labels it was given, and some of them are wrong. The network without dropout has learned the wrong ones too,
             which takes units that serve one picture each; with dropout such units are missing half of the time.""",
+            options=("The one with dropout", "The one without"),
+            right=1,
+            predict="Some labels are wrong. Which network agrees with more of the labels it was given?",
         ),
     )
     return

@@ -131,7 +131,7 @@ def _():
         kit.question(
             r"A picture of 28 × 28 pixels should keep its size under a kernel of 5 × 5. Which padding? And under one of 2 × 2?",
             r"""$p = (5 - 1)/2 = 2$, as in the first layer of LeNet-5. For $m = 2$ no padding does it: $p = 0$ gives 27, $p = 1$ gives 29.
-            Try it above with the smaller matrix.""",
+            Try it above with the smaller matrix.""", options=("1", "2", "5"), right=1, predict="Which padding keeps 28 × 28 under a kernel of 5 × 5?",
         ),
     )  # fmt: skip
     return
@@ -195,10 +195,15 @@ def _():
             a rule: it holds for ResNet18 but neither for LeNet-5 nor for AlexNet, to which the notes point ([E39](/errata#E39)). (The notes call
             the number of channels *depth*; elsewhere depth is the number of layers. Other letters and words have several meanings too, [E73](/errata#E73).)
         """),
-        kit.recorded("channel_growth"),
+        kit.recorded(
+            "channel_growth",
+            "Only ResNet18 has growing powers of two, {maps[2]}; LeNet-5 has {maps[0]} maps, AlexNet {maps[1]}.",
+        ),
         kit.question(
             "How many parameters do 8 filters of size 5 × 5 have on a color picture?",
             r"$8 \cdot (25 \cdot 3 + 1) = 608$; counted for one channel and without bias it would be 200.",
+            options=("200", "208", "608"),
+            right=2,
         ),
     )
     return
@@ -221,6 +226,19 @@ def _():
         kit.source(Detector),
     )
     return (detects,)
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Which activation keeps both kinds of edges, and which one keeps the sizes of the answers?",
+        """Tanh keeps both signs but presses large answers together; leaky ReLU keeps a tenth of the negative ones. ReLU keeps the sizes
+        and half of the answers: a second kernel with the opposite signs would find the other half.""",
+        options=("ReLU", "tanh", "Neither"),
+        right=1,
+        predict="Which activation keeps both kinds of edges?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -252,16 +270,6 @@ def _(detects):
         ),
         kit.svg(_view, f"{_view.title}. {_view.description}", width=520),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Which activation keeps both kinds of edges, and which one keeps the sizes of the answers?",
-        """Tanh keeps both signs but presses large answers together; leaky ReLU keeps a tenth of the negative ones. ReLU keeps the sizes
-        and half of the answers: a second kernel with the opposite signs would find the other half.""",
-    )
     return
 
 
@@ -319,6 +327,9 @@ def _():
         "Choose padding 1 and window 3, first max, then average. What lies outside the matrix in each case, and why is it not the same?",
         r"""For the average it is 0, for the maximum $-\infty$: a zero would win against negative numbers, and a map of $-1$ everywhere
         would get a border of zeros. The notes do not say ([E50](/errata#E50)); PyTorch and we do it this way, and we refuse a padding larger than $m/2$.""",
+        options=("0", r"$-\infty$", "The nearest number"),
+        right=1,
+        predict="What lies outside the matrix for max pooling?",
     )
     return
 
@@ -384,6 +395,9 @@ def _():
             r"""Take the noise. How much of its variance is left with $m = 5$? And what does "white corner" mean?""",
             r"""About $1/25$: the mean of 25 independent numbers has one 25th of their variance. "White corner" is what the corner of an all-white
             picture becomes: $9/25 = 0.36$ for $m = 5$, at the edges $15/25 = 0.6$. Without counting the zeros both are 1.""",
+            options=("A fifth", "A 25th", "None"),
+            right=1,
+            predict="How much of the variance of noise is left after averaging 5 × 5 pixels?",
         ),
     )
     return
@@ -434,7 +448,11 @@ def _():
             Where the assumptions are wrong, a CNN underfits, however long it trains. Two such tasks: do two pixels in opposite
             corners differ, and in which half of the picture is the cross?
         """),
-        kit.recorded("assumptions", ("task", "network", "accuracy", "least", "largest")),
+        kit.recorded(
+            "assumptions",
+            "Two pixels that no kernel sees together are a coin toss for the CNN, {accuracy[1]:.0%}, and so is left or right after a mean over all places, {accuracy[3]:.0%}; a dense network solves both, {accuracy[2]:.0%}.",
+            ("task", "network", "accuracy", "least", "largest"),
+        ),
         kit.question(
             "Name a task with pictures in which the place of a thing matters.",
             """Reading a clock, a chess position, or the needle of an instrument. A CNN can still be used there if it does not pool over all

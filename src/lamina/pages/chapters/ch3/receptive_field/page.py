@@ -145,6 +145,9 @@ def _():
             r"In the picture of the notes the middle node sees all five inputs. What does the first node see? And how many layers of $m = 3$ are needed to see 21 inputs?",
             r"""The first node sees only inputs 1 to 3: the other two places of its window of five lie to the left of the border. Ten layers give
             $r = 1 + 10 \cdot 2 = 21$. With stride 2 in every layer four are enough: $1 + 2 + 4 + 8 + 16 = 31$.""",
+            options=("7", "10", "21"),
+            right=1,
+            predict="How many layers of $m = 3$ does it take to see 21 inputs?",
         ),
     )
     return
@@ -194,6 +197,19 @@ def _():
         kit.source(fields_of, effective_field),
     )
     return chosen, stack_depth, stack_kernel
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Find a unit of LeNet-5's second pooling layer that sees fewer than 16 × 16 pixels. Why do the dense layers behind it see everything?",
+        """Every unit at the border: the one at (0, 0) sees rows and columns 0 to 13; the other two of its sixteen lie in the padding. A dense unit reads
+        all 5 × 5 positions, and their fields together cover the picture.""",
+        options=("Yes", "No, those at the border see fewer"),
+        right=1,
+        predict="Do all units of the second pooling layer see 16 × 16 pixels of the picture?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -274,16 +290,6 @@ def _(
             ],
             caption="All layers; the jump is how far apart the fields of neighbors are",
         ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Find a unit of LeNet-5's second pooling layer that sees fewer than 16 × 16 pixels. Why do the dense layers behind it see everything?",
-        """Every unit at the border: the one at (0, 0) sees rows and columns 0 to 13; the other two of its sixteen lie in the padding. A dense unit reads
-        all 5 × 5 positions, and their fields together cover the picture.""",
     )
     return
 

@@ -108,6 +108,9 @@ def _():
         r"""Small steps: $\tau = T/L$ well below 1 for these weights. With $\tau$ of 1 and more the points jump across the curves, can even cross each
         other, and spiral outwards where the solution spirals inwards. Solutions of the differential equation never cross; the paths of layers with large steps can, and
         that is part of a network's power.""",
+        options=("Yes", "No"),
+        right=0,
+        predict="Can the paths of layers with large steps cross, as solutions of a differential equation never do?",
     )
     return
 
@@ -151,7 +154,13 @@ def _(circle, end, field):
         log_y=True,
         size=(430, 290),
     )
-    kit.column(_scene, kit.recorded("euler_order"))
+    kit.column(
+        _scene,
+        kit.recorded(
+            "euler_order",
+            "Twice as many layers halve the error of Euler's method (the last ratio is {ratio[4]:.2f}), and divide that of a method of order 4 by sixteen.",
+        ),
+    )
     return
 
 
@@ -187,8 +196,11 @@ def _():
         """),
         _scene,
         kit.question(
-            r"Read the ratio of two neighboring errors in the table. What would it be for a second-order method?",
+            r"Read the ratio of two neighboring errors; it stands in the table of the drawer. What would it be for a second-order method?",
             r"Four: half the step leaves a quarter of the error. In the chart with two logarithmic axes the order is the slope: a line that falls by one decade per decade means first order.",
+            options=("Halve it", "Quarter it", "Leave an eighth"),
+            right=1,
+            predict="Half the step halves the error of Euler's method. What would it do to that of a second-order method?",
         ),
     )
     return
@@ -216,6 +228,21 @@ def _():
         kit.source(SimpleResNetLayer, interpolate, NeuralODE),
     )
     return depth, go, kind, training
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Train the ResNet with equal steps, the one with learned steps, and the neural ODE. Which pulls the moons apart best, and why does the neural ODE lag behind?",
+        r"""The ResNet with learned steps spends more time where it needs it: its step sizes grow and differ from layer to layer. Its paths
+        are jagged, because neighboring layers share nothing; those of the neural ODE are smooth. The neural ODE has four
+        knots of weights instead of a matrix for every layer, and its paths must not cross: in the plane it cannot lift one moon over the other. Give it fewer, larger Euler
+        steps and it gets better, because then it is no longer close to a solution.""",
+        options=("The ResNet with equal steps", "The ResNet with learned steps", "The neural ODE"),
+        right=2,
+        predict="Which of the three pulls the moons apart worst?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -296,18 +323,6 @@ def _(depth, go, kind, training):
         )
 
     training.show(_draw, running=go, kind=kind.value, depth=depth.value, seed=0)
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Train the ResNet with equal steps, the one with learned steps, and the neural ODE. Which pulls the moons apart best, and why does the neural ODE lag behind?",
-        r"""The ResNet with learned steps spends more time where it needs it: its step sizes grow and differ from layer to layer. Its paths
-        are jagged, because neighboring layers share nothing; those of the neural ODE are smooth. The neural ODE has four
-        knots of weights instead of a matrix for every layer, and its paths must not cross: in the plane it cannot lift one moon over the other. Give it fewer, larger Euler
-        steps and it gets better, because then it is no longer close to a solution.""",
-    )
     return
 
 

@@ -115,6 +115,13 @@ def _():
             one to the next the maps become half as high and wide, and twice as many. At the end a fully connected layer
             gives one number per class.
         """),
+        kit.question(
+            "Count them in the drawing.",
+            "One convolution in A, sixteen in B to E, and the fully connected layer. Batch normalizations, poolings and the 1 × 1 convolutions of the shortcuts are not counted.",
+            options=("All of them, poolings included", "The convolutions of the blocks and the fully connected layer"),
+            right=1,
+            predict="Which layers are counted when the network is said to have 18?",
+        ),
         kit.svg(
             resnet18(),
             "Fig. 31: ResNet18 from the picture of 3 x 224 x 224 through the blocks A to E to 1000 numbers",
@@ -156,7 +163,10 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.column(
-        kit.recorded("resnet18_parameters"),
+        kit.recorded(
+            "resnet18_parameters",
+            "The last group of blocks, E, holds {E[0]:,} of {all[0]:,} parameters; 1000 labels instead of 10 enlarge only the dense layer.",
+        ),
         kit.row(
             kit.svg(
                 residual_block(OriginalBlock(64, 128, stride=2)),
@@ -172,6 +182,9 @@ def _():
             """Block E alone has 8.4 of the 11.7 million, because its kernels join 512 maps with 512 maps. The operations are spread evenly over B to E:
             every time the number of kernels quadruples, the number of places quarters. With 10 labels the total falls to 11,181,642, with the CIFAR stem for small color
             pictures to 11,173,962.""",
+            options=("A", "C", "E"),
+            right=2,
+            predict="In which block are most of the parameters?",
         ),
     )
     return
@@ -232,6 +245,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Compare the maps of the first convolution with those of block E. What is lost, and what is gained?",
+        """The first maps still show the digit, with its strokes and edges stressed differently. In block E a map has four by four places, and nobody
+        recognizes a digit in it: the place of a stroke is lost, and what is left says which digit it may be. The mean over each map then keeps a single number.""",
+        options=("Yes", "No"),
+        right=1,
+        predict="Is the digit still recognizable in the maps of block E?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(examples, network, number, record, upload):
     _problem, _own = "", None
     if upload.value:
@@ -278,16 +304,6 @@ def _(examples, network, number, record, upload):
         ),
         kit.svg(_bars, f"The network reads {_what} as {_best} with probability {_p[_best]:.3f}."),
         *(_pictures(name, words) for name, words in SHOWN),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Compare the maps of the first convolution with those of block E. What is lost, and what is gained?",
-        """The first maps still show the digit, with its strokes and edges stressed differently. In block E a map has four by four places, and nobody
-        recognizes a digit in it: the place of a stroke is lost, and what is left says which digit it may be. The mean over each map then keeps a single number.""",
     )
     return
 

@@ -62,6 +62,13 @@ def _():
             **Transfer learning** takes it over: adjust the first and the last layer where your data require it, keep everything
             else as it was learned, and continue training with your data.
         """),
+        kit.question(
+            "Choose labels and channels below, and see which tensors change.",
+            "Only the last one. With other inputs, such as gray pictures instead of color, the first one is new, too.",
+            options=("The first", "The last", "Both"),
+            right=1,
+            predict="Your pictures are of the same kind, but you have other labels. Which layer is new?",
+        ),
         kit.svg(
             transfer_learning(),
             "Fig. 32: data, pretrained model and labels above; my data, the same model and my labels below, adjusted if necessary",
@@ -118,12 +125,17 @@ def _(channels, classes, which):
 def _():
     kit.column(
         kit.prose("One function does it for any architecture, as long as the network has been trained before:"),
-        kit.recorded("any_architecture"),
+        kit.recorded(
+            "any_architecture",
+            "Only the last layer is new: {share of all numbers[0]:.1%} of all numbers for the feedforward network, {share of all numbers[4]:.2%} for ResNet18.",
+        ),
         kit.source(changed_tensors),
         kit.question(
             "ResNet18 for 1000 labels and color has 11,689,512 parameters. How many are new for gray pictures and 10 labels?",
             r"""The first convolution has $64 \cdot 1 \cdot 7 \cdot 7 = 3136$ weights instead of 9408, and the last layer $512 \cdot 10 + 10 = 5130$
             instead of 513,000: 8266 new numbers in a network of 11,175,370, less than a thousandth.""",
+            options=("8,266", "About a million", "11,175,370"),
+            right=0,
         ),
     )
     return
@@ -151,12 +163,18 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.column(
-        kit.recorded("transfer_steps"),
+        kit.recorded(
+            "transfer_steps",
+            "With transfer the network needs {transfer[0]}, {transfer[1]} and {transfer[2]} steps to 80 %; from scratch it needs {from scratch[0]}, {from scratch[1]} and {from scratch[2]}.",
+        ),
         kit.question(
             "Take ReLU instead of the sigmoid, then train only the new layer. Does transfer always win?",
             """No. With the sigmoid, the random network makes no progress for a hundred steps, and transfer saves most of the time. With ReLU or tanh this small task is so easy that
             the random network learns it just as fast. Training only the new layer (freezing the others is an extension, not in the notes) is cheaper per step but ends lower:
             what helps to tell 0 to 5 apart is not all that 6 to 9 need. Transfer pays where training is long and data are few.""",
+            options=("Yes", "No"),
+            right=1,
+            predict="Does transfer always save time?",
         ),
     )
     return
@@ -177,6 +195,18 @@ def _():
         """),
     )
     return own_frozen, own_go, own_training, upload
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "What would you expect from a network that knows digits when it gets photographs of cats and dogs?",
+        """Little more than edges and strokes: the task should be of the same kind, and the closer the data, the more is saved. For photographs take a network that was
+        trained on photographs: `lamina train resnet18 --data FOLDER --weights FILE` starts from the weights of any ResNet18 file, including those of other libraries.""",
+        options=("It recognizes cats", "Little more than edges and strokes", "Nothing at all"),
+        right=1,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -232,16 +262,6 @@ def _(own_data, own_frozen, own_go, own_problem, own_training, upload):
         archive=upload.value[0].contents if _data is not None else b"",
         frozen=own_frozen.value,
         seed=0,
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "What would you expect from a network that knows digits when it gets photographs of cats and dogs?",
-        """Little more than edges and strokes: the task should be of the same kind, and the closer the data, the more is saved. For photographs take a network that was
-        trained on photographs: `lamina train resnet18 --data FOLDER --weights FILE` starts from the weights of any ResNet18 file, including those of other libraries.""",
     )
     return
 

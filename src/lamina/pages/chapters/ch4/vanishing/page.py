@@ -171,6 +171,9 @@ def _():
             r"""The hundredth root of 1000 is 1.072, so it must lie between 0.933 and 1.072 in absolute value. On the slider
             that leaves $\pm 0.95$, $\pm 1$ and $\pm 1.05$. A deep network has to balance on this narrow ridge in every layer, or it needs another
             construction.""",
+            options=("A tenth", "Less than a thousandth", "None, exactly"),
+            right=1,
+            predict="A factor of 0.9 in each of 100 layers. How much of the gradient is left?",
         ),
     )
     return
@@ -215,6 +218,20 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "When does a residual layer have exactly as many parameters as a layer of a feedforward network, and what does it do before it has learned anything?",
+        r"""When the widths agree, or when the fixed matrix is taken: the skip connection costs nothing. With zero weights (and ReLU
+        or tanh) it passes its input on unchanged, while a plain layer answers zero and forgets everything. With a learned $P$ the identity
+        in all formulas below becomes $P$, which may shrink gradients again.""",
+        options=("It answers zero", "It passes its input on", "It depends on the input"),
+        right=1,
+        predict="What does a residual layer do when all of its weights are zero?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(kind, n_in, n_out):
     _layer = SimpleResNetLayer(n_in.value, n_out.value, projection=kind.value, initialization="constant", scale=0.0)
     _u = torch.arange(1, n_in.value + 1, dtype=torch.float32)
@@ -239,17 +256,6 @@ def _(kind, n_in, n_out):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "When does a residual layer have exactly as many parameters as a layer of a feedforward network, and what does it do before it has learned anything?",
-        r"""When the widths agree, or when the fixed matrix is taken: the skip connection costs nothing. With zero weights (and ReLU
-        or tanh) it passes its input on unchanged, while a plain layer answers zero and forgets everything. With a learned $P$ the identity
-        in all formulas below becomes $P$, which may shrink gradients again.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     chain_weights = mo.ui.array(
         [kit.slider(-3, 3, 0.1, value=v, label=f"weight $W^{{[{i}]}}$") for i, v in enumerate((0.5, -0.4, 0.8))]
     )
@@ -266,6 +272,20 @@ def _():
         kit.source(scalar_chain, chain_gradients),
     )
     return chain_input, chain_sigma, chain_skip, chain_weights
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"Choose no activation (the identity). Find weights for which the first gradient is zero with skip connections, but not without.",
+        r"""Set $W^{[1]} = -1$ or $W^{[2]} = -1$: then the factor $1 + W$ is 0. The notes say that with skip connections gradients do not
+        vanish even if all $\partial a / \partial y < 1$. That is what usually happens, and it is true for factors of at least 0, but near $-1$ the
+        identity and the branch cancel ([E56](/errata#E56)).""",
+        options=("No, the identity saves it", "Yes, for one weight"),
+        right=1,
+        predict="Can a gradient vanish with a skip connection where it would not without?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -309,17 +329,6 @@ def _(chain_input, chain_sigma, chain_skip, chain_weights):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"Choose no activation (the identity). Find weights for which the first gradient is zero with skip connections, but not without.",
-        r"""Set $W^{[1]} = -1$ or $W^{[2]} = -1$: then the factor $1 + W$ is 0. The notes say that with skip connections gradients do not
-        vanish even if all $\partial a / \partial y < 1$. That is what usually happens, and it is true for factors of at least 0, but near $-1$ the
-        identity and the branch cancel ([E56](/errata#E56)).""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     depth = kit.slider(2, 50, 1, value=20, label="depth $L$", debounce=True)
     width = kit.dropdown(["8", "16", "32", "64"], value="64", label="width")
     sigma = kit.dropdown(ACTIVATIONS, value="sigmoid", label="activation of all layers")
@@ -356,17 +365,26 @@ def _():
             He's; the sigmoid never does, because its slope is at most 1/4. The same He weights are too much for the ResNet with ReLU: every
             layer adds as much as was there, and at depth 50 the gradient has grown to $10^{11}$. The step size $1/L$ keeps it at about 1; so do
             small weights on the branches or batch normalization.""",
+            options=("The same", "Its gradient explodes", "Its gradient vanishes"),
+            right=1,
+            predict="He's weights and ReLU keep the plain network alive. What do they do to the ResNet?",
         ),
         kit.prose(r"""
             So the identity survives in every architecture with skip connections, and typically gradients neither vanish nor
             explode. This is not a theorem, as these three networks show: factors near $1 - 0.9$, ReLU units that are dead (the
             state's gradient passes, but the weights get exactly nothing), and weights that are too large.
         """),
-        kit.recorded("residual_exceptions"),
+        kit.recorded(
+            "residual_exceptions",
+            "A weight of −0.9 lets the gradient shrink to {state gradient[0]:.0e}, He's weights let it grow to {state gradient[2]:,.0f}; the step size $1/L$ holds it at {state gradient[3]:.1f}.",
+        ),
         kit.prose(
             "That the product is the derivative, biases included, can be checked against automatic differentiation:"
         ),
-        kit.recorded("identity_term"),
+        kit.recorded(
+            "identity_term",
+            "After 30 layers the product with the identity has norm {with the identity[3]:.1f}; without it, {without[3]:.0e}.",
+        ),
     )
     return
 
@@ -413,11 +431,16 @@ def _(train_depth, train_go, train_start, training):
 @app.cell(hide_code=True)
 def _():
     kit.column(
-        kit.recorded("deep_residual_training"),
+        kit.recorded(
+            "deep_residual_training",
+            "With 20 layers the plain networks stay at {accuracy[0]:.0%}, a coin toss; the residual ones reach {accuracy[1]:.1%} with the sigmoid and {accuracy[3]:.1%} with tanh.",
+        ),
         kit.question(
             "How many layers can the plain sigmoid network have and still learn the moons in 250 steps?",
             """Up to about a dozen: it then finds a straight border and gets some 85 % right, but it never finds the bend of the moons. At 20 layers it stays at
             one half, as if it tossed a coin. The residual network learns at every depth of the slider, and the deeper ones learn the bend, too.""",
+            options=("About 3", "About a dozen", "About 50"),
+            right=1,
         ),
     )
     return

@@ -143,6 +143,9 @@ def _():
         """After a few hundred updates, most words of the phrase book are spelled right, because there are few of them; whole sentences follow. From
         your own text it learns whatever repeats: a page is enough for the spelling of frequent words, not for meaning. The perplexity
         says between how many characters it still hesitates: at 2, it is as if it tossed a coin for each one.""",
+        options=("Whole words", "Where spaces go", "Grammar"),
+        right=1,
+        predict="What does the network learn first?",
     )
     return
 
@@ -161,6 +164,17 @@ def _():
         kit.source(sample),
     )
     return (tau,)
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Which temperature would you take for a program, and which for a poem?",
+        "A low one where a single wrong letter breaks everything, a higher one where surprise is welcome. Around 0.7 to 0.8 is a common compromise.",
+        options=("Low for the program, higher for the poem", "High for the program, low for the poem", "1 for both"),
+        right=0,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -188,15 +202,6 @@ def _(tau):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Which temperature would you take for a program, and which for a poem?",
-        "A low one where a single wrong letter breaks everything, a higher one where surprise is welcome. Around 0.7 to 0.8 is a common compromise.",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     pieces = kit.slider(1, 4, value=2, label="pieces side by side")
     window = kit.slider(2, 12, value=5, label="letters per window")
     kit.column(
@@ -213,6 +218,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "What should the network say at the last letter of a window, and where does it find the state for the next window?",
+        """The first letter of the next window of the same piece: the targets are the inputs shifted by one. The state comes from the same piece in the
+        previous window; it is zero only at the beginning of the text.""",
+        options=("The same letter", "The first letter of the next window", "The end token"),
+        right=1,
+        predict="Which letter should the network say at the last letter of a window?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(pieces, window):
     _text = "to be or not to be that is the question"
     _windows = stream_windows(torch.arange(len(_text)), pieces.value, window.value)
@@ -226,16 +244,6 @@ def _(pieces, window):
         kit.table(("window", "piece", "reads", "should say"), _rows[:16], caption=f"{len(_windows)} windows of one text"),
         kit.facts(windows=len(_windows), characters_lost=len(_text) - 1 - sum(r.numel() for r, _ in _windows)),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "What should the network say at the last letter of a window, and where does it find the state for the next window?",
-        """The first letter of the next window of the same piece: the targets are the inputs shifted by one. The state comes from the same piece in the
-        previous window; it is zero only at the beginning of the text.""",
-    )
     return
 
 

@@ -14,11 +14,12 @@ with app.setup:
     from lamina.functional.losses import negative_log_likelihood
     from lamina.pages import kit
     from lamina.pages.chapters.ch5._shared import cell_grid
+    from lamina.pages.chapters.ch5.dictionary._drawing import numbered
 
     TEXT = "The sun is shining today. Is the sun shining? The cat, which we saw in the garden, was asleep."
     LEVELS = {"words": "word", "characters": "character", "parts of words": "subword"}
     MARKS = {"tokens": "token", "ignored": "drop", "as written": "written"}
-    SHOWN = 60
+    SHOWN, TOKENS = 60, 70
 
 
 @app.cell(hide_code=True)
@@ -30,8 +31,17 @@ def _(fold, least, level, marks, text, trouble, words):
         for i in range(0, len(_shown), _third)
     ]
     _more = [kit.note(f"and {len(words.words) - SHOWN} more")] if len(words.words) > SHOWN else []
+    _tokens = words.split(text.value[:5000])[:TOKENS]
+    _numbers = words.encode(text.value[:5000]).tolist()[: len(_tokens)]
     kit.lab(
         kit.controls("Text and decisions", text, level, fold, *([marks] if level.value == "word" else []), least),
+        kit.svg(
+            numbered(_tokens, _numbers),
+            f"The first {len(_tokens)} tokens of the text with their numbers: {' '.join(map(str, _numbers[:8]))} …",
+            caption="The text as the network gets it: one number per token.",
+        )
+        if _tokens
+        else kit.note("No word is left.", "warn"),
         *([kit.note(trouble, "bad")] if trouble else []),
         kit.table(("token", "number"), list(zip(SPECIAL, range(4), strict=True)), caption="Special tokens come first"),
         kit.row(*_tables, least=130) if _tables else kit.note("No word is left.", "warn"),
@@ -85,6 +95,9 @@ def _():
         """Each gets an entry of its own, although it is one word; the first word of a sentence would often be unknown. That is why we fold
         words to lowercase, and bring capitals back only when a text is shown. German nouns lose their capital in the network
         and get it back from their most frequent form.""",
+        options=("One", "Two"),
+        right=1,
+        predict="Lowercase off: how many entries do *The* and *the* get?",
     )
     return
 
@@ -107,6 +120,18 @@ def _():
         kit.source(one_hot, embedding),
     )  # fmt: skip
     return sentence, with_end
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        'The notes make "the" the 8367th word of the dictionary. At which index does `one_hot` put the 1, and how many of the 10,000 numbers are zero?',
+        "At index 8366, because programs count from 0. All others, 9,999 of 10,000, are zero: looking up a column instead of multiplying saves almost all the work.",
+        options=("8366", "8367", "8368"),
+        right=0,
+        predict="At which index does `one_hot` put the 1 for the 8367th word?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -140,15 +165,6 @@ def _(sentence, with_end, words):
         _out = [kit.note("Type at least one word.", "warn")]
     kit.panel([sentence, with_end], *_out)
     return (tokens,)
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        'The notes make "the" the 8367th word of the dictionary. At which index does `one_hot` put the 1, and how many of the 10,000 numbers are zero?',
-        "At index 8366, because programs count from 0. All others, 9,999 of 10,000, are zero: looking up a column instead of multiplying saves almost all the work.",
-    )
-    return
 
 
 @app.cell(hide_code=True)
@@ -202,6 +218,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Put a word into the sentence that is not in the text, such as *moon*. What does it become, and does it come back?",
+        """It becomes `<unk>`, number 1, and comes back as `<unk>`: which word it was is lost. A translator can get around this by copying the
+        word from the input. With characters or parts of words as tokens hardly anything is unknown.""",
+        options=("Yes", "No, it comes back as unknown"),
+        right=1,
+        predict="A word that the dictionary does not have: does it come back from its number?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(certainty):
     _n = 10
     _p = torch.full((_n,), (1 - certainty.value) / (_n - 1), dtype=torch.float64)
@@ -221,16 +250,6 @@ def _(certainty):
         wide=600,
     )
     kit.panel([certainty], _scene, kit.facts(loss=_loss, sum_over_all_words=_whole))
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Put a word into the sentence that is not in the text, such as *moon*. What does it become, and does it come back?",
-        """It becomes `<unk>`, number 1, and comes back as `<unk>`: which word it was is lost. A translator can get around this by copying the
-        word from the input. With characters or parts of words as tokens hardly anything is unknown.""",
-    )
     return
 
 

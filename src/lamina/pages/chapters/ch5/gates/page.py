@@ -107,6 +107,20 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Close the update gate, then open it. Then close the reset gate and move the old state. When does the cell do exactly what a plain cell does?",
+        r"""With the update gate closed, the new state is exactly the old one, and the candidate is ignored. With it open, the new state is the candidate.
+        With the reset gate closed, the candidate depends on the input alone, however the old state moves. With both gates open, the unit is the
+        plain cell $h^{<t>} = \tanh(W_{in}[h^{<t-1>}; u^{<t>}] + b)$, to the last digit.""",
+        options=("Zero", "The candidate", "The old state"),
+        right=2,
+        predict="Close the update gate completely. What is the new state?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(gru_h, gru_u, reset_door, update_door):
     _weight = torch.tensor([[1.0, 0.5], [0.5, -1.0], [2.0, 1.0]], dtype=torch.float64)
     _bias = numbers(DOORS[reset_door.value], DOORS[update_door.value], 0.0)
@@ -132,17 +146,6 @@ def _(gru_h, gru_u, reset_door, update_door):
             by_the_formula=_new.item(),
             plain_cell_would_say=_plain.item(),
         ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Close the update gate, then open it. Then close the reset gate and move the old state. When does the cell do exactly what a plain cell does?",
-        r"""With the update gate closed, the new state is exactly the old one, and the candidate is ignored. With it open, the new state is the candidate.
-        With the reset gate closed, the candidate depends on the input alone, however the old state moves. With both gates open, the unit is the
-        plain cell $h^{<t>} = \tanh(W_{in}[h^{<t-1>}; u^{<t>}] + b)$, to the last digit.""",
     )
     return
 
@@ -181,6 +184,9 @@ def _():
         """At the noun: that is the word worth writing down, and most units take the candidate there. At the words right after it the gate is
         nearly closed, so the state, and with it whether there are one or several cats, is kept. Later it opens again a little: by then the candidate says the same
         as the state. A word can be repeated as often as you like; the answer stays the same.""",
+        options=("At the noun", "At the verb", "It never moves"),
+        right=0,
+        predict="At which word does the update gate open widest?",
     )
     return
 
@@ -217,6 +223,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Set the gates so that the number 0.9 on the belt survives fifty steps untouched. What would the printed equation do with it?",
+        r"""Open the forget gate and close the input gate: $c^{<t>} = c^{<t-1>}$, and 0.9 stays 0.9 exactly, whatever the input says. With the printed
+        equation the belt would hold the last candidate only: after the first step the 0.9 is gone.""",
+        options=("Forget gate open, input gate closed", "Both open", "Both closed"),
+        right=0,
+        predict="Which gates keep 0.9 on the belt for fifty steps?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(belt_steps, forget_door, input_door, lstm_c, lstm_h, lstm_u, output_door):
     _weight = torch.tensor([[0.5, 1.0], [1.0, -0.5], [0.5, 0.5], [1.0, -1.0]], dtype=torch.float64)
     _bias = numbers(DOORS[forget_door.value], DOORS[input_door.value], DOORS[output_door.value], 0.0)
@@ -250,16 +269,6 @@ def _(belt_steps, forget_door, input_door, lstm_c, lstm_h, lstm_u, output_door):
         _scene,
         kit.facts(cell_state=_found["c"].item(), hidden_state=_found["h"].item(), after_all_steps=_belt[-1]),
     )  # fmt: skip
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Set the gates so that the number 0.9 on the belt survives fifty steps untouched. What would the printed equation do with it?",
-        r"""Open the forget gate and close the input gate: $c^{<t>} = c^{<t-1>}$, and 0.9 stays 0.9 exactly, whatever the input says. With the printed
-        equation the belt would hold the last candidate only: after the first step the 0.9 is gone.""",
-    )
     return
 
 
@@ -314,6 +323,18 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "For which size of the state are the two cells the same, and why only for that one?",
+        r"""For $n_h = 1$: then $\Gamma_r$ and $W_h$ are numbers, and numbers may change places. With two components the gate weights the *parts*
+        of a sum in one case and the *sum* in the other. No choice of weights turns one cell into the other for all states.""",
+        options=("For 1", "For 2", "For all"),
+        right=0,
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(reset_h, reset_seed):
     _g = torch.Generator().manual_seed(reset_seed.value)
     _u = torch.randn(20, 3, generator=_g, dtype=torch.float64)
@@ -345,16 +366,6 @@ def _(reset_h, reset_seed):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "For which size of the state are the two cells the same, and why only for that one?",
-        r"""For $n_h = 1$: then $\Gamma_r$ and $W_h$ are numbers, and numbers may change places. With two components the gate weights the *parts*
-        of a sum in one case and the *sum* in the other. No choice of weights turns one cell into the other for all states.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     skip_bias = kit.slider(-2, 10, 0.5, value=2, label="forget bias $b_f$")
     skip_steps = kit.slider(1, 50, value=30, label="steps $T$")
     skip_open = mo.ui.switch(label="open the gates fully")
@@ -368,6 +379,18 @@ def _():
         """),
     )
     return skip_bias, skip_open, skip_steps
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Which forget bias keeps half of the derivative over thirty steps?",
+        r"""About $b_f = 4$: the forget gate is then near 0.98, and $0.98^{30} \approx 0.55$. With fully open gates the derivative is exactly 1 after any
+        number of steps, as along the skip connections of a ResNet.""",
+        options=("About 0", "About 1", "About 4"),
+        right=2,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -409,23 +432,23 @@ def _(skip_bias, skip_open, skip_steps):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Which forget bias keeps half of the derivative over thirty steps?",
-        r"""About $b_f = 4$: the forget gate is then near 0.98, and $0.98^{30} \approx 0.55$. With fully open gates the derivative is exactly 1 after any
-        number of steps, as along the skip connections of a ResNet.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     kit.column(
         kit.section("The three cells compared", ids=("N5.42",)),
         kit.prose("""
             Two tasks that need a memory: adding two marked numbers of a sequence, and copying symbols after a delay. At
             short lags all cells do well; at long lags gated cells with an open memory have a clearly smaller loss.
         """),
-        kit.recorded("memory_tasks"),
+        kit.question(
+            "Compare the bars.",
+            r"It guesses: its loss is about $\frac16$, that of the best constant answer.",
+            options=("As well as the gated cells", "No better than guessing"),
+            right=1,
+            predict="Adding two numbers that stand up to 50 steps back: how well does the plain cell do?",
+        ),
+        kit.recorded(
+            "memory_tasks",
+            "Adding over 50 steps, the plain cell ends at a loss of {loss[5]:.2f}, no better than guessing; the GRU with its memory open ends at {loss[7]:.4f}.",
+        ),
     )
     return
 

@@ -61,9 +61,9 @@ def _(beams, example, sentence):
             for t, step in enumerate(found.steps, 1)
         ]
         return [
-            kit.note(answer, "good"),
             *unknown,
             kit.facts(
+                German=answer,
                 words_read=len(found.words) - 1,
                 words_written=len(found.steps) - found.ended,
                 ended_by_itself="yes" if found.ended else "no",
@@ -124,6 +124,9 @@ def _():
         """Five words become four, "Heute scheint die Sonne": the last one comes first, and "is shining" becomes one verb. To break it,
         make the sentence long, or use a construction that its grammar does not have, such as "The sun sees the sun sees the sun". Everything
         it knows about the sentence must pass through 192 numbers.""",
+        options=("Four", "Five", "Six"),
+        right=0,
+        predict="*The sun is shining today* has five words. How many does its translation have?",
     )
     return
 
@@ -205,12 +208,17 @@ def _(learner, learning, start, variant):
 @app.cell(hide_code=True)
 def _():
     kit.column(
-        kit.recorded("learned_by_heart"),
+        kit.recorded(
+            "learned_by_heart",
+            "All four networks translate {right at least[0]} of {of[0]} sentences; Example 5.1 becomes *{the sun is shining today[0]}*.",
+        ),
         kit.question(
             "Does the network with zeros as inputs learn the twelve sentences too? Why does nobody build it like that?",
             """It does: twelve sentences are not many. But one cell must both read English and write German, and while it writes it does not see
             its own words: it has to plan the whole sentence before it begins. With two cells, and a decoder that reads what it has written, each job is easier.
             The notes leave open what is read after the last word ([E63](/errata#E63)).""",
+            options=("Yes", "No"),
+            right=0,
         ),
     )
     return

@@ -150,11 +150,17 @@ def _():
             Learned, not only random: the question "does A come before B?" about ten letters. A network that only counts
             letters is right in exactly half of all cases; every kind of recurrent network learns it.
         """),
-        kit.recorded("order_counts"),
+        kit.recorded(
+            "order_counts",
+            "Whoever only counts is right in {accuracy[0]:.0%} of all cases, the plain recurrent cell in {accuracy[1]:.1%}.",
+        ),
         kit.question(
             "Find two different English sentences with the same counts. Can the distance between the states become 0?",
             """"only I saw her" and "I saw only her" have the same words. The states after them could only agree by
             accident: each step mixes the word with everything that came before. Equal sentences give distance 0.""",
+            options=("Yes", "No"),
+            right=1,
+            predict="Two sentences with the same words in another order: are their final states equal?",
         ),
     )
     return
@@ -217,6 +223,9 @@ def _():
         r"""Below $w_h = 1$ the state fades, at 0.9 to about a fifth. Above 1 it settles at a value different from
         zero, the solution of $h = \tanh(w_h h)$, and stays there: the cell has switched. With a negative $w_h$ the state changes its sign at every step.
         With softmax the two outputs are probabilities and add up to 1.""",
+        options=("Below 1", "Above 1", "For all"),
+        right=1,
+        predict="After one pulse, for which $w_h$ does the cell still know of it after many steps?",
     )
     return
 
@@ -245,6 +254,19 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Move the lengths. Which of the numbers never moves, and why is that good?",
+        """The number of parameters. All steps share their weights, so the same network takes sequences of any length, even of lengths
+        it has never seen.""",
+        options=("The number of states", "The number of parameters", "The number of outputs"),
+        right=1,
+        predict="The sequence gets longer. Which number stays?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(shape, t_in, t_out):
     _counts, _made, _size = answer_shape(shape.value, t_in.value, t_out.value)
     _read = f"({_counts[0]}, 4)"
@@ -259,16 +281,6 @@ def _(shape, t_in, t_out):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        "Move the lengths. Which of the numbers never moves, and why is that good?",
-        """The number of parameters. All steps share their weights, so the same network takes sequences of any length, even of lengths
-        it has never seen.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     kit.column(
         kit.section("The same weights at all times", ids=("N5.14",)),
         kit.prose(r"""
@@ -276,7 +288,17 @@ def _():
             made for one length and could say nothing about any other. Here, networks were trained to repeat the
             previous input on sequences of 2 to 10 steps, and then tested on longer ones.
         """),
-        kit.recorded("unseen_lengths"),
+        kit.question(
+            "Look at the chart.",
+            "All of them: the same weights work at every step, so that the length does not matter.",
+            options=("About half", "About 90 %", "All of them"),
+            right=2,
+            predict="After training on 2 to 10 steps, how many answers are right on sequences of 50?",
+        ),
+        kit.recorded(
+            "unseen_lengths",
+            "At length {length[3]}, five times as long as anything they were trained on, all cells are right in {accuracy[3]:.0%} of all cases.",
+        ),
     )
     return
 
@@ -300,6 +322,19 @@ def _():
         kit.source(backpropagate_through_time, sum_over_time),
     )
     return back_size, back_steps, back_where
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Leave the loss at the last step. How long may the sequence be before the first state gets less than a thousandth of what the last one gets? What do larger weights change?",
+        """With size 0.8 that happens between 14 and 16 steps; with larger weights it takes longer, but tanh saturates, and the
+        gradient fades all the same. The next page is about exactly this. The gradients computed by our formulas and by autograd always agree up to rounding.""",
+        options=("About 5", "About 15", "About 100"),
+        right=1,
+        predict="After how many steps has the first state less than a thousandth of the last one's gradient?",
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -336,16 +371,6 @@ def _(back_size, back_steps, back_where):
         kit.facts(
             loss=_found.loss.item(), first_step=_sizes[0], last_step=_sizes[-1], difference_to_autograd=_difference
         ),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Leave the loss at the last step. How long may the sequence be before the first state gets less than a thousandth of what the last one gets? What do larger weights change?",
-        """With size 0.8 that happens between 14 and 16 steps; with larger weights it takes longer, but tanh saturates, and the
-        gradient fades all the same. The next page is about exactly this. The gradients computed by our formulas and by autograd always agree up to rounding.""",
     )
     return
 
@@ -399,11 +424,17 @@ def _():
             "Switch the second direction off. How much do later inputs count? And where is the output most sensitive?",
             """Later inputs do not count at all. With both directions all inputs count, most of all those near $t$; on average, the influence shrinks
             with every step away.""",
+            options=("As much as earlier ones", "A little", "Not at all"),
+            right=2,
+            predict="With one direction only, how much do later inputs count?",
         ),
         kit.prose(
             "A task that needs both: name the *next* input. One direction can only guess; the other one has just read it."
         ),
-        kit.recorded("next_input_task"),
+        kit.recorded(
+            "next_input_task",
+            "One direction guesses among four symbols, {accuracy[0]:.0%}; with both, {accuracy[1]:.0%} are right.",
+        ),
     )
     return
 
@@ -426,6 +457,18 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        "Where does the difference from PyTorch come from? Check it with three layers, $n_u = 3$ and $n_h = 4$.",
+        r"104 against 116 numbers: the second bias has $n_h$ entries in each layer, $3 \cdot 4 = 12$.",
+        options=("None", "12", "104"),
+        right=1,
+        predict="Three layers with $n_u = 3$ and $n_h = 4$: how many more numbers does PyTorch have?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(deep_hidden, deep_inputs, deep_layers):
     _ours = size_of(Recurrent("rnn", deep_inputs.value, deep_hidden.value, layers=deep_layers.value))
     _torch = size_of(torch.nn.RNN(deep_inputs.value, deep_hidden.value, deep_layers.value, device="meta"))
@@ -437,15 +480,6 @@ def _(deep_hidden, deep_inputs, deep_layers):
             width=430,
         ),
         kit.facts(parameters=_ours, in_torch=_torch, difference=_torch - _ours),
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
-    kit.question(
-        "Where does the difference from PyTorch come from? Check it with three layers, $n_u = 3$ and $n_h = 4$.",
-        r"104 against 116 numbers: the second bias has $n_h$ entries in each layer, $3 \cdot 4 = 12$.",
     )
     return
 

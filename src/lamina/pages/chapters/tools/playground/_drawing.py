@@ -11,6 +11,7 @@ from lamina.pages import kit
 if TYPE_CHECKING:
     from marimo import Html
 from lamina.pages.chapters.tools._shared import _html, duration
+from lamina.pages.chapters.tools.playground._own_data import Preview
 
 _EMPTY: dict[str, Any] = {"epochs": 10, "score": "", "history": []}
 SCORES = {"accuracy": "accuracy", "rmse": "RMSE", "token_accuracy": "words right"}
@@ -24,14 +25,28 @@ def links(name: str, packed: bool) -> "Html":
     return _html(tag("p", report, (" · ", archive) if packed else None, class_="lamina-note good"))
 
 
+def kept(history: Sequence[Sequence[Any]]) -> int | None:
+    """Give the place of the epoch whose weights are kept: the first with the least validation loss so far.
+
+    Without validation examples the training loss decides, as in training itself.
+
+    >>> kept([(1, 0.7, 0.6, None, None), (2, 0.5, 0.4, None, None), (3, 0.3, 0.4, None, None)]), kept([])
+    (1, None)
+    """
+    losses = [each[1] if each[2] is None else each[2] for each in history]
+    known = [place for place, loss in enumerate(losses) if loss is not None]
+    return min(known, key=losses.__getitem__) if known else None
+
+
 def curves(row: dict[str, Any]) -> tuple[Scene, Scene]:
-    """Draw loss and score over the epochs.
+    """Draw loss and score over the epochs, and mark the epoch whose weights are kept.
 
     >>> row = {"epochs": 3, "score": "accuracy", "history": [(1, 0.7, 0.6, 0.5, 0.6), (2, 0.5, 0.4, 0.7, 0.8)]}
     >>> [scene.title for scene in curves(row)]
     ['loss', 'accuracy']
     """
     history, score = row["history"], SCORES.get(row["score"], row["score"].replace("_", " "))
+    unit = f" in units of {row['target']}" if row["score"] == "rmse" and row.get("target") else ""
     epochs = [float(each[0]) for each in history] or [0.0]
 
     def over(title: str, place: int, fixed: tuple[float, float] | None) -> Scene:
@@ -45,13 +60,19 @@ def curves(row: dict[str, Any]) -> tuple[Scene, Scene]:
         points = [
             Series("", epochs, columns[i], color) for i, color in enumerate(("line1", "line5")) if len(history) < 2
         ]
+        best = kept(history)
+        if (
+            best is not None
+            and (value := columns[1][best] if columns[1][best] is not None else columns[0][best]) is not None
+        ):
+            points.append(Series(f"kept: epoch {history[best][0]}", [epochs[best]], [value], "ink", "ring", size=5.0))
         return chart(
             lines, points, title=title, x_label="epoch", x_range=(0, max(1.0, float(row["epochs"]))),
             y_range=fixed or ((1e-3, 1.0) if not known else None), log_y=fixed is None, width=400, height=230,
         )  # fmt: skip
 
     share = "accuracy" in row["score"] or not row["score"]
-    return over("loss", 1, None), over(score or "score", 3, (0.0, 1.0) if share else None)
+    return over("loss", 1, None), over((score or "score") + unit, 3, (0.0, 1.0) if share else None)
 
 
 def answers(examples: Sequence[dict[str, Any]]) -> "Html":
@@ -78,11 +99,38 @@ def answers(examples: Sequence[dict[str, Any]]) -> "Html":
 
 
 def _said(each: dict[str, Any]) -> Markup:
-    """Say answer and truth below a picture."""
+    """Say answer and truth below a picture; the truth alone where nobody was asked."""
+    if "answer" not in each:
+        return tag("span", each["truth"])
     sure = f", {each['sure']:.0%}" if "sure" in each else ""
     if each["answer"] == each["truth"]:
         return tag("span", f"✓ {each['answer']}{sure}")
     return tag("span", f"✗ {each['answer']}{sure}; it is {each['truth']}")
+
+
+def looked_at(found: Preview) -> "list[Html]":
+    """Show an upload before anything is trained: its pictures, its beginning, its rows, and a series as curves.
+
+    >>> "2 rows" in looked_at(Preview("2 rows, 1 columns", ("a",), (("1",), ("2",))))[0].text
+    True
+    """
+    blocks = []
+    if found.curves:
+        lines = [
+            Series(name, list(range(len(values))), values, f"line{place + 1}")
+            for place, (name, values) in enumerate(found.curves)
+        ]
+        drawn = chart(lines, x_label="row", width=480, height=260)
+        blocks.append(kit.svg(drawn, f"Your data: the first rows of {', '.join(name for name, _ in found.curves)}"))
+    if found.pictures:
+        source = "data:image/png;base64,"
+        shown = [{"picture": source + data, "truth": name} for name, data in found.pictures]
+        inside = [answers(shown)]
+    elif found.head:
+        inside = [kit.table(found.head[:8], [row[:8] for row in found.rows], right=())]
+    else:
+        inside = [_html(tag("pre", found.rows[0][0], style="white-space:pre-wrap;overflow-wrap:anywhere;margin:0"))]
+    return [*blocks, kit.shown(kit.card(f"Your data: {found.about}", *inside))]
 
 
 def run_blocks(job: Any, row: dict[str, Any]) -> "list[Html]":
@@ -110,15 +158,34 @@ def _progress(job: Any, row: dict[str, Any]) -> "list[Html]":
     last = row["history"][-1] if row["history"] else (0, None, None, None, None)
     shown = ["–" if number is None else number for number in last]
     said = f"epoch {last[0]}" + ("" if last[2] is None else f", validation loss {last[2]:.4g}")
+    best = kept(row["history"])
+    name = SCORES.get(row["score"], row["score"]) or "score"
+    errors = {f"training_{name}": shown[3]} if row["score"] == "rmse" else {"validation_loss": shown[2]}
     facts = {
         "epoch": f"{last[0]} of {row['epochs']}",
-        "training_loss": shown[1],
-        "validation_loss": shown[2],
-        f"validation_{SCORES.get(row['score'], row['score']) or 'score'}": shown[4],
+        **errors,
+        f"validation_{name}": shown[4],
+        "kept_epoch": "–" if best is None else row["history"][best][0],
         "parameters": f"{row['parameters']:,}",
         "updates_per_second": "–" if row["rate"] is None else f"{row['rate']:,.0f}",
     }
     return [*_curves(row, said), kit.facts(**facts), kit.progress(row["step"] / max(1, row["steps"]), words)]
+
+
+def measures(row: dict[str, Any]) -> dict[str, Any]:
+    """Give what was measured on the test part under names for people; numbers have one error, in the target's unit.
+
+    >>> measures({"score": "rmse", "target": "price", "metrics": {"mse": 4.0, "mae": 1.5, "r2": 0.9, "rmse": 2.0}})
+    {'test_RMSE_in_units_of_price': 2.0, 'explained_variance_R²': 0.9}
+    >>> measures({"score": "accuracy", "metrics": {"accuracy": 0.5, "loss": 1.0}})
+    {'test_accuracy': 0.5, 'test_loss': 1.0}
+    """
+    found = row["metrics"]
+    if row["score"] != "rmse" or "rmse" not in found:
+        return {f"test_{name}": value for name, value in found.items()}
+    unit = f"_in_units_of_{row['target']}" if row.get("target") else ""
+    rest = {"explained_variance_R²": found["r2"]} if "r2" in found else {}
+    return {f"test_RMSE{unit}": found["rmse"], **rest}
 
 
 def _curves(row: dict[str, Any], said: str) -> "list[Html]":
@@ -135,7 +202,7 @@ def _ended(row: dict[str, Any]) -> "list[Html]":
         return []
     result = kit.card(
         f"Test part: {row['tested']:,} examples, opened once",
-        kit.facts(**{f"test_{name}": value for name, value in row["metrics"].items()}),
+        kit.facts(**measures(row)),
         kit.note(f"The run ended: {row['sentence']}."),
         links(row["run"], row["packed"]),
     )

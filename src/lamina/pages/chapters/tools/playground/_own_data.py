@@ -4,6 +4,7 @@ What is uploaded is put into a folder of its own under its own name, so that the
 command line, and messages name it as the visitor does.
 """
 
+import contextlib
 import io
 import re
 import zipfile
@@ -23,6 +24,8 @@ from lamina.pages.kit._uploads import LARGEST, File, Upload, bounded_pictures, b
 ENDINGS = (*SUFFIXES, ".zip")
 NEW = (*SUFFIXES, *sorted(PICTURES))
 """Endings of files to train with, and of files to ask a trained network about."""
+ROWS, CUT, BEGINNING, CURVES, POINTS, PREVIEWED = 6, 60, 500, 3, 400, 8
+"""Of an upload that is looked at: rows, characters of a cell and of a running text, curves, their points, pictures."""
 UNPACKED, FILES = 5 * LARGEST, 20_000
 """Bytes and files that an archive may hold."""
 
@@ -156,6 +159,100 @@ def _columns(stored: Stored) -> tuple[str, ...]:
         return tuple(read_cells(path, Format()).frame.columns)
     except LaminaError as error:
         raise DataError(without(str(error), stored.folder)) from None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a visitor sees of an upload before anything is trained.
+
+    Args:
+        about: how much there is of it.
+        head: the names of the columns; none for a running text.
+        rows: the first rows as texts, or the beginning of a running text.
+        curves: the first columns of numbers of a series, by their names.
+        pictures: a few pictures, each with its class and its thumbnail as the text of a PNG in base64.
+    """
+
+    about: str
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    curves: tuple[tuple[str, tuple[float | None, ...]], ...] = ()
+    pictures: tuple[tuple[str, str], ...] = ()
+
+
+def preview(stored: Stored, kind: str = "") -> Preview:
+    """Look at an upload, in another process: rows of a table, a text's beginning, a series as curves, some pictures.
+
+    Args:
+        stored: the upload.
+        kind: how it is to be read; "" decides by looking at it.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    return apart(_preview, stored=stored, kind=kind)
+
+
+def _preview(stored: Stored, kind: str) -> Preview:
+    path = Path(stored.folder) / stored.name
+    try:
+        if path.is_dir():
+            return _pictures(path)
+        form = kind or form_of(path, [])
+        if form in ("pairs", "language"):
+            return _lines(path, form)
+        return _rows(path, form)
+    except LaminaError as error:
+        raise DataError(without(str(error), stored.folder)) from None
+
+
+def _rows(path: Path, form: str) -> Preview:
+    frame = read_cells(path, Format()).frame
+    names, count = tuple(frame.columns), len(frame)
+    shown = tuple(tuple("–" if cell is None else _cut(str(cell)) for cell in row) for row in frame.head(ROWS).rows())
+    about = f"{count:,} rows, {len(names)} columns"
+    if form != "series":
+        return Preview(about, names, shown)
+    columns = {name: frame[name].head(POINTS) for name in names}
+    numbers = {name: cells.cast(float, strict=False) for name, cells in columns.items()}
+    known = [name for name in names if numbers[name].null_count() == columns[name].null_count()][:CURVES]
+    curves = tuple((name, tuple(numbers[name].to_list())) for name in known)
+    return Preview(f"{about}, one row after another", names, shown, curves)
+
+
+def _lines(path: Path, form: str) -> Preview:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if form == "language":
+        return Preview(f"a running text of {len(text):,} characters", rows=((text[:BEGINNING],),))
+    lines = [line for line in text.splitlines() if line.strip()]
+    pairs = tuple(tuple(_cut(part) for part in (*line.split("\t"), "")[:2]) for line in lines[:ROWS])
+    return Preview(f"{len(lines):,} pairs of texts", ("from", "to"), pairs)
+
+
+def _pictures(folder: Path) -> Preview:
+    """Show pictures of all classes in turn."""
+    import base64
+
+    from PIL import Image
+
+    found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in PICTURES]
+    classes = sorted({path.parent.name for path in found})
+    by_class = {name: [path for path in found if path.parent.name == name] for name in classes}
+    turns = sorted((place, name, path) for name, paths in by_class.items() for place, path in enumerate(paths))
+    shown = []
+    for _, name, path in turns[:PREVIEWED]:
+        with contextlib.suppress(OSError, ValueError), Image.open(path) as opened:
+            small, output = opened.convert("RGB"), io.BytesIO()
+            small.thumbnail((96, 96))
+            small.save(output, "PNG")
+            shown.append((name, base64.b64encode(output.getvalue()).decode()))
+    return Preview(
+        f"{len(found):,} pictures in {len(classes)} classes: {', '.join(classes[:8])}", pictures=tuple(shown)
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CUT else text[: CUT - 1] + "…"
 
 
 def without(sentence: str, folder: str) -> str:

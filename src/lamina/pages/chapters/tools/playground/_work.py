@@ -130,7 +130,7 @@ def _train(order: Order, home: Path, state: dict[str, Any]) -> Iterator[dict[str
         seed=order.seed, out=home / slug(f"{order.architecture}-{Path(order.data).stem}"),
     )  # fmt: skip
     state |= {"stage": "training", "about": _about(job), "parameters": _count(job), "notes": list(job.notes)}
-    state |= {"epochs": job.recipe.epochs, "batches": job.batches}
+    state |= {"epochs": job.recipe.epochs, "batches": job.batches, "target": job.split.train.spec.target}
     watch = _Watch(job, state)
     yield dict(state)
     training = Kept(fitting(job.model, job.task, job.recipe, every=1, folder=job.folder,

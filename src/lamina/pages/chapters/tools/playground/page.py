@@ -16,8 +16,8 @@ with app.setup:
     from lamina.pages import kit
     from lamina.pages.chapters.tools._shared import command
     from lamina.pages.chapters.tools.playground import _settings as settings
-    from lamina.pages.chapters.tools.playground._drawing import run_blocks
-    from lamina.pages.chapters.tools.playground._own_data import ENDINGS, NEW, columns, store
+    from lamina.pages.chapters.tools.playground._drawing import looked_at, run_blocks
+    from lamina.pages.chapters.tools.playground._own_data import ENDINGS, NEW, columns, preview, store
     from lamina.pages.chapters.tools.playground._work import Order, ask, learn
     from lamina.pages.kit._keeping import SHELF
     from lamina.report.render import write_report
@@ -41,10 +41,10 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _(dock, go, order, training, trouble):
+def _(dock, go, looked, order, training, trouble):
     def _draw(job):
         row = job.rows[-1] if job.rows else {"stage": "idle"}
-        blocks = run_blocks(job, row)
+        blocks = run_blocks(job, row) if job.rows or looked is None else looked_at(looked)
         return kit.lab(dock, *blocks, command(order.command), play=go, about="Any network on any data")
 
     if order is None:
@@ -78,7 +78,6 @@ def _():
             Whatever you leave at *recommended* is chosen to suit your data; the remarks below the curves say why. Your
             file stays on the machine that runs these pages and is deleted when they close.
         """),
-        kit.source(plan, split, fit, Run.evaluate, write_report),
     )
     return
 
@@ -136,6 +135,17 @@ def _(source, upload):
 
 
 @app.cell(hide_code=True)
+def _(kind, stored):
+    looked = None
+    if stored is not None:
+        try:
+            looked = preview(stored, kind.value)
+        except LaminaError:  # the note beside the file says what is wrong once it is trained
+            looked = None
+    return (looked,)
+
+
+@app.cell(hide_code=True)
 def _(complaint, epochs, extra, kind, names, network, options, recipe, seed, source, stored, target, upload):
     _own = ()
     if source.value == MINE:
@@ -181,8 +191,8 @@ def _(epochs, extra, kind, network, options, recipe, seed, source, stored, targe
 def _(network):
     _entry = TABLE[network.value]
     kit.column(
-        kit.prose("The configuration of this network says what each option means:"),
-        kit.source(getattr(import_module(_entry.module), _entry.config)),
+        kit.prose("The first class behind this button, the configuration of the network, says what each option means:"),
+        kit.source(getattr(import_module(_entry.module), _entry.config), plan, split, fit, Run.evaluate, write_report),
     )
     return
 
@@ -196,6 +206,9 @@ def _():
         at 97.0 %. Another seed changes the split, the initial weights and the order, and moves the result by more than the
         choice did: with 299 test examples one example is a third of a percentage point. A difference of that size is no
         reason to prefer a setting; look at the confidence interval in the report.""",
+        options=("The seed", "The recipe"),
+        right=0,
+        predict="What moves the result more: another seed, or mini batches with rate 1 instead of the recommended recipe?",
     )
     return
 

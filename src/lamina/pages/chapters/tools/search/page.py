@@ -95,7 +95,7 @@ def _(across, epochs, first, go, hidden, practice, searching, seed, up):
                 kit.note(
                     f"A single network takes {row['alone']:.2f} s, so {rows * columns} one after another would take about "
                     f"{duration(alone)}; together they took {row['seconds']:.1f} s, {alone / row['seconds']:.0f} times less. "
-                    "(Measured just now, here.)",
+                    + ("(Recorded on another machine.)" if job.state == "idle" else "(Measured just now, here.)"),
                     "good",
                 )
             )
@@ -175,6 +175,9 @@ def _():
         percentage point, so differences inside the region are luck. Depth and width must be found by experiment (57 shapes, so it takes
         minutes): without a hidden layer 91 % are right; networks of up to 8 units fail, the deeper the worse; with 64 or 128
         units every depth reaches 96 to 99 %. The largest one, depth 8 and 128 units, reaches 97.7 % and is not the best.""",
+        options=("Yes", "No"),
+        right=1,
+        predict="Is the largest network, depth 8 with 128 units, the best one?",
     )
     return
 
@@ -202,6 +205,21 @@ def _():
 
 
 @app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"In the first picture, from which starts does one at a time miss the best cell, and why?",
+        r"""It settles the penalty first, for the learning rate of the start, and never looks at it again. At a rate of 0.001 (column 3,
+        with the default settings) training is unfinished, the largest penalties look best, and the walk ends about one
+        percentage point below the best. The two interact: what is best for one depends on the other. Where every row has its
+        maximum in the same column, any start would find it.""",
+        options=("Yes", "No"),
+        right=1,
+        predict="Does one at a time find the best cell from every start?",
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(each, many, minutes):
     _space = Space.of({f"h{i}": list(range(each.value)) for i in range(many.value)})
     _grid, _single = _space.size, OneAtATime().total(_space)
@@ -222,18 +240,6 @@ def _(each, many, minutes):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"In the first picture, from which starts does one at a time miss the best cell, and why?",
-        r"""It settles the penalty first, for the learning rate of the start, and never looks at it again. At a rate of 0.001 (column 3,
-        with the default settings) training is unfinished, the largest penalties look best, and the walk ends about one
-        percentage point below the best. The two interact: what is best for one depends on the other. Where every row has its
-        maximum in the same column, any start would find it.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     all_go = kit.play("Train all 1024")
     stacking = kit.train(thousand, keep="last")
     kit.column(
@@ -248,6 +254,19 @@ def _():
         kit.source(five_space, thousand),
     )
     return all_go, stacking
+
+
+@app.cell(hide_code=True)
+def _():
+    kit.question(
+        r"Which of the five hyperparameters matters, and which could have been left at its default?",
+        r"""The learning rate decides almost everything: its four means are far apart. $\beta_1$, the penalty and dropout hardly
+        change the mean; the defaults of Adam are good for them. So try the learning rate first, and the rest only if
+        there is time. With 50 validation points one point is 2 %, so many networks share the first place.""",
+        options=("The learning rate", "The penalty", "Dropout"),
+        right=0,
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -299,17 +318,6 @@ def _(all_go, stacking):
 
 @app.cell(hide_code=True)
 def _():
-    kit.question(
-        r"Which of the five hyperparameters matters, and which could have been left at its default?",
-        r"""The learning rate decides almost everything: its four means are far apart. $\beta_1$, the penalty and dropout hardly
-        change the mean; the defaults of Adam are good for them. So try the learning rate first, and the rest only if
-        there is time. With 50 validation points one point is 2 %, so many networks share the first place.""",
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _():
     _flips = coin_flips(seeds=40, models=(1, 16, 64, 1024))
     kit.column(
         kit.section("The more you try, the luckier the best one looks", ids=("N1.68",)),
@@ -318,6 +326,13 @@ def _():
             each of 100 points with probability $\frac12$. The best of 1024 looks skilled on the points that selected it,
             and is a coin on fresh ones. That is why the test part above was opened for the chosen network only, and once.
         """),
+        kit.question(
+            "Compare the two columns of the table.",
+            r"About 66 %: the best of 1024 lies some 3.2 standard deviations above one half, and one of them is $\sqrt{0.25 / 100} = 0.05$. On fresh points it is a coin again.",
+            options=("50 %", "About 66 %", "About 90 %"),
+            right=1,
+            predict="On 100 points, how often is the luckiest of 1024 networks right that all toss a coin?",
+        ),
         kit.table(
             ("networks to choose from", "accuracy of the best where it was chosen", "the same one on fresh points"),
             [(row[0], row[1], row[3]) for row in _flips.rows],
@@ -337,7 +352,10 @@ def _():
             processes, resume and a report:
         """),
         command("lamina search fnn learning_rate=1e-4..3e-1:log penalty=0,1e-4,1e-3 --data digits --random 200"),
-        kit.recorded("depth_and_width"),
+        kit.recorded(
+            "depth_and_width",
+            "With 32 units every further layer helps, from a loss of {width 32[0]:.2f} to {width 32[2]:.4f}; with 2 units it harms, from {width 2[0]:.2f} to {width 2[2]:.2f}.",
+        ),
     )
     return
 
@@ -345,9 +363,12 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "The table says what depth and width do on two spirals. Which cell would you choose for a network that must be small?",
+        "Depth and width on two spirals: which of these networks would you choose if it must be small?",
         """Depth 3 with 32 units or depth 4 with 16 have about the same loss, but the second one has fewer weights. Below a width
         of 4 more depth makes it worse: everything must pass through the narrow layers.""",
+        options=("Yes", "No, it makes it worse"),
+        right=1,
+        predict="A width of 2: does more depth help?",
     )
     return
 
