@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from marimo import ui as marimo_ui
 
 NOTES = ("plain", "good", "warn", "bad")
+drawn: Callable[[str, Any], None] | None = None
+"""Is told the label and the picture of every drawing, where somebody collects them."""
 
 
 def _html(text: str, kind: str = "", parts: Sequence[Any] = ()) -> "Html":
@@ -175,6 +177,8 @@ def svg(
         width: the largest width in CSS pixels; by default twice that of the scene, at most that of the page.
         hands: what a reader can do with its shapes, by their titles (see `_hands`).
     """
+    if drawn is not None:
+        drawn(label, picture)
     if isinstance(picture, str):
         markup, wide = picture, width
     else:
