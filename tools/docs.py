@@ -35,7 +35,7 @@ SECTIONS = {
         "training", "sequences", "optimizers", "own-loss", "augmentation", "transfer", "searching", "ranks", "scale",
         "tracking", "estimators", "export",
     ],
-    "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes", "book"],
+    "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes", "book", "homework"],
     "The notes and the code": ["architectures", "conventions", "notes-to-code", "errata", "api/lamina"],
     "Results": ["results", "benchmarks", "examples"],
     "How Lamina is made": ["design", "contributing", "changelog"],

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-_CLOSED = {"meta", "link", "img", "br", "col", "line", "rect", "circle", "polyline"}
+_CLOSED = {"meta", "link", "img", "input", "br", "col", "line", "rect", "circle", "polyline"}
 
 
 class Markup(str):

@@ -25,7 +25,7 @@ def test_a_chapter_is_1_to_5(typed, served):
 def test_beyond_this_machine_a_token_is_made_each_time_another(typed, monkeypatch):
     seen = []
 
-    def build(host, token):
+    def build(host, token, homework):
         seen.append((host, token))
         raise ArgumentError("nobody listens in a test")
 
@@ -67,3 +67,16 @@ def test_without_a_browser_nothing_is_printed(typed, monkeypatch, tmp_path):
 def test_only_needs_something_to_choose_for(typed, served):
     code, _, said = typed("notes", "--only", "ch3/lenet")
     assert code == 2 and "`--only` chooses pages for --export, --pdf or --panels" in said and not served
+
+
+def test_a_homework_is_served(typed, served, tmp_path):
+    answers = tmp_path / "answers.csv"
+    code, said, _ = typed("notes", "--no-browser", "--assign", "ch1/regression", "--collect", str(answers))
+    assert code == 0 and f"Answers are collected in {answers}." in said
+    assert served["first"] == "/homework" and answers.read_text().startswith("time,name,try,right,of,q1,")
+    served["homework"]._answers.close()
+
+
+def test_data_belongs_to_a_homework(typed, served):
+    code, _, said = typed("notes", "--data", "own.csv")
+    assert code == 2 and "`--data` and `--collect` belong to a homework: add --assign PAGE." in said and not served

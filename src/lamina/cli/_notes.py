@@ -41,6 +41,18 @@ def notes(
         list[str] | None,
         Option(metavar="PAGE", help="For --export, --pdf and --panels: this page, such as ch3/lenet; may be repeated."),
     ] = None,
+    assigned: Annotated[
+        str | None,
+        Option("--assign", metavar="PAGE", help="Serve questions on a page, such as ch2/backpropagation, as homework."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        Option(metavar="CSV", help="For --assign: numbers for its questions, or your own questions and answers."),
+    ] = None,
+    collect: Annotated[
+        Path | None,
+        Option(metavar="CSV", help="For --assign: the file that collects answers; homework.csv by default."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Open the executable notes: every formula of the five chapters, live in the browser."""
@@ -54,11 +66,20 @@ def notes(
         return
     if only:
         raise ArgumentError("`--only` chooses pages for --export, --pdf or --panels: add one of them.")
+    if assigned is None and (data is not None or collect is not None):
+        raise ArgumentError("`--data` and `--collect` belong to a homework: add --assign PAGE.")
     from lamina.pages.site.contents import pages
-    from lamina.pages.site.server import serve
+    from lamina.pages.site.server import HOMEWORK, serve
 
     first = next((f"/{page.path}" for page in pages() if page.chapter == f"ch{chapter}"), "/")
-    serve(host=host, port=port, token=token, first=first, browser=not no_browser)
+    homework = {}
+    if assigned is not None:
+        from lamina.pages.homework.desk import Desk
+
+        target = collect or Path("homework.csv")
+        homework, first = {"homework": Desk.open(assigned, data, target)}, HOMEWORK
+        print(f"Answers are collected in {target}.", flush=True)
+    serve(host=host, port=port, token=token, first=first, browser=not no_browser, **homework)
 
 
 def _write(export: Path | None, pdf: Path | None, panels: Path | None, only: tuple[str, ...], quiet: bool) -> None:
