@@ -105,8 +105,8 @@ def test_items_of_the_notes_have_anchors_and_lead_to_the_api(pages):
     assert "<summary>1 test</summary>`tests/functional/test_activations.py::test_heaviside" in tests
 
 
-def test_katex_is_whole_and_small():
-    katex = DOCS / "_static/katex"
+def test_katex_is_whole_and_small(tools):
+    katex = tools[0].KATEX
     style = (katex / "katex.min.css").read_text()
     fonts = {*re.findall(r"fonts/(\w+-\w+\.woff2)", style)}
     assert {path.name for path in (katex / "fonts").iterdir()} == fonts and len(fonts) == 20

@@ -4,7 +4,8 @@ The builder is Sphinx with MyST. The pages under docs/ are Markdown that GitHub 
 are; Sphinx describes Python objects in a domain of its own, checks every link and turns warnings into errors. Of the
 others, mkdocs-material is in maintenance and the API pages of Zensical are preliminary. Docstrings are Markdown with
 formulas, so autodoc, which expects reStructuredText, is not used: `tools/api_pages.py` writes a page for each public
-module. KaTeX lies in docs/_static, and no page asks for a host.
+module. KaTeX lies with the live pages, and no page asks for a host. The book, which is all live pages without a server,
+is written into FOLDER/book.
 
 What Sphinx reads is laid out in FOLDER-source: the pages of docs/, README as the first page, CONTRIBUTING, CHANGELOG,
 the errata, the examples, and the API. A page of docs/ that `SECTIONS` does not name is listed under "More".
@@ -20,8 +21,11 @@ import api_pages
 from api_pages import ROOT, linked
 
 from lamina._catalogue import errata
+from lamina.pages.book.writing import export
 
 DOCS = ROOT / "docs"
+KATEX = ROOT / "src/lamina/pages/static/katex"
+"""What sets formulas, here and in the book."""
 SECTIONS = {
     "Start": ["installing", "if-you-know", "verbs"],
     "How to, by kind of data": [
@@ -31,7 +35,7 @@ SECTIONS = {
         "training", "sequences", "optimizers", "own-loss", "augmentation", "transfer", "searching", "ranks", "scale",
         "tracking", "estimators", "export",
     ],
-    "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes"],
+    "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes", "book", "homework"],
     "The notes and the code": ["architectures", "conventions", "notes-to-code", "errata", "api/lamina"],
     "Results": ["results", "benchmarks", "examples"],
     "How Lamina is made": ["design", "contributing", "changelog"],
@@ -152,6 +156,7 @@ def lay_out(folder: Path) -> None:
         copy = shutil.copytree if (DOCS / name).is_dir() else shutil.copy
         folder.mkdir(parents=True, exist_ok=True)
         copy(DOCS / name, folder / name)
+    shutil.copytree(KATEX, folder / "_static/katex")
     for name, text in pages().items():
         path = folder / f"{name}.md"
         path.parent.mkdir(exist_ok=True)
@@ -168,6 +173,7 @@ def main() -> None:
     done = subprocess.run([sys.executable, "-m", "sphinx", "-b", "html", *options, str(source), str(out)])
     if done.returncode:
         sys.exit(done.returncode)
+    export(out / "book")
     print(f"The site is in {out}: open {out / 'index.html'}.")
 
 

@@ -25,8 +25,8 @@ def test_every_formula_is_rendered(driver, tmp_path, monkeypatch):
         else f'<span class="formula">{html.escape(within)}</span>'
         for shown, within in found
     )
-    static = (ROOT / "docs/_static").as_uri()
-    scripts = "".join(f'<script src="{static}/{name}.js"></script>' for name in ("katex/katex.min", "formulas"))
+    places = (docs.KATEX / "katex.min.js", ROOT / "docs/_static/formulas.js")
+    scripts = "".join(f'<script src="{place.as_uri()}"></script>' for place in places)
     page = tmp_path / "formulas.html"
     page.write_text(f"<!doctype html><meta charset=utf-8>{scripts}{body}", encoding="utf-8")
     driver.get(page.as_uri())

@@ -25,7 +25,7 @@ def test_a_chapter_is_1_to_5(typed, served):
 def test_beyond_this_machine_a_token_is_made_each_time_another(typed, monkeypatch):
     seen = []
 
-    def build(host, token):
+    def build(host, token, homework):
         seen.append((host, token))
         raise ArgumentError("nobody listens in a test")
 
@@ -48,3 +48,35 @@ def test_edit_copies_the_page_and_opens_the_editor(typed, monkeypatch, tmp_path)
 def test_an_unknown_page_is_said(typed):
     code, _, said = typed("notes", "--edit", "ch1/none")
     assert code == 2 and "there is no page 'ch1/none': choose one of ch1/perceptron" in said
+
+
+def test_a_book_is_written_without_a_server(typed, served, tmp_path):
+    code, said, _ = typed("notes", "--export", str(tmp_path / "site"), "--only", "ch5/dictionary")
+    assert code == 0 and "recorded ch5/dictionary\nThe book: " in said and " files, " in said and not served
+    assert (tmp_path / "site/ch5/dictionary.html").is_file() and (tmp_path / "site/index.html").is_file()
+
+
+def test_without_a_browser_nothing_is_printed(typed, monkeypatch, tmp_path):
+    monkeypatch.setattr("lamina.pages.book.printing._ELSEWHERE", ())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    code, _, said = typed("notes", "--pdf", str(tmp_path / "book.pdf"))
+    assert code == 2 and "`--pdf` needs a Chromium, Chrome or Edge" in said
+
+
+def test_only_needs_something_to_choose_for(typed, served):
+    code, _, said = typed("notes", "--only", "ch3/lenet")
+    assert code == 2 and "`--only` chooses pages for --export, --pdf or --panels" in said and not served
+
+
+def test_a_homework_is_served(typed, served, tmp_path):
+    answers = tmp_path / "answers.csv"
+    code, said, _ = typed("notes", "--no-browser", "--assign", "ch1/regression", "--collect", str(answers))
+    assert code == 0 and f"Answers are collected in {answers}." in said
+    assert served["first"] == "/homework" and answers.read_text().startswith("time,name,try,right,of,q1,")
+    served["homework"]._answers.close()
+
+
+def test_data_belongs_to_a_homework(typed, served):
+    code, _, said = typed("notes", "--data", "own.csv")
+    assert code == 2 and "`--data` and `--collect` belong to a homework: add --assign PAGE." in said and not served

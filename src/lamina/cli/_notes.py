@@ -1,9 +1,13 @@
 """`lamina notes`: open the live pages in the browser."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
+from lamina._errors import ArgumentError
+from lamina.cli._options import Quiet
 from lamina.cli._usage import number
 
 
@@ -24,6 +28,32 @@ def notes(
     edit: Annotated[
         str | None, Option(metavar="PAGE", help="Copy a page such as ch3/lenet into the current folder and edit it.")
     ] = None,
+    export: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Write all pages as a site without a server; it opens from a file.")
+    ] = None,
+    pdf: Annotated[
+        Path | None, Option(metavar="FILE", help="Print all pages into one PDF; needs Chromium, Chrome or Edge.")
+    ] = None,
+    panels: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Write every drawing of the pages as SVG and PDF, for slides.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        Option(metavar="PAGE", help="For --export, --pdf and --panels: this page, such as ch3/lenet; may be repeated."),
+    ] = None,
+    assigned: Annotated[
+        str | None,
+        Option("--assign", metavar="PAGE", help="Serve questions on a page, such as ch2/backpropagation, as homework."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        Option(metavar="CSV", help="For --assign: numbers for its questions, or your own questions and answers."),
+    ] = None,
+    collect: Annotated[
+        Path | None,
+        Option(metavar="CSV", help="For --assign: the file that collects answers; homework.csv by default."),
+    ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Open the executable notes: every formula of the five chapters, live in the browser."""
     if edit is not None:
@@ -31,8 +61,40 @@ def notes(
 
         edit_page(edit, browser=not no_browser)
         return
+    if export is not None or pdf is not None or panels is not None:
+        _write(export, pdf, panels, tuple(only or ()), quiet)
+        return
+    if only:
+        raise ArgumentError("`--only` chooses pages for --export, --pdf or --panels: add one of them.")
+    if assigned is None and (data is not None or collect is not None):
+        raise ArgumentError("`--data` and `--collect` belong to a homework: add --assign PAGE.")
     from lamina.pages.site.contents import pages
-    from lamina.pages.site.server import serve
+    from lamina.pages.site.server import HOMEWORK, serve
 
     first = next((f"/{page.path}" for page in pages() if page.chapter == f"ch{chapter}"), "/")
-    serve(host=host, port=port, token=token, first=first, browser=not no_browser)
+    homework = {}
+    if assigned is not None:
+        from lamina.pages.homework.desk import Desk
+
+        target = collect or Path("homework.csv")
+        homework, first = {"homework": Desk.open(assigned, data, target)}, HOMEWORK
+        print(f"Answers are collected in {target}.", flush=True)
+    serve(host=host, port=port, token=token, first=first, browser=not no_browser, **homework)
+
+
+def _write(export: Path | None, pdf: Path | None, panels: Path | None, only: tuple[str, ...], quiet: bool) -> None:
+    """Write what was asked for, and say where it is."""
+    from lamina.pages.book import printing, writing
+
+    told: Callable[[str], None] | None = None if quiet else lambda page: print(f"recorded {page}", flush=True)
+    if pdf is not None:
+        printing.find_browser()  # before minutes of work
+    if export is not None:
+        files = writing.export(export, only=only, told=told)
+        size = sum(path.stat().st_size for path in files)
+        print(f"The book: {export / 'index.html'} ({len(files)} files, {size / 1e6:.1f} MB)")
+    if panels is not None:
+        found = printing.panels(panels, only=only, told=told)
+        print(f"{len(found)} drawings in {panels}, each as SVG and PDF.")
+    if pdf is not None:
+        print(f"The book: {printing.print_book(pdf, only=only, told=told)}")

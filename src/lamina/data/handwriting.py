@@ -14,7 +14,7 @@ def as_mnist(strokes: Float[Tensor, "row column"], *, box: int = BOX, side: int 
     """Scale and center a character as the pictures of MNIST are.
 
     The part with ink is cut out, scaled so that its longer side has `box` pixels, each of them the mean of the area
-    it covers, and placed so that the center of mass of the ink is in the middle of the picture.
+    it covers, in 256 levels, and placed so that the center of mass of the ink is in the middle of the picture.
 
     Args:
         strokes: ink from 0 to 1 on paper that is 0.
@@ -41,17 +41,27 @@ def as_mnist(strokes: Float[Tensor, "row column"], *, box: int = BOX, side: int 
     small = torch.nn.functional.interpolate(
         cut[None, None], (height, width), mode="bilinear", align_corners=False, antialias=True
     )[0, 0].clamp(0, 1)
-    return _centered(small, side)
+    return _centered(_levels(small), side)
+
+
+def _levels(gray: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """Round to the 256 gray levels of MNIST; means of pixels often lie between two, and no last bit may choose one.
+
+    >>> _levels(torch.tensor([[0.1, 0.3 + 1e-7]])).mul(255).tolist()
+    [[26.0, 76.0]]
+    """
+    return (((255_000 * gray.double()).round() / 1000).round() / 255).to(gray.dtype)
 
 
 def _centered(small: Float[Tensor, "row column"], side: int) -> Float[Tensor, "side side"]:
     """Put a picture into a larger one with its center of mass in the middle, as far as it fits."""
     height, width = small.shape
-    mass = small.sum()
-    y = (small.sum(1) * torch.arange(height)).sum() / mass
-    x = (small.sum(0) * torch.arange(width)).sum() / mass
-    top = min(max(0, round((side - 1) / 2 - float(y))), side - height)
-    left = min(max(0, round((side - 1) / 2 - float(x))), side - width)
+    ink = small.double()
+    y = (ink.sum(1) * torch.arange(height)).sum() / ink.sum()
+    x = (ink.sum(0) * torch.arange(width)).sum() / ink.sum()
+    # The center of a symmetric digit may lie between two pixels: the last bits of a sum must not choose one of them.
+    top = min(max(0, round(round((side - 1) / 2 - float(y), 4))), side - height)
+    left = min(max(0, round(round((side - 1) / 2 - float(x), 4))), side - width)
     return torch.nn.functional.pad(small, (left, side - left - width, top, side - top - height))
 
 

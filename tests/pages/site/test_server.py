@@ -66,6 +66,7 @@ def test_plain_pages(site):
     for path, words in (("/", 'href="/ch1/perceptron"'), ("/catalogue", 'id="N5.49"'), ("/errata", '<th id="E77"')):
         status, _, html = ask(site, path)
         assert status == 200 and words in html
+    assert ask(site, "/homework")[0] == 404  # there is none unless a teacher has assigned it
     status, _, html = ask(site, "/nothing/<b>")
     assert status == 404 and "&lt;b&gt;" in html and "<b>" not in html
 

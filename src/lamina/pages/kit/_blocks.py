@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from marimo import ui as marimo_ui
 
 NOTES = ("plain", "good", "warn", "bad")
+collected: Callable[[str, Any], None] | None = None
+"""Is told the label and the picture of every drawing, where somebody collects them."""
 
 
 def html(text: str, kind: str = "", parts: Sequence[Any] = ()) -> "Html":
@@ -182,6 +184,8 @@ def svg(
         width: the largest width in CSS pixels; by default twice that of the scene, at most that of the page.
         hands: what a reader can do with its shapes, by their titles (see `_hands`).
     """
+    if collected is not None:
+        collected(label, picture)
     markup = picture if isinstance(picture, str) else drawn(picture)
     wide = width if isinstance(picture, str) else width or round(1.7 * picture.width)
     style = f"max-width:{wide}px" if wide else None

@@ -182,6 +182,11 @@ class Job:
         sender.close()
         self.state = "running"
 
+    def here(self) -> Iterator[Any]:
+        """Give up the place in line and do the work in this process instead, for a page without readers."""
+        self._line.leave(self)
+        return self._work(**self._arguments)
+
     def pause(self) -> None:
         """Let the work rest after its next row; it keeps its memory and gives up its place."""
         self._steps = 0
@@ -573,6 +578,11 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
         if self._job is not None:
             self._job.stop()
 
+    def forget(self) -> None:
+        """Be as before the first press."""
+        self.stop()
+        self._job, self._settings, self._count = None, None, 0
+
 
 class _Idle:
     """What `draw` gets before anything has run: the rows of a recorded run, if there is one."""
@@ -594,10 +604,16 @@ def _hand_over(job: Job, watcher: object) -> None:
         job.stop()
 
 
+watched: "Callable[[Job, Callable[[Job], Html]], Html] | None" = None
+"""Takes the place of a session, outside of a server: a book records the work here."""
+
+
 def _watch(job: Job, draw: "Callable[[Job], Html]") -> "Html":
     """Replace the output of the running cell whenever rows have come, from a thread of the session."""
     import marimo as mo
 
+    if watched is not None:
+        return watched(job, draw)
     if not mo.running_in_notebook():
         while job.state in ("waiting", "running"):
             job.poll()

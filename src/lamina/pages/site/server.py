@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Awaitable, Callable
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lamina._errors import ArgumentError, MissingExtraError, RunError
 from lamina._system import WINDOWS
@@ -29,7 +29,10 @@ from lamina.pages.site._visitors import visitor
 from lamina.pages.site._visits import Visits
 from lamina.pages.site.contents import Page, pages
 
-PORT = 2718
+if TYPE_CHECKING:
+    from lamina.pages.homework.desk import Desk
+
+PORT, HOMEWORK = 2718, "/homework"
 SWITCH = 0.0005
 """Seconds for which a page computes before it lets others; whoever sends a message has to wait that long each time."""
 IDLE = 45
@@ -53,9 +56,12 @@ class Site:
         sessions: how many pages may be open at the same time.
         idle: seconds for which a closed page can come back.
         rest: seconds without a touch after which an open page gives way when there is no room.
+        homework: the desk that answers at `/homework`.
     """
 
-    def __init__(self, *, sessions: int = SESSIONS, idle: int = IDLE, rest: float = REST) -> None:
+    def __init__(
+        self, *, sessions: int = SESSIONS, idle: int = IDLE, rest: float = REST, homework: "Desk | None" = None
+    ) -> None:
         try:
             import marimo
             from starlette.exceptions import HTTPException
@@ -74,6 +80,7 @@ class Site:
         self._views = FirstViews({page.path: page.file for page in pages()})
         self._html: dict[str, str] = {}
         self._visits = Visits(sessions, rest)
+        self._homework = homework
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one connection."""
@@ -116,6 +123,9 @@ class Site:
             await _file(path.removeprefix("/static/lamina/"), send)
         elif path in _PLAIN:
             await _answer(send, _PLAIN[path]())
+        elif path == HOMEWORK and self._homework is not None:
+            status, html = await self._homework.serve(scope, receive)
+            await _answer(send, html, status=status)
         elif path.startswith("/runs/"):
             await _run(path, scope, receive, send)
         elif path in self._pages:
@@ -216,7 +226,14 @@ async def _lifespan(receive: Receive, send: Send, start: Step, close: Step) -> N
             return
 
 
-def build(*, host: str = "127.0.0.1", token: str | None = None, sessions: int = SESSIONS, idle: int = IDLE) -> App:
+def build(
+    *,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    sessions: int = SESSIONS,
+    idle: int = IDLE,
+    homework: "Desk | None" = None,
+) -> App:
     """Make the guarded application for an address.
 
     Args:
@@ -224,13 +241,14 @@ def build(*, host: str = "127.0.0.1", token: str | None = None, sessions: int = 
         token: the secret that visitors show once.
         sessions: how many pages may be open at the same time.
         idle: seconds for which a closed page can come back.
+        homework: the desk that answers at `/homework`.
     """
     if token:
         _token.check(token)
     elif host not in LOOPBACK:
         raise ArgumentError(f"`--host` {host} can be reached by others: add --token SECRET, which they will need too.")
     hosts = None if host in ("0.0.0.0", "::") else LOOPBACK | {host}
-    return Guard(Bodies(Site(sessions=sessions, idle=idle), kept=idle), hosts=hosts, token=token)
+    return Guard(Bodies(Site(sessions=sessions, idle=idle, homework=homework), kept=idle), hosts=hosts, token=token)
 
 
 def free_port(host: str, wanted: int) -> int:
@@ -249,7 +267,13 @@ def free_port(host: str, wanted: int) -> int:
 
 
 def serve(
-    *, host: str = "127.0.0.1", port: int = PORT, token: str | None = None, first: str = "/", browser: bool = True
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    token: str | None = None,
+    first: str = "/",
+    browser: bool = True,
+    homework: "Desk | None" = None,
 ) -> None:
     """Serve the pages until Ctrl-C.
 
@@ -259,10 +283,11 @@ def serve(
         token: the secret that visitors show once; one is made when others can reach the address.
         first: the page that the browser opens.
         browser: whether to open one.
+        homework: the desk that answers at `/homework`.
     """
     if host not in LOOPBACK and token is None:
         token = _token.make()
-    app = build(host=host, token=token)
+    app = build(host=host, token=token, homework=homework)
     import uvicorn
 
     sweep()

@@ -1,0 +1,1 @@
+"""The pages without a server: a site that opens from a file, the book as PDF, and single drawings for slides."""

@@ -1,0 +1,76 @@
+// What a book computes itself: a drawn digit read by LeNet-5, and a typed sentence translated; `forward.js` has the networks.
+window.LaminaOwn = (() => {
+  const figure = (made, table) => made("figure", { className: "lamina-figure lamina-own" }, table);
+  const number = (value, digits = 4) => value.toFixed(digits);
+  const facts = (made, values) => made("dl", { className: "lamina-facts" }, ...Object.entries(values).map(([name, value]) =>
+    made("div", {}, made("dt", { textContent: name }), made("dd", { textContent: value }))));
+  const rows = (made, head, body, right) => {
+    const cell = (name) => (value, i) => made(name, { textContent: value, className: right.includes(i) ? "right" : "" });
+    return made("div", { className: "lamina-table" }, made("table", {}, made("thead", {}, made("tr", {}, ...head.map(cell("th")))),
+      made("tbody", {}, ...body.map((line) => made("tr", {}, ...line.map(cell("td")))))));
+  };
+  // Numbers as a picture of so many columns, one pixel each.
+  const picture = (columns, height, color) => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [columns.length, height];
+    const pen = canvas.getContext("2d"), image = pen.createImageData(columns.length, height);
+    columns.forEach((column, x) => column.forEach((value, y) => image.data.set([...color(value), 255], 4 * (y * columns.length + x))));
+    pen.putImageData(image, 0, 0);
+    return canvas;
+  };
+  const signed = (value) => (value >= 0 ? [204, 16, 22] : [11, 83, 196]).map((full) => Math.round(255 + (full - 255) * Math.min(1, Math.abs(value))));
+  const stays = (made, words) => {
+    if (document.querySelector(".lamina-stays")) return;
+    const lab = document.querySelector("#root .lamina-lab");
+    lab.append(made("p", { className: "lamina-note warn lamina-stays", textContent: words }));
+  };
+
+  const read = (value, { made }) => {
+    const raw = atob(value.ink), ink = Float64Array.from(raw, (letter) => Math.fround(letter.charCodeAt(0) / 255));
+    const digit = window.LaminaForward.asMnist(ink, value.side), lab = document.querySelector("#root .lamina-lab");
+    const strip = lab.querySelector(".lamina-strip");
+    if (!digit) { strip.replaceChildren(facts(made, { "read as": "–" })); return; }
+    const { probabilities: p } = window.LaminaForward.lenet(digit), order = [...p.keys()].sort((a, b) => p[b] - p[a]);
+    const bars = made("div", { className: "lamina-bars" });
+    for (const i of p.keys()) {
+      const bar = made("i");
+      bar.style.width = `${100 * p[i]}%`;
+      bars.append(made("div", { className: i === order[0] ? "best" : "" }, made("b", { textContent: i }), made("span", {}, bar), made("output", { textContent: number(p[i]) })));
+    }
+    bars.setAttribute("role", "img");
+    bars.setAttribute("aria-label", `LeNet-5 reads a ${order[0]}, with probability ${number(p[order[0]])}.`);
+    const columns = Array.from({ length: 28 }, (_, x) => Array.from({ length: 28 }, (_, y) => digit[28 * y + x]));
+    const image = picture(columns, 28, (ink) => Array(3).fill(Math.round(255 * ink)));
+    image.className = "lamina-pixels";
+    image.setAttribute("role", "img");
+    image.setAttribute("aria-label", "The digit with 28 x 28 pixels, as the network gets it");
+    // The square to draw in stays; the pictures beside it are the answer.
+    const [chart, small, ...rest] = [...lab.querySelectorAll(".lamina-stage > div")].filter((part) => !part.querySelector("marimo-anywidget"));
+    chart?.replaceChildren(figure(made, bars));
+    small?.replaceChildren(image);
+    for (const part of rest) part.replaceChildren();
+    strip.replaceChildren(facts(made, { "read as": order[0], probability: number(p[order[0]]), "next best": `${order[1]} (${number(p[order[1]])})` }));
+    for (const note of lab.querySelectorAll(".lamina-more .lamina-note:not(.lamina-stays)")) note.textContent = "This is your drawing, as the network gets it, computed in this browser.";
+    stays(made, "Further down, the pictures are those of the recorded digit; `lamina notes` makes them from your drawing.");
+  };
+
+  const translate = (text, { made }) => {
+    const found = window.LaminaForward.translate(text.slice(0, 400)), lab = document.querySelector("#root .lamina-lab");
+    if (found.words.length > 41) return;
+    const lines = found.steps.map((step, i) => [i + 1, step.reads, step.writes, number(step.best[0][1]),
+      step.best.slice(1).filter(([, p]) => p >= 0.001).map(([word, p]) => `${word} ${number(p, 3)}`).join(" · ")]);
+    const states = (title, columns, words) => made("div", {}, made("p", { textContent: title }), picture(columns, columns[0].length, signed), made("p", { className: "words" }, ...words.map((word) => made("span", { textContent: word }))));
+    const mean = Math.exp(found.steps.reduce((sum, step) => sum + Math.log(step.best[0][1]), 0) / found.steps.length);
+    const unknown = found.unknown.length ? [made("p", { className: "lamina-note warn", textContent: `Not in its dictionary: ${found.unknown.join(", ")}. It reads <unk> there and has to guess.` })] : [];
+    lab.querySelector(".lamina-strip")?.replaceChildren(facts(made, { "words read": found.words.length - 1, "words written": found.steps.length - found.ended,
+      "ended by itself": found.ended ? "yes" : "no", "probability of a word": number(mean) }));
+    const stage = lab.querySelector(".lamina-stage");
+    stage.dataset.count = 1;
+    stage.replaceChildren(made("div", {}, figure(made, made("div", { className: "lamina-states" }, states("states of the encoder, word by word", found.readStates, found.words),
+      states("states of the decoder, word by word", found.states, found.steps.map((step) => step.writes))))));
+    const more = lab.querySelector(".lamina-more") ?? lab.appendChild(made("div", { className: "lamina-more" }));
+    more.replaceChildren(made("p", { className: "lamina-note good", textContent: found.text }), ...unknown, rows(made, ["t", "reads", "writes", "p", "or"], lines, [0, 3]),
+      made("p", { className: "lamina-note", textContent: "Computed in this browser with one beam, from the weights that come with the package." }));
+  };
+  return { "ch3/lenet": { pad: read }, "ch5/translation": { sentence: translate } };
+})();
