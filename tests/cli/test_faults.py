@@ -20,6 +20,8 @@ from lamina.data.named import _read_idx
 from lamina.studies.space import Range, Space
 from lamina.training import files
 
+pytestmark = pytest.mark.faults("hostile inputs")
+
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs Linux or macOS")
 def test_a_pipe_is_not_waited_for(tmp_path):
@@ -131,6 +133,7 @@ def limited(folder, megabytes, *words):
     return done.returncode, done.stderr
 
 
+@pytest.mark.faults("memory limits")
 @pytest.mark.slow
 @pytest.mark.linux
 def test_too_little_memory_is_a_sentence_or_a_batch_in_pieces(tmp_path):

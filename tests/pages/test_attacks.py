@@ -16,6 +16,7 @@ import pytest
 from uploads import png
 from visiting import Page, memory, serving, uploaded
 
+pytestmark = pytest.mark.faults("hostile visitors")
 PLACE = "/ch1/perceptron/api/kernel/set_ui_element_value"
 
 
