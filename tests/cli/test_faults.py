@@ -147,6 +147,16 @@ def test_too_little_memory_is_a_sentence_or_a_batch_in_pieces(tmp_path):
     assert any(code == 0 and re.search(pieces, said) for code, said in found), found
 
 
+@pytest.mark.faults("memory limits")
+@pytest.mark.slow
+@pytest.mark.linux
+@pytest.mark.parametrize("megabytes", [60, 100, 150, 200])
+def test_a_network_that_is_too_large_for_its_first_checkpoint(tmp_path, megabytes):
+    """Threads could not be started at 100 MB, and safetensors panicked at 150 MB."""
+    code, said = limited(tmp_path, megabytes, "train", "resnet18", "--data", "digits", "--epochs", "1")
+    assert code == 2 and said.startswith("lamina: ") and "memory" in said and "panicked" not in said, said
+
+
 def eight_rows(path):
     path.write_text("x,y\n" + "".join(f"{i},{2 * i + i % 3}\n" for i in range(8)))
     return path
