@@ -4,8 +4,8 @@ import random
 import re
 import time
 
-import numpy as np
 import pytest
+from PIL import Image
 
 from faults.commands import ended, lamina, on_a_disk, same
 
@@ -48,11 +48,11 @@ def test_every_command_says_that_a_disk_is_full(tmp_path):
         "search": "search fnn learning_rate=0.1,0.2 --data moons --epochs 1 --folder s",
         "draw": "draw lenet5 -o net.svg",
         "export": "export ../run -o m.onnx",
-        "predict": "predict ../run ../x.npy -o p.csv",
+        "predict": "predict ../run ../x.png -o p.csv",
         "report": "report ../run -o r.html",
         "figures": "figures -o f",
     }
-    np.save(tmp_path / "x.npy", np.zeros((4, 64), np.float32))
+    Image.new("L", (8, 8)).save(tmp_path / "x.png")
     script = "head -c 100000000 /dev/zero > ballast 2> /dev/null\n" + "\n".join(
         f"$LAMINA {words} 2> ../said-{name}; echo {name} $?" for name, words in commands.items()
     )
@@ -80,7 +80,7 @@ def test_a_file_that_may_not_grow(tmp_path):
 def test_a_run_on_a_disk_that_became_read_only(tmp_path):
     commands = {
         "evaluate": (0, "evaluate run"),
-        "predict": (0, "predict run ../x.npy -o ../p.csv"),
+        "predict": (0, "predict run ../x.png -o ../p.csv"),
         "inspect": (0, "inspect run"),
         "repair": (None, "repair run"),
         "report": (2, "report run"),
@@ -90,7 +90,7 @@ def test_a_run_on_a_disk_that_became_read_only(tmp_path):
         "draw": (2, "draw lenet5 -o net.svg"),
         "export": (2, "export run -o m.onnx"),
     }
-    np.save(tmp_path / "x.npy", np.zeros((4, 64), np.float32))
+    Image.new("L", (8, 8)).save(tmp_path / "x.png")
     script = f"$LAMINA {' '.join(TRAIN)} --epochs 2 --out run\nmount -o remount,ro .\n" + "\n".join(
         f"$LAMINA {words} > ../out-{name} 2> ../said-{name}; echo {name} $?" for name, (_, words) in commands.items()
     )
