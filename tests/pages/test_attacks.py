@@ -196,6 +196,8 @@ def test_no_upload_stays_behind(name, tmp_path):
     while list(tmp_path.rglob("*.csv")) and time.monotonic() < end:
         time.sleep(0.1)
     assert list(tmp_path.glob("lamina-pages-*/*/*")) == []
+    if name != "SIGKILL":
+        assert list(tmp_path.glob("pymp-*")) == [], "the sockets through which jobs are started"
 
 
 @pytest.mark.slow
