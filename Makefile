@@ -62,7 +62,8 @@ docs: $(READY)  ## build the documentation site in build/docs, with no network; 
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
 	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py rebuild.py fuzz.py kills.py soak.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
 
-faults: $(READY)  ## a million fuzz inputs, 200 kills, 1,000 runs on end: write their records (hours; kills continue)
+faults: $(READY)  ## all tests of faults; a million fuzz inputs, 200 kills, 1,000 runs on end with records (hours; kills continue)
+	$(PY) -m pytest -q -m 'faults and not browser'
 	$(PY) benchmarks/fuzz.py --inputs 1000000
 	$(PY) benchmarks/kills.py --kills 200
 	$(PY) benchmarks/soak.py

@@ -32,6 +32,7 @@ def fuzzed(name: str, first: int, count: int, seed: int, box: float, place: str)
     import torch
 
     from faults.fuzzers import FUZZERS, inputs, run
+    from faults.messages import VISITOR
 
     torch.set_num_threads(1)
     fuzzer, home, begun = FUZZERS[name], Path(place), time.monotonic()
@@ -46,7 +47,10 @@ def fuzzed(name: str, first: int, count: int, seed: int, box: float, place: str)
                 yield content
 
     (home / "work").mkdir(exist_ok=True)
-    found = run(fuzzer, home / "work", boxed())
+    try:
+        found = run(fuzzer, home / "work", boxed())
+    finally:
+        VISITOR.close()
     said = {"inputs": found.inputs, "read": found.read, "refused": found.refused, "tracebacks": found.traced,
             "hangs": found.hangs, "slowest_seconds": round(found.slowest, 3),
             "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,

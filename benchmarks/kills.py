@@ -127,12 +127,16 @@ class Faults:
         draw, verb = random.Random(f"{self.seed} {number}"), VERBS[number % len(VERBS)]
         name, total = draw.choice(SIGNALS), self.reference(verb)
         delay = draw.uniform(0.2, total)
-        folder = self.home / f"{verb}-{number}"
+        ended, fault = self.strike(verb, self.home / f"{verb}-{number}", name, delay)
+        return {"number": number, "verb": verb, "signal": name, "delay": round(delay, 3), "of": round(total, 1),
+                "ended": ended, "fault": fault}  # fmt: skip
+
+    def strike(self, verb: str, folder: Path, name: str, delay: float) -> tuple[str, str]:
+        """Strike one command after so many seconds and continue it; say how it ended, and what is wrong."""
         ended, fault = getattr(self, "pages" if verb == "pages" else "command")(verb, folder, name, delay)
         for path in (folder, folder.with_suffix(".onnx")):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        return {"number": number, "verb": verb, "signal": name, "delay": round(delay, 3), "of": round(total, 1),
-                "ended": ended, "fault": fault or ("left processes" if "left" in ended else "")}  # fmt: skip
+        return ended, fault or ("left processes" if "left" in ended else "")
 
     def command(self, verb: str, folder: Path, name: str, delay: float) -> tuple[str, str]:
         """Strike a command that writes; compare what it wrote in the end."""

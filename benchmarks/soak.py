@@ -140,11 +140,21 @@ def visited(pages: int) -> dict[str, Any]:
             for visitor in visitors:
                 visitor.join()
 
+        _settled(psutil.Process(server.pid))
         row = soaked("pages, four at once", visit, -(-pages // 4), psutil.Process(server.pid))
         return {**row, "count": 4 * row["count"]}
     finally:
         server.terminate()
         server.wait(60)
+
+
+def _settled(server: psutil.Process) -> None:
+    """Wait until the server has loaded everything and its first views are made, by a process that ends then."""
+    quiet, before = 0, -1
+    while quiet < 20:
+        time.sleep(1.0)
+        now = len(server.children(recursive=True))
+        quiet, before = (quiet + 1 if now == before else 0), now
 
 
 def main() -> None:
@@ -155,6 +165,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--no-record", action="store_true")
     asked = parser.parse_args()
+    cache = tempfile.TemporaryDirectory()
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache.name  # torch keeps it for the next process
     before = set(Path(tempfile.gettempdir()).iterdir())
     rows = here(asked.runs, asked.studies)
     rows += beside(asked.runs, asked.studies, asked.processes)

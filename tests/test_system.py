@@ -5,6 +5,7 @@ import errno
 import importlib.util
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -464,3 +465,56 @@ def test_memory_is_asked_of_the_system_and_given_back(monkeypatch):
     assert _system.free_memory() == 3072
     monkeypatch.setattr(_system.Path, "read_text", lambda self, **options: "nothing")
     assert _system.free_memory() == 4 * 2**30
+
+
+def group(folder, **files):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / f"memory.{name}").write_text(f"{content}\n")
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Tell a process about its groups: the lines of /proc/self/cgroup and where they are mounted."""
+
+    def tell(groups, *mounts):
+        own = tmp_path / "self"
+        own.mkdir()
+        (own / "cgroup").write_text(groups)
+        rows = [f"35 31 0:32 {m[1]} {tmp_path / m[2]} rw,relatime - {m[0]} {m[0]} rw,{m[3]}\n" for m in mounts]
+        (own / "mountinfo").write_text("22 1 8:1 / / rw - ext4 /dev/sda rw\n" + "".join(rows))
+        return own
+
+    return tell
+
+
+@pytest.mark.posix
+def test_a_group_of_version_2_and_those_above_it_limit_the_memory(tmp_path, process):
+    own = process("0::/class/student\n", ("cgroup2", "/", "top", "nsdelegate"))
+    group(tmp_path / "top/class/student", max="max", current=300, stat="anon 1\ninactive_file 50")
+    assert _system._left_to_group(own) == math.inf
+    group(tmp_path / "top/class", max=1000, current=700, stat="anon 600\ninactive_file 100\nactive_file 7")
+    assert _system._left_to_group(own) == 1000 - 700 + 100
+    group(tmp_path / "top/class/student", max=350)
+    assert _system._left_to_group(own) == 350 - 300 + 50
+
+
+@pytest.mark.posix
+def test_a_group_of_version_1_limits_the_memory_and_a_container_sees_its_own_as_the_topmost(tmp_path, process):
+    own = process(
+        "4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n0::/\n",
+        ("cgroup", "/docker/abc", "cpu", "cpu,cpuacct"),
+        ("cgroup", "/docker/abc", "memory", "memory"),
+    )
+    files = {"limit_in_bytes": 5000, "usage_in_bytes": 4500, "stat": "inactive_file 3\ntotal_inactive_file 200"}
+    group(tmp_path / "memory", **files)
+    group(tmp_path / "cpu", **files | {"limit_in_bytes": 1})
+    assert _system._left_to_group(own) == 5000 - 4500 + 200
+    (own / "cgroup").write_text("4:memory:/elsewhere\n")  # seen from a namespace beside
+    assert _system._left_to_group(own) == 700
+
+
+def test_free_memory_is_what_the_group_leaves(monkeypatch):
+    assert _system._left_to_group(Path("/nowhere")) == math.inf
+    monkeypatch.setattr(_system, "_left_to_group", lambda: 2**20)
+    assert _system.free_memory() == (2**20 if Path("/proc/meminfo").exists() else _system._UNKNOWN)

@@ -54,7 +54,7 @@ class MissingExtraError(LaminaError, ImportError):
 
 
 _FULL = ("allocate memory", "not enough memory", "out of memory", "alloc_failed", "could not create a primitive",
-         "storage size calculation overflowed", "numel: integer multiplication")  # fmt: skip
+         "storage size calculation overflowed", "numel: integer multiplication", "can't start new thread")  # fmt: skip
 
 
 def memory_asked(error: BaseException) -> str | None:

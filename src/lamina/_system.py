@@ -11,6 +11,7 @@ import importlib
 import io
 import math
 import os
+import posixpath
 import re
 import signal
 import subprocess
@@ -45,7 +46,7 @@ def free_memory() -> int:
         free = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
     except (OSError, StopIteration, ValueError):
         return _UNKNOWN
-    return int(max(0, min(free, _allowed())))
+    return int(max(0, min(free, _allowed(), _left_to_group())))
 
 
 def _allowed() -> float:
@@ -56,6 +57,50 @@ def _allowed() -> float:
         return math.inf
     used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
     return int(most) - used
+
+
+def _left_to_group(own: Path = Path("/proc/self")) -> float:
+    """Say how many more bytes the control groups of this process may have, as a container or a batch system sets them.
+
+    Both kinds are read, of version 1 and 2, and every group above, since each can set a limit. Files that were read and
+    not looked at again give way at once, so they count as free.
+
+    Args:
+        own: the folder in which the kernel tells a process about itself.
+    """
+    names = {"cgroup2": ("memory.max", "memory.current", "inactive_file"),
+             "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")}  # fmt: skip
+    left = math.inf
+    for kind, top, place in _groups(own):
+        for group in (place, *place.parents):
+            with contextlib.suppress(OSError, ValueError):  # the topmost group has no such files, and "max" is no limit
+                most, used = (int((group / name).read_text(encoding="utf-8")) for name in names[kind][:2])
+                rows = (group / "memory.stat").read_text(encoding="utf-8").splitlines()
+                rest = next((int(row.split()[1]) for row in rows if row.split()[:1] == [names[kind][2]]), 0)
+                left = min(left, most - used + rest)
+            if group == top:
+                break
+    return left
+
+
+def _groups(own: Path) -> list[tuple[str, Path, Path]]:
+    """List the groups that limit the memory of a process: their kind, where it is mounted, and where they are."""
+    try:
+        mounted = [row.split(" - ") for row in (own / "mountinfo").read_text(encoding="utf-8").splitlines()]
+        member = [row.split(":", 2) for row in (own / "cgroup").read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return []
+    paths = {"cgroup2" if not row[1] else "cgroup": row[2] for row in member
+             if len(row) == 3 and (not row[1] or "memory" in row[1].split(","))}  # fmt: skip
+    found = []
+    for where, what in (row for row in mounted if len(row) == 2):
+        kind, _, options = what.split(" ", 2)
+        if kind not in paths or (kind == "cgroup" and "memory" not in options.split(",")):
+            continue
+        root, top = where.split()[3:5]
+        inner = posixpath.relpath(paths[kind], root)  # a container sees its own group as the topmost one
+        found.append((kind, Path(top), Path(top) / ("" if inner.startswith("..") else inner)))
+    return found
 
 
 def limit_memory(more: int) -> bool:

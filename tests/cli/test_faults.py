@@ -20,6 +20,8 @@ from lamina.data.named import _read_idx
 from lamina.studies.space import Range, Space
 from lamina.training import files
 
+pytestmark = pytest.mark.faults("hostile inputs")
+
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs Linux or macOS")
 def test_a_pipe_is_not_waited_for(tmp_path):
@@ -131,6 +133,7 @@ def limited(folder, megabytes, *words):
     return done.returncode, done.stderr
 
 
+@pytest.mark.faults("memory limits")
 @pytest.mark.slow
 @pytest.mark.linux
 def test_too_little_memory_is_a_sentence_or_a_batch_in_pieces(tmp_path):
@@ -142,6 +145,16 @@ def test_too_little_memory_is_a_sentence_or_a_batch_in_pieces(tmp_path):
     assert all("memory" in said for code, said in found if code), found
     pieces = "a batch of 1000 examples does not fit in memory: it is computed in pieces of .*the update stays the same"
     assert any(code == 0 and re.search(pieces, said) for code, said in found), found
+
+
+@pytest.mark.faults("memory limits")
+@pytest.mark.slow
+@pytest.mark.linux
+@pytest.mark.parametrize("megabytes", [60, 100, 150, 200])
+def test_a_network_that_is_too_large_for_its_first_checkpoint(tmp_path, megabytes):
+    """Threads could not be started at 100 MB, and safetensors panicked at 150 MB."""
+    code, said = limited(tmp_path, megabytes, "train", "resnet18", "--data", "digits", "--epochs", "1")
+    assert code == 2 and said.startswith("lamina: ") and "memory" in said and "panicked" not in said, said
 
 
 def eight_rows(path):

@@ -86,6 +86,7 @@ def test_predict_prints_labels_and_writes_csv(trained, tmp_path, monkeypatch):
     assert table[0].startswith("name,predicted,probability,p(0),p(1)") and len(table) == 3
 
 
+@pytest.mark.faults("SIGTERM")
 @pytest.mark.posix
 def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_result(trained, tmp_path):
     home, _ = trained
@@ -388,6 +389,7 @@ def test_a_folder_that_cannot_be_written(typed, tmp_path):
     assert code == 2 and "Choose another with --out" in err
 
 
+@pytest.mark.faults("full disk")
 def test_a_full_disk_ends_with_a_sentence_and_the_last_checkpoint_intact(typed, tmp_path, monkeypatch):
     from lamina.training import checkpoint, files, fit
 

@@ -9,6 +9,8 @@ import lamina
 from lamina.data import identity as module
 from lamina.data.identity import difference, identity
 
+pytestmark = pytest.mark.faults("changed data")
+
 
 def write_table(path, shift=0.0, header="x,y,label", target="ab"):
     rows = [f"{(i * 37) % 61 / 7 + shift},{i % 7},{target[i % 2]}" for i in range(60)]

@@ -61,7 +61,9 @@ def test_damage_is_a_sentence(folder):
     whole = (folder / "part-1.parquet").read_bytes()
     for broken in (b"PAR1nothing", whole[:-20], b"", whole[:60] + bytes(40) + whole[100:]):
         (folder / "part-1.parquet").write_bytes(broken)
-        with pytest.raises(DataError, match="part-1.parquet` is not a readable Parquet file: write it again"):
+        with pytest.raises(
+            DataError, match="part-1.parquet` is not a readable Parquet file( \\(.*\\))?: write it again"
+        ):
             table = Parquet(folder)
             for block in table.blocks(10):
                 table.read(block)

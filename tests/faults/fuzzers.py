@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 import lamina
+from faults.messages import VISITOR
 from lamina._errors import LaminaError
 from lamina.cli._config import read_config
 from lamina.cli._values import reading, settings
@@ -476,4 +477,5 @@ FUZZERS: dict[str, Fuzzer] = {
     "search spaces": Fuzzer(_space, lambda: SPACES, (b"..", b":", b"log", b",", b"(", b")", b";", b" if ", b"=")),
     "--set": Fuzzer(_set, _named_options, (b"=", b",", b"\n", b"none", b"true", b"-1", b"1e9", b"(")),
     "--read": Fuzzer(_read, lambda: READS, (b"=", b",", b"tab", b"\n", b"none", b"true")),
+    "page messages": Fuzzer(VISITOR.say, VISITOR.seeds, (b"null", b"[]", b"{}", b"1e999", b'"nan"', b"true")),
 }  # fmt: skip

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.faults("hostile visitors")
 SEED = 22
 HEADERS = (b"host", b"origin", b"cookie", b"content-length", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest",
            b"marimo-session-id", b"x-forwarded-for", b"content-type")  # fmt: skip

@@ -16,6 +16,7 @@ import pytest
 from uploads import png
 from visiting import Page, memory, serving, uploaded
 
+pytestmark = pytest.mark.faults("hostile visitors")
 PLACE = "/ch1/perceptron/api/kernel/set_ui_element_value"
 
 
@@ -195,6 +196,8 @@ def test_no_upload_stays_behind(name, tmp_path):
     while list(tmp_path.rglob("*.csv")) and time.monotonic() < end:
         time.sleep(0.1)
     assert list(tmp_path.glob("lamina-pages-*/*/*")) == []
+    if name != "SIGKILL":
+        assert list(tmp_path.glob("pymp-*")) == [], "the sockets through which jobs are started"
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from lamina.studies import _journal as journals
 from lamina.studies._journal import Journal
 from lamina.training.lines import as_line
 
+pytestmark = pytest.mark.faults("damaged bytes", "two writers")
+
 
 @pytest.fixture
 def path(tmp_path):

@@ -12,6 +12,8 @@ from lamina.training import fit as module
 from lamina.training.fit import resume
 from lamina.training.lock import NAME
 
+pytestmark = pytest.mark.faults("SIGKILL", "two writers")
+
 
 def train(folder, **options):
     net = lamina.build("fnn", inputs=2, outputs=2, hidden=(4,), dropout=0.5, seed=3)  # not the seed of the recipe

@@ -11,6 +11,8 @@ from lamina._errors import RunError
 from lamina.training.recipe import MiniBatch, Stopping
 from lamina.training.run import Run
 
+pytestmark = pytest.mark.faults("gradients that are no numbers")
+
 
 def trained(tmp_path, ratios, rate, epochs=1, **options):
     data = lamina.load("moons", count=60).split(ratios=ratios)

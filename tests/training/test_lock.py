@@ -14,6 +14,7 @@ from lamina._errors import RunError
 from lamina.training import lock
 from lamina.training.lock import NAME, only_writer, writer
 
+pytestmark = pytest.mark.faults("two writers")
 HOLD = """
 import sys, time
 from lamina.training.lock import only_writer

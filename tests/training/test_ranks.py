@@ -205,6 +205,7 @@ def alone(found):
     return found["alone"]
 
 
+@pytest.mark.faults("SIGKILL")
 @pytest.mark.linux
 def test_a_rank_that_is_killed_is_started_again_and_the_run_ends_with_the_same_bytes(alone, tmp_path):
     moments = killed(tmp_path / "run", 1, random.Random(0))
@@ -213,6 +214,7 @@ def test_a_rank_that_is_killed_is_started_again_and_the_run_ends_with_the_same_b
     assert json.loads((tmp_path / "run/environment.json").read_text())["ranks"] == 2
 
 
+@pytest.mark.faults("SIGKILL")
 @pytest.mark.slow
 @pytest.mark.linux
 @pytest.mark.parametrize("seed", range(10))
@@ -301,6 +303,7 @@ def test_ranks_end_with_the_command_that_started_them(tmp_path, moment):
         done(lamina(tmp_path, "resume", "run", "--epochs", made + 2))
 
 
+@pytest.mark.faults("SIGKILL")
 @pytest.mark.slow
 @pytest.mark.linux
 def test_a_dead_rank_ends_the_others_with_a_sentence(tmp_path):
@@ -314,6 +317,7 @@ def test_a_dead_rank_ends_the_others_with_a_sentence(tmp_path):
     assert "Traceback" not in err
 
 
+@pytest.mark.faults("lost network")
 @pytest.mark.slow
 @pytest.mark.linux
 def test_a_node_is_lost_and_the_other_goes_on_in_the_same_folder(tmp_path):

@@ -9,6 +9,7 @@ from lamina.data.identity import identity
 from lamina.training.manifest import Manifest
 from lamina.training.rebuild import _of_targets, rebuild, reload
 
+pytestmark = pytest.mark.faults("changed data")
 ROWS = [f"{(i * 37) % 61 / 7},{i % 7},{'ab'[i % 2]}" for i in range(60)]
 
 

@@ -14,6 +14,8 @@ from lamina.training.lock import only_writer
 from lamina.training.repair import repair
 from lamina.training.run import Run
 
+pytestmark = pytest.mark.faults("damaged bytes")
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):

@@ -17,6 +17,7 @@ from lamina.training.manifest import NAME, Manifest
 from lamina.training.repair import repair
 from lamina.training.run import Run
 
+pytestmark = pytest.mark.faults("damaged bytes")
 ROWS = lamina.load("iris").inputs[:5]
 UNREAD = ("report.html",)
 """Files that only people and `lamina repair` read."""

@@ -12,6 +12,7 @@ from safety import AFTER_KILL
 from verbs import files
 from verbs.table import ROWS
 
+pytestmark = pytest.mark.faults("SIGKILL")
 KINDS = {
     "table": "fnn on moons",
     "pictures": "lenet5 on pictures",

@@ -25,6 +25,7 @@ FEW = 20  # at most so many different whole numbers are taken for classes
 FEW_WORDS = 0.1  # at most this share of a column of numbers may be words, which count as missing
 ALL_DIFFERENT = 0.9  # texts of which at least this share are different name the rows
 WORDY = 6  # words of a text that is free
+_SHORT = 1000  # rows up to which Python finds the places of categories sooner than polars
 
 _WHOLE, _COMMA = r"^[+-]?\d+$", r"^[+-]?\d+(,\d+)+$"
 _ROW_NUMBERS = ("", "id", "index", "unnamed: 0", "row")
@@ -123,6 +124,9 @@ def as_text(series: "pl.Series", levels: Sequence[str] | None = None) -> "pl.Ser
     text = series.cast(pl.String)
     if levels is not None:
         return text.str.to_lowercase() if {"true", "false"}.issuperset(levels) else text
+    first = text.first()
+    if first is not None and first.lower() not in ("true", "false"):
+        return text
     lower = text.str.to_lowercase()
     return lower if lower.drop_nulls().is_in(["true", "false"]).all() else text
 
@@ -131,6 +135,9 @@ def level_numbers(text: "pl.Series", levels: tuple[str, ...]) -> Tensor:
     """Give the place of each value in `levels`, -1 for another one, NaN for a missing one."""
     import polars as pl
 
+    if len(text) <= _SHORT:  # in Python: polars takes longer to begin
+        known = {None: float("nan"), **{level: float(i) for i, level in enumerate(levels)}}
+        return torch.tensor([known.get(value, -1.0) for value in text.to_list()], dtype=torch.float64)
     places = text.cast(pl.Enum(levels), strict=False).to_physical().cast(pl.Float64).fill_null(-1.0)
     return torch.from_numpy(places.set(text.is_null(), float("nan")).to_numpy().copy())
 

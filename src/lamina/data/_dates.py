@@ -61,6 +61,8 @@ def find_dates(series: "pl.Series", day_first: bool | None = None) -> Dates | No
     if series.dtype != pl.String:
         return None
     there = series.drop_nulls()
+    if not there.str.contains(r"\d").any():
+        return None
     found = {name: int(there.str.contains(pattern).sum()) for name, pattern in _SPELLINGS.items()}
     spelling = max(found, key=lambda name: found[name])
     if found[spelling] < max(1, _ENOUGH * len(there)):

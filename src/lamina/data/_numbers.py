@@ -111,10 +111,12 @@ def plain_numbers(
 
     schema, earlier = frame.schema, before or Marks(None)
     units, bare = dict(earlier.units), bare_numbers(frame)
+    digits = with_digits(frame)
     written = [
         found
         for name in (schema if known is None else known)
         if schema[name] == pl.String
+        and (known is not None or name in bare or name in digits)
         and (
             found := _Written(frame[name], True, None)
             if name in bare and name not in units
@@ -164,6 +166,20 @@ def bare_numbers(frame: "pl.DataFrame") -> frozenset[str]:
     after = texts.select(pl.all().cast(pl.Float64, strict=False).null_count()).row(0)
     there = zip(texts.columns, gaps, after, strict=True)
     return frozenset(name for name, before, now in there if before == now < frame.height)
+
+
+def with_digits(frame: "pl.DataFrame") -> frozenset[str]:
+    """Name the columns of text that have a digit somewhere; all at once, since a table may have thousands.
+
+    >>> import polars as pl
+    >>> sorted(with_digits(pl.DataFrame({"a": ["x", "route 66"], "b": ["y", None], "c": [1, 2]})))
+    ['a']
+    """
+    import polars as pl
+
+    texts = frame.select(pl.col(pl.String))
+    found = texts.select(pl.all().str.contains(r"\d").any()).row(0) if texts.width else ()
+    return frozenset(name for name, there in zip(texts.columns, found, strict=True) if there)
 
 
 def _said(written: list[_Written]) -> tuple[tuple[str, ...], tuple[str, ...]]:

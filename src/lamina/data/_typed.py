@@ -1,4 +1,4 @@
-"""Tables in files that say themselves what their values are: Parquet, Excel and JSON."""
+"""Tables in files that say themselves what their values are: Excel and JSON."""
 
 import io
 import json
@@ -12,19 +12,6 @@ from lamina.data.frames import from_columns, from_rows
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def parquet(data: bytes, name: str) -> "pl.DataFrame":
-    """Read a Parquet file."""
-    import polars as pl
-
-    try:
-        return pl.read_parquet(io.BytesIO(data))
-    except (
-        Exception,
-        pl.exceptions.PanicException,
-    ) as error:  # polars raises several kinds on damaged files, and panics
-        raise DataError(f"{name} is not a readable Parquet file: write it again.") from error
 
 
 def excel(

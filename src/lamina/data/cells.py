@@ -22,6 +22,7 @@ import numpy as np
 from lamina._errors import DataError, DataWarning, choice
 from lamina.data._numbers import Marks, is_number, plain_numbers
 from lamina.data.parquet import PARQUET, Parquet, parquet_files
+from lamina.data.parquet import read_bytes as parquet_bytes
 from lamina.data.paths import no_pipe, shown
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _read(what: Any, form: Format, name: str) -> tuple["pl.DataFrame", dict[str,
     if suffix == ".gz":
         data, suffix = _unpacked(data, name), path.with_suffix("").suffix.lower() or ".csv"
     if suffix in PARQUET:
-        return _typed.parquet(data, name), {}, []
+        return parquet_bytes(data, name), {}, []
     if suffix in EXCEL:
         frame, sheet, notes = _typed.excel(data, form.sheet, form.earlier("sheet"), name)
         if form.earlier("sheet") is None:

@@ -1,19 +1,23 @@
 """Parquet on disk: one file, a folder of files or a pattern such as "part-*.parquet", read some rows at a time.
 
 Polars reads the rows that are asked for and skips the pages before them, so that nothing has to be converted, and any
-stretch of rows can be read by itself. What cannot be read gets one sentence that names the file and the way out.
+stretch of rows can be read by itself. What cannot be read gets one sentence that names the file and the way out; what a
+file says of itself is checked first (`_pages`), since a damaged one can end the process.
 """
 
 import glob
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lamina._errors import DataError
+from lamina.data._pages import DamagedError, Pages
 from lamina.data.paths import no_pipe, shown
 
 if TYPE_CHECKING:
@@ -92,11 +96,13 @@ class Parquet:
         assert files is not None
         self.name, self.files = shown(what), files
         self._scans: list[pl.LazyFrame] = []
+        self._pages: list[Pages] = []
         counts = []
         for file in files:
             if file.exists():
                 no_pipe(file)
             with _readable(file):
+                self._pages.append(Pages(partial(io.FileIO, file)))
                 scan = pl.scan_parquet(file, glob=False)
                 names = scan.collect_schema()
                 counts.append(int(scan.select(pl.len()).collect().item()))
@@ -150,6 +156,7 @@ class Parquet:
         """Read the rows of a block."""
         scan = self._scans[block.file].slice(block.start, block.rows)
         with _readable(self.files[block.file]):
+            self._pages[block.file].check(block.start, block.rows, columns)
             frame = (scan if columns is None else scan.select(list(columns))).collect()
         if frame.height != block.rows:
             raise DataError(
@@ -172,29 +179,48 @@ class Parquet:
         import polars as pl
 
         frames = []
-        for scan, file in zip(self._scans, self.files, strict=True):
+        for scan, file, pages in zip(self._scans, self.files, self._pages, strict=True):
             with _readable(file):
+                pages.check()
                 frames.append(scan.select(self.columns).collect())
         return pl.concat(frames, how="vertical_relaxed")
 
     def summary(self, expressions: "Sequence[pl.Expr]") -> "pl.DataFrame":
         """Compute some numbers of all rows, without holding them."""
-        return self._streamed(lambda scan: scan.select(expressions))
+        names = {name for each in expressions for name in each.meta.root_names()}
+        return self._streamed(lambda scan: scan.select(expressions), names)
 
     def counted(self, column: str) -> "pl.DataFrame":
         """Give the different values of a column in the column `value`, and how often each occurs in `count`."""
         import polars as pl
 
         value = pl.col(column).alias("value")
-        return self._streamed(lambda scan: scan.select(value).group_by("value").agg(pl.len().alias("count")))
+        return self._streamed(lambda scan: scan.select(value).group_by("value").agg(pl.len().alias("count")), {column})
 
-    def _streamed(self, ask: Any) -> "pl.DataFrame":
+    def _streamed(self, ask: Any, columns: set[str]) -> "pl.DataFrame":
         import polars as pl
 
+        for file, pages in zip(self.files, self._pages, strict=True):
+            with _readable(file):
+                pages.check(columns=columns)
         whole = pl.concat([scan.select(self.columns) for scan in self._scans], how="vertical_relaxed")
         with _readable(self.files[0] if len(self.files) == 1 else None, self.name):
             found: pl.DataFrame = ask(whole).collect(engine="streaming")
         return found
+
+
+def read_bytes(data: bytes, name: str) -> "pl.DataFrame":
+    """Read the content of a Parquet file.
+
+    Args:
+        data: all of it.
+        name: of the file, for messages.
+    """
+    import polars as pl
+
+    with _readable(None, name):
+        Pages(lambda: io.BytesIO(data)).check()
+        return pl.read_parquet(io.BytesIO(data))
 
 
 @contextmanager
@@ -207,5 +233,7 @@ def _readable(file: Path | None, name: str = "") -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise DataError(f"{called} does not exist: check the path.") from None
+    except DamagedError as error:
+        raise DataError(f"{called} is not a readable Parquet file ({error}): write it again.") from None
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise DataError(f"{called} is not a readable Parquet file: write it again.") from error

@@ -14,6 +14,7 @@ from typing import Any
 from lamina._errors import RunError
 from lamina._system import remove
 from lamina._types import Tensor
+from lamina.training.encoding import encode
 from lamina.training.files import digest, write
 
 NAME = re.compile(r"step-(\d{8,})-([0-9a-f]{16})\.safetensors")
@@ -39,11 +40,7 @@ def save(folder: Path, step: int, tensors: dict[str, Tensor], plain: dict[str, A
 
 def pack(path: Path, tensors: dict[str, Tensor], plain: dict[str, Any]) -> Path:
     """Write tensors and plain values into one file whose name is `path` with the digest of its content."""
-    from safetensors.torch import save as encode
-
-    content = encode(
-        {name: t.detach().contiguous().cpu() for name, t in tensors.items()}, {"lamina": json.dumps(plain)}
-    )
+    content = encode(tensors, {"lamina": json.dumps(plain)})
     path = path.with_name(f"{path.name}-{digest(content)}.safetensors")
     write(path, content)
     return path

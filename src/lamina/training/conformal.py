@@ -8,6 +8,7 @@ from lamina._errors import ArgumentError, RunError
 from lamina._types import Float, Tensor
 from lamina.data.dataset import Dataset
 from lamina.functional.conformal import conformal_quantile, conformal_set, label_scores
+from lamina.training.encoding import encode
 from lamina.training.packed import home_of
 from lamina.training.predictions import Predictions
 from lamina.training.rebuild import reload
@@ -54,8 +55,6 @@ def scores_of(run: "Run", data: Dataset) -> Float[Tensor, "batch label"]:
 
 def validation_scores(run: "Run") -> Float[Tensor, "batch label"]:
     """Give the scores of the validation part; they are kept with the run, so that its data are needed only once."""
-    from safetensors.torch import save
-
     _check(run)
     home = home_of(run.folder)
     weights = home.weights_digest()
@@ -68,7 +67,7 @@ def validation_scores(run: "Run") -> Float[Tensor, "batch label"]:
             "examples as `calibration`, or evaluate the run before it is loaded again."
         )
     found = scores_of(run, (run.split or reload(origin)).validation)
-    home.write(SCORES, save({"scores": found}, {"weights": weights}))
+    home.write(SCORES, encode({"scores": found}, {"weights": weights}))
     return found
 
 

@@ -26,6 +26,7 @@ from lamina._errors import LaminaError, RunError
 from lamina._system import refused
 from lamina._types import Tensor
 from lamina.training import checkpoint
+from lamina.training.encoding import encode
 from lamina.training.files import as_json, as_toml, digest, parse_json, parse_toml
 from lamina.training.lines import append_lines, as_line, read_lines
 from lamina.training.manifest import NAME, Manifest
@@ -202,9 +203,7 @@ class RunFolder:
 
     def write_weights(self, tensors: dict[str, Tensor]) -> str:
         """Write weights as safetensors and return their digest."""
-        from safetensors.torch import save
-
-        content = save({name: t.detach().contiguous().cpu() for name, t in tensors.items()})
+        content = encode(tensors)
         self.write(self.weights.name, content)
         return digest(content)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lamina._errors import RunError
 from lamina._types import Tensor
+from lamina.training.encoding import encode
 from lamina.training.files import digest, finite
 from lamina.training.folder import VERSION, RunFolder
 
@@ -149,13 +150,11 @@ def pack(run: "Run", command: str = "") -> tuple[bytes, dict[str, Any]]:
         run: a trained network.
         command: what trained it, for people.
     """
-    from safetensors.torch import save
-
-    tensors = {name: t.detach().contiguous().cpu() for name, t in run.model.state_dict().items()}
-    plain = save(tensors)
+    tensors = run.model.state_dict()
+    plain = encode(tensors)
     sum_ = digest(plain[8 + int.from_bytes(plain[:8], "little") :])
     record = record_of(run, command, sum_)
-    return save(tensors, {KEY: json.dumps(record, ensure_ascii=False)}), record
+    return encode(tensors, {KEY: json.dumps(record, ensure_ascii=False)}), record
 
 
 def record_of(run: "Run", command: str = "", weights: str = "") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from lamina._errors import ArgumentError, RunError
 from lamina.training import checkpoint
+from lamina.training.encoding import encode
 from lamina.training.files import as_json, write
 from lamina.training.lines import as_line, complete, read_line
 from lamina.training.lock import only_writer
@@ -145,11 +146,9 @@ class _Repair:
         if name == "history.jsonl":
             yield "".join(map(as_line, self._rows(name, content))).encode()
         if name == "weights.safetensors" and self.tensors:
-            from safetensors.torch import save
-
             model = {k.removeprefix("model/"): t for k, t in self.tensors.items() if k.startswith("model/")}
             best = {k.removeprefix("best/"): t for k, t in self.tensors.items() if k.startswith("best/")}
-            yield save({**model, **best})
+            yield encode({**model, **best})
 
     def _put(self, name: str, old: bytes | None, new: bytes | None) -> None:
         """Keep a damaged file beside the new one, or instead of it."""

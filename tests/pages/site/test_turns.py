@@ -61,8 +61,10 @@ def test_those_who_have_used_their_seconds_share_one_place_that_rests():
         assert all(reader.done() for reader in readers), "whoever has seconds left passes by"
         hall.end("1")
         await asyncio.sleep(0.01)
-        assert not second.done(), "the place rests for as long as it was used"
-        clock.now = 2.5
+        clock.now = 1.0 + turns.REST - 0.1
+        await asyncio.sleep(0.15)
+        assert not second.done(), "the place rests for seven times as long as it was used"
+        clock.now = 1.0 + turns.REST + 0.1
         assert await asyncio.wait_for(second, 5)
 
     asyncio.run(story())
@@ -104,5 +106,51 @@ def test_a_reader_who_leaves_while_waiting_leaves_nothing_behind():
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         assert not hall._asked and not hall.computes("2")
+
+    asyncio.run(story())
+
+
+def test_who_has_used_up_the_seconds_waits_until_half_of_them_are_back():
+    async def story():
+        clock = Clock()
+        hall = Turns(clock)
+        assert await hall.begin("1", "x")
+        clock.now = turns.HAND / (1 - turns.BACK) + 0.1
+        hall.end("1")
+        assert hall.left("x") < 0
+        clock.now += 0.4 * turns.HAND / turns.BACK
+        assert 0 < hall.left("x") < turns.HAND / 2 and await hall.begin("1", "x") and not hall._busy["1"].light
+        hall.end("1")
+        clock.now += 0.2 * turns.HAND / turns.BACK
+        assert hall.left("x") > turns.HAND / 2 and await hall.begin("1", "x") and hall._busy["1"].light
+
+    asyncio.run(story())
+
+
+def test_a_flood_gets_no_more_than_what_comes_back():
+    """Twenty pages of one visitor ask without a pause, each for a tenth of a second, while another one is there."""
+
+    async def story():
+        clock = Clock()
+        hall = Turns(clock)
+        hall._left = {"flood": -1.0, "reader": 0.5}
+        used, waiting = 0.0, {f"p{i}": asked(hall, f"p{i}", "flood") for i in range(20)}
+        while clock.now < 80.0:
+            hall._left["reader"] = 0.5
+            await asyncio.sleep(0)
+            hall._admit()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            key = next((key for key, one in waiting.items() if hall.computes(key)), None)
+            clock.now += 0.1
+            if key is not None:
+                used += 0.1
+                hall.end(key)
+                waiting[key].cancel()
+                waiting[key] = asked(hall, key, "flood")
+        for one in waiting.values():
+            one.cancel()
+        await asyncio.gather(*waiting.values(), return_exceptions=True)
+        assert 80.0 / (1 + turns.REST) <= used <= 80.0 * turns.BACK
 
     asyncio.run(story())

@@ -25,6 +25,7 @@ def pids(client):
     return list(client.run(os.getpid, on_error="ignore").values())
 
 
+@pytest.mark.faults("SIGKILL")
 @pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize(("kills", "own"), [(2, 1), (8, 2), (40, 10)])
@@ -74,6 +75,7 @@ def test_without_the_extra_its_name_is_said(monkeypatch):
         connect("127.0.0.1:1")
 
 
+@pytest.mark.faults("lost network")
 @pytest.mark.slow
 @pytest.mark.posix
 def test_a_scheduler_that_is_gone_is_a_sentence_and_the_search_goes_on_elsewhere(tmp_path):

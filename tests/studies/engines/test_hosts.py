@@ -13,6 +13,7 @@ from lamina.studies.study import Study
 from studies.engines.hosts import EPOCHS, TRIALS
 from studies.engines.killing import same, straight
 
+pytestmark = pytest.mark.faults("lost network")
 ROOT = Path(__file__).parents[3]
 
 

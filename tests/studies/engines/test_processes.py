@@ -21,6 +21,7 @@ def children(pid):
     return [each.pid for each in psutil.Process(pid).children()]
 
 
+@pytest.mark.faults("SIGKILL")
 @pytest.mark.posix
 @pytest.mark.parametrize(("kills", "own"), [(2, 1), pytest.param(40, 10, marks=pytest.mark.slow)])
 def test_killed_processes_and_a_killed_search_lose_nothing(tmp_path, kills, own):

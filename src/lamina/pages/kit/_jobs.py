@@ -12,6 +12,7 @@ Files of visitors are read in such processes, too, in a short line of their own.
 import multiprocessing
 import os
 import pickle
+import shutil
 import sys
 import tempfile
 import threading
@@ -76,6 +77,13 @@ def prepare() -> None:
         from multiprocessing.forkserver import ensure_running
 
         ensure_running()
+
+
+def leave_nothing() -> None:
+    """Remove the folder of the sockets through which jobs start, for a process that ends without Python's help."""
+    folder = getattr(multiprocessing.current_process(), "_config", {}).get("tempdir")
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

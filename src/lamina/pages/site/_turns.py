@@ -1,10 +1,10 @@
 """Whose turn it is to compute: all pages share one process, in which one thread runs at a time.
 
 Every visitor has some seconds of computing in hand, which come back slowly. Whoever has some left is let in at once,
-with a few others at a time; those who have used theirs up share a single place, which rests after each of them for as
-long as it took, if anybody else is there. So visitors who move all sliders of twenty pages without a pause get at most
-half of the time, all of them together, and whoever reads a page hardly notices. Of one visitor one page computes at a
-time.
+with a few others at a time; those who have used theirs up share a single place until half of them are back. That place
+rests after each of them for seven times as long as it took, if anybody else is there. So a visitor who moves all
+sliders of twenty pages without a pause gets what comes back, a fifth of the time, and many of them an eighth beyond
+that all together. Of one visitor one page computes at a time.
 """
 
 import asyncio
@@ -16,6 +16,8 @@ HAND, BACK = 2.0, 0.2
 """Seconds of computing that a visitor has in hand, and how many of them come back in a second."""
 PLACES = 4
 """How many pages compute at once, of visitors who have seconds in hand; one more is for all others."""
+REST, RESTED = 7.0, 8.0
+"""How much longer the place of those others rests than it was used, and for how many seconds at most."""
 LONGEST = 10.0
 """Seconds after which a page that still computes no longer keeps others waiting."""
 PATIENCE = 30.0
@@ -51,6 +53,7 @@ class Turns:
         self._busy: dict[Hashable, _Busy] = {}
         self._asked: list[_Asked] = []
         self._left: dict[str, float] = {}
+        self._spent: set[str] = set()
         self._settled = clock()
         self._rest = 0.0
 
@@ -110,7 +113,7 @@ class Turns:
         if busy is None:
             return
         if not busy.light and len(self._left) > 1:
-            self._rest = 2 * self._settled - busy.since
+            self._rest = self._settled + min(REST * (self._settled - busy.since), RESTED)
         self._admit()
 
     def _settle(self) -> None:
@@ -122,6 +125,9 @@ class Turns:
         self._left = {
             visitor: left + BACK * passed for visitor, left in self._left.items() if left + BACK * passed < HAND
         }
+        self._spent = {
+            visitor for visitor, left in self._left.items() if left <= 0 or (visitor in self._spent and left < HAND / 2)
+        }
 
     def _admit(self) -> None:
         """Give turns to those who may have one, first to those who have used least."""
@@ -130,7 +136,7 @@ class Turns:
         self._busy = {key: busy for key, busy in self._busy.items() if now - busy.since < LONGEST}
         for asked in sorted(self._asked, key=lambda one: -self._left.get(one.visitor, HAND)):
             present = self._busy.get(asked.key)
-            light = self._left.get(asked.visitor, HAND) > 0
+            light = asked.visitor not in self._spent
             alike = sum(busy.light == light for busy in self._busy.values())
             if present is None and any(busy.visitor == asked.visitor for busy in self._busy.values()):
                 continue

@@ -290,6 +290,8 @@ def serve(
     app = build(host=host, token=token, homework=homework)
     import uvicorn
 
+    from lamina.pages.kit._jobs import leave_nothing
+
     sweep()
     many_files()
     sys.setswitchinterval(SWITCH)
@@ -311,11 +313,13 @@ def serve(
     server = uvicorn.Server(config)
     if hasattr(signal, "SIGHUP"):  # the terminal was closed
         signal.signal(signal.SIGHUP, server.handle_exit)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn sends it once more when it has closed
     try:
         asyncio.run(server.serve())
     except KeyboardInterrupt:
         pass
     print("\nThe pages are closed.", flush=True)
+    leave_nothing()
     os._exit(0)  # Python would wait for the threads of cells that still compute, and they cannot be interrupted
 
 
