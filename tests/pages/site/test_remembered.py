@@ -26,7 +26,7 @@ def test_remembered_answers_are_those_of_marimo(monkeypatch):
     assert list(kept("marimo.cell.executor")) == list(importlib.metadata.entry_points(group="marimo.cell.executor"))
     assert compiler.ends_with_semicolon("a = 1;") and not compiler.ends_with_semicolon("a = 1")
     assert [markdown._render_markdown("*a* $x_1$") for _ in range(2)] == [plain, plain] and "<em>a</em>" in plain
-    assert markdown._render_markdown.cache_info()[:3] == (1, 1, TEXTS)
+    assert markdown._render_markdown.cache_info().hits >= 1 and markdown._render_markdown.cache_info().maxsize == TEXTS
     file = contents.find("ch1/perceptron").file
     places = compiler._build_source_position_map(str(file))
     lines = file.read_text(encoding="utf-8").splitlines()

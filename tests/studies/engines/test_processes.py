@@ -54,8 +54,8 @@ def test_workers_that_end_at_once_are_given_up(tmp_path, monkeypatch):
 def test_what_a_worker_cannot_do_is_the_sentence_of_the_search(tmp_path):
     problem, study = moons(tmp_path / "s")
     study.description["problem"]["data"]["fingerprint"] = "another"
-    sentence = r"a worker could not train its networks: the data in moons have changed since the run began \(targets or weights differ\): .* again\."
-    with pytest.raises(RunError, match=sentence):
+    why = r"the data in moons have changed since the run began \(targets or weights differ\): .* again\."
+    with pytest.raises(RunError, match=f"a worker could not train its networks: {why}"):
         go_on(study, problem, on="processes:1")
 
 

@@ -10,6 +10,7 @@ import re
 import textwrap
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -152,17 +153,20 @@ def formula(latex: str, label: str = "") -> "Html":
     return html(tag("figure", _markdown(f"$$\n{latex.strip()}\n$$"), below, class_="lamina-formula"))
 
 
+@cache
+def _listing(target: Callable[..., Any] | type) -> tuple[str, Markup]:
+    """Give the full name and the code of a function or class."""
+    code = _markdown(f"```python\n{textwrap.dedent(inspect.getsource(target))}\n```")
+    return f"{target.__module__}.{target.__qualname__}", code
+
+
 def source(*functions: Callable[..., Any] | type) -> "Html":
     """Put the code that a panel calls behind one button; of several functions, each has a line that unfolds.
 
     Args:
         functions: functions or classes of the library.
     """
-    found = []
-    for function in functions:
-        target = inspect.unwrap(function)
-        name = f"{target.__module__}.{target.__qualname__}"
-        found.append((name, _markdown(f"```python\n{textwrap.dedent(inspect.getsource(target))}\n```")))
+    found = [_listing(inspect.unwrap(function)) for function in functions]
     if len(found) == 1:
         inside = tag("p", tag("code", found[0][0])) + found[0][1]
     else:
