@@ -5,8 +5,8 @@ from importlib.resources import files
 from typing import Any
 
 from lamina._markup import Markup, join, tag
-from lamina.drawing.colors import variables
 from lamina.drawing._metrics import FAMILY
+from lamina.drawing.colors import variables
 from lamina.drawing.svg import math_faces
 from lamina.report._formatting import number, percent
 
