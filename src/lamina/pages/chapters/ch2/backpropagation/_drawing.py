@@ -1,11 +1,12 @@
 """The drawing of the page on backpropagation."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from math import hypot
 from typing import Any
 
-from lamina.drawing.scene import Circle, Path, Scene, Shape, Stroke, Text
+from lamina.drawing.scene import FROM, Circle, Path, Scene, Shape, Stroke, Text
 
 
 def counted_network(
@@ -18,6 +19,7 @@ def counted_network(
     sums: Sequence[int] = (),
     active: Sequence[int] = (),
     passed: Sequence[int] = (),
+    column: float = 188.0,
 ) -> Scene:
     """Draw a small network with numbers: in each node its value and its bias, below it a gradient, on arrows weights.
 
@@ -26,7 +28,8 @@ def counted_network(
     >>> counted_network((1, 1), [["1"], ["2"]], [[""], ["0.5"]], [[["2"]]], [["-1"]]).title
     'network with numbers'
     """
-    column, row, radius = 188.0, 108.0, 31.0
+    given = locals().copy()
+    row, radius = 108.0, 31.0
     tall = max(widths) * row + 20
     spots = [
         [(44 + layer * column, (tall - (width - 1) * row) / 2 + node * row - 6) for node in range(width)]
@@ -52,7 +55,9 @@ def counted_network(
             shapes.append(Text((spot[0], spot[1] - radius - 11), name, 11, "muted", "middle"))
             if gradient:
                 shapes.append(Text((spot[0], spot[1] + radius + 12), gradient, 12, "accent", "middle", bold=True))
-    return Scene(88 + (len(widths) - 1) * column, tall, tuple(shapes), "network with numbers")
+    wide = 88 + (len(widths) - 1) * column
+    slim = partial(counted_network, **{**given, "column": 118.0}) if wide > FROM and column > 118 else None
+    return Scene(wide, tall, tuple(shapes), "network with numbers", narrower=slim)
 
 
 def _arrows(
