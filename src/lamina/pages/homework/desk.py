@@ -101,7 +101,7 @@ class Desk:
             rows.append(tag("li", tag("label", question.text, for_=f"q{i}"), tag("br"), field, " ", mark))
         form = tag("form", tag("ol", rows), tag("button", "Hand in", type="submit"), method="post",
                    action=f"{HOMEWORK}?{urlencode({'name': name})}", class_="homework")  # fmt: skip
-        who = tag("p", f"For {name}. Numbers may be off by 1 %.", class_="small")
+        who = tag("p", f"For {name}." + (" Numbers may be off by 1 %." if told else ""), class_="small")
         return plain._document("Homework", title, link, who, first, tag("p", told) if told else None, form)
 
 

@@ -211,11 +211,11 @@ def _regression(table: Sequence[Sequence[float]], place: int) -> tuple[str, list
 
 
 def _row(values: torch.Tensor) -> str:
-    return "(" + ", ".join(f"{value:g}" for value in values.tolist()) + ")"
+    return "(" + ", ".join(f"{value + 0.0:g}" for value in values.tolist()) + ")"
 
 
 def _matrix(values: torch.Tensor) -> str:
-    return "(" + "; ".join(", ".join(f"{value:g}" for value in row) for row in values.tolist()) + ")"
+    return "(" + "; ".join(", ".join(f"{value + 0.0:g}" for value in row) for row in values.tolist()) + ")"
 
 
 _EXERCISES = {"ch2/backpropagation": (_backpropagation, 1, 3), "ch1/regression": (_regression, 3, 2)}

@@ -56,10 +56,14 @@ window.LaminaBook = (() => {
     });
     for (const extra of old.slice(fresh.length)) extra.remove();
   };
+  let turn = 0;
   const put = (cell, html) => {
+    turn = 1 - turn;
     const node = cellNode(cell), fresh = node.cloneNode(false);
     fresh.innerHTML = html;
     morph(node, fresh);
+    // What a reader has changed by hand is over: another text makes `hands.js` begin anew, a space more or less.
+    for (const box of node.querySelectorAll("[data-hands]")) box.dataset.hands = box.dataset.hands.trim() + " ".repeat(turn);
   };
   const widgets = () => [...document.querySelectorAll("#root marimo-ui-element > *")];
   const tell = (widget, kind, value, bubbles, quiet) => widget.dispatchEvent(

@@ -19,10 +19,10 @@ window.LaminaOwn = (() => {
     return canvas;
   };
   const signed = (value) => (value >= 0 ? [204, 16, 22] : [11, 83, 196]).map((full) => Math.round(255 + (full - 255) * Math.min(1, Math.abs(value))));
-  const stays = (made, words) => {
+  const stays = (made, ...words) => {
     if (document.querySelector(".lamina-stays")) return;
     const lab = document.querySelector("#root .lamina-lab");
-    lab.append(made("p", { className: "lamina-note warn lamina-stays", textContent: words }));
+    lab.append(made("p", { className: "lamina-note warn lamina-stays" }, ...words));
   };
 
   const read = (value, { made }) => {
@@ -51,7 +51,7 @@ window.LaminaOwn = (() => {
     for (const part of rest) part.replaceChildren();
     strip.replaceChildren(facts(made, { "read as": order[0], probability: number(p[order[0]]), "next best": `${order[1]} (${number(p[order[1]])})` }));
     for (const note of lab.querySelectorAll(".lamina-more .lamina-note:not(.lamina-stays)")) note.textContent = "This is your drawing, as the network gets it, computed in this browser.";
-    stays(made, "Further down, the pictures are those of the recorded digit; `lamina notes` makes them from your drawing.");
+    stays(made, "Further down, the pictures are those of the recorded digit; ", made("code", { textContent: "lamina notes" }), " makes them from your drawing.");
   };
 
   const translate = (text, { made }) => {
