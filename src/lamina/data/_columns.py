@@ -136,7 +136,8 @@ def level_numbers(text: "pl.Series", levels: tuple[str, ...]) -> Tensor:
     import polars as pl
 
     if len(text) <= _SHORT:  # in Python: polars takes longer to begin
-        known = {None: float("nan"), **{level: float(i) for i, level in enumerate(levels)}}
+        known: dict[str | None, float] = {level: float(i) for i, level in enumerate(levels)}
+        known[None] = float("nan")
         return torch.tensor([known.get(value, -1.0) for value in text.to_list()], dtype=torch.float64)
     places = text.cast(pl.Enum(levels), strict=False).to_physical().cast(pl.Float64).fill_null(-1.0)
     return torch.from_numpy(places.set(text.is_null(), float("nan")).to_numpy().copy())
