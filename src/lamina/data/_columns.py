@@ -125,7 +125,7 @@ def as_text(series: "pl.Series", levels: Sequence[str] | None = None) -> "pl.Ser
     if levels is not None:
         return text.str.to_lowercase() if {"true", "false"}.issuperset(levels) else text
     first = text.first()
-    if first is not None and first.lower() not in ("true", "false"):
+    if first is not None and str(first).lower() not in ("true", "false"):
         return text
     lower = text.str.to_lowercase()
     return lower if lower.drop_nulls().is_in(["true", "false"]).all() else text
