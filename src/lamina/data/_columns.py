@@ -125,7 +125,7 @@ def as_text(series: "pl.Series", levels: Sequence[str] | None = None) -> "pl.Ser
     if levels is not None:
         return text.str.to_lowercase() if {"true", "false"}.issuperset(levels) else text
     first = text.first()
-    if first is not None and first.lower() not in ("true", "false"):
+    if first is not None and str(first).lower() not in ("true", "false"):
         return text
     lower = text.str.to_lowercase()
     return lower if lower.drop_nulls().is_in(["true", "false"]).all() else text
@@ -136,7 +136,8 @@ def level_numbers(text: "pl.Series", levels: tuple[str, ...]) -> Tensor:
     import polars as pl
 
     if len(text) <= _SHORT:  # in Python: polars takes longer to begin
-        known = {None: float("nan"), **{level: float(i) for i, level in enumerate(levels)}}
+        known: dict[str | None, float] = {level: float(i) for i, level in enumerate(levels)}
+        known[None] = float("nan")
         return torch.tensor([known.get(value, -1.0) for value in text.to_list()], dtype=torch.float64)
     places = text.cast(pl.Enum(levels), strict=False).to_physical().cast(pl.Float64).fill_null(-1.0)
     return torch.from_numpy(places.set(text.is_null(), float("nan")).to_numpy().copy())
