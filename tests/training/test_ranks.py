@@ -321,16 +321,19 @@ def test_a_dead_rank_ends_the_others_with_a_sentence(tmp_path):
 @pytest.mark.slow
 @pytest.mark.linux
 def test_a_node_is_lost_and_the_other_goes_on_in_the_same_folder(tmp_path):
-    """Two agents of torchrun, as on two machines; one is killed with its rank."""
+    """Two agents of torchrun, as on two machines; the one that does not keep the rendezvous is killed with its rank."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = f"""-m torch.distributed.run --nnodes 1:2 --nproc-per-node 1 --max-restarts 3 --rdzv-backend c10d
         --rdzv-id two --rdzv-endpoint 127.0.0.1:{port} --local-addr 127.0.0.1
-        --rdzv-conf last_call_timeout=20,join_timeout=60
+        --rdzv-conf last_call_timeout=20,join_timeout=60,is_host=HOST
         -m lamina train fnn --data moons --epochs 400 --set batch_size=16 --out run""".split()
     more = {"cwd": tmp_path, "env": environment(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    first, second = (subprocess.Popen([sys.executable, *words], **more) for _ in range(2))
+    first, second = (
+        subprocess.Popen([sys.executable, *(word.replace("HOST", host) for word in words)], **more)
+        for host in ("true", "false")
+    )
     home = RunFolder(tmp_path / "run")
     while first.poll() is None and len(home.rows()) < 5:
         time.sleep(0.05)
