@@ -56,6 +56,14 @@ def test_curves_of_the_leaders():
     assert "at epoch 10" in leaders_curves(study(tried=longer))
 
 
+def test_the_curve_of_the_best_marks_the_epoch_that_counts():
+    tried = tuple(Tried(n, t.values, t.value, curve=(0.1, 0.3, 0.2)) for n, t in enumerate(study().tried))
+    drawing = ElementTree.fromstring(leaders_curves(study(tried=tried)))
+    (mark,) = [line for line in drawing.findall("polyline") if line.get("stroke-dasharray") == "3 3"]
+    assert mark.get("points").startswith("209,"), "the second of three epochs, in the middle of 46 to 372"
+    assert "best" in words(drawing)
+
+
 def test_slices_hold_the_others_at_the_best():
     lowest, held = slices(study(), RATE)
     assert lowest == [(0.0, pytest.approx(0.3)), (1.0, pytest.approx(0.1))]  # the best of each
