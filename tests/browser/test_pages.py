@@ -78,8 +78,8 @@ const empty = [...root.querySelectorAll('.lamina-note, .lamina-progress span')].
   .filter((words) => /not started|not measured|nothing yet|wait for the button/i.test(words));
 return { twice: twice.length, bare: bare.length, empty, guesses: root.querySelectorAll('.lamina-guess').length };
 """
-UNTRAINED = {"tools/playground": ["not started"], "ch2/playground": ["not started"]}
-"""The playgrounds: one shows the network as it begins, the other waits for data."""
+UNTRAINED = {path: ["not started"] for path in ("tools/playground", "ch2/playground", "ch4/transfer")}
+"""Two wait for a visitor's data, and one shows the network as it begins."""
 
 
 def tells_a_story(driver, path):
