@@ -142,3 +142,18 @@ def test_a_session_has_a_plain_name():
             assert reader.sent[0]["code"] == 1013
 
     asyncio.run(story())
+
+
+def test_a_frame_of_bytes_is_an_empty_text():
+    import asyncio
+
+    from lamina.pages.site._visits import Visit, _Heard
+
+    async def story():
+        async def receive():
+            return {"type": "websocket.receive", "bytes": b"\xff"}
+
+        heard = await _Heard(Visit("s_1"), receive, None)()
+        assert heard["type"] == "websocket.receive" and heard["text"] == ""
+
+    asyncio.run(story())

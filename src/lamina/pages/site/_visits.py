@@ -163,6 +163,8 @@ class _Heard:
             # marimo's page knows this reason and does not try again
             return await self._close(1000, "MARIMO_SHUTDOWN")
         message = await coming
+        if message["type"] == "websocket.receive" and message.get("text") is None:
+            message = {**message, "text": ""}  # marimo reads text, and a frame of bytes has none
         self._count += 1
         if self._count > SPOKEN:
             if time.monotonic() - self._begun < 1.0:
