@@ -5,6 +5,8 @@ import asyncio
 from lamina.pages.site._visits import Visits
 
 HOME = "/ch1/perceptron"
+SAID = b'{"objectIds": ["a"], "values": [1]}'
+DRAWN = b'{"modelId": "a", "message": {"method": "update", "state": {}, "bufferPaths": []}, "buffers": []}'
 
 
 class Socket:
@@ -39,6 +41,29 @@ async def _page(scope, receive, send):
 def visit(visits, socket):
     socket.inbox.put_nowait({"type": "websocket.connect"})
     return asyncio.ensure_future(visits.follow(_page, socket.scope, socket.receive, socket.send))
+
+
+async def told(visits, body, client="127.0.0.1", name="a", place="set_ui_element_value"):
+    """Post a message of a page; return the status, the words, and whether it came to marimo."""
+    sent, came = [], []
+    scope = {"type": "http", "path": f"{HOME}/api/kernel/{place}", "client": (client, 1),
+             "headers": [(b"marimo-session-id", name.encode())]}  # fmt: skip
+    parts = [{"type": "http.request", "body": part, "more_body": not last} for part, last in
+             ((body[:9], False), (body[9:], True))]  # fmt: skip
+
+    async def receive():
+        return parts.pop(0)
+
+    async def answer(scope, receive, send):
+        came.append((await receive())["body"] + (await receive())["body"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def send(message):
+        sent.append(message)
+
+    await visits.serve(answer, scope, receive, send)
+    return sent[0]["status"], sent[1]["body"].decode(), came == [body]
 
 
 def test_a_full_house_refuses_until_a_page_has_rested():
@@ -100,20 +125,7 @@ def test_nobody_takes_over_or_moves_the_page_of_another_visitor():
         await asyncio.sleep(0.01)
         assert theirs.sent[0]["type"] == "websocket.close" and len(visits) == 1
         for client, status in (("192.0.2.2", 404), ("192.0.2.1", 200)):
-            sent = []
-            scope = {"type": "http", "client": (client, 1), "headers": [(b"marimo-session-id", b"same")]}
-
-            async def receive():
-                return {"type": "http.request", "body": b"{}"}
-
-            async def answer(scope, receive, send):
-                await send({"type": "http.response.start", "status": 200, "headers": []})
-
-            async def send(message, sent=sent):
-                sent.append(message)
-
-            await visits.serve(answer, scope, receive, send)
-            assert sent[0]["status"] == status
+            assert (await told(visits, SAID, client, "same"))[0] == status
         await _left([mine, theirs], tasks)
 
     asyncio.run(story())
@@ -129,6 +141,25 @@ def test_a_socket_that_talks_without_end_is_closed():
         loud.inbox._queue.rotate(1)
         await asyncio.wait_for(task, 5)
         assert loud.sent[-1] == {"type": "websocket.close", "code": 1008, "reason": "too many messages"}
+
+    asyncio.run(story())
+
+
+def test_a_message_that_marimo_cannot_read_is_refused_before_and_uses_no_turn():
+    async def story():
+        visits, reader = Visits(4, rest=600), Socket("a")
+        tasks = [visit(visits, reader)]
+        await asyncio.sleep(0.01)
+        deep = b'{"objectIds": ["a"], "values": [' + b"[" * 5000 + b"]" * 5000 + b"]}"
+        for body in (b"", b"{", b"\xff", b"[]", b"{}", SAID[:-1], SAID.replace(b"1", b""), SAID.replace(b"1", b"NaN"),
+                     SAID.replace(b"1", b'"\xff"'), deep, DRAWN):  # fmt: skip
+            sentence = "The message of the page cannot be read: load the page again."
+            assert await told(visits, body) == (400, sentence, False), body
+        assert (await told(visits, DRAWN.replace(b"[]}", b'["!"]}'), place="set_model_value"))[0] == 400
+        assert not visits._turns.computes("a")
+        assert await told(visits, DRAWN, place="set_model_value") == (200, "", True)
+        assert await told(visits, SAID) == (200, "", True) and visits._turns.computes("a")
+        await _left([reader], tasks)
 
     asyncio.run(story())
 

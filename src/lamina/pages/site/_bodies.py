@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from lamina.pages.kit._uploads import LARGEST
 from lamina.pages.site._guard import App, Message, Receive, Scope, Send, refuse
+from lamina.pages.site._messages import WIDGETS
 from lamina.pages.site._visitors import session, visitor
 
-UPLOAD = "/api/kernel/set_ui_element_value"
-"""The end of the only address that files are sent to."""
 FILE = LARGEST * 4 // 3 + 100_000
 """Bytes of a body with a file, which comes as base64 with some words around it."""
 WORDS = 1_000_000
@@ -129,7 +128,7 @@ class _Counted:
     def __init__(self, bodies: Bodies, scope: Scope, receive: Receive, send: Send) -> None:
         self._bodies, self._receive, self._send = bodies, receive, send
         self._key = visitor(scope), session(scope)
-        self._most = FILE if scope["path"].endswith(UPLOAD) else WORDS
+        self._most = FILE if scope["path"].endswith("/" + WIDGETS) else WORDS
         self._size = self._held = 0
         self._until = time.monotonic() + PATIENCE
         self._whole = False

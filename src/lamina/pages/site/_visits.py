@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from lamina.pages.site._guard import App, Message, Receive, Scope, Send, refuse
+from lamina.pages.site._messages import understood
 from lamina.pages.site._turns import Turns
 from lamina.pages.site._visitors import session, visitor
 
@@ -102,6 +103,9 @@ class Visits:
             return
         if visit is None or visit.visitor != visitor(scope):
             await refuse(scope, receive, send, 404, "This page is not open: load it again.")
+            return
+        if not understood(scope["path"], b"".join(part.get("body", b"") for part in parts)):
+            await refuse(scope, receive, send, 400, "The message of the page cannot be read: load the page again.")
             return
         visit.used = time.monotonic()
         fresh = not self._turns.computes(visit.name)

@@ -23,6 +23,7 @@ from lamina.pages.site import _token
 from lamina.pages.site._bodies import Bodies
 from lamina.pages.site._connections import counted, many_files
 from lamina.pages.site._guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie
+from lamina.pages.site._messages import DRAWINGS, WIDGETS
 from lamina.pages.site._prerender import FirstViews
 from lamina.pages.site._remembered import compile_ahead, remember
 from lamina.pages.site._visitors import visitor
@@ -42,8 +43,6 @@ SESSIONS = 120
 REST = 600.0
 """Seconds without a touch after which an open page gives way to a new one when there is no room."""
 _PLAIN = {"/": plain.index, "/catalogue": plain.catalogue, "/errata": plain.errata}
-_SPOKEN_TO = ("api/kernel/set_ui_element_value", "api/kernel/set_model_value")
-"""The only addresses of marimo that a page of ours posts to: places of widgets, and drawings."""
 _ASKED_FOR = re.compile(r"health|favicon\.ico|@file/[\w.-]+", re.ASCII)
 """What a page of ours asks marimo for."""
 _KINDS = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8"}
@@ -142,7 +141,7 @@ class Site:
 
     async def _inner(self, rest: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a page talk to its session: what our pages need of marimo, and nothing else."""
-        if scope["method"] == "POST" and rest in _SPOKEN_TO:
+        if scope["method"] == "POST" and rest in (WIDGETS, DRAWINGS):
             await self._visits.serve(self._notebooks, scope, receive, send)
         elif scope["method"] in ("GET", "HEAD") and _ASKED_FOR.fullmatch(rest):
             await self._notebooks(scope, receive, send)
