@@ -42,7 +42,7 @@ from lamina.training.manifest import Manifest
 from lamina.training.plan import check_options, option_types
 from lamina.training.recipe import Recipe, as_dict, from_dict
 from lamina.training.run import Evaluation
-from lamina.training.tasks.kinds import read_task
+from lamina.training.tasks.kinds import usable_task
 
 HANG = 2.0
 """Seconds of the processor after which an input counts as a hang."""
@@ -316,7 +316,7 @@ def _prepared() -> tuple[tuple[str, bytes, torch.Tensor], ...]:
 
 def _preprocess(content: bytes, folder: Path) -> object:
     with blamed(folder / "preprocess.json"):
-        task = read_task(json.loads(content.decode()))
+        task = usable_task(json.loads(content.decode()))
     rows = next((rows for _, _, rows in _prepared() if rows.shape[1:] == torch.Size(task.spec.inputs)), None)
     return task.preprocess if rows is None else task.preprocess.apply(rows)
 

@@ -12,6 +12,7 @@ from lamina._errors import ArgumentError, DataError, LaminaError, RunError
 from lamina.cli._values import reading
 from lamina.studies.space import Space
 from lamina.studies.study import Study
+from lamina.training.folder import blamed
 from lamina.training.lines import as_line
 from lamina.training.tasks.kinds import task_of, usable_task
 
@@ -75,11 +76,33 @@ def test_a_line_of_a_journal_that_lacks_something(tmp_path, event):
         Study.open(home)
 
 
-@pytest.mark.parametrize(("data", "name"), [("iris", "mean"), ("digits", "std")])
-def test_a_preparation_of_another_shape(data, name):
+@pytest.mark.parametrize(
+    ("data", "name", "value", "why"),
+    [
+        ("iris", "mean", [0.0] * 5, "the length of `mean` must be 4, got 5"),
+        ("iris", "std", [1.0], "the length of `std` must be 4, got 1"),
+        ("iris", "fill", [], "the length of `fill` must be 4, got 0"),
+        ("iris", "seen", [[]], "the length of `seen` must be 4, got 1"),
+        ("moons", "mean", [], "the length of `mean` must be 2, got 0"),
+        ("digits", "std", [0.0], "`std` has the value 0.0"),
+        ("digits", "mean", [1e999], "`mean` has the value inf"),
+        ("digits", "inputs", [1, 0, 8], r"shape '\[-1, 1, 0, 8\]' is invalid for input of size 64"),
+        (
+            "digits",
+            "kept",
+            [1, 8, 2**31],
+            r"an example must have at most 268435456 numbers, .* kept as \(1, 8, 2147483648\), and 10 outputs",
+        ),
+        ("linear", "target_std", [1.0, 1.0], "the length of `target_std` must be 1, got 2"),
+        ("linear", "target_mean", ["a"], "must be real number, not str"),
+    ],
+)
+def test_a_preparation_that_does_not_fit_its_data(data, name, value, why):
     values = json.loads(json.dumps(task_of(lamina.load(data)).preprocess.as_dict()))
-    values[name] = [*values[name], 1.0]
-    with pytest.raises(DataError, match=r"the preprocessing does not fit its data \(.*\): restore it from a copy"):
+    usable_task(values)
+    values[name] = value
+    sentence = rf"^preprocess.json is damaged \({why}\): restore it from a copy, or train again"
+    with pytest.raises(RunError, match=sentence), blamed(Path("preprocess.json")):
         usable_task(values)
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import torch
 
-from lamina._errors import DataError, LaminaError, choice
+from lamina._errors import DataError, choice
 from lamina._types import Float, Num, Tensor
 from lamina.data._dates import CYCLES, LINEAR, cyclic_parts, linear_parts, moment
 from lamina.data._unknown import refuse_unknown, some, unknown_rows
@@ -28,6 +28,8 @@ RESIZE = ("fit", "crop", "stretch")
 RARE = 5  # categories with fewer training rows share an input ...
 SHARE = 0.01  # ... unless they have at least this share of the rows, as in a small table
 MANY = 1000  # at most so many categories of a column have an input of their own
+_UNMEASURED = ("classification", "multilabel", "tagging", "description")  # tasks without real targets
+_LARGEST = 2**28  # numbers of an example
 _PART = 2**22  # numbers looked at together
 _ENOUGH = 20_000  # pictures that fix mean and standard deviation when each of them must be decoded
 
@@ -327,21 +329,41 @@ class Preprocess:
         rest = {name: _as_tuple(value) for name, value in values.items() if name != "spec"}
         return cls(Spec.from_dict(values["spec"]), **rest)
 
+    def _lengths(self) -> dict[str, int]:
+        """Say how many entries fields must have for these data; torch would repeat a single one in silence."""
+        spec, columns = self.spec, len(self.spec.levels) if self.spec.kind == "table" else 0
+        if columns:
+            width = sum(_is_number(spec)) + sum(part in LINEAR for parts in self.parts for part in parts)
+        else:
+            width = {"image": self.kept[0], "series": self.kept[-1], "tokens": 0}.get(spec.kind, math.prod(self.kept))
+        real = 0 if spec.task in _UNMEASURED else spec.outputs if spec.task == "regression" else 1
+        return {
+            **dict.fromkeys(("seen", "missing", "pooled", "parts", "first"), columns),
+            **{"mean": width, "std": width, "fill": width if columns else 0, "target_mean": real, "target_std": real},
+        }
+
     def check(self) -> None:
-        """Refuse a preparation whose numbers do not fit its data, before somebody computes with it."""
+        """Refuse a preparation whose numbers do not fit its data, before somebody computes with it.
+
+        Raises:
+            ValueError: or what torch raises; whoever has read a file says which one is damaged.
+        """
         spec = self.spec
+        for name, length in self._lengths().items():
+            if len(getattr(self, name)) != length:
+                raise ValueError(f"the length of `{name}` must be {length}, got {len(getattr(self, name))}")
+        for name in ("mean", "std", "fill", "target_mean", "target_std", "first"):
+            for number in getattr(self, name):
+                if not math.isfinite(number) or (name.endswith("std") and number <= 0):
+                    raise ValueError(f"`{name}` has the value {number}")
+        if max(math.prod(spec.inputs), math.prod(self.kept), spec.outputs) > _LARGEST:
+            sizes = f"{spec.inputs} kept as {self.kept}, and {spec.outputs} outputs"
+            raise ValueError(f"an example must have at most {_LARGEST} numbers, got {sizes}")
         example = torch.zeros(1, *spec.inputs, dtype=torch.uint8 if spec.kind == "image" else torch.float64)
-        targets = torch.zeros(1, *(spec.target_shape or (spec.outputs,)))
-        try:
-            if self.apply(example).shape != (1, *self.inputs):
-                raise ValueError(f"its numbers are not those of inputs {self.inputs}")
-            if spec.task not in ("classification", "multilabel", "tagging"):
-                self.untargets(self.targets(targets))
-        except LaminaError:
-            raise
-        except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError) as error:
-            why = " ".join(str(error).split())[:120]
-            raise DataError(f"the preprocessing does not fit its data ({why}): restore it from a copy.") from error
+        if self.apply(example).shape != (1, *self.inputs):
+            raise ValueError(f"its numbers are not those of inputs {self.inputs}")
+        if spec.task not in _UNMEASURED:
+            self.untargets(self.targets(torch.zeros(1, *(spec.target_shape or (spec.outputs,)))))
 
 
 def _with_channels(
@@ -459,7 +481,7 @@ def _fit_targets(train: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
     They are those of each output, of a series of each column at all times, of a structured target of all its entries.
     """
     spec = train.spec
-    if spec.task in ("classification", "multilabel", "tagging", "description"):
+    if spec.task in _UNMEASURED:
         return (), ()
     if spec.kind == "table" and (found := getattr(train, "statistics", None)) is not None:
         mean, std = found.target_moments()

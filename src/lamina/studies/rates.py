@@ -14,7 +14,7 @@ from lamina.populations.one_by_one import train_in_turn
 from lamina.populations.population import train_together
 from lamina.training import recipe as recipes
 from lamina.training.files import finite
-from lamina.training.folder import RunFolder
+from lamina.training.folder import RunFolder, blamed
 from lamina.training.loop import Event, drain
 from lamina.training.rebuild import rebuild, reload
 from lamina.training.runtime import Runtime
@@ -189,7 +189,8 @@ def tune_rate(
     )
     network = rebuild(config["architecture"])
     split = reload(config["data"], data)
-    task = usable_task(home.json("preprocess"), split)
+    with blamed(home.path / "preprocess.json"):
+        task = usable_task(home.json("preprocess"), split)
     if not len(split.validation):
         raise ArgumentError("rates are compared on validation data, but there are none: split the data again.")
     members = [Member(recipes.with_options(brief, learning_rate=rate), network.config, recipe.seed) for rate in rates]
