@@ -187,7 +187,9 @@ def test_no_upload_stays_behind(name, tmp_path):
         kept = list(tmp_path.rglob("rows.csv"))
         assert len(kept) == 1 and oct(kept[0].parent.stat().st_mode)[-3:] == "700"
         os.kill(process.pid, getattr(signal, name))
-        process.wait(30)
+        assert process.wait(30) == (-signal.SIGKILL if name == "SIGKILL" else 0), (
+            "a server that is asked to end has not failed"
+        )
     if name == "SIGKILL":
         assert kept[0].exists(), "nobody could remove it"
         with serving(TMPDIR=str(tmp_path)) as (address, _):
