@@ -8,34 +8,16 @@ import asyncio
 import json
 import os
 import random
-import string
 import time
 
 import pytest
+
+from faults.messages import text, value
 
 pytestmark = pytest.mark.faults("hostile visitors")
 SEED = 22
 HEADERS = (b"host", b"origin", b"cookie", b"content-length", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest",
            b"marimo-session-id", b"x-forwarded-for", b"content-type")  # fmt: skip
-PIECES = ("127.0.0.1", ":2718", "http://", "[", "]", "::1", "lamina-token=", ";", "=", '"', "%", "\\", "/", "..", "@",
-          "ü", "\x00", "\t", " ", "-1", "9" * 400, "null", "token=", "&", "?", "#", "ws", "s_1")  # fmt: skip
-
-
-def text(draw):
-    if draw.random() < 0.5:
-        return "".join(draw.choices(PIECES, k=draw.randrange(6)))
-    return "".join(draw.choices(string.printable, k=draw.randrange(40)))
-
-
-def value(draw, depth=0):
-    """Make any JSON value, mostly the ugly ones."""
-    simple = (None, True, False, 0, -1, 1e308, -1e308, 10**30, 0.1, "", "nan", [], {}, text(draw), text(draw) * 50)
-    kind = draw.randrange(4 if depth < 3 else 1)
-    if kind == 1:
-        return [value(draw, depth + 1) for _ in range(draw.randrange(4))]
-    if kind == 2:
-        return {text(draw): value(draw, depth + 1) for _ in range(draw.randrange(4))}
-    return draw.choice(simple)
 
 
 def test_any_request_gets_an_answer(monkeypatch):
