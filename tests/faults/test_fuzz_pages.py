@@ -71,20 +71,26 @@ def test_any_value_leaves_a_widget_within_its_bounds(monkeypatch):
 
     from lamina.pages.kit import _bounds as bounds
 
-    for kind, name in ((UIElement, "_update"), *((getattr(mo.ui, one), "_convert_value") for one in
-                       ("slider", "number", "text", "text_area", "file"))):  # fmt: skip
+    held = ("slider", "number", "text", "text_area", "file", "checkbox", "switch", "dropdown")
+    for kind, name in ((UIElement, "_update"), *((getattr(mo.ui, one), "_convert_value") for one in held)):
         monkeypatch.setattr(kind, name, getattr(kind, name))
     bounds.hold_widgets()
     draw = random.Random(SEED)
     slider, steps, number = mo.ui.slider(1, 10, value=3), mo.ui.slider(steps=[1, 5, 9]), mo.ui.number(0, 7, value=1)
     words, choice, file = mo.ui.text("a", max_length=9), mo.ui.dropdown(["a", "b"], value="a"), mo.ui.file()
+    mark = mo.ui.switch(value=False)
     both = mo.ui.dictionary({"a": mo.ui.slider(1, 10, value=3), "b": mo.ui.text("x", max_length=9)})
     for _ in range(4000):
-        for widget in (slider, steps, number, words, choice, file, both):
+        for widget in (slider, steps, number, words, choice, file, mark, both):
             widget._update(value(draw))
         assert 1 <= slider.value <= 10 and steps.value in (1, 5, 9)
         assert number.value is None or 0 <= number.value <= 7
-        assert isinstance(words.value, str) and len(words.value) <= 9 and choice.value in ("a", "b", None)
+        assert (
+            isinstance(words.value, str)
+            and len(words.value) <= 9
+            and choice.value in ("a", "b")
+            and mark.value in (True, False)
+        )
         assert all(isinstance(one.contents, bytes) for one in file.value)
         assert 1 <= both.value["a"] <= 10 and len(both.value["b"]) <= 9
 

@@ -13,8 +13,8 @@ def _held(monkeypatch):
     """Hold widgets for one test, and let them go."""
     from marimo._plugins.ui._core.ui_element import UIElement
 
-    for kind, name in ((UIElement, "_update"), *((getattr(mo.ui, one), "_convert_value") for one in
-                       ("slider", "number", "text", "text_area", "file"))):  # fmt: skip
+    held = ("slider", "number", "text", "text_area", "file", "checkbox", "switch", "dropdown")
+    for kind, name in ((UIElement, "_update"), *((getattr(mo.ui, one), "_convert_value") for one in held)):
         monkeypatch.setattr(kind, name, getattr(kind, name))
     bounds.hold_widgets()
     bounds.hold_widgets()
@@ -52,9 +52,21 @@ def test_numbers_texts_and_choices():
     text._update({"not": "a text"})
     assert len(text.value) == bounds.TEXT
     choice = mo.ui.dropdown(["a", "b"], value="a")
-    for sent in (["c"], ["a", "b"], [["a"]], 7):
+    for sent in (["c"], ["a", "b"], [["a"]], 7, [], None, "", False, {}):
         choice._update(sent)
-        assert choice.value == "a"
+        assert choice.value == "a" and choice.selected_key == "a"
+    free = mo.ui.dropdown(["a", "b"], value="a", allow_select_none=True)
+    free._update([])
+    assert free.value is None, "where a page allows it"
+
+
+def test_marks_are_on_or_off():
+    for mark in (mo.ui.checkbox(value=True), mo.ui.switch(value=True)):
+        for sent in ("nan", 0, None, [], {}, 1):
+            mark._update(sent)
+            assert mark.value is True
+        mark._update(False)
+        assert mark.value is False
 
 
 def test_files_have_a_name_and_contents():

@@ -1,6 +1,9 @@
 """How many pages may be open, and which gives way."""
 
 import asyncio
+import contextlib
+
+import pytest
 
 from lamina.pages.site._visits import Visits
 
@@ -141,6 +144,28 @@ def test_a_socket_that_talks_without_end_is_closed():
         loud.inbox._queue.rotate(1)
         await asyncio.wait_for(task, 5)
         assert loud.sent[-1] == {"type": "websocket.close", "code": 1008, "reason": "too many messages"}
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_reader_who_leaves_while_marimo_speaks(gone):
+    async def speaks(scope, receive, send):
+        await receive()
+        with contextlib.suppress(OSError):
+            await send({"type": "websocket.send", "text": "{}"})
+        raise RuntimeError("WebSocket is not connected.")
+
+    async def send(message):
+        if gone:
+            raise OSError("the reader has left")
+
+    async def story():
+        visits, reader = Visits(4, rest=600), Socket("a")
+        reader.inbox.put_nowait({"type": "websocket.connect"})
+        with contextlib.nullcontext() if gone else pytest.raises(RuntimeError, match="WebSocket is not connected"):
+            await visits.follow(speaks, reader.scope, reader.receive, send)
+        assert len(visits) == 0
 
     asyncio.run(story())
 

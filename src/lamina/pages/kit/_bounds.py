@@ -28,6 +28,9 @@ def hold_widgets() -> None:
         _wrap(kind, "_convert_value", _number)
     for words in (ui.text, ui.text_area):
         _wrap(words, "_convert_value", _text)
+    for marks in (ui.checkbox, ui.switch):
+        _wrap(marks, "_convert_value", _mark)
+    _wrap(ui.dropdown, "_convert_value", _choice)
     _wrap(ui.file, "_convert_value", _file)
 
 
@@ -66,6 +69,19 @@ def _text(inner: Callable[[Any, Any], Any], widget: Any, value: Any) -> Any:
     if not isinstance(value, str):
         raise ValueError(f"{type(value).__name__} is no text")
     return inner(widget, value[: widget._component_args.get("max-length") or TEXT])
+
+
+def _mark(inner: Callable[[Any, Any], Any], widget: Any, value: Any) -> Any:
+    if not isinstance(value, bool):
+        raise ValueError(f"{type(value).__name__} is neither on nor off")
+    return inner(widget, value)
+
+
+def _choice(inner: Callable[[Any, Any], Any], widget: Any, value: Any) -> Any:
+    nothing = [[]] if widget._component_args["allow-select-none"] else []
+    if value not in [*nothing, *([name] for name in widget.options)]:
+        raise ValueError(f"{value!r} is none of the options")
+    return inner(widget, value)
 
 
 def _file(inner: Callable[[Any, Any], Any], widget: Any, value: Any) -> Any:

@@ -131,17 +131,25 @@ class Visits:
             await receive()
             await send({"type": "websocket.close", "code": 1013, "reason": "too many pages are open"})
             return
-        heard = _Heard(visit, receive, send)
+        heard, gone = _Heard(visit, receive, send), False
 
         async def say(message: Message) -> None:
+            nonlocal gone
             if visit.over.is_set():
                 return
             if (message.get("text") or "").startswith(_DONE):
                 self._turns.end(visit.name)
-            await send(message)
+            try:
+                await send(message)
+            except OSError:
+                gone = True
+                raise
 
         try:
             await app(scope, heard, say)
+        except RuntimeError:
+            if not gone:  # else marimo has listened once more to a reader who has left
+                raise
         finally:
             if self._open.get(visit.name) is visit:
                 del self._open[visit.name]
