@@ -48,6 +48,9 @@ FINE = {
     ("figures", "output"): A_PATH,
     ("data get", "to"): A_PATH,
     ("report", "output"): A_PATH,
+    ("notes", "export"): A_PATH,
+    ("notes", "panels"): A_PATH,
+    ("draw", "scale"): "1.5 pixels per point are",
     ("predict", "inputs"): A_TEXT,
     ("evaluate", "data"): "whether it is there is seen when it is read",
     ("notes", "token"): "any secret is one, and an empty one is none",
@@ -110,7 +113,8 @@ def stopped(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for place in (
         "training.fit:fit", "training.fit:resume", "studies.study:Study.create", "studies.search:go_on",
-        "pages.site.server:serve", "experiments.figures_sheet:write_figures",
+        "pages.site.server:serve", "pages.book.writing:export", "pages.book.printing:panels",
+        "experiments.figures_sheet:write_figures",
         "drawing.save:save", "data.store:get", "report.render:write", "cli._experiment:_options",
         "training.run:Run.evaluate", "training.run:Run.predict",
     ):  # fmt: skip

@@ -10,7 +10,11 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from io import BufferedIOBase, FileIO
+from typing import Any
+
+Bytes = FileIO | BufferedIOBase
+"""What a file is read from."""
 
 _MAGIC, _DEEPEST, _MOST_HEADER = b"PAR1", 32, 2**24
 _WINDOW = 256
@@ -57,7 +61,7 @@ class Pages:
         DamagedError: the footer contradicts itself or the file.
     """
 
-    def __init__(self, opened: Callable[[], BinaryIO]) -> None:
+    def __init__(self, opened: Callable[[], Bytes]) -> None:
         self._opened, self._seen = opened, set[tuple[int, int]]()
         with opened() as file:
             size = file.seek(0, os.SEEK_END)
@@ -96,7 +100,7 @@ class Pages:
                 self._seen.add((number, chunk.start))
 
 
-def _check(file: BinaryIO, chunk: Chunk) -> None:
+def _check(file: Bytes, chunk: Chunk) -> None:
     at, left = chunk.start, chunk.values
     while at < chunk.end:
         header, at = _header(file, at, chunk.end)
@@ -117,12 +121,12 @@ def _check(file: BinaryIO, chunk: Chunk) -> None:
     _agree(left == 0, "its pages hold another number of values")
 
 
-def _read(file: BinaryIO, at: int, size: int) -> bytes:
+def _read(file: Bytes, at: int, size: int) -> bytes:
     file.seek(at)
     return file.read(size)
 
 
-def _header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int]:
+def _header(file: Bytes, at: int, end: int) -> tuple[dict[int, Any], int]:
     window = _WINDOW
     while True:
         content = _read(file, at, min(window, end - at))

@@ -99,7 +99,9 @@ def print_book(file: Path, *, only: Sequence[str] = (), told: Callable[[str], No
         if hasattr(os, "geteuid") and os.geteuid() == 0:  # Chromium has no sandbox for root
             command.insert(1, "--no-sandbox")
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+            done = subprocess.run(
+                command, capture_output=True, encoding="utf-8", errors="replace", timeout=LONGEST, check=False
+            )
         except subprocess.TimeoutExpired:
             raise RunError(
                 f"{browser} has not printed the book in {LONGEST} seconds: choose pages with --only."
