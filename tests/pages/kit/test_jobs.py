@@ -1,7 +1,10 @@
 """Jobs: rows come in order, stop keeps them, failures are sentences, and a full house waits."""
 
+import contextlib
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -50,6 +53,35 @@ def test_stop_ends_the_process_and_keeps_the_rows():
     assert job.state == "stopped" and job.rows[0] == 1 and len(job.rows) < 10_000
     with pytest.raises(ValueError, match="process object is closed"):
         process.is_alive()
+
+
+def test_a_job_that_is_stopped_while_it_starts_does_not_run(monkeypatch):
+    begun, go, neutral = threading.Event(), threading.Event(), jobs._neutral_main
+
+    @contextlib.contextmanager
+    def slowly():
+        begun.set()
+        assert go.wait(60)
+        with neutral():
+            yield
+
+    monkeypatch.setattr(jobs, "_neutral_main", slowly)
+    job = Job(count, to=10_000, pause=0.001)
+    with ThreadPoolExecutor(2) as pool:
+        started = pool.submit(job.poll)
+        assert begun.wait(60)
+        stopped = pool.submit(job.stop)
+        wait([stopped], 0.1)
+        go.set()
+        assert started.result(60) is True and stopped.result(60) is None
+    assert job.state == "stopped" and job._process is None and job._wire is None
+
+
+def test_a_job_that_waits_is_not_started_to_be_stopped(monkeypatch):
+    job = Job(count, to=1, pause=0.0)
+    monkeypatch.setattr(Job, "start", lambda self: pytest.fail("it must not start"))
+    job.stop()
+    assert job.state == "stopped"
 
 
 def test_a_full_house_waits_in_the_order_of_arrival(monkeypatch):

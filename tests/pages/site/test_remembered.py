@@ -3,9 +3,12 @@
 import importlib
 import importlib.metadata
 import math
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 from lamina.pages.site import contents
-from lamina.pages.site._remembered import TEXTS, compile_ahead, remember
+from lamina.pages.site._remembered import TEXTS, _alone, compile_ahead, remember
 
 
 def test_remembered_answers_are_those_of_marimo(monkeypatch):
@@ -66,3 +69,22 @@ def test_a_cell_is_compiled_once_and_every_session_gets_its_own(monkeypatch):
     exec(two.body, spaces)
     assert eval(two.last_expr, spaces) == 1 + math.pi
     assert compiler.compile_cell(code, cell_id="x", test_rewrite=True).defs == {"math", "b"}
+
+
+def test_one_thread_at_a_time_makes_syntax_trees():
+    at_once, met = [], threading.Barrier(4)
+
+    @_alone
+    def parse(depth):
+        at_once.append(1)
+        assert len(at_once) == 1
+        time.sleep(0.01)
+        at_once.pop()
+        return depth if depth == 0 else parse(depth - 1)  # a cell may be read within a file
+
+    def work(number):
+        met.wait(30)
+        return parse(number)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [0] * 4

@@ -78,7 +78,7 @@ def _mark(inner: Callable[[Any, Any], Any], widget: Any, value: Any) -> Any:
 
 
 def _choice(inner: Callable[[Any, Any], Any], widget: Any, value: Any) -> Any:
-    nothing: list[Any] = [[]] if widget._component_args["allow-select-none"] else []
+    nothing: list[list[str]] = [[]] if widget._component_args["allow-select-none"] else []
     if value not in [*nothing, *([name] for name in widget.options)]:
         raise ValueError(f"{value!r} is none of the options")
     return inner(widget, value)

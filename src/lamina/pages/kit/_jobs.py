@@ -133,6 +133,7 @@ class Job:
         self._told = 0
         self._line, self._limited, self._begun = _READERS if quick else _LINE, line, 0.0
         self.visitor = visitor() if line else ""
+        self._lock = threading.RLock()  # a watcher may start the process while the page stops it
         self._process: Any = None
         self._wire: Connection | None = None
         self.watcher: object = None
@@ -145,24 +146,25 @@ class Job:
 
     def poll(self) -> bool:
         """Take what has come; return whether anything changed."""
-        if self.state == "waiting":
-            return self._line.admit(self)
-        if self.state != "running" or self._wire is None:
-            return False
-        changed = False
-        try:
-            while self._wire.poll():
-                self._take(*self._wire.recv())
+        with self._lock:
+            if self.state == "waiting":
+                return self._line.admit(self)
+            if self.state != "running" or self._wire is None:
+                return False
+            changed = False
+            try:
+                while self._wire.poll():
+                    self._take(*self._wire.recv())
+                    changed = True
+                    if self.state != "running":
+                        break
+            except (EOFError, OSError):
+                self._end("failed", "The work ended without a message; perhaps it ran out of memory.")
                 changed = True
-                if self.state != "running":
-                    break
-        except (EOFError, OSError):
-            self._end("failed", "The work ended without a message; perhaps it ran out of memory.")
-            changed = True
-        if self.state == "running" and self._limited and (sentence := self._line.overdue(self, self._begun)):
-            self._end("failed", sentence)
-            changed = True
-        return changed
+            if self.state == "running" and self._limited and (sentence := self._line.overdue(self, self._begun)):
+                self._end("failed", sentence)
+                changed = True
+            return changed
 
     def _take(self, kind: str, value: Any) -> None:
         if kind == "rows":
@@ -176,19 +178,20 @@ class Job:
 
     def start(self) -> None:
         """Start the process, or let it go on; the line calls this when there is a place."""
-        self._begun = time.monotonic()
-        if self._wire is not None:
-            self._tell()
-            return
-        ctx: Any = context()
-        self._wire, sender = ctx.Pipe()
-        limits = memory() if self._limited else 0, str(SHELF.root)
-        target = (sender, self._work, self._arguments, self._keep, self._steps, *limits)
-        self._process = ctx.Process(target=_run, args=target, daemon=True)
-        with _neutral_main():
-            self._process.start()
-        sender.close()
-        self.state = "running"
+        with self._lock:
+            self._begun = time.monotonic()
+            if self._wire is not None:
+                self._tell()
+                return
+            ctx: Any = context()
+            self._wire, sender = ctx.Pipe()
+            limits = memory() if self._limited else 0, str(SHELF.root)
+            target = (sender, self._work, self._arguments, self._keep, self._steps, *limits)
+            self._process = ctx.Process(target=_run, args=target, daemon=True)
+            with _neutral_main():
+                self._process.start()
+            sender.close()
+            self.state = "running"
 
     def here(self) -> Iterator[Any]:
         """Give up the place in line and do the work in this process instead, for a page without readers."""
@@ -197,9 +200,10 @@ class Job:
 
     def pause(self) -> None:
         """Let the work rest after its next row; it keeps its memory and gives up its place."""
-        self._steps = 0
-        if self.state == "running":
-            self._tell()
+        with self._lock:
+            self._steps = 0
+            if self.state == "running":
+                self._tell()
 
     def go_on(self, steps: int = -1) -> None:
         """Let paused work go on, when there is a place.
@@ -207,11 +211,12 @@ class Job:
         Args:
             steps: after how many rows it pauses again; -1 for never.
         """
-        self._steps = steps
-        if self.state == "running":  # it was told to pause, and has not come to it
-            self._tell()
-        elif self.state == "paused" and self._line.join(self):
-            self.state = "waiting"
+        with self._lock:
+            self._steps = steps
+            if self.state == "running":  # it was told to pause, and has not come to it
+                self._tell()
+            elif self.state == "paused" and self._line.join(self):
+                self.state = "waiting"
 
     def _tell(self) -> None:
         self.state = "running"
@@ -222,9 +227,11 @@ class Job:
 
     def stop(self) -> None:
         """End the work; the rows stay."""
-        if self.state in ("waiting", "running", "paused"):
-            self.poll()
-            self._end("stopped")
+        with self._lock:
+            if self.state == "running":
+                self.poll()
+            if self.state in ("waiting", "running", "paused"):
+                self._end("stopped")
 
     def _end(self, state: str, error: str = "") -> None:
         self.state, self.error = state, error

@@ -10,19 +10,24 @@
   which a page came alive.
 - What the last few thousand texts in Markdown look like, of which most are the same for everybody: more than half of
   the time of the cells themselves.
+
+Files and cells are read by one thread at a time: before Python 3.11.8 two that make syntax trees at once may fail with
+"SystemError: AST constructor recursion depth mismatch", and a page did not open.
 """
 
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 TEXTS = 8192
 """Texts whose markup is remembered; those with numbers in them change as sliders move."""
+_READING = threading.RLock()
 
 
 def remember() -> None:
@@ -40,7 +45,8 @@ def remember() -> None:
     ):
         found = getattr(module, name, None)
         if found is not None and not getattr(found, "remembered", False):
-            kept = lru_cache(most)(getattr(found, "__wrapped__", found))
+            plain = getattr(found, "__wrapped__", found)
+            kept = lru_cache(most)(_alone(plain) if module in (compiler, parse) else plain)
             kept.remembered = True  # type: ignore[attr-defined]
             setattr(module, name, kept)
     for holder in (compiler, runtime):
@@ -49,11 +55,23 @@ def remember() -> None:
             vars(holder)["compile_cell"] = _compiler(compiling)
 
 
+def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let one thread at a time call a function that makes syntax trees."""
+
+    @wraps(function)
+    def alone(*arguments: Any, **options: Any) -> Any:
+        with _READING:
+            return function(*arguments, **options)
+
+    return alone
+
+
 @cache
 def _compiler(compile_cell: Any) -> Any:
     """Give a compiler that compiles a cell once and hands out copies, since a session writes into its cells."""
 
     @cache
+    @_alone
     def once(code: str, cell_id: Any, filename: str | None) -> Any:
         return compile_cell(code, cell_id=cell_id, filename=filename)
 
