@@ -2,6 +2,7 @@
 window.LaminaOwn = (() => {
   const figure = (made, table) => made("figure", { className: "lamina-figure lamina-own" }, table);
   const number = (value, digits = 4) => value.toFixed(digits);
+  const share = (p) => p > 0.999 ? "over 99.9 %" : p < 0.001 ? "under 0.1 %" : `${(100 * p).toFixed(1)} %`;  // as `kit.share`
   const facts = (made, values) => made("dl", { className: "lamina-facts" }, ...Object.entries(values).map(([name, value]) =>
     made("div", {}, made("dt", { textContent: name }), made("dd", { textContent: value }))));
   const rows = (made, head, body, right) => {
@@ -29,7 +30,7 @@ window.LaminaOwn = (() => {
     const raw = atob(value.ink), ink = Float64Array.from(raw, (letter) => Math.fround(letter.charCodeAt(0) / 255));
     const digit = window.LaminaForward.asMnist(ink, value.side), lab = document.querySelector("#root .lamina-lab");
     const strip = lab.querySelector(".lamina-strip");
-    if (!digit) { strip.replaceChildren(facts(made, { "read as": "–" })); return; }
+    if (!digit) { strip.replaceChildren(facts(made, { reads: "–" })); return; }
     const { probabilities: p } = window.LaminaForward.lenet(digit), order = [...p.keys()].sort((a, b) => p[b] - p[a]);
     const bars = made("div", { className: "lamina-bars" });
     for (const i of p.keys()) {
@@ -49,7 +50,7 @@ window.LaminaOwn = (() => {
     chart?.replaceChildren(figure(made, bars));
     small?.replaceChildren(image);
     for (const part of rest) part.replaceChildren();
-    strip.replaceChildren(facts(made, { "read as": order[0], probability: number(p[order[0]]), "next best": `${order[1]} (${number(p[order[1]])})` }));
+    strip.replaceChildren(facts(made, Object.fromEntries(["reads", "or", "or even"].map((place, i) => [place, `${order[i]}: ${share(p[order[i]])}`]))));
     for (const note of lab.querySelectorAll(".lamina-more .lamina-note:not(.lamina-stays)")) note.textContent = "This is your drawing, as the network gets it, computed in this browser.";
     stays(made, "Further down, the pictures are those of the recorded digit; ", made("code", { textContent: "lamina notes" }), " makes them from your drawing.");
   };
@@ -62,14 +63,14 @@ window.LaminaOwn = (() => {
     const states = (title, columns, words) => made("div", {}, made("p", { textContent: title }), picture(columns, columns[0].length, signed), made("p", { className: "words" }, ...words.map((word) => made("span", { textContent: word }))));
     const mean = Math.exp(found.steps.reduce((sum, step) => sum + Math.log(step.best[0][1]), 0) / found.steps.length);
     const unknown = found.unknown.length ? [made("p", { className: "lamina-note warn", textContent: `Not in its dictionary: ${found.unknown.join(", ")}. It reads <unk> there and has to guess.` })] : [];
-    lab.querySelector(".lamina-strip")?.replaceChildren(facts(made, { "words read": found.words.length - 1, "words written": found.steps.length - found.ended,
+    lab.querySelector(".lamina-strip")?.replaceChildren(facts(made, { German: found.text, "words read": found.words.length - 1, "words written": found.steps.length - found.ended,
       "ended by itself": found.ended ? "yes" : "no", "probability of a word": number(mean) }));
     const stage = lab.querySelector(".lamina-stage");
     stage.dataset.count = 1;
     stage.replaceChildren(made("div", {}, figure(made, made("div", { className: "lamina-states" }, states("states of the encoder, word by word", found.readStates, found.words),
       states("states of the decoder, word by word", found.states, found.steps.map((step) => step.writes))))));
     const more = lab.querySelector(".lamina-more") ?? lab.appendChild(made("div", { className: "lamina-more" }));
-    more.replaceChildren(made("p", { className: "lamina-note good", textContent: found.text }), ...unknown, rows(made, ["t", "reads", "writes", "p", "or"], lines, [0, 3]),
+    more.replaceChildren(...unknown, rows(made, ["t", "reads", "writes", "p", "or"], lines, [0, 3]),
       made("p", { className: "lamina-note", textContent: "Computed in this browser with one beam, from the weights that come with the package." }));
   };
   return { "ch3/lenet": { pad: read }, "ch5/translation": { sentence: translate } };
