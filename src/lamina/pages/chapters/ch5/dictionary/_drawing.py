@@ -1,8 +1,9 @@
 """The drawing of the page on the dictionary: a text as tokens, each with its number."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from lamina.drawing.scene import Rectangle, Scene, Shape, Stroke, Text
+from lamina.drawing.scene import FROM, NARROW, Rectangle, Scene, Shape, Stroke, Text
 from lamina.drawing.text import width as text_width
 
 UNKNOWN = 1
@@ -38,4 +39,5 @@ def numbered(tokens: Sequence[str], numbers: Sequence[int], width: float = 560.0
         ]
         x += wide + _GAP
     about = f"{len(tokens)} tokens with their numbers"
-    return Scene(width, y + _HIGH + _GAP, tuple(shapes), "tokens and numbers", about)
+    narrower = partial(numbered, tokens, numbers, NARROW) if width > FROM else None
+    return Scene(width, y + _HIGH + _GAP, tuple(shapes), "tokens and numbers", about, narrower)
