@@ -286,19 +286,21 @@ def change_number(driver: WebDriver, title: str, number: float, kind: str = "*")
 _AT_ONCE = """
 const [title, number, result] = arguments, boxes = [...document.querySelectorAll('#root .lamina-svg[data-hands]')];
 const box = boxes.find((each) => title in JSON.parse(each.dataset.hands));
+const sheet = [...(box?.querySelectorAll('svg') ?? [])].find((svg) => svg.getBoundingClientRect().width > 0);
+if (!sheet) return null;
 LaminaHands.change(box, title, number);
-const own = [...box.querySelectorAll('title')].filter((t) => t.textContent === result).map((t) => t.parentElement);
+const own = [...sheet.querySelectorAll('title')].filter((t) => t.textContent === result).map((t) => t.parentElement);
 const text = own.find((node) => node.localName === 'text');
 if (text) return text.lastChild.textContent;
 const r = own[0].getBoundingClientRect();
 const inside = (q) => q.left >= r.left && q.right <= r.right && q.top >= r.top && q.bottom <= r.bottom;
-return [...box.querySelectorAll('text')].find((each) => inside(each.getBoundingClientRect())).textContent;
+return [...sheet.querySelectorAll('text')].find((each) => inside(each.getBoundingClientRect())).textContent;
 """
 
 
 def change_at_once(driver: WebDriver, title: str, number: float, result: str) -> str:
     """Change a number by script and return, in the same frame, what the drawing shows for another shape."""
-    return driver.execute_script(_AT_ONCE, title, number, result)
+    return wait(lambda: driver.execute_script(_AT_ONCE, title, number, result), words="a drawing that is laid out")
 
 
 def widget_value(driver: WebDriver, name: str):
