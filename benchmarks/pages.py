@@ -25,7 +25,7 @@ from websockets.sync.client import connect
 
 from lamina.pages.site.contents import pages
 
-VISITORS = 20
+VISITORS = 30
 PAGE, SLIDER = "ch1/perceptron", "W_1"
 READY = """
 const find = (node) => { for (const el of node.querySelectorAll('*')) {
