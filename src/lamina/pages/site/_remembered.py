@@ -8,7 +8,7 @@
   others wait.
 - What a cell compiles to, and which names it uses: found out twice for every visitor, which took most of the time in
   which a page came alive.
-- What the last few thousand texts in Markdown look like, of which most are the same for everybody: more than half of
+- What the last few thousand texts in Markdown look like, of which most are the same for everybody: about a quarter of
   the time of the cells themselves.
 
 Files and cells are read by one thread at a time: before Python 3.11.8 two that make syntax trees at once may fail with
