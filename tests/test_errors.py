@@ -41,6 +41,10 @@ def test_every_error_is_the_builtin_too():
         (lambda: choice("reset", 3, ("before", "after")), "`reset` must be one of 'before', 'after', got 3."),
         (lambda: at_least("depth", 0.5, 1), "`depth` must be at least 1, got 0.5."),
         (lambda: at_least("depth", math.nan, 1), "`depth` must be at least 1, got nan."),
+        (
+            lambda: at_least("width", 2**63, 1),
+            "`width` must be at most 9,223,372,036,854,775,807, got 9,223,372,036,854,775,808.",
+        ),
         (lambda: above("eps", 0, 0), "`eps` must be greater than 0, got 0."),
         (lambda: above("eps", math.nan, 0), "`eps` must be greater than 0, got nan."),
         (lambda: between("rate", 1.5, 0, 1), "`rate` must be in [0, 1], got 1.5."),

@@ -2,6 +2,7 @@
 
 import ast
 import errno
+import gc
 import importlib.util
 import io
 import json
@@ -194,7 +195,7 @@ def test_the_sentences_for_windows(windows, tmp_path):
     with pytest.raises(RunError, match=r"study folder .*a:b: Windows allows no ':' in a name\. .* with --folder"):
         _StudyFolder.create(tmp_path / "a:b", {})
     said = cannot_write(Path("history.jsonl"), PermissionError(errno.EACCES, "x"))
-    assert "permission denied: close the program that has it open, or choose another folder with --out." in said
+    assert "permission denied: close the program that has it open, or choose another folder with --out, or copy" in said
 
 
 def test_no_compiler_is_asked_on_windows(monkeypatch):
@@ -518,3 +519,69 @@ def test_free_memory_is_what_the_group_leaves(monkeypatch):
     assert _system._left_to_group(Path("/nowhere")) == math.inf
     monkeypatch.setattr(_system, "_left_to_group", lambda: 2**20)
     assert _system.free_memory() == (2**20 if Path("/proc/meminfo").exists() else _system._UNKNOWN)
+
+
+SHARES = """
+import sys
+from lamina import _system
+memory = _system.shared_by(sys.argv[1], 5000)
+memory[4990:] = bytes(range(10))
+"""
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["anonymous", "file"])
+def test_a_child_writes_into_shared_memory(monkeypatch, named):
+    if not named:
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    memory, name, handles = _system.shared(5000)
+    subprocess.run([sys.executable, "-c", SHARES, name], pass_fds=handles, check=True)
+    for handle in handles:
+        os.close(handle)
+    assert memory[4990:] == bytes(range(10)) and memory[:4990] == bytes(4990)
+    memory.close()
+
+
+def test_memory_that_has_no_room_is_refused_before_it_is_used(monkeypatch):
+    gc.collect()  # files that tests before this one have left are closed now, and not in between
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
+    monkeypatch.setattr(os, "write", lambda handle, content: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        _system.shared(5000)
+    assert not before or len(os.listdir("/proc/self/fd")) == before
+
+
+def test_windows_shares_memory_by_its_name(windows, monkeypatch):
+    asked = []
+    monkeypatch.setattr(_system.mmap, "mmap", lambda *places, **named: asked.append((places, named)))
+    _, name, handles = _system.shared(5000)
+    _system.shared_by(name, 5000)
+    assert handles == () and asked == [((-1, 5000), {"tagname": name})] * 2
+
+
+ARENAS = """
+import ctypes, sys, threading
+from lamina._system import one_arena
+if sys.argv[1] == "one":
+    one_arena()
+libc, gate = ctypes.CDLL(None), threading.Barrier(7)
+libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
+def take():
+    libc.malloc(50_000)
+    gate.wait()
+threads = [threading.Thread(target=take) for _ in range(6)]
+for thread in threads: thread.start()
+gate.wait()
+for thread in threads: thread.join()
+file = ctypes.c_void_p(libc.fopen(sys.argv[2].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has arenas")
+def test_threads_take_memory_from_one_place(tmp_path):
+    found = []
+    for which in ("one", "many"):
+        subprocess.run([sys.executable, "-c", ARENAS, which, str(tmp_path / which)], check=True)
+        found.append((tmp_path / which).read_text().count("<heap nr="))
+    assert found[0] == 1 < found[1]

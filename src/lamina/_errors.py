@@ -54,7 +54,8 @@ class MissingExtraError(LaminaError, ImportError):
 
 
 _FULL = ("allocate memory", "not enough memory", "out of memory", "alloc_failed", "could not create a primitive",
-         "storage size calculation overflowed", "numel: integer multiplication", "can't start new thread")  # fmt: skip
+         "storage size calculation overflowed", "numel: integer multiplication", "overflow when unpacking long",
+         "can't start new thread")  # fmt: skip
 
 
 def memory_asked(error: BaseException) -> str | None:
@@ -107,7 +108,20 @@ def choice(name: str, value: object, allowed: Collection[object]) -> None:
         raise ArgumentError(f"`{name}` must be one of {listed}, got {value!r}.{nearest(value, allowed, ' Did', '')}")
 
 
-def whole(name: str, value: float, bound: int, most: int = 2**63 - 1) -> None:
+def brief(value: object, most: int = 60) -> str:
+    """Quote a value of somebody's data in a sentence: of a long text only its beginning.
+
+    >>> brief("red"), brief("x" * 10_000_000), brief(1.5)
+    ("'red'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'", '1.5')
+    """
+    return repr(value[: most - 3] + "..." if isinstance(value, str) and len(value) > most else value)
+
+
+MOST = 2**63 - 1
+"""The largest whole number of a tensor, and of its sizes."""
+
+
+def whole(name: str, value: float, bound: int, most: int = MOST) -> None:
     """Raise unless `value` is a whole number from `bound` to `most`.
 
     >>> whole("batch_size", 1.5, 1)
@@ -130,6 +144,8 @@ def at_least(name: str, value: float, bound: float) -> None:
     """
     if not (_is_number(value) and value >= bound):
         raise ArgumentError(f"`{name}` must be at least {bound}, got {value!r}.")
+    if isinstance(value, int) and value > MOST:
+        raise ArgumentError(f"`{name}` must be at most {MOST:,}, got {value:,}.")
 
 
 def above(name: str, value: float, bound: float) -> None:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lamina._markup import tag
+from lamina._system import lead_nowhere
 
 if TYPE_CHECKING:
     from lamina.training.loop import Event
@@ -22,6 +23,8 @@ class Quiet:
 
     screen: Any = None
     redrawn = 0.0
+    unread = False
+    """Whether whoever read what is printed has gone, as in `lamina train lenet5 | head -1`."""
 
     def __enter__(self) -> "Quiet":
         if self.screen is not None:
@@ -63,7 +66,11 @@ class _Plain(Quiet):
 
     def say(self, *lines: str) -> None:
         """Print lines."""
-        print(*lines, sep="\n", flush=True)
+        try:
+            print(*lines, sep="\n", flush=True)
+        except BrokenPipeError:
+            self.unread = True
+            lead_nowhere(sys.stdout)
 
 
 class _Moving(_Plain):

@@ -10,17 +10,20 @@ import errno
 import importlib
 import io
 import math
+import mmap
 import os
 import posixpath
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 WINDOWS = sys.platform == "win32"
 PATIENCE = 2.0
@@ -124,6 +127,59 @@ def give_back() -> None:
     trim = None if WINDOWS else getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def one_arena() -> None:
+    """Let all threads of this process take memory from one place, where the C library (glibc) has many.
+
+    A page's thread ends with its page; what it freed in a place of its own is of no use to the next one.
+    """
+    option = None if WINDOWS else getattr(ctypes.CDLL(None), "mallopt", None)
+    if option is not None:
+        option(-8, 1)  # M_ARENA_MAX
+
+
+def shared(size: int) -> tuple[mmap.mmap, str, tuple[int, ...]]:
+    """Make memory that a child can share, which is gone when both have ended.
+
+    It needs no room in /dev/shm, of which a container has 64 MB.
+
+    Args:
+        size: how many bytes.
+
+    Returns:
+        The memory; its name for `shared_by`; what the child must inherit, and what is closed here when it does.
+    """
+    if WINDOWS:
+        name = f"lamina-{uuid.uuid4().hex}"
+        return _named(name, size), name, ()
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("lamina")
+    else:
+        with tempfile.TemporaryFile() as file:
+            handle = os.dup(file.fileno())
+    try:
+        zeros = memoryview(bytes(min(size, 2**20)))
+        while size > os.fstat(handle).st_size:  # a hole could find no room later, which ends a process
+            os.write(handle, zeros[: size - os.fstat(handle).st_size])
+        return mmap.mmap(handle, size), str(handle), (handle,)
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def shared_by(name: str, size: int) -> mmap.mmap:
+    """Open in a child what its parent has made with `shared`."""
+    if WINDOWS:
+        return _named(name, size)
+    memory = mmap.mmap(int(name), size)
+    os.close(int(name))
+    return memory
+
+
+def _named(name: str, size: int) -> mmap.mmap:
+    found: mmap.mmap = cast(Any, mmap.mmap)(-1, size, tagname=name)
+    return found
 
 
 def lock(handle: int, *, wait: bool = True) -> None:
@@ -276,6 +332,8 @@ def restart(variables: Mapping[str, str]) -> NoReturn:
 
 def refused(path: Path) -> str:
     """Say why this system cannot have a file or folder of this name; "" when it can."""
+    if "\0" in str(path):
+        return "a name has no zero bytes"
     if not WINDOWS:
         return ""
     parts = path.parts[1:] if path.anchor else path.parts
@@ -287,6 +345,27 @@ def refused(path: Path) -> str:
         if part not in (".", "..") and part.endswith((".", " ")):
             return f"a name cannot end with {part[-1]!r} on Windows"
     return ""
+
+
+def open_streams() -> None:
+    """Give a process that was started without input or outputs (`lamina train ... >&-`) ones that lead nowhere.
+
+    Else the next file that is opened takes the number of a standard stream, and whatever is printed goes into it.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+
+
+def lead_nowhere(stream: TextIO) -> None:
+    """Let what is still printed vanish, once nobody reads a stream any more: Python would complain when it ends."""
+    with contextlib.suppress(OSError):  # io.UnsupportedOperation is one
+        handle = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(handle, stream.fileno())
+        os.close(handle)
 
 
 def use_any_console() -> None:
