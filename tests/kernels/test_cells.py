@@ -7,14 +7,16 @@ from lamina.functional.activations import get_activation
 from lamina.functional.recurrent import gru_step, hidden, lstm_step, rnn_step, unroll
 from lamina.kernels import native
 from lamina.kernels.cells import ACTIVATIONS, can_scan, scan
+from lamina.kernels.scan import run
 
 F64 = torch.float64
 K, B, T, F, N = 3, 5, 4, 2, 3
 KINDS = [("lstm", ""), ("gru", ""), *(("rnn", name) for name in ACTIVATIONS)]
 ROWS = {"lstm": 4, "gru": 3, "rnn": 1}
 STEPS = {"lstm": lstm_step, "gru": gru_step, "rnn": rnn_step}
+needs_compiler = pytest.mark.skipif(not native.works(), reason="needs g++")
 DEVICES = [
-    pytest.param("cpu", marks=pytest.mark.skipif(not native.works(), reason="needs g++")),
+    pytest.param("cpu", marks=needs_compiler),
     pytest.param("cuda", marks=pytest.mark.cuda),
 ]
 
@@ -39,10 +41,13 @@ def test_states_and_derivatives_are_those_of_each_member(kind, activation, maske
     lengths = torch.tensor([4, 1, 3, 0, 2], device=device)
     mask = torch.arange(T, device=device) < lengths[:, None] if masked else None
     assert can_scan(u, kind, activation, "before")
-    read = torch.einsum("kbtf,krf->krtb", u, W[:, :, N:]) + b[:, :, None, None]
     state = [part.transpose(1, 2).contiguous() for part in starts]
     given = None if mask is None else mask[:, None]
-    states, c = scan(read.contiguous(), W[:, :, :N], state, given, kind, activation, reverse)
+    if device == "cpu":
+        states, _, c = run(u.permute(0, 2, 3, 1), W, b, state, given, kind, activation, reverse)
+    else:
+        read = torch.einsum("kbtf,krf->krtb", u, W[:, :, N:]) + b[:, :, None, None]
+        states, c = scan(read.contiguous(), W[:, :, :N], state, given, kind, activation, reverse)
     outputs = states.permute(0, 3, 2, 1)
     outputs = outputs if mask is None else torch.where(mask[:, :, None], outputs, 0.0)
     found = [outputs, states[:, :, 0 if reverse else -1].mT, *([] if c is None else [c.mT])]

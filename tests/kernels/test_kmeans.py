@@ -8,8 +8,21 @@ from hypothesis import strategies as st
 from kernels.points import cloud
 from lamina.classical import kmeans
 from lamina.kernels import kmeans as fast
+from lamina.kernels import native, nearest
 
 F64 = torch.float64
+
+
+@pytest.fixture(
+    params=["products", pytest.param("compiled", marks=pytest.mark.skipif(not native.works(), reason="needs g++"))],
+    autouse=True,
+    scope="module",
+)
+def way(request):
+    """Let matrix products, or compiled code, find the nearest centroids, however few points there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest, "_WORTH", 0 if request.param == "compiled" else torch.inf)
+        yield request.param
 
 
 def by_half_steps(points, start, empty, most=300):
@@ -74,6 +87,32 @@ def test_the_fast_path_is_the_specification_in_chunks_with_sure_points_left_out(
     assert together.distortions.tolist() == pytest.approx([one.distortion for one in alone], rel=1e-12)
     best = alone[int(together.distortions.argmin())].centroids
     torch.testing.assert_close(together.centroids, best, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 9, 21])  # whole tiles of centroids, pairs and a last one
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+def test_labels_and_gaps_are_those_of_all_distances(clusters, dtype, way, as_user):
+    g = torch.Generator().manual_seed(3)
+    points, mu = torch.randn(83, 7, generator=g, dtype=dtype) + 5, torch.randn(2, clusters, 7, generator=g, dtype=dtype)
+    runs = fast.Runs(fast.Points(points, mu.numel(), threads=2), mu + 5)
+    runs.travel[:] = torch.arange(2 * (clusters + 1)).view(2, -1)
+    distances = torch.cdist(points.double(), mu.double() + 5, compute_mode="donot_use_mm_for_euclid_dist")
+    chosen = torch.tensor([80, 3, 41, 3, 7])
+    for where, seen in (
+        (slice(0, 83), distances),
+        (slice(33, 70), distances[:, 33:70]),
+        (chosen, distances[:, chosen]),
+    ):
+        labels, gaps = runs._nearest(torch.arange(2), where, True)
+        assert labels.equal(seen.argmin(-1).int())
+        two = seen.sort(-1).values[..., :2]
+        wanted = two[..., 1] - two[..., 0] if clusters > 1 else torch.full(labels.shape, torch.inf)
+        travel = runs.travel.gather(1, labels.long())
+        slack = 1e-4 if dtype == torch.float32 else 1e-12
+        if clusters > 1:  # a lower bound, and a close one
+            assert (gaps.double() - travel <= wanted + slack).all() and (gaps.double() - travel > wanted - slack).all()
+        else:
+            assert (gaps > 1e3).all()
 
 
 @pytest.mark.parametrize("allowed", ["ieee", "bf16"])

@@ -103,3 +103,9 @@ def test_global_generator_is_left_alone(make):
 def test_unknown_rules_are_refused(make):
     with pytest.raises(ArgumentError, match=r"`initialization` must be one of 'xavier', 'glorot', 'he'.*got 'magic'"):
         make("magic")
+
+
+def test_on_the_meta_device_nothing_is_drawn():
+    with torch.device("meta"):
+        layers = linear(4, 3), conv2d(1, 2, 3)
+    assert all(p.is_meta and p.requires_grad for layer in layers for p in layer.parameters())

@@ -133,6 +133,27 @@ def test_norm_relu_is_the_module_and_relu(generator):
     assert torch.equal(normalized(nn.BatchNorm2d(4).double(), u), nn.BatchNorm2d(4).double()(u))
 
 
+@pytest.mark.parametrize("training", (True, False))
+def test_what_is_rectified_where_it_lies_has_the_same_bits(training, generator):
+    """On a CPU; whoever looks at the normalized maps finds them as they were."""
+    u, r = (torch.randn(3, 4, 5, 5, generator=generator) for _ in range(2))
+    for residual in (None, r):
+        results = []
+        for watched in (True, False):
+            norm, seen, leaf = nn.BatchNorm2d(4).train(training), [], u.clone().requires_grad_()
+            if watched:
+                norm.register_forward_hook(lambda module, given, result, seen=seen: seen.append(result))
+            more = None if residual is None else residual.clone().requires_grad_()
+            y = norm_relu(norm, leaf, more)
+            if residual is None:
+                y = y + norm_relu_and_skip(norm, leaf)[0]
+            y.square().sum().backward()
+            assert [bool((values < 0).any()) for values in seen] == [True] * len(seen) and bool(seen) == watched
+            results.append([y, leaf.grad, norm.weight.grad, norm.running_mean, *([] if more is None else [more.grad])])
+            assert torch.equal(leaf, u) and (more is None or torch.equal(more, residual))
+        assert all(map(torch.equal, *results))
+
+
 def test_who_watches_a_module_sees_its_calls(generator):
     norm, seen = nn.BatchNorm2d(2), []
     assert unobserved(norm)

@@ -1,5 +1,5 @@
-// What K recurrent cells do in one time step beside their products, forward and backward. The same text is compiled as
-// C++ for the CPU and as CUDA C++.
+// What K recurrent cells do in one time step beside their products, forward and backward, on CUDA; see `scan.cpp` for the
+// CPU.
 //
 // DOUBLE  0 for float, 1 for double
 //
@@ -21,30 +21,10 @@ struct Step {
   Int activation;  // of a plain cell: 0 tanh, 1 relu, 2 sigmoid
 };
 
-#ifdef __CUDACC__
 INLINE float tanh_of(float x) { return tanhf(x); }
 INLINE double tanh_of(double x) { return tanh(x); }
 INLINE float sigmoid_of(float x) { return 1 / (1 + expf(-x)); }
 INLINE double sigmoid_of(double x) { return 1 / (1 + exp(-x)); }
-#else
-INLINE float sigmoid_of(float x) {
-  const float e = exp_of(x < 0 ? x : -x);
-  return (x < 0 ? e : 1.0f) / (1.0f + e);
-}
-// A polynomial where 1 - e^(-2x) would cancel.
-INLINE float tanh_of(float x) {
-  const float a = x < 0 ? -x : x, e = exp_of(-2.0f * a), s = x * x, far = (1.0f - e) / (1.0f + e);
-  float y = -5.70498872745e-3f;
-  y = y * s + 2.06390887954e-2f;
-  y = y * s - 5.37397155531e-2f;
-  y = y * s + 1.33314422036e-1f;
-  y = y * s - 3.33332819422e-1f;
-  y = y * s * x + x;
-  return a < 0.625f ? y : x < 0 ? -far : far;
-}
-INLINE double tanh_of(double x) { return tanh(x); }
-INLINE double sigmoid_of(double x) { return 1 / (1 + exp(-x)); }
-#endif
 
 #define AT(number, index) s.view[number].at[k * s.view[number].member + (index) * s.view[number].row + b]
 
@@ -121,27 +101,12 @@ INLINE void rnn_backward(const Step& s, Int k, Int j, Int b, bool valid) {
   AT(2, j) = valid ? 0 : dh;
 }
 
-#ifdef __CUDACC__
 #define EXPORT(name)                                                                               \
   extern "C" __global__ void name##_all(Step s) {                                                  \
     const Int b = blockIdx.x * (Int)blockDim.x + threadIdx.x, row = blockIdx.y;                    \
     const Int k = row / s.hidden;                                                                  \
     if (b < s.batch) name(s, k, row % s.hidden, b, !s.valid || s.valid[k * s.valid_member + b]);   \
   }
-#else
-#define EXPORT(name)                                                                               \
-  extern "C" void name##_all(const Step* given) {                                                  \
-    const Step s = *given;                                                                         \
-    _Pragma("omp parallel for schedule(static) if (s.members * s.hidden * s.batch > 16384)")       \
-    for (Int k = 0; k < s.members; ++k)                                                            \
-      for (Int j = 0; j < s.hidden; ++j)                                                           \
-        if (!s.valid) {                                                                            \
-          _Pragma("omp simd") for (Int b = 0; b < s.batch; ++b) name(s, k, j, b, true);            \
-        } else {                                                                                   \
-          for (Int b = 0; b < s.batch; ++b) name(s, k, j, b, s.valid[k * s.valid_member + b]);     \
-        }                                                                                          \
-  }
-#endif
 
 EXPORT(lstm_forward)
 EXPORT(lstm_backward)

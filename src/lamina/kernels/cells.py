@@ -1,11 +1,12 @@
-"""K recurrent cells along a sequence, with the backward pass written out; see `cells.cu` for what is not a product.
+"""K recurrent cells along a sequence, with the backward pass written out.
 
-The products with the inputs are made before, for all times at once. In the loop a step is one product of K small
-matrices and one call; the gradient of the recurrent weights is one product over all times at the end.
+On a CPU that is one call (`scan.py`). On CUDA the products with the inputs are made before, for all times at once; then
+a step is one product of K small matrices and one call of what is not a product (`cells.cu`); the gradient of the
+recurrent weights is one product over all times at the end.
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -44,13 +45,10 @@ class _Calls:
     """
 
     def __init__(self, like: Tensor, mask: Tensor | None, activation: str) -> None:
-        self._shape, self._mask, self._cuda = tuple(like.shape), mask, like.is_cuda
+        self._shape, self._mask = tuple(like.shape), mask
         self._activation = ACTIVATIONS.index(activation) if activation in ACTIVATIONS else 0
         definitions = (("DOUBLE", int(like.dtype == torch.float64)),)
-        if self._cuda:
-            self._kernels = nvrtc.library("cells.cu", _NAMES, like.device, definitions)
-        else:
-            self._library = native.library("cells.cu", definitions)
+        self._kernels = nvrtc.library("cells.cu", _NAMES, like.device, definitions)
 
     def __call__(self, name: str, time: int, *tensors: Tensor) -> None:
         members, hidden, batch = self._shape
@@ -59,11 +57,8 @@ class _Calls:
         if self._mask is not None:
             step.valid = self._mask[time].data_ptr()
             step.valid_member = 0 if self._mask.shape[1] == 1 else batch
-        if self._cuda:
-            blocks = -(-batch // THREADS), members * hidden
-            self._kernels[f"{name}_all"].launch(blocks, THREADS, (step,))
-        else:
-            self._library[f"{name}_all"](ctypes.byref(step))
+        blocks = -(-batch // THREADS), members * hidden
+        self._kernels[f"{name}_all"].launch(blocks, THREADS, (step,))
 
 
 def _slots(time: int, reverse: bool) -> list[tuple[int, int, int]]:
@@ -71,8 +66,8 @@ def _slots(time: int, reverse: bool) -> list[tuple[int, int, int]]:
     return [(t, t + 1, t) for t in reversed(range(time))] if reverse else [(t, t, t + 1) for t in range(time)]
 
 
-class _Scan(torch.autograd.Function):
-    """A cell along a sequence.
+class _Steps(torch.autograd.Function):
+    """A cell along a sequence on CUDA, step by step.
 
     Takes what the inputs contribute [member, row, time, batch], the recurrent weight [member, row, hidden], the first
     states [member, hidden, batch] (c is None but for an LSTM), the mask, and (cell, activation, reverse). Returns the
@@ -184,7 +179,7 @@ def scan(
     activation: str = "tanh",
     reverse: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Run K cells along a sequence.
+    """Run K cells along a sequence on CUDA.
 
     Args:
         read: what the inputs and the bias contribute, [member, row, time, batch].
@@ -201,6 +196,5 @@ def scan(
     if mask is not None:
         mask = mask.permute(2, 1, 0).contiguous()
     h, c = (*state, None)[:2]
-    found: Callable[..., Any] = _Scan.apply
-    result = found(read, weight, h, c, mask, (cell, activation, reverse))
+    result = _Steps.apply(read, weight, h, c, mask, (cell, activation, reverse))
     return result if cell == "lstm" else (result, None)

@@ -2,11 +2,13 @@
 
 cuDNN computes a convolution in groups as one launch a group where groups are small; the kernels of `convolution.cu`
 compute all members at once and keep the maps between convolution and pooling out of memory. On a CPU `products.cpp`
-computes a member's maps in an order that does not depend on the others.
+computes a member's maps in an order that does not depend on the others. There, the batch of one network is a population
+whose members have the same kernels.
 """
 
 import ctypes
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,11 @@ from lamina.kernels.ordered import ACTIVATIONS, sum_by_halves
 _PIXELS, _TURNED_PIXELS, _TILES = 112, 40, 20
 _SHARED, _HALF = 220 * 1024, 110 * 1024  # bytes that a block may have, and that leave room for a second one
 _BLOCKS = 264  # two for each multiprocessor of a large GPU
+_DIVIDED = 8  # parts of a batch that threads share; no more are made, so that their number does not decide about bits
 _SUMMED = 2  # images whose gradients a warp adds up; 1 costs 256 members more, 4 costs 16 members more
+
+
+Readable = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,49 @@ class _Ordered(torch.autograd.Function):
         return d_inputs, d_weight, d_bias, None
 
 
+class _Divided(torch.autograd.Function):
+    """The maps [image, filter, row, column] of one network on a CPU; see `convolved_alone`."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, form: Form, readable: Readable
+    ) -> Tensor:
+        ctx.form, ctx.readable, kept, batch = form, readable, None, len(inputs)
+        images, parts = inputs.contiguous(), _divisor(batch)
+        outputs = inputs.new_empty(batch, form.filters, *form.maps)
+        kernels, shifts = _spread(weight, parts), None if bias is None else _spread(bias, parts)
+        if any(ctx.needs_input_grad):
+            kept = inputs.new_empty(batch, form.filters, form.line(inputs.element_size()))
+        ordered.call("convolve", inputs.dtype, parts, batch // parts, _Sizes.of(form), images,
+                     images[0].numel() * (batch // parts), kernels, shifts, kept, outputs)  # fmt: skip
+        ctx.save_for_backward(inputs, weight, bias, kept)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, weight, bias, kept = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody wants to differentiate once more
+            given = [t for t, wanted in zip((inputs, weight, bias), ctx.needs_input_grad, strict=False) if wanted]
+            slopes = iter(torch.autograd.grad(ctx.readable(inputs, weight, bias), given, grads[0], create_graph=True))
+            return *(next(slopes) if wanted else None for wanted in ctx.needs_input_grad[:3]), None, None
+        images, parts = inputs.contiguous(), _divisor(len(inputs))
+        d_weight, own = weight.new_empty(parts, *weight.shape), len(inputs) // parts
+        d_bias = None if bias is None else bias.new_empty(parts, *bias.shape)
+        d_inputs = torch.empty_like(images) if ctx.needs_input_grad[0] else None
+        ordered.call("convolve_back", inputs.dtype, parts, own, _Sizes.of(ctx.form), images, images[0].numel() * own,
+                     _spread(weight, parts), kept, grads[0].contiguous(), d_weight, d_bias, d_inputs)  # fmt: skip
+        return d_inputs, sum_by_halves(d_weight), None if d_bias is None else sum_by_halves(d_bias), None, None
+
+
+def _divisor(batch: int) -> int:
+    """Give the number of equal parts of a batch."""
+    return max(n for n in range(1, _DIVIDED + 1) if batch % n == 0)
+
+
+def _spread(tensor: Tensor, parts: int) -> Tensor:
+    return tensor.expand(parts, *tensor.shape).contiguous()
+
+
 def _parts(form: Form, members: int, batch: int) -> int:
     """Count the parts in which the gradients of a member are summed; where order matters, members have no say in it."""
     macros = form.definitions()
@@ -211,3 +260,23 @@ def convolved(
     kind: Any = _Convolved if images.is_cuda else _Ordered
     found: Tensor = kind.apply(images, weight.contiguous(), shift, form)
     return found.transpose(0, 1)
+
+
+def convolved_alone(
+    inputs: Float[Tensor, "batch channel height width"],
+    weight: Float[Tensor, "filters channel rows columns"],
+    bias: Float[Tensor, " filters"] | None,
+    form: Form,
+    readable: Readable,
+) -> Float[Tensor, "batch filters high wide"]:
+    """Convolve, activate and pool the pictures of one network on a CPU; `form.fits` must hold.
+
+    Args:
+        inputs: maps, at least one picture.
+        weight: the kernels.
+        bias: one number a filter, or None.
+        form: the sizes and what follows the convolution.
+        readable: the same operation by operation, for derivatives of derivatives.
+    """
+    found: Tensor = _Divided.apply(inputs, weight, bias, form, readable)
+    return found

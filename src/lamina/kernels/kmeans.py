@@ -1,7 +1,7 @@
 r"""Alg. 1 for many starts at once, without the work that cannot change a label.
 
 `lamina.classical.kmeans` is the specification; this is its fast path, with the same labels and, but for the order of
-sums, the same centroids. Five things make it fast:
+sums, the same centroids. Six things make it fast:
 
 - The distances of a chunk of points to the centroids of all runs are one matrix product, $\|u\|^2 - 2 u \cdot \mu +
   \|\mu\|^2$. Its rounding error is bounded; where the two smallest distances are closer than that, the point is
@@ -9,6 +9,7 @@ sums, the same centroids. Five things make it fast:
 - A point keeps its label while its centroid and the others have moved, together, less than the second nearest centroid
   was farther away than the nearest (G. Hamerly, *Making k-means even faster*, 2010). Such points are not looked at.
 - Sums over clusters change by the points that change their cluster; they are kept in float64.
+- On a CPU with a compiler, `nearest.cpp` finds the nearest centroid and the gap while the products are in registers.
 - Runs that have converged are left out.
 - On a CPU, threads share the runs instead of each operation.
 """
@@ -17,12 +18,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import torch
 
 from lamina._processor import require_bfloat16
 from lamina._types import Float, Int, Tensor
+from lamina.kernels.nearest import Nearest, pays
 
 WIDEST = 128
 """The most clusters, and the most coordinates, for which a program of `_kmeans_triton` can hold its block of points."""
@@ -80,12 +83,11 @@ def lloyd(
     >>> ends.labels.tolist(), [round(value, 4) for value in ends.histories[0]]
     ([[0, 0, 1]], [9.0, 4.5, 3.25, 0.5, 0.5])
     """
-    prepared = Points(points)
     threads = torch.get_num_threads()
     workers = min(threads, len(centroids))
     if points.is_cuda or workers == 1 or len(points) * centroids.numel() < _PARALLEL:
-        return _run(prepared, centroids, empty, max_iterations)
-    shares = [centroids[first::workers] for first in range(workers)]
+        return _run(Points(points, centroids.numel(), threads), centroids, empty, max_iterations)
+    shares, prepared = [centroids[first::workers] for first in range(workers)], Points(points, centroids.numel())
     with _each_with(threads // workers), ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(lambda share: _run(prepared, share, empty, max_iterations), shares))
     return _interleaved(parts, len(centroids))
@@ -146,20 +148,36 @@ class Points:
 
     Args:
         values: one point per row.
+        coordinates: of all centroids that they are compared with.
+        threads: which may share the points.
     """
 
-    def __init__(self, values: Float[Tensor, "batch feature"]) -> None:
-        self.values = values
+    def __init__(self, values: Float[Tensor, "batch feature"], coordinates: int, threads: int = 1) -> None:
+        self.values, self.threads = values, threads
         # Distances do not depend on the origin, but their rounding errors do.
         self.origin = values.mean(0)
-        centered = values - self.origin
-        self.extended = torch.cat([centered, torch.ones_like(values[:, :1])], 1)
-        self.squares = centered.square().sum(1)
+        self.centered = values - self.origin
+        self.squares = self.centered.square().sum(1)
         self.total = self.squares.sum(dtype=torch.float64)
-        self.rounding = _rounding_of_factors(values)
         self.relative_error = (values.shape[1] + 8) * torch.finfo(values.dtype).eps
-        # Of a distance, relative to the square of the sum of both norms; worst case.
-        self.product_error = self.relative_error + 4 * self.rounding
+        self.nearest: Nearest | None = None
+        if pays(values, len(values) * coordinates):
+            self.nearest = Nearest(self.centered, self.squares.sqrt(), self.relative_error, self.relative_error)
+
+    @cached_property
+    def rounding(self) -> float:
+        """By how much a matrix product rounds its factors."""
+        return _rounding_of_factors(self.values)
+
+    @cached_property
+    def product_error(self) -> float:
+        """Of a distance by a matrix product, relative to the square of the sum of both norms; worst case."""
+        return self.relative_error + 4 * self.rounding
+
+    @cached_property
+    def extended(self) -> Tensor:
+        """The points with a 1 behind their coordinates, which takes the square of a centroid into the product."""
+        return torch.cat([self.centered, torch.ones_like(self.values[:, :1])], 1)
 
 
 class Runs:
@@ -236,13 +254,12 @@ class Runs:
 
     def _assign_all(self, live: list[int]) -> set[int]:
         """Assign all points of some runs, and return the runs in which a label changed."""
-        runs, points = self._index(live), self.points
-        changed: set[int] = set()
+        runs, changed = self._index(live), set[int]()
         refresh = self.turn % _REFRESH == 0
-        every = torch.arange(len(points.values), device=runs.device)
+        every = torch.arange(len(self.points.values), device=runs.device)
         for places in every.split(max(1, _PAGE[runs.device.type] // len(live))):
             page = slice(int(places[0]), int(places[-1]) + 1)
-            labels, gaps = self._nearest(runs, points.extended[page], points.squares[page], places, refresh)
+            labels, gaps = self._nearest(runs, page, refresh)
             old = self.labels[:, page].index_select(0, runs)
             if gaps is not None:
                 self.gaps[:, page].index_copy_(0, runs, gaps)
@@ -259,10 +276,7 @@ class Runs:
         """Assign some points of one run, and say whether a label changed."""
         runs, changed = self._index([run]), False
         for places in doubtful.split(max(1, _PRODUCT["cpu"] // self.clusters)):
-            extended, squares = (
-                values.index_select(0, places) for values in (self.points.extended, self.points.squares)
-            )
-            labels, gaps = self._nearest(runs, extended, squares, places, True)
+            labels, gaps = self._nearest(runs, places, True)
             old = self.labels[run].index_select(0, places).unsqueeze(0)
             self.gaps[run].scatter_(0, places, cast(Tensor, gaps)[0])
             self.labels[run].scatter_(0, places, labels[0])
@@ -270,29 +284,44 @@ class Runs:
         return changed
 
     def _nearest(
-        self, runs: Tensor, extended: Tensor, squares: Tensor, places: Tensor, with_gaps: bool
+        self, runs: Tensor, where: slice | Int[Tensor, " some"], with_gaps: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Return the nearest centroid of each run for some points, and by how much it is nearest, at least."""
-        mu = self.centroids[runs] - self.points.origin
+        mu, travel = self.centroids[runs] - self.points.origin, self.travel[runs].to(self.centroids.dtype)
+        gaps: Tensor | None
+        if self.points.nearest is not None:
+            labels, gaps = self.points.nearest(mu, travel[:, :-1], where, self.points.threads)
+        else:
+            labels, gaps = self._by_products(mu, travel, where, with_gaps)
+        unsure = (labels < 0).flatten().nonzero().squeeze(1)
+        if len(unsure):
+            which = unsure.div(labels.shape[1], rounding_mode="floor")
+            places = unsure - which * labels.shape[1]
+            places = places + where.start if isinstance(where, slice) else where.index_select(0, places)
+            labels.view(-1).index_copy_(0, unsure, self._by_differences(runs.index_select(0, which), places))
+        return labels, gaps
+
+    def _by_products(
+        self, mu: Tensor, travel: Tensor, where: slice | Tensor, with_gaps: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Do the same by matrix products, with label -1 where rounding errors leave a doubt."""
+        extended, squares = (
+            values[where] if isinstance(where, slice) else values.index_select(0, where)
+            for values in (self.points.extended, self.points.squares)
+        )
         norms = mu.square().sum(-1)
         matrix = torch.cat([-2 * mu, norms.unsqueeze(-1)], -1)
         error = (squares.sqrt() + norms.amax(1, keepdim=True).sqrt()).square_().mul_(self.points.product_error)
         found, nearest, second = _find(matrix, extended, 2 * error, with_gaps, exact=not self.points.rounding)
         labels = found.int().sub_(self.clusters)
-        # Nothing is found where squares overflow.
-        unsure = (labels < 0).logical_or_(labels >= self.clusters).flatten().nonzero().squeeze(1)
-        if len(unsure):
-            which = unsure.div(len(places), rounding_mode="floor")
-            where = places.index_select(0, unsure - which * len(places))
-            labels.view(-1).index_copy_(0, unsure, self._by_differences(runs.index_select(0, which), where))
+        unsure = (labels < 0).logical_or_(labels >= self.clusters)  # nothing is found where squares overflow
+        labels.masked_fill_(unsure, -1)
         if second is None:
             return labels, None
         gaps = second.add_(squares).sub_(error).clamp_(min=0).sqrt_().mul_(1 - 2 * self.points.relative_error)
         gaps -= nearest.add_(squares).add_(error).clamp_(min=0).sqrt_()
-        gaps.view(-1).index_fill_(0, unsure, -torch.inf)
-        travel = self.travel[runs].to(gaps.dtype).flatten()
-        gaps += travel.index_select(0, _flat(labels, self.clusters + 1).flatten()).view_as(gaps)
-        return labels, gaps
+        gaps += travel.flatten().index_select(0, _flat(labels.clamp(min=0), self.clusters + 1).flatten()).view_as(gaps)
+        return labels, gaps.masked_fill_(unsure, -torch.inf)
 
     def _by_differences(self, runs: Tensor, places: Tensor) -> Tensor:
         """Assign pairs of a run and a point as the specification does."""

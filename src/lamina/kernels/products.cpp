@@ -1,6 +1,7 @@
 // Products, sums and convolutions of K small networks on a CPU, in an order that the shapes of one network decide.
 
 #include "panels.cpp"
+#include "windows.cpp"
 
 static thread_local Memory own_panel, own_places, shared_panels, own_maps;
 
@@ -130,11 +131,12 @@ static void pooled(Real* to, const Real* maps, const Form& f) {
       if (pool == 2) {  // as below, but as vector code
         const Real* second = first + f.wide();
         if (f.largest)
-          for (Int i = 0; i < wide; ++i)
-            to[i] = larger(larger(first[2 * i], first[2 * i + 1]), larger(second[2 * i], second[2 * i + 1]));
+          each_window(wide, [=](Int i, auto kind) { put(to + i, largest_of(read(first + 2 * i, second + 2 * i, kind))); });
         else
-          for (Int i = 0; i < wide; ++i)
-            to[i] = ((first[2 * i] + second[2 * i]) + (first[2 * i + 1] + second[2 * i + 1])) / share;
+          each_window(wide, [=](Int i, auto kind) {
+            const auto w = read(first + 2 * i, second + 2 * i, kind);
+            put(to + i, ((w.a + w.c) + (w.b + w.d)) / share);
+          });
         continue;
       }
       for (Int i = 0; i < wide; ++i) {
@@ -184,27 +186,20 @@ static void unpooled(Real* to, const Real* maps, const Real* grad, const Form& f
     Real* const d = to + o * f.slopes() + f.margin();
     for (Int row = 0; row < high; ++row, grad += wide) {
       const Int first = row * pool * f.wide();
+      if (pool == 2) {
+        const Real *const above = y + first, *const below = above + f.wide();
+        Real *const up = d + first, *const down = up + f.wide();
+        each_window(wide, [=](Int i, auto kind) {
+          const auto g = get(grad + i, kind), part = g / share;
+          write(up + 2 * i, down + 2 * i,
+                f.largest ? spread_over(read(above + 2 * i, below + 2 * i, kind), g) : all_of(part));
+        });
+        continue;
+      }
       if (!f.largest) {
         for (Int r = 0; r < pool; ++r)
           for (Int i = 0; i < wide; ++i)
             for (Int j = 0; j < pool; ++j) d[first + r * f.wide() + i * pool + j] = grad[i] / share;
-        continue;
-      }
-      if (pool == 2) {
-        const Real* __restrict__ above = y + first;
-        const Real* __restrict__ below = above + f.wide();
-        Real* __restrict__ up = d + first;
-        Real* __restrict__ down = up + f.wide();
-        for (Int i = 0; i < wide; ++i) {  // the first of equals, and the last that is not a number
-          const Real a = above[2 * i], b = above[2 * i + 1], m = larger(a, b), c = below[2 * i], e = below[2 * i + 1];
-          const Real n = larger(c, e);
-          const bool lower = (n > m) | (n != n), second = (b > a) | (b != b), fourth = (e > c) | (e != e);
-          const Real high_part = lower ? 0 : grad[i], low_part = lower ? grad[i] : 0;
-          up[2 * i] = second ? 0 : high_part;
-          up[2 * i + 1] = second ? high_part : 0;
-          down[2 * i] = fourth ? 0 : low_part;
-          down[2 * i + 1] = fourth ? low_part : 0;
-        }
         continue;
       }
       for (Int i = 0; i < wide; ++i) {

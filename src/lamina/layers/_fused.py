@@ -76,13 +76,25 @@ def norm_relu(
 ) -> Float[Tensor, "batch channel height width"] | None:
     """Normalize, add a residual and rectify in one operation; see `layers.normalization.norm_relu`."""
     if not _norm_fits(module, inputs) or (residual is not None and residual.dtype != inputs.dtype):
-        return None
+        return _rectified_in_place(module, inputs, residual) if relu else None
     return norm.batch_norm_relu(inputs, _norm_values(module), residual, relu)
+
+
+def _rectified_in_place(module: nn.Module, inputs: Tensor, residual: Tensor | None) -> Tensor | None:
+    """Normalize on a CPU and rectify where the values lie, which nobody needs as they were; the bits are the same."""
+    known = type(module) is nn.BatchNorm2d and "forward" not in vars(module)
+    if inputs.device.type != "cpu" or not known or not unobserved(module):
+        return None
+    y: Tensor = module(inputs)
+    return (y if residual is None else residual + y).relu_()
 
 
 def norm_relu_and_skip(module: nn.Module, inputs: Tensor) -> tuple[Tensor, Tensor] | None:
     """Add the gradients of both results in one pass; see `layers.normalization.norm_relu_and_skip`."""
-    return norm.batch_norm_relu_and_skip(inputs, _norm_values(module)) if _norm_fits(module, inputs) else None
+    if _norm_fits(module, inputs):
+        return norm.batch_norm_relu_and_skip(inputs, _norm_values(module))
+    active = _rectified_in_place(module, inputs, None)
+    return None if active is None else (active, inputs)
 
 
 def normalized(module: nn.Module, inputs: Tensor) -> Tensor | None:

@@ -78,6 +78,8 @@ def conv2d(
 
 
 def _fill(layer: Layer, initialization: str, scale: float, seed: Seed) -> Layer:
+    if layer.weight.is_meta:  # nothing to draw; torch would load its compiler for that, a second and a half
+        return layer
     layer.weight.copy_(draw(initialization, tuple(layer.weight.shape), seed, scale))
     if layer.bias is not None:
         layer.bias.zero_()

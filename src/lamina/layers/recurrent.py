@@ -69,7 +69,7 @@ class Recurrent(nn.Module):
         self.cells = nn.ModuleList(
             CELLS[cell](size, hidden_size, seed=g, **options) for size in sizes for _ in range(self.directions)
         )
-        masks = int(torch.randint(2**31, (), generator=g))
+        masks = int(torch.randint(2**31, (), generator=g, device="cpu"))
         self.dropouts = nn.ModuleList(
             Dropout(dropout, seed=masks, place=place) for place in range(layers - 1 if dropout > 0 else 0)
         )
