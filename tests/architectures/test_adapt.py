@@ -86,6 +86,13 @@ CASES = {
         {"inputs": (1, 64, 64)},
         torch.ones(2, 1, 64, 64),
     ),
+    "alexnet-cifar": (
+        {"width": 0.05},
+        {"channels": 1, "classes": 4},
+        "features.0.weight features.0.bias classifier.6.weight classifier.6.bias",
+        {"inputs": (1, 32, 32), "outputs": 4},
+        torch.ones(2, 1, 32, 32),
+    ),
     "dense-resnet": (
         {"hidden": (2, 4), "outer": True, "step_size": "learned"},
         {"inputs": 3, "classes": 5},

@@ -6,10 +6,12 @@ from torch.nn.functional import conv2d, linear, local_response_norm, max_pool2d
 from architectures.torchvision_reference import reference
 from lamina._errors import ArgumentError, ShapeError
 from lamina.architectures.alexnet import FORMS, AlexNet, AlexNetConfig
+from lamina.cli._values import settings
 from lamina.functional.random import dropout
 from lamina.layers.detector import Detector
 from lamina.layers.dropout import Dropout, run_state
 from lamina.layers.normalization import LocalResponseNorm
+from lamina.training.plan import option_types
 
 
 def count(module):
@@ -189,3 +191,44 @@ def test_same_seed_same_network():
     assert all(torch.equal(one[key], two[key]) for key in one)
     assert not torch.equal(one["classifier.2.seed"], other["classifier.2.seed"])
     assert one["features.4.weight"].shape == (16, 3, 5, 5)
+
+
+@pytest.mark.notes("N3.50", "N3.52")
+@pytest.mark.parametrize("normalization", ["response", "batch", None])
+def test_values_for_small_pictures_are_those_of_the_written_out_network(normalization, generator):
+    config = AlexNetConfig((3, 32, 32), 10, stem="cifar", width=1 / 16, normalization=normalization)
+    net = AlexNet(config, seed=generator).double().eval()
+    for name, tensor in net.state_dict().items():
+        if tensor.dim() == 1:
+            drawn = torch.randn(tensor.shape, generator=generator)
+            tensor.copy_(drawn.abs() + 0.5 if name.endswith("var") else drawn)
+    convolutions = [layer for layer in net.features if isinstance(layer, nn.Conv2d)]
+    norms = iter([layer for layer in net.features if isinstance(layer, nn.BatchNorm2d)])
+    assert [layer.kernel_size[0] for layer in convolutions] == [5, 5, 3, 3, 3]
+    u = y = 30 * torch.randn(2, 3, 32, 32, generator=generator, dtype=torch.float64)
+    for number, layer in enumerate(convolutions):
+        y = conv2d(y, layer.weight, layer.bias, padding=layer.kernel_size[0] // 2)
+        if normalization == "batch":
+            norm = next(norms)
+            mean, var, gain, shift = (t[:, None, None] for t in (
+                norm.running_mean, norm.running_var, norm.weight, norm.bias
+            ))  # fmt: skip
+            y = (y - mean) / (var + norm.eps).sqrt() * gain + shift
+        y = torch.relu(y)
+        if normalization == "response" and number < 2:
+            y = local_response_norm(y, 5, 5e-4, 0.75, 2.0)
+        if number in (0, 1, 4):
+            y = max_pool2d(y, 3, 2)
+    w6, w7, w8 = (layer for layer in net.classifier if isinstance(layer, nn.Linear))
+    y = w8(torch.relu(w7(torch.relu(w6(y.flatten(1))))))
+    assert torch.allclose(net(u), y, rtol=1e-12, atol=1e-12) and next(norms, None) is None
+
+
+def test_the_normalization_of_a_form_can_be_exchanged():
+    assert [small(form).normalizes for form in FORMS] == ["response", "response", None]
+    assert small("torchvision", normalization="batch").normalizes == "batch"
+    assert settings(["normalization=none"], option_types("alexnet-cifar")) == {"normalization": None}
+    with pytest.raises(ArgumentError, match="`normalization` must be one of 'form', 'response', 'batch', got 'layer'"):
+        small("one-column", normalization="layer")
+    with pytest.raises(ArgumentError, match="`stem` must be one of 'imagenet', 'cifar', got 'mnist'"):
+        small("one-column", stem="mnist")

@@ -5,8 +5,13 @@ from torch import nn
 from architectures.torchvision_reference import reference
 from lamina._errors import ArgumentError, ShapeError
 from lamina.architectures.resnet import ResNet, ResNetConfig
+from lamina.drawing._model_layers import layers_of
+from lamina.inspection.activations import feature_maps
+from lamina.inspection.gradient_field import autograd_field
+from lamina.inspection.receptive_field import receptive_field
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
+from lamina.training._look import look
 
 
 def count(module):
@@ -200,3 +205,28 @@ def test_recomputing_gives_the_same_gradients(generator):
     assert all(torch.equal(t, state[name]) for name, t in plain.state_dict().items())
     with pytest.raises(ArgumentError, match="`recompute` must be at least 0, got -1"):
         ResNetConfig(recompute=-1)
+
+
+def test_a_mirrored_answer_is_the_mean_over_a_picture_and_its_mirror_image(generator):
+    options = {"inputs": (3, 16, 16), "outputs": 4, "width": 1 / 16, "stem": "cifar"}
+    plain, mirrored = (scramble(ResNet(ResNetConfig(**options, mirror=on)), generator) for on in (False, True))
+    mirrored.load_state_dict(plain.state_dict())
+    u = torch.randn(2, 3, 16, 16, generator=generator, dtype=torch.float64)
+    expected = (plain(u) + plain(u.flip(3))) / 2
+    assert torch.allclose(mirrored(u), expected, rtol=1e-12) and not torch.allclose(plain(u), expected)
+    assert torch.allclose(mirrored(u), mirrored(u.flip(3)), rtol=1e-12)
+    assert torch.equal(mirrored.train()(u), plain.train()(u))
+
+
+def test_who_looks_inside_a_mirrored_network_sees_one_pass():
+    options = {"inputs": (3, 16, 16), "outputs": 4, "width": 1 / 16, "stem": "cifar"}
+    plain, mirrored = (ResNet(ResNetConfig(**options, mirror=on), seed=1) for on in (False, True))
+    u = torch.rand(1, 3, 16, 16)
+    names = [[layer.name for layer in feature_maps(net, u).layers] for net in (plain, mirrored)]
+    assert names[0] == names[1] and len(set(names[1])) == len(names[1])
+    assert layers_of(plain, (3, 16, 16)) == layers_of(mirrored, (3, 16, 16))
+    fields = [autograd_field(net, at=(2, 2), layer="conv1").nonzero().tolist() for net in (plain, mirrored)]
+    assert fields[0] == fields[1] == [[row, column] for row in (1, 2, 3) for column in (1, 2, 3)]
+    tables = [receptive_field(net).rows() for net in (plain, mirrored)]
+    assert tables[0] == tables[1]
+    assert look(plain, u).operations == look(mirrored, u).operations and mirrored.mirror

@@ -5,7 +5,7 @@ from lamina.architectures.table import TABLE
 
 
 def test_names_set_what_they_say():
-    assert len(TABLE) == 21 and all(name == entry.name for name, entry in TABLE.items())
+    assert len(TABLE) == 22 and all(name == entry.name for name, entry in TABLE.items())
     entry = TABLE["resnet18-cifar"]
     assert (entry.module, entry.config, entry.network) == ("lamina.architectures.resnet", "ResNetConfig", "ResNet")
     assert entry.options == {"depth": 18, "stem": "cifar", "inputs": (3, 32, 32), "outputs": 10}

@@ -93,6 +93,7 @@ ARCHITECTURES = (
         outputs=5,
         width=1 / 16,
     ),
+    architecture("alexnet-cifar", (normal(2, 3, 32, 32),), None, references.alexnet, outputs=5, width=1 / 16),
     architecture(
         "dense-resnet",
         (normal(4, 3),),

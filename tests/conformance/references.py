@@ -104,7 +104,8 @@ def alexnet(state, config, x):
         def lrn(x):
             return F.local_response_norm(x, 5, alpha=5e-4, beta=0.75, k=2.0)
 
-        x = F.max_pool2d(lrn(conv(x, "features.0", stride=4)), 3, 2)
+        first = {"stride": 4} if config.stem == "imagenet" else {"padding": 2}
+        x = F.max_pool2d(lrn(conv(x, "features.0", **first)), 3, 2)
         x = F.max_pool2d(lrn(conv(x, "features.4", padding=2, groups=groups)), 3, 2)
         x = conv(x, "features.8", padding=1)
         x = conv(conv(x, "features.10", padding=1, groups=groups), "features.12", padding=1, groups=groups)

@@ -191,7 +191,17 @@ def test_recomputed_blocks_keep_less_and_change_nothing_else():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["alexnet", "alexnet-torchvision", "resnet34", "resnet50", "resnet18-cifar", "resnet164", "resnet1001"]
+    "name",
+    [
+        "alexnet",
+        "alexnet-torchvision",
+        "alexnet-cifar",
+        "resnet34",
+        "resnet50",
+        "resnet18-cifar",
+        "resnet164",
+        "resnet1001",
+    ],
 )
 def test_the_other_large_architectures(name):
     net = lamina.build(name)

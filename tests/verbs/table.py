@@ -88,6 +88,7 @@ _ROWS = (
     Row("alexnet", "pictures", _ALEX, (), ("inputs=1,67,67", "width=0.05")),
     Row("alexnet-2012", "pictures", _ALEX, (), ("inputs=1,67,67", "width=0.05")),
     Row("alexnet-torchvision", "pictures", _ALEX, (), ("inputs=1,63,63", "width=0.05")),
+    Row("alexnet-cifar", "pictures", _ALEX, (), ("inputs=1,16,16", "width=0.05")),
     Row("dense-resnet", "blobs", ("readout",), ("count=60",), ("hidden=4", "depth=2")),
     Row("neural-ode", "curve", ("readout",), ("count=60",), ("steps=2", "width=3"), _FAST),
     Row("resnet18", "pictures", ("fc",), (), _NARROW, _SLOW, "resnet18-cifar"),

@@ -1,6 +1,7 @@
-"""What all networks of the notes have in common: how they show themselves."""
+"""What all networks of the notes have in common: how they show themselves, and how often they look."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch import nn
@@ -29,6 +30,28 @@ class Network(Shown, nn.Module):
 
     def __str__(self) -> str:
         return nn.Module.__repr__(self)
+
+
+@contextmanager
+def one_look(model: nn.Module) -> Iterator[None]:
+    """Let networks look at each example once, also those that answer with the mean over it and its mirror image.
+
+    >>> from lamina.architectures.build import build
+    >>> net = build("resnet18", inputs=(1, 8, 8), outputs=2, width=0.125, mirror=True)
+    >>> with one_look(net):
+    ...     net.mirror
+    False
+    >>> net.mirror
+    True
+    """
+    answering = [module for module in model.modules() if getattr(module, "mirror", False) is True]
+    for module in answering:
+        vars(module)["mirror"] = False
+    try:
+        yield
+    finally:
+        for module in answering:
+            vars(module)["mirror"] = True
 
 
 def _count(module: nn.Module) -> int:

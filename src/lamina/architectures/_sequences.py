@@ -107,7 +107,7 @@ def make_recurrent(config: RecurrentConfig, input_size: int, seed: Seed, bidirec
 
 def make_dropouts(config: RecurrentConfig, seed: Seed) -> tuple[nn.Module, nn.Module]:
     """Make the dropout before the first cell and before the output map; nothing for rate 0."""
-    masks = int(torch.randint(2**31, (), generator=as_generator(seed)))
+    masks = int(torch.randint(2**31, (), generator=as_generator(seed), device="cpu"))
     # Far from the places of the dropouts between layers.
     before, after = (
         Dropout(rate, seed=masks, place=place) if rate else nn.Identity()

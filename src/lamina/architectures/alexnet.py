@@ -20,7 +20,11 @@ from lamina.layers.normalization import LocalResponseNorm
 FORMS = ("one-column", "two-group", "torchvision")
 """The names that `AlexNetConfig.form` accepts."""
 
+NORMALIZATIONS = ("form", "response", "batch")
+"""The names that `AlexNetConfig.normalization` accepts beside None."""
+
 _CHANNELS = {"2012": (96, 256, 384, 384, 256), "torchvision": (64, 192, 384, 256, 256)}
+_STEMS = {"imagenet": (11, 4), "cifar": (5, 1)}  # kernel size and stride of convolution 1
 _KERNELS, _PADDINGS = (5, 3, 3, 3), (2, 1, 1, 1)  # of convolutions 2 to 5
 
 
@@ -38,6 +42,10 @@ class AlexNetConfig:
         width: a factor on the numbers of channels and of dense units.
         initialization: the rule for weights; None is He's.
         scale: the factor of that rule.
+        stem: the first convolution: "imagenet" (11x11 with stride 4) or "cifar" (5x5 with stride 1, for pictures of
+            about 32 x 32 pixels).
+        normalization: "response" (behind the ReLU of convolutions 1 and 2), "batch" (before the ReLU of all five),
+            None for no normalization, or "form": response normalization, but none for torchvision.
 
     >>> AlexNetConfig().channels, AlexNetConfig().padding, AlexNetConfig((3, 224, 224)).padding
     ((96, 256, 384, 384, 256), 0, 2)
@@ -50,10 +58,15 @@ class AlexNetConfig:
     width: float = 1.0
     initialization: str | None = None
     scale: float = 1.0
+    stem: str = "imagenet"
+    normalization: str | None = "form"
 
     def __post_init__(self) -> None:
         check_options(self.inputs, self.outputs, self.initialization, self.scale, self.width)
         choice("form", self.form, FORMS)
+        choice("stem", self.stem, _STEMS)
+        if self.normalization is not None:
+            choice("normalization", self.normalization, NORMALIZATIONS)
         between("dropout", self.dropout, 0, 1, open_high=True)
         check_size(self.inputs, self.steps, "enlarge the pictures or use a smaller network such as LeNet5.")
 
@@ -67,14 +80,22 @@ class AlexNetConfig:
 
     @property
     def padding(self) -> int:
-        """The padding of the first convolution: 2 for torchvision and for 224 x 224 pixels, which give 55 x 55 so."""
-        return 2 if self.form == "torchvision" or self.inputs[1:] == (224, 224) else 0
+        """The padding of the first convolution: 2 where it keeps the size, for torchvision and for 224 x 224 pixels."""
+        return 2 if self.stem == "cifar" or self.form == "torchvision" or self.inputs[1:] == (224, 224) else 0
+
+    @property
+    def normalizes(self) -> str | None:
+        """The normalization that these choices mean."""
+        if self.normalization != "form":
+            return self.normalization
+        return None if self.form == "torchvision" else "response"
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """Kernel size, padding and stride of every convolution and pooling."""
         pool, same = (3, 0, 2), (3, 1, 1)
-        return (11, self.padding, 4), pool, (5, 2, 1), pool, same, same, same, pool
+        size, stride = _STEMS[self.stem]
+        return (size, self.padding, stride), pool, (5, 2, 1), pool, same, same, same, pool
 
     @property
     def flat_size(self) -> int:
@@ -124,13 +145,16 @@ class AlexNet(Network):
 
 
 def _features(config: AlexNetConfig, start: dict[str, Any]) -> nn.Sequential:
-    channels, responses = config.channels, config.form != "torchvision"
+    channels, (size, stride) = config.channels, _STEMS[config.stem]
     halves = 2 if config.form == "two-group" else 1
     groups = (halves, 1, halves, halves)
-    layers: list[nn.Module] = [conv2d(config.inputs[0], channels[0], 11, stride=4, padding=config.padding, **start)]
+    first = conv2d(config.inputs[0], channels[0], size, stride=stride, padding=config.padding, **start)
+    layers: list[nn.Module] = [first]
     for number in range(5):
+        if config.normalizes == "batch":
+            layers.append(nn.BatchNorm2d(channels[number]))
         layers.append(Detector("relu"))
-        if number < 2 and responses:
+        if number < 2 and config.normalizes == "response":
             layers.append(LocalResponseNorm(5, 2.0, 1e-4, 0.75))
         if number in (0, 1, 4):
             layers.append(nn.MaxPool2d(3, 2))
@@ -144,7 +168,7 @@ def _classifier(config: AlexNetConfig, start: dict[str, Any]) -> nn.Sequential:
     hidden = scaled(4096, config.width)
     widths = (config.flat_size, hidden, hidden, config.outputs)
     first, second, last = (linear(a, b, **start) for a, b in pairwise(widths))
-    seed = int(torch.randint(2**31, (), generator=start["seed"]))
+    seed = int(torch.randint(2**31, (), generator=start["seed"], device="cpu"))
     drops = [Dropout(config.dropout, seed=seed, place=place) if config.dropout else nn.Identity() for place in range(2)]
     relus = Detector("relu"), Detector("relu")
     if config.form == "torchvision":

@@ -115,7 +115,8 @@ class DenseResNet(Network):
         super().__init__()
         self.config = config
         generator = as_generator(seed)
-        masks = int(torch.randint(2**31, (), generator=generator))  # drawn always: the weights do not depend on dropout
+        # Drawn always: the weights do not depend on dropout.
+        masks = int(torch.randint(2**31, (), generator=generator, device="cpu"))
         self.layers = nn.Sequential(
             *[
                 SimpleResNetLayer(

@@ -107,7 +107,8 @@ class FNN(Network):
         super().__init__()
         self.config = config
         generator = as_generator(seed)
-        masks = int(torch.randint(2**31, (), generator=generator))  # drawn always: the weights do not depend on dropout
+        # Drawn always: the weights do not depend on dropout.
+        masks = int(torch.randint(2**31, (), generator=generator, device="cpu"))
         layers = []
         for place, ((n_in, n_out), name) in enumerate(zip(pairwise(config.widths), config.activations, strict=True)):
             last = place == len(config.widths) - 2

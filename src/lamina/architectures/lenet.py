@@ -111,7 +111,7 @@ class LeNet5(Network):
         )
         widths = (config.flat_size, 120, 84, config.outputs)
         dense = [linear(a, b, initialization=rule, scale=scale, seed=generator) for a, b in pairwise(widths)]
-        mask_seed = int(torch.randint(2**31, (), generator=generator))
+        mask_seed = int(torch.randint(2**31, (), generator=generator, device="cpu"))
         self.classifier = nn.Sequential(
             nn.Flatten(),
             dense[0],

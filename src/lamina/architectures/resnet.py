@@ -42,6 +42,7 @@ class _Config:
     initialization: str | None = None
     scale: float = 1.0
     recompute: int = 0
+    mirror: bool = False
 
     def __post_init__(self) -> None:
         check_options(self.inputs, self.outputs, self.initialization, self.scale, self.width)
@@ -75,6 +76,8 @@ class ResNetConfig(_Config):
         scale: the factor of that rule.
         recompute: keep only what enters every so many blocks and compute the rest again in the backward pass (less
             memory, a third more work, equal gradients); 0 keeps everything.
+        mirror: whether a trained network answers with the mean of the logits of a picture and of its mirror image;
+            training sees pictures as they come.
         stem: "imagenet" (7x7 convolution with stride 2 and pooling) or "cifar" (3x3 convolution).
 
     >>> ResNetConfig().channels
@@ -150,7 +153,7 @@ class _ResNet(Network):
 
     def __init__(self, config: _Config, *, seed: Seed = 0) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.mirror = config, config.mirror
         rule: dict[str, Any] = {"initialization": config.initialization or "he", "scale": config.scale}
         generator, plan, original = as_generator(seed), config.plan, config.block == "original"
         first = scaled(plan.channels, config.width)
@@ -174,6 +177,11 @@ class _ResNet(Network):
     def forward(self, inputs: Float[Tensor, "*#batch channel height width"]) -> Float[Tensor, "*batch label"]:
         """Return the logits of a batch of pictures."""
         check_pictures(inputs, self.config.inputs, self.leading, any_size=True)
+        if self.mirror and not self.training:
+            return (self._logits(inputs) + self._logits(inputs.flip(-1))) / 2
+        return self._logits(inputs)
+
+    def _logits(self, inputs: Float[Tensor, "*#batch channel height width"]) -> Float[Tensor, "*batch label"]:
         y = self.conv1(inputs)
         if self.config.block == "original":
             y = norm_relu(self.bn1, y)

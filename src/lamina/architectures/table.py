@@ -63,6 +63,7 @@ TABLE: dict[str, Entry] = {
                 61100840,
                 {"form": "torchvision", "inputs": (3, 224, 224)},
             ),
+            ("alexnet-cifar", "AlexNet with a stem for 32x32 images", 29983114, {"form": "one-column", **_SMALL}),
         ),
         *_entries(
             "dense_resnet:DenseResNet",

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lamina._errors import LaminaError, ShapeError
 from lamina._types import Tensor
+from lamina.architectures._network import one_look
 from lamina.inspection._costs import kept_tensors, operation_flops
 from lamina.inspection._example import evaluating, hooked
 from lamina.inspection._field_rules import Look, positions, propagate, tensors_in
@@ -106,7 +107,7 @@ def _visiting(model: nn.Module, found: Trace, follower: "_Follower | None" = Non
     visitor, modules = _Visitor(found, follower), list(model.named_modules())
     hooks = [module.register_forward_pre_hook(partial(visitor.enter, name)) for name, module in modules]
     hooks += [module.register_forward_hook(partial(visitor.leave, name)) for name, module in modules]
-    with hooked(hooks):
+    with hooked(hooks), one_look(model):
         yield visitor.current
 
 

@@ -10,6 +10,7 @@ from torch import nn
 from lamina._errors import ArgumentError, choice
 from lamina._tables import table
 from lamina._types import Float, Num, Tensor
+from lamina.architectures._network import one_look
 from lamina.inspection._example import evaluating, hooked
 from lamina.inspection._probe import activation_of, kind_of, shares, tensors_of
 
@@ -139,7 +140,7 @@ def feature_maps(model: nn.Module, inputs: Num[Tensor, "batch ..."], **options: 
     found: list[LayerMaps] = []
     leaves = [(name or "network", module) for name, module in model.named_modules() if _whole(module)]
     handles = [module.register_forward_hook(partial(_look, found, name)) for name, module in leaves]
-    with hooked(handles), evaluating(model):
+    with hooked(handles), evaluating(model), one_look(model):
         model(inputs, **options)
     return FeatureMaps(tuple(found))
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError, ShapeError, at_least
 from lamina._types import Bool, Float, Seed, Tensor
+from lamina.architectures._network import one_look
 from lamina.functional.random import as_generator
 from lamina.inspection._example import Inputs, example_inputs, followed_axes, hooked, time_first
 from lamina.inspection._field_rules import tensors_in
@@ -137,7 +138,7 @@ def _without_batch(model: nn.Module, inputs: Inputs) -> Inputs:
 def _outputs(network: nn.Module, arguments: list[Tensor], layer: str) -> Tensor:
     caught: list[Any] = []
     hook = network.get_submodule(layer).register_forward_hook(lambda module, _, outputs: caught.append(outputs))
-    with hooked([hook]):
+    with hooked([hook]), one_look(network):
         network(*arguments)
     found = tensors_in(caught[-1])
     if not found:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import torch
@@ -32,8 +33,7 @@ class LayerJacobian:
         product: $\partial y^{[L]} / \partial y^{[j-1]}$.
         largest: the spectral norm of the factor, its largest singular value.
         smallest: its smallest singular value.
-        branch: the spectral norm of $\partial a^{[j]} / \partial y^{[j-1]}$ in a residual layer, else of the factor.
-        product_norm: the spectral norm of the product.
+        residual: whether the factor is the identity and the branch of a residual layer.
     """
 
     name: str
@@ -41,8 +41,17 @@ class LayerJacobian:
     product: Float[Tensor, "last feature"]
     largest: float
     smallest: float
-    branch: float
-    product_norm: float
+    residual: bool = False
+
+    @cached_property
+    def branch(self) -> float:
+        r"""The spectral norm of $\partial a^{[j]} / \partial y^{[j-1]}$ in a residual layer, else of the factor."""
+        return _norm(self.factor - torch.eye(len(self.factor)).to(self.factor)) if self.residual else self.largest
+
+    @cached_property
+    def product_norm(self) -> float:
+        """The spectral norm of the product."""
+        return _norm(self.product)
 
 
 @dataclass(frozen=True)
@@ -101,26 +110,25 @@ def jacobians(model: nn.Module, inputs: Float[Tensor, "..."]) -> Jacobians:
     [3.0, 1.5, 3.0]
     """
     chain, y = _chain(model, inputs)
-    factors, branches = [], []
+    factors, residual = [], []
     with evaluating(model):
         for _, layer in chain:
             factor = _factor(layer, y)
-            skip = isinstance(layer, SimpleResNetLayer) and factor.shape[0] == factor.shape[1]
-            branches.append(_norm(factor - torch.eye(len(factor)).to(factor)) if skip else _norm(factor))
+            residual.append(isinstance(layer, SimpleResNetLayer) and factor.shape[0] == factor.shape[1])
             factors.append(factor)
             with torch.no_grad():
                 y = layer(y[None])[0]
-    return Jacobians(_records([name for name, _ in chain], factors, branches))
+    return Jacobians(_records([name for name, _ in chain], factors, residual))
 
 
-def _records(names: list[str], factors: list[Tensor], branches: list[float]) -> tuple[LayerJacobian, ...]:
+def _records(names: list[str], factors: list[Tensor], residual: list[bool]) -> tuple[LayerJacobian, ...]:
     """Multiply from the last factor on, each product once."""
     product = torch.eye(factors[-1].flatten(1).shape[0]).to(factors[-1])
     made: list[LayerJacobian] = []
-    for name, factor, branch in reversed(list(zip(names, factors, branches, strict=True))):
+    for name, factor, skip in reversed(list(zip(names, factors, residual, strict=True))):
         product = chain_product(product, [factor])
         sizes = torch.linalg.svdvals(factor)
-        made.append(LayerJacobian(name, factor, product, sizes[0].item(), sizes[-1].item(), branch, _norm(product)))
+        made.append(LayerJacobian(name, factor, product, sizes[0].item(), sizes[-1].item(), skip))
     return tuple(reversed(made))
 
 
