@@ -1,5 +1,6 @@
 import csv
 import datetime
+import gzip
 
 import polars as pl
 import pytest
@@ -164,3 +165,24 @@ def test_doubtful_numbers_are_warned_of(write):
     with pytest.warns(DataWarning, match=r"t.csv`: '1,234' in column 'x' could mean 1234 or 1.234: it is read as 1234"):
         found = read_cells(write('x,y\n"1,234",a\n', "t.csv"), Format())
     assert found.frame.rows() == [("1234", "a")] and len(found.notes) == 1
+
+
+def test_letters_are_written_in_one_way(write):
+    """An e with an accent is one letter or two: such columns were two, such classes looked alike."""
+    rows = "".join(f"{i},{word},{word}\n" for i, word in enumerate(["caf\u00e9", "cafe\u0301", "b", "b"] * 3))
+    found = read_cells(write(f"x,gr\u0061\u0308ser,y\n{rows}"), Format()).frame
+    assert found.columns == ["x", "gr\u00e4ser", "y"]
+    assert set(found["y"]) == {"caf\u00e9", "b"} == set(found["gr\u00e4ser"])
+    with pytest.raises(DataError, match="has more than one column named '\u00e9': give every column its own name"):
+        read_cells(write(f"\u00e9,e\u0301,y\n{rows}"), Format())
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".gz"])
+def test_a_packed_table_that_is_a_bomb(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(cells, "_BOMB", 100_000)
+    path = tmp_path / f"bomb{ending}"
+    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000))
+    with pytest.raises(DataError, match="unpacks to more than 100,000 bytes, as a decompression bomb does: unpack it"):
+        read_cells(path, Format())
+    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 20_000))
+    assert read_cells(path, Format()).frame.height == 20_000

@@ -437,3 +437,36 @@ def test_a_table_of_texts_asks_polars_a_few_times_for_each_column(monkeypatch, t
         load_table(tmp_path / "t.csv")
         counts.append(asked[0])
     assert counts[1] - counts[0] <= 6 * 200
+
+
+def test_thousands_of_columns_that_are_left_out_are_counted(tmp_path):
+    names = [f"c{i}" for i in range(3000)]
+    rows = [",".join(["1"] * 3000 + [str(i), "ab"[i % 2]]) for i in range(1, 9)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join([*names, "x", "y"]), *rows]) + "\n")
+    with pytest.warns(DataWarning, match="2,980 more columns are left out, because nothing can be learned from them"):
+        texts = load_table(tmp_path / "wide.csv", keep=["x"]).spec.notes
+    assert sum("'1' in every row" in text for text in texts) == 20
+
+
+def test_numbers_that_are_too_large_to_compute_with_are_named(write):
+    """The sentence named neither the column nor the row."""
+    rows = [f"{i},{i},{i % 2}" for i in range(12)]
+    with pytest.raises(
+        DataError, match=r"column 'a' holds 1e\+300 in row 2, which is too large to compute with: rescale"
+    ):
+        load_table(write("\n".join(["a,b,y", rows[0], "1e300,1,1", *rows[1:]])))
+    with pytest.raises(
+        DataError, match=r"column 'y' holds -1e\+39 in row 1, which is too large to compute with: resca"
+    ):
+        load_table(write("\n".join(["a,b,y", "0,0,-1e39", *(f"{i},{i},{i / 7}" for i in range(12))])))
+    with pytest.raises(
+        DataError, match=r"column 'z' holds 1e\+39 in row 1, which is too large to compute with: rescal"
+    ):
+        load_table(write("\n".join(["a,y,z", "0,0.5,1e39", *(f"{i},{i / 3},{i / 7}" for i in range(12))])), ["y", "z"])
+
+
+def test_of_a_very_long_cell_a_sentence_shows_the_beginning(write):
+    rows = "".join(f"{i},{i % 2}\n" for i in range(60))
+    with pytest.warns(DataWarning, match=r"cannot be read as a number, such as 'x{57}\.\.\.', and counts as missing"):
+        data = load_table(write(f"a,y\n{rows}{'x' * 1_000_000},1\n"))
+    assert all(len(note) < 300 for note in data.spec.notes)

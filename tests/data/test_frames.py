@@ -114,3 +114,11 @@ def test_a_table_may_be_a_series_or_texts():
 def test_pandas_is_not_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert load([{"a": 1.5, "b": "x"}, {"a": 2.5, "b": "y"}]).targets.tolist() == [0, 1]
+
+
+def test_halves_of_characters_are_marked():
+    """JSON may hold half of an emoji, where a text was cut; polars cannot, and said so with a traceback."""
+    frame = as_frame([{"a": 1, "b\ud83d": "fine \ud83d", "c": "\U0001f600"}, {"a": 2, "b\ud83d": "so so", "c": "ü"}])
+    assert frame.columns == ["a", "b\ufffd", "c"]
+    assert frame.rows() == [(1, "fine \ufffd", "\U0001f600"), (2, "so so", "ü")]
+    assert as_frame({"b\ud83d": np.array(["x\ud83d", "y"], dtype=object)}).rows() == [("x\ufffd",), ("y",)]

@@ -28,6 +28,11 @@ def test_files_of_a_folder_and_of_a_pattern(folder):
     assert parquet_files(folder / "part-1.csv") is None and parquet_files(b"bytes") is None
 
 
+def test_a_folder_of_hidden_files_alone_is_none(tmp_path):
+    (tmp_path / "_part.parquet").touch()
+    assert parquet_files(tmp_path) is None
+
+
 def test_a_mixed_folder_and_an_empty_pattern_are_refused(folder):
     with pytest.raises(DataError, match="matches no file: check the pattern"):
         parquet_files(f"{folder}/other-*.parquet")

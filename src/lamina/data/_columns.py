@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lamina._errors import DataError
+from lamina._errors import DataError, brief
 from lamina._types import Tensor
 from lamina.data._dates import MONTHS, Dates, find_dates, moment
 from lamina.data._numbers import bare_numbers
@@ -24,6 +25,7 @@ TARGETS = ("target", "label", "class")
 FEW = 20  # at most so many different whole numbers are taken for classes
 FEW_WORDS = 0.1  # at most this share of a column of numbers may be words, which count as missing
 ALL_DIFFERENT = 0.9  # texts of which at least this share are different name the rows
+LARGEST, LARGEST_TARGET = 1e150, 1e38  # numbers: their squares are summed, and targets have single precision
 WORDY = 6  # words of a text that is free
 _SHORT = 1000  # rows up to which Python finds the places of categories sooner than polars
 
@@ -148,17 +150,30 @@ def _no_commas(there: "pl.Series", numbers: "pl.Series", file: str) -> None:
     with_comma = there.filter(there.str.contains(_COMMA))
     if len(with_comma) >= 0.9 * numbers.null_count() and len(with_comma):
         raise DataError(
-            f"{file}: column {there.name!r} holds numbers with a comma, such as {with_comma[0]!r}: give decimal=',' if "
-            "it is the decimal mark, else remove it."
+            f"{file}: column {there.name!r} holds numbers with a comma, such as {brief(with_comma[0])}: give "
+            "decimal=',' if it is the decimal mark, else remove it."
         )
 
 
-def _finite(values: Tensor, name: str, file: str) -> None:
-    bad = values.isinf().nonzero()
-    if len(bad):
-        raise DataError(
-            f"{file}: column {name!r} holds infinity in row {int(bad[0]) + 1}: correct it or leave it empty."
-        )
+def _finite(values: Tensor, name: str, file: str, most: float = LARGEST) -> Tensor:
+    """Give the numbers of a column, of which none may be infinite or larger than one can compute with."""
+    bad = (values.abs() > most).nonzero()
+    if not len(bad):
+        return values
+    row, value = int(bad[0]) + 1, float(values[bad[0, 0]])
+    where = f"{file}: column {name!r} holds"
+    if math.isinf(value):
+        raise DataError(f"{where} infinity in row {row}: correct it or leave it empty.")
+    raise DataError(f"{where} {value:g} in row {row}, which is too large to compute with: rescale the column.")
+
+
+def _single(column: Column, file: str) -> Tensor:
+    """Give real targets as numbers of single precision."""
+    return _finite(column.values, column.name, file, LARGEST_TARGET).float()
+
+
+_NAMED = 20
+"""How many of the columns that are left out get a sentence of their own."""
 
 
 def read_features(
@@ -175,6 +190,9 @@ def read_features(
         else:
             kept.append(column)
             doubts += [column.note] if column.note else []
+    more = len(left_out) - _NAMED
+    if more > 1:
+        left_out[_NAMED:] = [f"{more:,} more columns are left out, because nothing can be learned from them."]
     return kept, [*doubts, *left_out]
 
 
@@ -240,7 +258,7 @@ def _not_read(bad: int, count: int, name: str, texts: Sequence[str], what: str) 
         return ""
     verb = "count" if bad > 1 else "counts"
     read = f"{bad} of {count} values in column {name!r} cannot be read as {what}"
-    return f"{read}, such as {texts[0]!r}, and {verb} as missing."
+    return f"{read}, such as {brief(texts[0])}, and {verb} as missing."
 
 
 def _useless(column: Column) -> str:
@@ -252,7 +270,7 @@ def _useless(column: Column) -> str:
     if different == 1 and len(there) == rows:
         value = float(there[0])
         text = column.levels[0] if column.levels else moment(value, column.date) if column.date else f"{value:g}"
-        return f"it is {text!r} in every row"
+        return f"it is {brief(text)} in every row"
     if _numbers_rows(column):
         return "it only numbers the rows"
     if rows < 10 or different < len(there) * (ALL_DIFFERENT if column.levels else 1):
@@ -382,10 +400,10 @@ def _several(frame: "pl.DataFrame", names: tuple[str, ...], task: str | None, fi
     for column in columns:
         if column.levels:
             raise DataError(
-                f"{file}: the target {column.name!r} holds text, such as {_odd_value(column)!r}: several targets must "
-                "all be labels (0 and 1, no and yes) or all be numbers."
+                f"{file}: the target {column.name!r} holds text, such as {brief(_odd_value(column))}: several targets "
+                "must all be labels (0 and 1, no and yes) or all be numbers."
             )
-    return Target(torch.stack([column.values for column in columns], 1).float(), "regression", len(names), (), [])
+    return Target(torch.stack([_single(column, file) for column in columns], 1), "regression", len(names), (), [])
 
 
 def _is_label(column: Column) -> bool:
@@ -453,7 +471,7 @@ def check_label(column: Column, file: str) -> None:
     """Refuse a column that holds anything but 0 and 1, or no and yes."""
     if not _is_label(column):
         value = _odd_value(column)
-        raise DataError(f"{file}: the target {column.name!r} holds {value!r}, but labels are 0 or 1: correct it.")
+        raise DataError(f"{file}: the target {column.name!r} holds {brief(value)}, but labels are 0 or 1: correct it.")
 
 
 def _json_list(cell: str) -> list[str] | None:
@@ -461,7 +479,7 @@ def _json_list(cell: str) -> list[str] | None:
         return None
     try:
         found = json.loads(cell)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return None if any(isinstance(part, list | dict) for part in found) else [str(part) for part in found]
 
@@ -524,7 +542,7 @@ def _whole_target(column: Column, file: str) -> None:
     if len(column.values.unique()) == 1:
         value = column.levels[0] if column.levels else f"{column.values[0]:g}"
         raise DataError(
-            f"{file}: the target {column.name!r} is {value!r} in every row: it needs at least 2 different values."
+            f"{file}: the target {column.name!r} is {brief(value)} in every row: it needs at least 2 different values."
         )
 
 
@@ -546,10 +564,10 @@ def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tenso
     if task == "regression":
         if column.levels:
             raise DataError(
-                f"{file}: the target {name!r} holds text, such as {column.levels[0]!r}, and cannot be a target "
+                f"{file}: the target {name!r} holds text, such as {brief(column.levels[0])}, and cannot be a target "
                 "of regression: choose a column of numbers or task='classification'."
             )
-        return column.values.float(), 1, (), note
+        return _single(column, file), 1, (), note
     if len(different) > most:
         lists = any(mark in level for level in column.levels for mark in _SEPARATORS)
         way = "task='multilabel' for lists of labels" if lists else "task='regression' for numbers"
@@ -583,8 +601,8 @@ def read_times(series: "pl.Series", file: str, day_first: bool | None = None) ->
     column = read_feature(series, file, day_first)
     if column.levels:
         raise DataError(
-            f"{file}: column {series.name!r} holds neither dates nor numbers, such as {column.levels[0]!r}: choose "
-            "another column for `time`."
+            f"{file}: column {series.name!r} holds neither dates nor numbers, such as {brief(column.levels[0])}: "
+            "choose another column for `time`."
         )
     return column.values
 
@@ -606,7 +624,9 @@ def read_weights(series: "pl.Series", file: str) -> Tensor:
     """Give the weight of each row: a number that is not negative, and not 0 in all of them."""
     column = read_column(series, file)
     if column.levels:
-        raise DataError(f"{file}: the weight {series.name!r} holds text, such as {column.levels[0]!r}: give numbers.")
+        raise DataError(
+            f"{file}: the weight {series.name!r} holds text, such as {brief(column.levels[0])}: give numbers."
+        )
     for wrong, what in ((column.missing, "missing"), (column.values < 0, "negative")):
         if bool(wrong.any()):
             row = int(wrong.nonzero()[0]) + 1

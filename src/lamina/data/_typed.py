@@ -71,7 +71,7 @@ def json_rows(text: str, name: str) -> "pl.DataFrame":
     """Read lines of objects, a list of objects, or an object of columns."""
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         values = [_line(line, number, name) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if isinstance(values, dict) and values and all(isinstance(column, list) for column in values.values()):
         return from_columns(values, name)
@@ -87,5 +87,5 @@ def json_rows(text: str, name: str) -> "pl.DataFrame":
 def _line(line: str, number: int, name: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{name} has no valid JSON in line {number} ({error}): correct that line.") from None

@@ -205,7 +205,14 @@ def _equal(first: _Item, second: _Item) -> bool:
 def _array(values: Any, name: str) -> Any:
     """Give a tensor or an array of numbers; a Pillow picture becomes bytes (channels, height, width)."""
     if isinstance(values, Tensor):
+        if values.is_meta or values.layout is not torch.strided or values.is_quantized or _narrow(values.dtype):
+            raise DataError(
+                f"{name} must be an ordinary tensor of numbers, got one of type {values.dtype} and layout "
+                f"{values.layout} on {values.device}: convert it, for example with .to_dense().float()."
+            )
         return values.detach().cpu()
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise DataError(f"{name} has masked values: fill them in, or load a table, where cells may be empty.")
     if hasattr(values, "getbands"):
         picture = values if values.mode in ("L", "RGB") else values.convert("L" if values.mode == "1" else "RGB")
         return np.moveaxis(np.asarray(picture).reshape(picture.height, picture.width, -1), -1, 0)
@@ -216,6 +223,11 @@ def _array(values: Any, name: str) -> Any:
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name} must be numbers, got values of type {array.dtype}: convert them, or load a table.")
     return array
+
+
+def _narrow(dtype: torch.dtype) -> bool:
+    """Whether numbers of a type have 8 bits or fewer and are not whole: torch cannot compute with them."""
+    return dtype.is_floating_point and dtype.itemsize < 2
 
 
 def _tensor(values: Any, name: str) -> Tensor:

@@ -9,6 +9,7 @@ import glob
 import gzip
 import io
 import re
+import unicodedata
 import warnings
 import zlib
 from collections import Counter
@@ -32,6 +33,7 @@ TEXTS = (".csv", ".tsv", ".txt")
 EXCEL, JSON = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), (".jsonl", ".ndjson", ".json")
 SUFFIXES = (*TEXTS, ".gz", *PARQUET, *EXCEL, *JSON)
 DELIMITERS = (",", ";", "\t", "|")
+_BOMB, _RATIO = 2**28, 20  # bytes that a packed table may always unpack to, and how many times its size
 _SAMPLE = 2**16  # letters that show what separates the cells
 _EMPTY = "{} is empty: a table needs a line of column names and rows."
 MISSING = ("", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "?", "#N/A", "<NA>")
@@ -109,12 +111,20 @@ def read_cells(what: Any, form: Format, numbers: Collection[str] | None = None) 
     """
     name = shown(what)
     frame, found, notes = _read(what, form, name)
+    frame = _composed_names(frame, name)
     frame, marks = tidied(frame, form, numbers, semicolons=found.get("delimiter") == ";")
     for doubt in marks.doubts:
         warnings.warn(f"{name}: {doubt}", DataWarning, stacklevel=3)
     found |= {"decimal": marks.decimal, "decimals": marks.decimals, "units": marks.units}
     reading = tuple((key, value) for key, value in found.items() if value not in (None, ()))
     return Cells(frame, name, reading, (*notes, *marks.notes, *marks.doubts))
+
+
+def _composed_names(frame: "pl.DataFrame", name: str) -> "pl.DataFrame":
+    """Write the letters of column names in one way (NFC), so that an e with an accent is the same in every file."""
+    names = [unicodedata.normalize("NFC", column) for column in frame.columns]
+    check_names(names, name)
+    return frame if names == frame.columns else frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 
 def tidied(
@@ -191,11 +201,14 @@ def _suffix_of(data: bytes) -> str:
 
 
 def _without_gaps(frame: "pl.DataFrame") -> "pl.DataFrame":
-    """Make cells that stand for a missing value null."""
+    """Make cells that stand for a missing value null, and write the letters of texts in one way (NFC)."""
     import polars as pl
 
     texts = pl.col(pl.String)
     stripped = frame.with_columns(texts.str.strip_chars())
+    longer = stripped.select((texts.str.len_bytes() > texts.str.len_chars()).any())
+    if odd := [column.name for column in longer if column.item()]:
+        stripped = stripped.with_columns(pl.col(odd).str.normalize("NFC"))
     return stripped.with_columns(pl.when(texts.is_in(MISSING)).then(None).otherwise(texts).name.keep())
 
 
@@ -219,10 +232,18 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
+    most = max(_BOMB, _RATIO * len(data))
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            content = file.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{name} is not a readable gzip file: write it again.") from error
+    if len(content) > most:
+        raise DataError(
+            f"{name} unpacks to more than {most:,} bytes, as a decompression bomb does: unpack it with gunzip if you "
+            "trust it."
+        )
+    return content
 
 
 def encoding_of(data: bytes, otherwise: str | None = None) -> str:
@@ -402,15 +423,18 @@ def _names(first: list[str], header: bool | None, name: str) -> tuple[list[str],
     if header is False:
         return [f"column {i + 1}" for i in range(len(cells))], False
     names = [cell or f"column {i + 1}" for i, cell in enumerate(cells)]
-    check_names(names, name)
+    check_names(names, name)  # polars makes no frame of two columns of one name
     return names, True
 
 
 def check_names(names: list[str], name: str) -> None:
-    """Refuse two columns of one name."""
+    """Refuse two columns of one name, and names that polars takes for a pattern of names."""
     twice = next((cell for cell, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise DataError(f"{name} has more than one column named {twice!r}: give every column its own name.")
+    odd = next((cell for cell in names if cell == "*" or (cell[:1] == "^" and cell[-1:] == "$")), None)
+    if odd is not None:
+        raise DataError(f"{name} has a column named {odd!r}, which stands for many columns: give it another name.")
 
 
 def _scan(data: bytes, dialect: _Dialect) -> tuple[list[int], list[int]] | None:

@@ -1,6 +1,7 @@
 """Tables that a program holds: pandas and polars DataFrames, structured arrays, lists of dicts, dicts of columns."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -42,12 +43,12 @@ def as_frame(what: Any) -> "pl.DataFrame | None":
 def from_rows(rows: Sequence[Mapping[Any, Any]]) -> "pl.DataFrame":
     """Make a table of dicts; what a row lacks is missing."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return _frame([_of_values(str(name), [row.get(name) for row in rows]) for name in names])
+    return _frame([_of_values(_whole(str(name)), [row.get(name) for row in rows]) for name in names])
 
 
 def from_columns(columns: Mapping[Any, Any], file: str) -> "pl.DataFrame":
     """Make a table of columns: lists, arrays, or series of pandas or polars."""
-    made = [_of_column(str(name), column) for name, column in columns.items()]
+    made = [_of_column(_whole(str(name)), column) for name, column in columns.items()]
     lengths = {column.name: len(column) for column in made}
     other = next((name for name, length in lengths.items() if length != len(made[0])), None)
     if other is not None:
@@ -117,18 +118,24 @@ def _of_array(name: str, array: Any) -> "pl.Series":
     )
 
 
+def _whole(text: str) -> str:
+    """Give a text without halves of characters, as JSON has them where a text was cut within an emoji."""
+    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
 def _of_values(name: str, values: list[Any]) -> "pl.Series":
     """Make a column of Python values: of one type if they have one, of numbers if all are, else of text."""
     import polars as pl
 
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     plain = [None if isinstance(value, float) and math.isnan(value) else value for value in plain]
+    plain = [_whole(value) if isinstance(value, str) else value for value in plain]
     kinds = {type(value) for value in plain} - {type(None)}
     if kinds <= {int, float}:
         whole = float not in kinds and all(value is None or abs(value) < 2**63 for value in plain)
         return pl.Series(name, plain, pl.Int64 if whole else pl.Float64, strict=False)
     if len(kinds) == 1:
-        with suppress(TypeError, pl.exceptions.PolarsError):
+        with suppress(TypeError, UnicodeError, pl.exceptions.PolarsError):
             column = pl.Series(name, plain)
             if column.dtype != pl.Object:
                 return column

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lamina._errors import DataError, DataWarning
+from lamina._errors import DataError, DataWarning, brief
 from lamina._types import Int, Tensor
 from lamina.data._columns import as_text, check_column, level_numbers, read_column, read_label, read_lists, read_weights
 from lamina.data.cells import Format, read_cells
@@ -84,8 +84,8 @@ def _number(label: str, classes: tuple[str, ...], name: str) -> int:
     if label not in classes:
         known = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
         raise DataError(
-            f"{name} has the class {label!r}, which the run was not trained on (its classes are {known}): correct the "
-            "class, remove its examples, or train again."
+            f"{name} has the class {brief(label)}, which the run was not trained on (its classes are {known}): correct "
+            "the class, remove its examples, or train again."
         )
     return classes.index(label)
 
@@ -207,8 +207,8 @@ def _targets(series: "pl.Series", spec: Spec, file: str) -> Tensor:
         return read_label(column, file)
     if column.levels:
         raise DataError(
-            f"{file}: the target {series.name!r} holds text, such as {column.levels[0]!r}, but the run was trained on "
-            "numbers: correct it."
+            f"{file}: the target {series.name!r} holds text, such as {brief(column.levels[0])}, but the run was "
+            "trained on numbers: correct it."
         )
     return column.values.float()
 

@@ -27,7 +27,7 @@ from lamina._system import free_memory, give_back
 from lamina._types import Int, Seed, Tensor
 from lamina.data._columns import check_column, find_targets
 from lamina.data._progress import tell
-from lamina.data.cells import MISSING, Cells, Format, tidied
+from lamina.data.cells import MISSING, Cells, Format, check_names, tidied
 from lamina.data.dataset import ArrayDataset, BaseDataset, Dataset, Spec
 from lamina.data.labeled import answered, coded_targets, target_columns
 from lamina.data.parquet import Block, Parquet, parquet_files
@@ -110,6 +110,7 @@ class LargeTable(BaseDataset):
             raise DataError(
                 f"{name} has too few rows ({len(self.file)}): at least 2 are needed to load and 6 to split."
             )
+        check_names(self.file.columns, name)
         for column, argument in asked:
             check_column(column, self.file.columns, name, argument)
         names = [column for column in self.file.columns if column not in drop]

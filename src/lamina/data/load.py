@@ -26,6 +26,7 @@ from lamina.data.dataset import ArrayDataset, Dataset, Spec, _fingerprints
 from lamina.data.frames import as_frame
 from lamina.data.loaders import Loaders, are_loaders
 from lamina.data.parquet import parquet_files
+from lamina.data.paths import no_odd_name
 from lamina.data.series import load_series
 from lamina.data.tables import load_table
 from lamina.data.text.descriptions import digit_words, load_descriptions
@@ -189,6 +190,7 @@ def _loader_of(
     what: str | Path, options: dict[str, Any]
 ) -> tuple[str, Callable[..., Dataset], tuple[Any, ...], dict[str, Any]]:
     """Find who reads a name or a path: its title for people, the loader, its arguments, and the options left for it."""
+    no_odd_name(what)
     name, path = str(what), Path(what).expanduser()
     if isinstance(what, str) and name in SETS:
         return f"{name!r}", SETS[name], (), options

@@ -65,7 +65,7 @@ def _of_folder(folder: Path) -> list[Path] | None:
             f"{shown(folder)} holds Parquet files and others, such as `{name}`: leave one kind in the folder, or name "
             f'the Parquet files by a pattern, such as "{(folder / "*.parquet").as_posix()}".'
         )
-    return files
+    return files or None
 
 
 def _passed_over(path: Path, folder: Path) -> bool:

@@ -462,8 +462,9 @@ def _is_number(spec: Spec) -> list[bool]:
 def _linear(spec: Spec, rows: Tensor, parts: Sequence[tuple[str, ...]], first: Sequence[float]) -> Tensor:
     """Give the columns of numbers and the years and days of dates, NaN where a value is missing."""
     dates = [part for j, own in enumerate(parts) for part in linear_parts(rows[:, j], own, first[j])]
-    numbers = rows[:, [column for column, number in enumerate(_is_number(spec)) if number]].double()
-    return torch.cat([numbers, *(part[:, None] for part in dates)], 1)
+    mine = [column for column, number in enumerate(_is_number(spec)) if number]
+    numbers = (rows if len(mine) == rows.shape[1] else rows[:, mine]).double()
+    return torch.cat([numbers, *(part[:, None] for part in dates)], 1) if dates else numbers
 
 
 def _categories(counts: Tensor, rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

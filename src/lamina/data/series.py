@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from lamina._errors import DataError, at_least
+from lamina._errors import DataError, at_least, brief
 from lamina._types import Float, Int, Seed, Tensor
 from lamina.data._columns import check_column, read_column
 from lamina.data.cells import Format, read_cells, source_of
@@ -198,8 +198,8 @@ def load_series(
     back = goes_back(moments)
     if back is not None:
         raise DataError(
-            f"{file}: column {time!r} goes back from {moments[back - 1]!r} to {moments[back]!r} in row {back + 1}: "
-            "sort the rows by time, the earliest first."
+            f"{file}: column {time!r} goes back from {brief(moments[back - 1])} to {brief(moments[back])} in row "
+            f"{back + 1}: sort the rows by time, the earliest first."
         )
     names = [name for name in frame.columns if name != time]
     if not names:
@@ -211,8 +211,8 @@ def load_series(
     for column in columns:
         if column.levels:
             raise DataError(
-                f"{file}: column {column.name!r} holds text, such as {column.levels[0]!r}, where a series has numbers: "
-                f"remove it, or give time={column.name!r} if it names the moments."
+                f"{file}: column {column.name!r} holds text, such as {brief(column.levels[0])}, where a series has "
+                f"numbers: remove it, or give time={column.name!r} if it names the moments."
             )
         gaps = column.missing.nonzero()
         if len(gaps):

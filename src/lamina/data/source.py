@@ -142,8 +142,8 @@ class Source:
         kept, targets = (part.to(self.device, non_blocking=True) for part in (kept, targets))
         return self._finished(kept if self._changes_early else self._changed(kept, key), targets, key)
 
-    def order(self, batch_size: int, seed: int, epoch: int) -> Any:
-        """Give the order in which an epoch must be read, as `BlockOrder` does; None if any order is as good."""
+    def order(self, batch_size: int, seed: int, epoch: int, epochs: int | None = None) -> Any:
+        """Give the order in which an epoch of several must be read, as `BlockOrder`; None if any order is as good."""
         return None
 
     def finished(self) -> "Source":
@@ -176,6 +176,18 @@ class Source:
         if self.inputs is None:
             batches = [indices.cpu() for indices in order]
             self._ahead = _Ahead(self._ready, self._dataset, batches, keys or [None] * len(batches), ahead)
+
+    def following(
+        self, order: Sequence[Int[Tensor, " _"]], number: int, key: Key | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Give a batch of an order.
+
+        Args:
+            order: the indices of each batch, as `prefetch` was given them.
+            number: of the batch.
+            key: (seed, step) of a training update; None for evaluation.
+        """
+        return self.batch(order[number], key)
 
     def close(self) -> None:
         """Stop reading ahead."""
@@ -224,6 +236,10 @@ class Source:
         return augment(kept, self.augment, *key)
 
 
+def _all(number: int, indices: Tensor) -> Tensor:
+    return indices
+
+
 class Batches(Sequence[Any]):
     """The batches of an order from a place on, worked out when they are asked for.
 
@@ -242,18 +258,32 @@ class Batches(Sequence[Any]):
         order: Any,
         first: int,
         size: int,
-        give: Callable[[int, Tensor], Any] = lambda number, indices: indices,
+        give: Callable[[int, Tensor], Any] = _all,
     ) -> None:
-        self._order, self._first, self._size, self._give = order, first, size, give
+        self._order, self._first, self.size, self._give = order, first, size, give
 
     def __len__(self) -> int:
-        return -(-(len(self._order) - self._first) // self._size)
+        return -(-(len(self._order) - self._first) // self.size)
 
     def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):  # the rest of them
+            return Batches(self._order, self._first + number.start * self.size, self.size, self._give)
         if not 0 <= number < len(self):
             raise IndexError(number)
-        start = self._first + number * self._size
-        return self._give(number, self._order[start : start + self._size])
+        start = self._first + number * self.size
+        return self._give(number, self._order[start : start + self.size])
+
+    def following(self) -> "Batches | None":
+        """Give the batches of the order that follows, as a `BlockOrder` knows it; None if there is none."""
+        order = self._order.following() if hasattr(self._order, "following") else None
+        return None if order is None else Batches(order, 0, self.size, self._give)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Batches) or (self._first, self.size) != (other._first, other.size):
+            return False
+        return bool(self._give == other._give and self._order == other._order)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def with_weights(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from lamina._errors import DataError, DataWarning, choice
+from lamina._errors import DataError, DataWarning, brief, choice
 from lamina._types import Float, Tensor
 from lamina.data._columns import (
     FEW_WORDS,
@@ -286,7 +286,7 @@ def _coded(series: "pl.Series", levels: tuple[str, ...], date: str, file: str, u
         if bad.sum() > FEW_WORDS * len(series.drop_nulls()):
             row, what = bad.arg_true()[0], f"dates ({date})" if date else "numbers"
             raise DataError(
-                f"{file}: column {series.name!r} must hold {what} as in training, got {series[row]!r} in row "
+                f"{file}: column {series.name!r} must hold {what} as in training, got {brief(series[row])} in row "
                 f"{row + 1}: correct it or leave it empty."
             )
         return column
@@ -295,7 +295,7 @@ def _coded(series: "pl.Series", levels: tuple[str, ...], date: str, file: str, u
     if len(new) and unknown == "error":
         known = ", ".join(map(repr, levels[:10])) + (", ..." if len(levels) > 10 else "")
         raise DataError(
-            f"{file}: column {series.name!r} holds {new[0]!r}, which is not in the training data (known values are "
-            f"{known}): correct the value or leave it empty."
+            f"{file}: column {series.name!r} holds {brief(new[0])}, which is not in the training data (known values "
+            f"are {known}): correct the value or leave it empty."
         )
     return Column(series.name, level_numbers(text.cast(pl.String), levels), levels, False)

@@ -198,8 +198,11 @@ def form_of(path: Path, options: Sequence[str], wanted: str | None = None) -> st
     suffix = path.suffix.lower()
     if suffix not in TEXTS or not path.is_file():
         return "table"
-    with path.open("rb") as stream:
-        sample = stream.read(_SAMPLE)
+    try:
+        with path.open("rb") as stream:
+            sample = stream.read(_SAMPLE)
+    except OSError:  # whoever reads the table says it
+        return "table"
     # the last line may be cut, within a letter too
     whole = sample[: sample.rfind(b"\n") + 1] if len(sample) == _SAMPLE else sample
     lines = sample.decode(encoding_of(whole), "replace").removeprefix("\ufeff").splitlines()

@@ -241,7 +241,7 @@ class TokenSource(Source):
     def __len__(self) -> int:
         return len(self._inputs)
 
-    def order(self, batch_size: int, seed: int, epoch: int) -> list[Int[Tensor, " _"]]:
+    def order(self, batch_size: int, seed: int, epoch: int, epochs: int | None = None) -> list[Int[Tensor, " _"]]:
         """Give the batches of a training epoch; see `_bucketed_order`."""
         return _bucketed_order(self.lengths, batch_size, seed, epoch)
 
