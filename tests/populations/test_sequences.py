@@ -81,3 +81,9 @@ def test_without_a_compiled_step_cells_advance_one_by_one(cell, monkeypatch):
         results.append([*floats(outputs), *(p.grad for p in stacked.parameters())])
     torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(results[1][0][:, 1], modules[1](inputs, lengths=lengths)[0], rtol=1e-10, atol=1e-12)
+
+
+def test_numbers_of_two_kinds_are_refused_as_torch_refuses_them():
+    stacked = _stack_modules([layers.gru(3, 4, seed=k).double() for k in range(K)])
+    with pytest.raises(RuntimeError, match="type|Double"):
+        stacked(torch.zeros(2, 1, 5, 3))

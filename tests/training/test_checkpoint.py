@@ -1,5 +1,6 @@
 """Checkpoints: the newest two, damage noticed, the one before taken."""
 
+import errno
 import os
 
 import pytest
@@ -57,8 +58,7 @@ def test_a_file_that_only_looks_whole_is_passed_over(tmp_path):
 
 def test_a_checkpoint_that_vanishes_while_looking_is_no_error(tmp_path, monkeypatch):
     first, second = saved(tmp_path, 5, 12)
-    listed = [first, second]
-    monkeypatch.setattr(type(tmp_path), "glob", lambda self, pattern: iter(listed))
+    monkeypatch.setattr(checkpoint.os, "listdir", lambda folder: [first.name, second.name])
     first.unlink()
     assert checkpoint.found(tmp_path) == [second, first]
     assert checkpoint.load(tmp_path).plain["step"] == 12
@@ -67,3 +67,22 @@ def test_a_checkpoint_that_vanishes_while_looking_is_no_error(tmp_path, monkeypa
 def test_writing_never_leaves_a_part_behind(tmp_path):
     saved(tmp_path, 1)
     assert all(not name.endswith(".part") for name in os.listdir(tmp_path))
+
+
+def test_checkpoints_that_may_not_be_read_are_not_said_to_be_missing_or_damaged(tmp_path, monkeypatch):
+    checkpoint.save(tmp_path, 3, {"a": torch.ones(1)}, {})
+
+    def refuse(*parts):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "read", refuse)
+        with pytest.raises(
+            RunError, match=r"step-.*safetensors cannot be read \(Permission denied\): become its owner"
+        ):
+            checkpoint.load(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint.os, "listdir", refuse)
+        with pytest.raises(RunError, match=r"cannot be read \(Permission denied\): become its owner, or copy it"):
+            checkpoint.found(tmp_path)
+    assert len(checkpoint.found(tmp_path)) == 1 and checkpoint.found(tmp_path / "nowhere") == []

@@ -82,6 +82,18 @@ def test_the_evaluation_of_classes_measures_the_coverage(digits):
     assert found["size"] == [pytest.approx(sum(map(len, sets)) / len(sets))]
 
 
+def test_the_network_sees_the_test_part_once(tmp_path):
+    net = lamina.build("lenet5", outputs=10)
+    run = fit(net, lamina.load("digits"), Recipe(Adam(0.01), epochs=1), folder=tmp_path / "run")
+    seen = []
+    run.model.register_forward_hook(lambda _, inputs, __: seen.append(len(inputs[0])))
+    found = run.evaluate()
+    shown = sum("why" in each for each in found.worst)  # each is looked at by itself
+    assert found.conformal is not None and shown > 0
+    assert sum(each for each in seen if each > 1) == len(run.split.validation) + found.examples
+    assert seen.count(1) >= shown
+
+
 def test_a_calibration_of_its_own(curve):
     fresh = lamina.load("linear", seed=7)
     told = curve.predict(fresh.inputs[:4], coverage=0.9, calibration=fresh)

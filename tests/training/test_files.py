@@ -3,12 +3,16 @@
 import errno
 import os
 import tomllib
+from pathlib import Path
 
 import pytest
 
+import lamina
 from lamina._errors import RunError
 from lamina.training import files
-from lamina.training.lines import append_lines
+from lamina.training.files import numbered
+from lamina.training.lines import append_lines, complete, read_line
+from lamina.training.repair import repair
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path):
@@ -23,8 +27,11 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     [
         (errno.ENOSPC, "the disk is full: free some space"),
         (errno.EDQUOT, "the disk quota is used up"),
-        (errno.EROFS, "the file system is read-only: choose another folder with --out"),
-        (errno.EACCES, "permission denied: choose another folder with --out"),
+        (
+            errno.EROFS,
+            "the file system is read-only: choose another folder with --out, or copy this one to where you can write",
+        ),
+        (errno.EACCES, "permission denied: choose another folder with --out, or copy this one to where you can write"),
         (errno.EIO, "Input/output error"),
     ],
 )
@@ -44,7 +51,7 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatch, numbe
 
 
 def test_a_folder_that_is_gone_is_said(tmp_path):
-    with pytest.raises(RunError, match="its folder is gone: was it moved or deleted during the run"):
+    with pytest.raises(RunError, match=r"its folder is gone: was it moved or deleted during the run\? What was saved"):
         files.write(tmp_path / "gone" / "a", b"")
 
 
@@ -65,3 +72,55 @@ def test_toml_comes_back():
     back = tomllib.loads(files.as_toml(values))
     del values["none"]
     assert back == values
+
+
+@pytest.mark.posix
+def test_what_grows_is_no_link_to_a_file_of_somebody_else(tmp_path):
+    """A folder from a stranger appended to any file of whoever resumed it, or cut off the end of that file."""
+    (tmp_path / "thesis").write_text("years of work\nwithout a last line end")
+    (tmp_path / "rows.jsonl").symlink_to(tmp_path / "thesis")
+    append_lines(tmp_path / "rows.jsonl", [{"step": 1}])
+    assert (tmp_path / "thesis").read_text() == "years of work\nwithout a last line end"
+    assert [read_line(line) for line in complete((tmp_path / "rows.jsonl").read_bytes())][-1] == {"step": 1}
+    (tmp_path / "new.jsonl").symlink_to(tmp_path / "nowhere")
+    append_lines(tmp_path / "new.jsonl", [{"step": 1}])
+    assert not (tmp_path / "nowhere").exists() and not (tmp_path / "new.jsonl").is_symlink()
+
+
+@pytest.mark.posix
+def test_a_run_of_links_leaves_their_files_alone(tmp_path):
+    """As a store of data (DVC, git-annex) checks a run out: every file is a link into the store."""
+    data = lamina.load("iris")
+    lamina.fit("fnn", data, lamina.Recipe(epochs=2), folder=tmp_path / "store", progress=False)
+    (tmp_path / "run/checkpoints").mkdir(parents=True)
+    before = {}
+    for path in sorted((tmp_path / "store").rglob("*")):
+        if path.is_file():
+            before[path] = path.read_bytes()
+            (tmp_path / "run" / path.relative_to(tmp_path / "store")).symlink_to(path)
+    lamina.resume(tmp_path / "run", epochs=3, progress=False).evaluate()
+    assert {path: path.read_bytes() for path in before} == before
+    assert all(found.state == "whole" for found in repair(tmp_path / "run"))
+
+
+@pytest.mark.posix
+def test_checkpoints_of_another_run_are_neither_written_nor_removed(tmp_path):
+    """A folder from a stranger wrote into that of a run of yours through a link, and removed the older checkpoints."""
+    data = lamina.load("iris")
+    for name in ("mine", "stranger"):
+        lamina.fit("fnn", data, lamina.Recipe(epochs=2), folder=tmp_path / name, progress=False)
+    mine = tmp_path / "mine/checkpoints"
+    for path in (tmp_path / "stranger/checkpoints").iterdir():
+        path.rename(mine / path.name)
+    (tmp_path / "stranger/checkpoints").rmdir()
+    (tmp_path / "stranger/checkpoints").symlink_to(mine)
+    before = {path: path.read_bytes() for path in mine.iterdir()}
+    with pytest.raises(RunError, match="checkpoints is a link, through which a run writes nothing: put a folder with"):
+        lamina.resume(tmp_path / "stranger", epochs=3, progress=False)
+    assert {path: path.read_bytes() for path in mine.iterdir()} == before
+
+
+@pytest.mark.posix
+def test_the_root_has_no_number():
+    with pytest.raises(RunError, match="/ exists, and its name can have no number: choose another folder"):
+        numbered(Path("/"), 2)

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import polars as pl
+import psutil
 import pytest
 import torch
 
@@ -35,6 +36,11 @@ def path(tmp_path, monkeypatch):
     return tmp_path / "a.parquet"
 
 
+def readers():
+    """Give the processes that read tables for this one, which may have other children."""
+    return [child for child in psutil.Process().children() if "lamina.data.reader" in child.cmdline()]
+
+
 def weights(run):
     return torch.cat([p.detach().flatten() for p in run.model.parameters()])
 
@@ -47,15 +53,34 @@ def test_it_learns_and_is_judged(path, tmp_path):
     assert found.baselines[0]["name"].startswith("always '") and found.linear["examples"] == len(run.split.validation)
 
 
-def test_a_run_resumes_in_the_middle_of_an_epoch_bit_for_bit(path, tmp_path):
+@pytest.mark.parametrize("apart", [2**30, 0], ids=["thread", "process"])
+def test_a_run_resumes_in_the_middle_of_an_epoch_bit_for_bit(path, tmp_path, monkeypatch, apart):
     whole = fit("fnn", load(path, target="y", stream=True), epochs=3, options=OPTIONS, folder=tmp_path / "whole",
                 runtime=ONE)  # fmt: skip
+    monkeypatch.setattr(block_source, "APART", apart)
     stopped = fit("fnn", load(path, target="y", stream=True), epochs=3, options=OPTIONS, folder=tmp_path / "run",
                   observers=[lambda event: event.step == 27], runtime=ONE)  # fmt: skip
     assert stopped.reason.name == "observer"
     again = resume(tmp_path / "run")
     assert torch.equal(weights(again), weights(whole))
     assert [row["loss"] for row in again.rows] == [row["loss"] for row in whole.rows]
+
+
+def test_a_run_goes_on_when_its_reader_is_killed(path, tmp_path, monkeypatch):
+    whole = fit("fnn", load(path, target="y", stream=True), epochs=3, options=OPTIONS, folder=tmp_path / "whole",
+                runtime=ONE)  # fmt: skip
+    monkeypatch.setattr(block_source, "APART", 0)
+    killed = []
+
+    def kill(event):
+        if event.step == 27:
+            killed.extend(readers())
+            killed[0].kill()
+
+    with pytest.warns(DataWarning, match="the process that reads the table has ended .*: a thread reads the rows from"):
+        run = fit("fnn", load(path, target="y", stream=True), epochs=3, options=OPTIONS, folder=tmp_path / "run",
+                  observers=[kill], runtime=ONE)  # fmt: skip
+    assert len(killed) == 1 and torch.equal(weights(run), weights(whole)) and not readers()
 
 
 def test_it_prepares_and_answers_as_the_same_rows_in_memory(path, tmp_path):

@@ -141,3 +141,29 @@ def test_a_folder_that_is_gone_gets_a_sentence(tmp_path):
     with pytest.raises(RunError, match="its folder is gone"):
         with only_writer(tmp_path / "none"):
             raise AssertionError("not reached")
+
+
+@pytest.mark.posix
+def test_a_lock_that_is_a_link_leaves_the_file_behind_it_alone(tmp_path):
+    """A folder from a stranger overwrote any file of whoever resumed it."""
+    (tmp_path / "thesis").write_text("years of work")
+    for target in ("thesis", "nowhere"):
+        (tmp_path / lock.NAME).symlink_to(tmp_path / target)
+        with only_writer(tmp_path):
+            assert not (tmp_path / lock.NAME).is_symlink()
+    assert (tmp_path / "thesis").read_text() == "years of work" and not (tmp_path / "nowhere").exists()
+
+
+def test_a_sign_of_life_from_the_future_is_believed_if_another_one_follows(tmp_path, monkeypatch):
+    """A clock that was years ahead locked a folder for years."""
+    monkeypatch.setattr(lock, "BEAT", 0.2)
+    path = tmp_path / lock.NAME
+    path.write_text(json.dumps({"pid": 5, "host": "elsewhere", "since": "2099-01-01"}))
+    os.utime(path, (4e9, 4e9))
+    with only_writer(tmp_path):
+        pass
+    path.write_text(json.dumps({"pid": 5, "host": "elsewhere", "since": "2099-01-01"}))
+    os.utime(path, (4e9, 4e9))
+    monkeypatch.setattr(lock.time, "sleep", lambda seconds: os.utime(path, (4e9 + 10, 4e9 + 10)))
+    with pytest.raises(RunError, match="is being written by process 5 of unknown on elsewhere since 2099-01-01"):
+        only_writer(tmp_path).__enter__()

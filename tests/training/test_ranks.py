@@ -277,7 +277,8 @@ def test_ctrl_c_leaves_a_run_that_can_be_continued(tmp_path):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 1 and err.count("lamina resume run") == 1, err
+    assert process.returncode == 1 and err.count("lamina resume run --ranks 2\n") == 1, err
+    assert "death signal" not in err  # what torch says to those who started it themselves
     assert RunFolder(tmp_path / "run").json("status")["state"] == "interrupted"
     made = len(RunFolder(tmp_path / "run").rows())
     done(lamina(tmp_path, "resume", "run", "--epochs", made + 2))
@@ -514,6 +515,36 @@ def test_ranks_must_be_at_least_one_and_those_of_torchrun(monkeypatch):
     with pytest.raises(ArgumentError, match="`--ranks` 3 does not fit torchrun, which started 2: leave it out"):
         _ranks(3)
     assert _ranks(2).size == 2
+
+
+def test_more_ranks_than_memory_are_refused_before_any_is_started(monkeypatch):
+    monkeypatch.setattr(ranks_file, "free_memory", lambda: 250 * 2**20)
+    with pytest.raises(ArgumentError, match=r"`ranks` 3 need at least 0.293 GiB of memory.*but 0.195 GiB are free"):
+        launch(3)
+    with pytest.raises(ArgumentError, match=r"`ranks` 100000 need at least 9,766 GiB of memory"):
+        launch(100_000)
+
+
+def test_more_ranks_than_cores_or_examples_are_noted(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert Ranks(0, 2, beside=2).notes("cpu", 64) == [] == Ranks(0, 3, beside=3).notes("cuda", 3)
+    assert Ranks(0, 3, beside=3).notes("cpu", 2) == [
+        "3 ranks share 2 cores, which is no faster than 2 ranks",
+        "a batch of 2 examples leaves 1 of the 3 ranks without any: raise `batch_size` or use 2 ranks",
+    ]
+
+
+def test_ranks_that_are_asked_to_compile_say_that_they_do_not():
+    sentence = "updates are not compiled: ranks add their gradients in the middle of one"
+    assert Ranks(0, 2, joined=True).notes("cpu", 64, "compiled") == [sentence]
+    assert Ranks().notes("cpu", 64, "compiled") == [] == Ranks(0, 2, joined=True).notes("cpu", 64, "eager")
+
+
+def test_who_was_started_by_ranks_is_continued_by_as_many(monkeypatch):
+    monkeypatch.delenv(ranks_file.AGENT, raising=False)
+    assert Ranks(0, 2, joined=True).option == ""  # torchrun has its own words
+    monkeypatch.setenv(ranks_file.AGENT, "1")
+    assert Ranks(0, 2, joined=True).option == " --ranks 2" and Ranks().option == ""
 
 
 @pytest.mark.posix

@@ -62,6 +62,10 @@ def test_inputs_and_names_that_changed_stop_a_resume_and_an_evaluation(tmp_path)
                 run.evaluate(str(table))
             with pytest.warns(DataWarning, match=match):
                 run.predict(str(table))
+            with pytest.warns(DataWarning, match=match):  # as the command gives it, which may spell it otherwise
+                run.predict([f"{tmp_path}/../{tmp_path.name}/t.csv"])
+            with pytest.warns(DataWarning, match=match):
+                run.evaluate(f"{tmp_path}/../{tmp_path.name}/t.csv")
             (folder / "evaluation.json").unlink()
             Manifest(folder).forget("evaluation.json")
     write_table(table)

@@ -1,6 +1,8 @@
 """What damage costs: repairs bring back what checkpoints hold, exactly, and say what they cannot."""
 
+import errno
 import json
+import os
 import shutil
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import lamina
 from lamina._errors import ArgumentError, RunError
 from lamina.report.render import write_report
+from lamina.training import checkpoint
 from lamina.training.fit import resume
 from lamina.training.folder import RunFolder
 from lamina.training.lock import only_writer
@@ -151,3 +154,17 @@ def test_what_is_no_run_is_refused_and_so_is_one_that_is_written(folder, tmp_pat
         repair(tmp_path)
     with only_writer(folder), pytest.raises(RunError, match="is being written by this process"):
         repair(folder)
+
+
+def test_a_checkpoint_that_cannot_be_read_now_stays(folder, monkeypatch):
+    """It counted as damaged, and was removed."""
+    there = checkpoint.found(folder / "checkpoints")
+
+    def fail(path):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(checkpoint, "read", fail)
+    found = {each for each in repair(folder) if each.state != "whole"}
+    said = "lost", f"it cannot be read ({os.strerror(errno.EIO)}), and stays"
+    assert found == {(f"checkpoints/{path.name}", *said) for path in there}
+    assert checkpoint.found(folder / "checkpoints") == there

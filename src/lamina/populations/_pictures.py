@@ -9,8 +9,8 @@ from torch import nn
 
 from lamina._types import Tensor
 from lamina.kernels.convolution import Form, convolved
-from lamina.kernels.ordered import ACTIVATIONS
-from lamina.layers import Detector, PartialConv2d, TrueConv2d
+from lamina.layers import PartialConv2d, TrueConv2d
+from lamina.layers._stages import stage
 from lamina.layers.memory_format import overruns
 
 Pair = int | tuple[int, ...] | str
@@ -67,46 +67,9 @@ def sequential(net: nn.Sequential, inputs: Tensor) -> Tensor:
 
 def _fused(layer: nn.Conv2d, behind: list[nn.Module], inputs: Tensor) -> tuple[Form | None, int]:
     """Give the form of a convolution with the activation and the pooling behind it, and how many layers these are."""
-    square = layer.kernel_size[0] == layer.kernel_size[1] and layer.stride[0] == layer.stride[1]
-    plain = layer.groups == 1 and layer.dilation == (1, 1) and square and isinstance(layer.padding, tuple)
-    here = not torch.is_autocast_enabled(inputs.device.type)
     wanted = inputs.requires_grad and torch.is_grad_enabled()
     spread = inputs.shape[1] == 1 and wanted and len(layer.weight) > 1  # their gradient would be a sum over members
-    if not (plain and here) or spread or layer.padding[0] != layer.padding[1]:
-        return None, 0
-    activation, pool, largest, used = "identity", 1, False, 0
-    if behind and isinstance(behind[0], Detector) and behind[0].activation in ACTIVATIONS:
-        activation, used = behind[0].activation, 1
-    if len(behind) > used and (side := _window(behind[used])):
-        pool, largest, used = side, isinstance(behind[used], nn.MaxPool2d), used + 1
-    channels, height, width = inputs.shape[2:]
-    rows, columns = layer.kernel_size
-    form = Form(
-        channels,
-        height,
-        width,
-        layer.out_channels,
-        rows,
-        columns,
-        layer.stride[0],
-        int(layer.padding[0]),
-        activation,
-        pool,
-        largest,
-        wanted,
-        not torch.backends.cudnn.allow_tf32,
-    )
-    return (form, used) if form.fits(inputs) else (None, 0)
-
-
-def _window(layer: nn.Module) -> int:
-    """Give the side of square windows that lie side by side; 0 for any other pooling."""
-    if not isinstance(layer, nn.AvgPool2d | nn.MaxPool2d) or layer.ceil_mode:
-        return 0
-    size, stride, padding = layer.kernel_size, layer.stride, layer.padding
-    odd = getattr(layer, "divisor_override", None) or getattr(layer, "dilation", 1) != 1
-    odd = odd or getattr(layer, "return_indices", False)
-    return size if isinstance(size, int) and size == stride and padding == 0 and not odd else 0
+    return (None, 0) if spread else stage(layer, behind, inputs, wanted)
 
 
 def conv2d(layer: nn.Conv2d, inputs: Tensor) -> Tensor:

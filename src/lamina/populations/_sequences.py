@@ -1,4 +1,4 @@
-"""Stacked rules of recurrent cells: K cells along a sequence, the products with the inputs before the loop.
+"""Stacked rules of recurrent cells: K cells along a sequence.
 
 Inside, values lie as [member, feature, batch], so that one step is one product of K small matrices.
 """
@@ -13,6 +13,7 @@ from torch import nn
 from lamina._types import Tensor
 from lamina.functional.recurrent import State, hidden, unroll
 from lamina.kernels.cells import can_scan, scan
+from lamina.kernels.scan import run as scan_on_cpu
 from lamina.layers import LSTMCell, Recurrent, RNNCell
 from lamina.layers.cells import Cell
 from lamina.populations._dense import stacked_affine
@@ -67,7 +68,8 @@ def _run_layer(
         _unroll(cell, inputs, start, mask, reverse=place == 1)
         for place, (cell, start) in enumerate(zip(cells, starts, strict=True))
     ]
-    return torch.cat([outputs for outputs, _ in found], -1), [end for _, end in found]
+    outputs = [own for own, _ in found]
+    return torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0], [end for _, end in found]
 
 
 def _unroll(cell: nn.Module, inputs: Tensor, start: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
@@ -77,17 +79,25 @@ def _unroll(cell: nn.Module, inputs: Tensor, start: State, mask: Tensor | None, 
     if not isinstance(cell, Cell):  # one without a rule, which `vmap` computes
         members = len(next(cell.parameters()))
         return unroll(cell, inputs.expand(-1, members, -1, -1), start, mask, reverse)
-    n = cell.hidden_size
-    # Time before batch, so that the values of one time lie together: [time, member, batch, row].
-    read = stacked_affine(inputs.transpose(0, 2), cell.weight[:, :, n:], cell.bias)
     kind, activation, reset = _kind(cell)
-    if not can_scan(read, kind, activation, reset):
-        return unroll(partial(_advance, cell), read.transpose(0, 2), start, mask, reverse)
     first = _permuted(start, len(cell.weight), (1, 2, 0))
-    hoisted = read.permute(1, 3, 0, 2)  # [member, row, time, batch], as it lies
     state = (first,) if isinstance(first, Tensor) else first
-    states, c = scan(hoisted, cell.weight[:, :, :n], state, mask, kind, activation, reverse)
-    outputs, h = states.permute(3, 0, 2, 1), states[:, :, 0 if reverse else -1].permute(2, 0, 1)
+    fits, half = can_scan(inputs, kind, activation, reset), torch.is_autocast_enabled(inputs.device.type)
+    h: Tensor
+    same = {inputs.dtype, *(part.dtype for part in state)} == {cell.weight.dtype}
+    if fits and same and not half and inputs.device.type == "cpu":
+        rows = inputs.permute(1, 2, 3, 0)  # [member, time, feature, batch]
+        states, h, c = scan_on_cpu(rows, cell.weight, cell.bias, state, mask, kind, activation, reverse)
+    else:
+        n = cell.hidden_size
+        # Time before batch, so that the values of one time lie together: [time, member, batch, row].
+        read = stacked_affine(inputs.transpose(0, 2), cell.weight[:, :, n:], cell.bias)
+        if not (fits and same and inputs.is_cuda) or half:
+            return unroll(partial(_advance, cell), read.transpose(0, 2), start, mask, reverse)
+        hoisted = read.permute(1, 3, 0, 2)  # [member, row, time, batch], as it lies
+        states, c = scan(hoisted, cell.weight[:, :, :n], state, mask, kind, activation, reverse)
+        h = states[:, :, 0 if reverse else -1]
+    outputs, h = states.permute(3, 0, 2, 1), h.permute(2, 0, 1)
     outputs = outputs if mask is None else torch.where(mask[..., None], outputs, 0.0)
     return outputs, h if c is None else (h, c.permute(2, 0, 1))
 

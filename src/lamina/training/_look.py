@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from lamina._types import Tensor
+from lamina.architectures._network import one_look
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def look(model: nn.Module, *example: Tensor, **named: Tensor) -> Look:
     hooks = [module.register_forward_hook(count) for module in model.modules()]
     was_training = model.training
     try:
-        outputs = model.eval()(*example, **named)
+        with one_look(model):
+            outputs = model.eval()(*example, **named)
     finally:
         model.train(was_training)
         for hook in hooks:

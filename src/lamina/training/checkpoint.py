@@ -6,6 +6,7 @@ whole. Plain values travel as one JSON text in the metadata (several keys would 
 """
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from lamina._errors import RunError
 from lamina._system import remove
 from lamina._types import Tensor
 from lamina.training.encoding import encode
-from lamina.training.files import digest, write
+from lamina.training.files import digest, read, write
 
 NAME = re.compile(r"step-(\d{8,})-([0-9a-f]{16})\.safetensors")
 KEPT = 2
@@ -31,10 +32,17 @@ class _Checkpoint:
 
 
 def save(folder: Path, step: int, tensors: dict[str, Tensor], plain: dict[str, Any]) -> Path:
-    """Write a checkpoint, then remove all but the newest two."""
+    """Write a checkpoint, then remove all but the newest two.
+
+    Raises:
+        RunError: the folder is a link, perhaps a stranger's to the checkpoints of another run.
+    """
+    if folder.is_symlink():
+        raise RunError(f"{folder} is a link, through which a run writes nothing: put a folder with its files there.")
     path = pack(folder / f"step-{step:08d}", tensors, plain)
     for old in found(folder)[KEPT:]:
-        remove(old)
+        if old.is_file():  # not what a stranger put there
+            remove(old)
     return path
 
 
@@ -54,7 +62,7 @@ def unpack(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """
     from safetensors.torch import load as decode
 
-    content = path.read_bytes()
+    content = read(path)
     if digest(content) != path.stem.rpartition("-")[2]:
         raise ValueError("its content does not match its digest")
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
@@ -63,7 +71,13 @@ def unpack(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def found(folder: Path) -> list[Path]:
     """List the checkpoints of a folder, newest first; files still being written are not among them."""
-    paths = [path for path in folder.glob("step-*.safetensors") if NAME.fullmatch(path.name)]
+    try:
+        names = os.listdir(folder)  # `glob` finds nothing where it may not look
+    except PermissionError as error:
+        raise RunError(f"{folder} cannot be read ({error.strerror}): become its owner, or copy it.") from error
+    except OSError:
+        return []
+    paths = [folder / name for name in names if NAME.fullmatch(name)]
     return sorted(paths, key=_age, reverse=True)
 
 
@@ -71,7 +85,7 @@ def _age(path: Path) -> tuple[int, int]:
     """Order by step, then by time; a run that goes on may remove the file while somebody looks."""
     try:
         written = path.stat().st_mtime_ns
-    except FileNotFoundError:
+    except OSError:
         written = 0
     return int(path.name.split("-")[1]), written
 
@@ -86,6 +100,8 @@ def load(folder: Path) -> _Checkpoint | None:
     for path in found(folder):
         try:
             return _Checkpoint(*unpack(path), tuple(skipped))
+        except PermissionError as error:
+            raise RunError(f"{path} cannot be read ({error.strerror}): become its owner, or copy it.") from error
         except (OSError, ValueError, KeyError) as error:
             skipped.append(f"{path.name}: {error}")
         except Exception as error:  # safetensors raises its own type for a broken header

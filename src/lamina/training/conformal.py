@@ -82,8 +82,13 @@ def _kept(content: bytes, weights: str) -> Tensor | None:
         return None
 
 
-def measure(run: "Run", test: Dataset) -> dict[str, Any] | None:
+def measure(run: "Run", answers: Predictions, targets: Tensor) -> dict[str, Any] | None:
     """Measure on the test part how often intervals or sets hold the truth, and how large they are.
+
+    Args:
+        run: a trained network.
+        answers: what it says about the test part.
+        targets: what is right there.
 
     Returns:
         The coverage that was asked for, the number of calibration examples, the quantile of each output, the measured
@@ -95,7 +100,6 @@ def measure(run: "Run", test: Dataset) -> dict[str, Any] | None:
         quantile = conformal_quantile(scores, MEASURED)
     except ArgumentError:
         return None
-    answers, targets = run.task.compared(run, test)
     found = covered(answers, scores, MEASURED)
     if found.lower is None or found.upper is None:
         inside = [found.classes[label] in names for label, names in zip(targets.tolist(), found.sets, strict=True)]

@@ -5,6 +5,8 @@ import errno
 import hashlib
 import json
 import os
+import re
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 from lamina import _system
 from lamina._errors import RunError
 
+_PARTS = 100  # that a name in a TOML file may have, with dots between them
+_QUOTED = re.compile(r""""(?:\\.|[^"\\\n])*(?:"|$)|'[^'\n]*(?:'|$)""", re.MULTILINE)
 _IN_USE = "close the program that has it open, or "
 
 
@@ -35,17 +39,55 @@ def write(path: Path, content: bytes) -> None:
         raise RunError(cannot_write(path, error)) from error
 
 
+def read(path: Path) -> bytes:
+    """Read a file of a run or a study; what a stranger put in its place, such as a pipe that never ends, is refused.
+
+    Raises:
+        OSError: it is missing, no file, or cannot be read.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError("it is not a file")
+    return path.read_bytes()
+
+
+def own(path: Path) -> None:
+    """Replace a link by a copy of the file that it names: what is appended must not end up elsewhere.
+
+    A folder from a stranger may hold links to files of yours, and one from a store of data holds links into it.
+    """
+    if path.is_symlink():
+        try:
+            content = read(path)
+        except OSError:  # there is no such file
+            path.unlink()
+        else:
+            write(path, content)
+
+
 def cannot_write(path: Path, error: OSError) -> str:
     """Say why a file could not be written, and what to do."""
+    elsewhere = "choose another folder with --out, or copy this one to where you can write"
     reasons = {
         errno.ENOSPC: "the disk is full: free some space",
         errno.EDQUOT: "the disk quota is used up: free some space",
-        errno.EROFS: "the file system is read-only: choose another folder with --out",
-        errno.EACCES: f"permission denied: {_IN_USE if _system.WINDOWS else ''}choose another folder with --out",
+        errno.EROFS: f"the file system is read-only: {elsewhere}",
+        errno.EACCES: f"permission denied: {_IN_USE if _system.WINDOWS else ''}{elsewhere}",
         errno.ENOENT: "its folder is gone: was it moved or deleted during the run?",
     }
     why = reasons.get(error.errno or 0, error.strerror or str(error))
-    return f"cannot write {path}: {why}. What was saved before is intact."
+    return f"cannot write {path}: {why}{'' if why.endswith('?') else '.'} What was saved before is intact."
+
+
+def numbered(path: Path, number: int) -> Path:
+    """Name a folder beside one that exists.
+
+    >>> numbered(Path("runs/fnn"), 2).name, numbered(Path("."), 2) == Path(f"{Path.cwd()}-2")
+    ('fnn-2', True)
+    """
+    whole = path if path.name else path.resolve()
+    if not whole.name:
+        raise RunError(f"{path} exists, and its name can have no number: choose another folder.")
+    return whole.with_name(f"{whole.name}-{number}")
 
 
 def digest(content: bytes) -> str:
@@ -72,10 +114,27 @@ def parse_json(content: bytes, path: Path) -> Any:
         raise RunError(f"{path} cannot be read ({error}): restore it from a copy, or train again.") from error
 
 
+def read_toml(text: str) -> dict[str, Any]:
+    """Read TOML whose names have few parts: Python takes a minute for `a.a.a...` of 200 kB.
+
+    Raises:
+        ValueError: it is no TOML, or has a name of more than 100 parts.
+
+    >>> read_toml("a.b = 1"), read_toml("x = [" + "0.5, " * 200 + "]")["x"][-1]
+    ({'a': {'b': 1}}, 0.5)
+    >>> len(read_toml("x = '" + 200 * "." + "'")["x"])
+    200
+    """
+    names = _QUOTED.sub('""', text)
+    if any(piece.count(".") > _PARTS for piece in re.split(r"[\n=,{}\[\]]", names)):
+        raise ValueError(f"a name of more than {_PARTS} parts")
+    return tomllib.loads(text)
+
+
 def parse_toml(content: bytes, path: Path, version: int, way_out: str) -> dict[str, Any]:
     """Read TOML of a known version, or say which file is damaged or too new."""
     try:
-        values = tomllib.loads(content.decode())
+        values = read_toml(content.decode())
     except (ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read ({error}): {way_out}.") from error
     if not isinstance(values.get("version", 0), int):

@@ -92,7 +92,8 @@ def fit(
         _stop_on_signal(PATIENCE if ranks.many else 0.0) as stop,
     ):
         watch.say(*job.notes)
-        more: dict[str, Any] = {"observers": (*observers, watch), "runtime": runtime, "start": start, "stop": stop}
+        more: dict[str, Any] = {"observers": (*observers, watch), "runtime": runtime, "start": start}
+        more["stop"] = _until(stop, watch)
         return drain(fitting(job.model, job.task, job.recipe, folder=job.folder, ranks=ranks, **more))
 
 
@@ -122,6 +123,11 @@ def _planned(
 def _shown(show: bool | None, task: Task, recipe: Recipe) -> _screen.Quiet:
     """Choose how a run is shown while it goes."""
     return _screen.progress(show, recipe.epochs, task.updates(recipe), task.unit)
+
+
+def _until(stop: Callable[[], bool], watch: _screen.Quiet) -> Callable[[], bool]:
+    """End a run by a signal, and when whoever read what it prints has gone."""
+    return lambda: stop() or watch.unread
 
 
 def fitting(
@@ -346,7 +352,8 @@ def resume(
             _stop_on_signal(PATIENCE if ranks.many else 0.0) as stop,
         ):
             seen: list[Observer] = [*observers, watch]
-            return drain(_train(model, task, recipe, runtime, home, seen, at, saved, None, stop, config, ranks))
+            how = seen, at, saved, None, _until(stop, watch), config, ranks
+            return drain(_train(model, task, recipe, runtime, home, *how))
 
 
 def _read(home: RunFolder) -> tuple[dict[str, Any], checkpoint._Checkpoint | None, Any, Any, Any]:
@@ -354,8 +361,8 @@ def _read(home: RunFolder) -> tuple[dict[str, Any], checkpoint._Checkpoint | Non
     config, saved = home.config(), checkpoint.load(home.checkpoints)
     if saved is None and home.weights.is_file():
         raise RunError(
-            f"{home.path} has no checkpoint to continue from, since its network was trained in a search: train the "
-            "configuration separately; `lamina report` shows the command."
+            f"{home.path} has no checkpoint to continue from, since its network was trained in a search or its "
+            "checkpoints were removed: train the configuration separately; `lamina report` shows the command."
         )
     then = home.json("environment") if home.has("environment.json") else {}
     return config, saved, then, home.json("preprocess"), home.status()

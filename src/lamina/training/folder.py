@@ -18,7 +18,7 @@ writer.lock         while somebody trains here; see `lock`
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from lamina._system import refused
 from lamina._types import Tensor
 from lamina.training import checkpoint
 from lamina.training.encoding import encode
-from lamina.training.files import as_json, as_toml, digest, parse_json, parse_toml
+from lamina.training.files import as_json, as_toml, digest, numbered, parse_json, parse_toml
 from lamina.training.lines import append_lines, as_line, read_lines
 from lamina.training.manifest import NAME, Manifest
 
@@ -66,7 +66,7 @@ class RunFolder:
                 f"cannot make the folder {base.parent}: {error.strerror}. Choose another with --out."
             ) from error
         for number in range(1, 100_000):
-            candidate = base if number == 1 else base.with_name(f"{base.name}-{number}")
+            candidate = base if number == 1 else numbered(base, number)
             try:
                 candidate.mkdir()
                 (candidate / "checkpoints").mkdir()
@@ -74,6 +74,8 @@ class RunFolder:
             except FileExistsError:
                 continue
             except OSError as error:
+                with suppress(OSError):
+                    candidate.rmdir()
                 raise RunError(
                     f"cannot make the run folder {candidate}: {error.strerror}. Choose another with --out."
                 ) from error
@@ -88,7 +90,7 @@ class RunFolder:
         if not (folder.path / "config.toml").is_file():
             if folder.manifest.expects("config.toml"):
                 folder.content("config.toml")  # says that there was one
-            if folder.manifest.exists:
+            if folder.manifest.exists or folder.checkpoints.is_dir():
                 raise RunError(f"{path} holds a run that was killed before it began: remove it, and train again.")
             raise RunError(f"{path} is not the folder of a run: it has no config.toml.")
         return folder
@@ -194,7 +196,8 @@ class RunFolder:
     def settle(self) -> None:
         """Note how far the files that grow have come; a run does so in the end."""
         if self.manifest.exists:
-            self.manifest.take(*(path.name for path in sorted(self.path.glob("*.jsonl")) if path.name != NAME))
+            grown = (path for path in sorted(self.path.glob("*.jsonl")) if path.is_file())
+            self.manifest.take(*(path.name for path in grown if path.name != NAME))
 
     def copies(self) -> dict[str, str]:
         """Give the texts of the files that nothing else could bring back; checkpoints keep them."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina._errors import RunError
-from lamina.training.files import cannot_write, finite
+from lamina.training.files import cannot_write, finite, own
 
 Row = dict[str, Any]
 _MARK = ', "crc": "'
@@ -38,7 +38,7 @@ def read_line(line: bytes) -> Row | None:
     line = line.rstrip(b"\n")
     try:
         row = json.loads(line.decode())
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(row, dict):
         return None
@@ -76,6 +76,7 @@ def append_lines(path: Path, rows: Iterable[Row], *, sync: bool = True) -> None:
     """Append objects to a file; what a crash left of a last line is cut off before."""
     content = "".join(map(as_line, rows)).encode()
     try:
+        own(path)
         with open(path, "ab+") as file:
             if file.tell():
                 _cut(file)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from lamina import _system
 from lamina._errors import RunError
-from lamina.training.files import cannot_write, digest, write
+from lamina.training.files import cannot_write, digest, own, read, write
 from lamina.training.lines import append_lines, complete, read_line
 
 NAME = "manifest.jsonl"
@@ -57,7 +57,7 @@ class Manifest:
             damaged: gets the numbers of damaged lines, which are an error otherwise.
         """
         try:
-            content = self.path.read_bytes()
+            content = read(self.path)
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -113,6 +113,7 @@ class Manifest:
         """Append entries: file, state ("announced", "written" or "gone") and seal."""
         rows = [{"file": name, "state": state, "digest": s.digest, "bytes": s.size} for name, state, s in entries]
         try:
+            own(self.path)
             with open(self.path, "ab") as guard:  # several may write reports at once
                 with contextlib.suppress(OSError):
                     _system.lock(guard.fileno())
@@ -124,7 +125,7 @@ class Manifest:
 
     def take(self, *names: str) -> None:
         """Note files as they are now: those that grew, or that somebody changed on purpose."""
-        self.note(*((name, "written", Seal.of((self.folder / name).read_bytes())) for name in names))
+        self.note(*((name, "written", Seal.of(read(self.folder / name))) for name in names))
 
     def forget(self, *names: str) -> None:
         """Note that files are gone."""
@@ -142,7 +143,7 @@ class Manifest:
             time.sleep(_PAUSE if turn else 0)
             seals = self.seals().get(name)
             try:
-                content = (self.folder / name).read_bytes()
+                content = read(self.folder / name)
             except FileNotFoundError:
                 if name not in self._written:
                     raise

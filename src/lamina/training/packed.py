@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lamina._errors import RunError
 from lamina._types import Tensor
 from lamina.training.encoding import encode
-from lamina.training.files import digest, finite
+from lamina.training.files import digest, finite, read
 from lamina.training.folder import VERSION, RunFolder
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class PackedRun(RunFolder):
             header = json.loads(self._content[8 : self._data])
             held = (header.get("__metadata__") or {}).get(KEY)
             record = None if held is None else json.loads(held)
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise _damaged(self.weights, "it has no readable header") from error
         if record is None:
             raise RunError(
@@ -99,8 +99,8 @@ class PackedRun(RunFolder):
 
     def _beside(self) -> Any:
         try:
-            return json.loads((self.path / CONFIG).read_text(encoding="utf-8"))[KEY]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return json.loads(read(self.path / CONFIG).decode())[KEY]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise RunError(f"{self.path / CONFIG} cannot be read ({error}): push the run again.") from error
 
     def config(self) -> dict[str, Any]:

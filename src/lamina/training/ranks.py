@@ -12,6 +12,7 @@ writes and prints.
 """
 
 import atexit
+import logging
 import os
 import signal
 import sys
@@ -28,7 +29,7 @@ import torch
 import torch.distributed as dist
 
 from lamina._errors import ArgumentError, RunError, whole
-from lamina._system import birth, boot, end_with
+from lamina._system import birth, boot, end_with, free_memory
 from lamina._types import Tensor
 from lamina.training.folder import RunFolder
 from lamina.training.saving import Pace
@@ -47,6 +48,9 @@ ACCORD = 0.25
 
 AGENT = "LAMINA_AGENT"
 """The variable that names the process which started the ranks."""
+
+LEAST = 100 * 2**20
+"""Bytes of memory that a rank takes at least; torch alone takes more."""
 
 PATIENCE = 5.0
 """Seconds for which further requests to stop are not heard: the terminal, and torchrun after it, send one to each."""
@@ -186,6 +190,34 @@ class Ranks:
     def folder(self, home: RunFolder) -> RunFolder:
         """Give the folder of a run, in which only the first rank writes."""
         return home if self.first else _Unwritten(home.path)
+
+    def notes(self, device: str, batch: int, step: str = "auto") -> list[str]:
+        """Say what more ranks than a machine or a batch has room for mean, and what they cannot do, for people.
+
+        Args:
+            device: on which they compute.
+            batch: how many examples an update takes.
+            step: how updates should be executed.
+
+        >>> Ranks(size=6).notes("cuda", 4)
+        ['a batch of 4 examples leaves 2 of the 6 ranks without any: raise `batch_size` or use 4 ranks']
+        """
+        found, cores = list[str](), os.cpu_count() or 1
+        if self.joined and step == "compiled":
+            found.append("updates are not compiled: ranks add their gradients in the middle of one")
+        if device == "cpu" and self.beside > cores:
+            found.append(f"{self.beside} ranks share {cores} cores, which is no faster than {cores} ranks")
+        if self.size > batch:
+            found.append(
+                f"a batch of {batch} examples leaves {self.size - batch} of the {self.size} ranks without any: raise "
+                f"`batch_size` or use {batch} ranks"
+            )
+        return found
+
+    @property
+    def option(self) -> str:
+        """What `lamina resume` takes so that as many ranks continue, where `--ranks` started these; else ""."""
+        return f" --ranks {self.size}" if self.joined and AGENT in os.environ else ""
 
     def __str__(self) -> str:
         """Say how many there are, for people; "" for one alone."""
@@ -451,6 +483,22 @@ def found_again(base: Path, agents: Sequence[str] = ()) -> RunFolder | None:
 # One machine
 
 
+def _gib(size: float) -> str:
+    """Write bytes in GiB, with three digits, and large numbers in full.
+
+    >>> _gib(2**29), _gib(10_000 * 2**30)
+    ('0.5', '10,000')
+    """
+    return f"{size / 2**30:.3g}" if size < 1000 * 2**30 else f"{size / 2**30:,.0f}"
+
+
+def surroundings() -> dict[str, str]:
+    """Give the variables that ranks on one machine start with: a thread each, and sums that stay on the machine."""
+    loopback = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
+    wanted = {"OMP_NUM_THREADS": "1"} | ({"GLOO_SOCKET_IFNAME": loopback} if loopback else {})
+    return {name: os.environ.get(name, value) for name, value in wanted.items()}
+
+
 def launch(ranks: int, restarts: int = 0) -> int:
     """Start this command once for each rank on this machine, as torchrun does, and return the exit code.
 
@@ -459,17 +507,20 @@ def launch(ranks: int, restarts: int = 0) -> int:
         restarts: how often all are started anew when one has died.
     """
     whole("ranks", ranks, 1)
-    import logging
+    room = free_memory() // LEAST
+    if ranks > max(1, room):
+        raise ArgumentError(
+            f"`ranks` {ranks} need at least {_gib(ranks * LEAST)} GiB of memory, a process each, but "
+            f"{_gib(room * LEAST)} GiB are free: use fewer."
+        )
 
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
-    loopback = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
-    if loopback:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("torch.distributed.elastic")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # some have a level of their own
+    os.environ.update(surroundings())
     os.environ[AGENT] = str(os.getpid())
     config = LaunchConfig(
         min_nodes=1,

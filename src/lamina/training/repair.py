@@ -155,7 +155,7 @@ class _Repair:
         if old is not None:
             write(self.folder / f"{name}.damaged", old)
         if new is None:
-            (self.folder / name).unlink(missing_ok=True)
+            _remove(self.folder / name)
         else:
             write(self.folder / name, new)
             self.kept[name] = Seal.of(new)
@@ -169,13 +169,23 @@ class _Repair:
             name = f"checkpoints/{path.name}"
             try:
                 found = checkpoint.unpack(path)
+            except OSError as error:
+                findings.append(Finding(name, LOST, f"it cannot be read ({error.strerror or error}), and stays"))
+                continue
             except Exception as error:  # safetensors raises its own type for a broken header
-                path.unlink(missing_ok=True)
+                _remove(path)
                 findings.append(Finding(name, REMOVED, f"damaged ({error}); an older one serves, if there is one"))
                 continue
             findings.append(Finding(name, WHOLE, "as it was written"))
             tensors, plain = (tensors, plain) if plain else found
         return tensors, plain, findings
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot remove {path} ({error.strerror}): remove it yourself.") from error
 
 
 def _whole(content: bytes) -> bool:

@@ -1,6 +1,7 @@
 """A trained network with everything that belongs to it: predict, evaluate once, come back from disk."""
 
 import math
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -173,6 +174,11 @@ def _changed(origin: dict[str, Any]) -> str:
     return ""
 
 
+def _place(what: Any) -> str:
+    """Name the file or folder that is meant, however it is spelled; "" when there is none, as for a long text."""
+    return os.path.realpath(what) if isinstance(what, str | Path) and os.path.exists(what) else ""
+
+
 @dataclass(frozen=True, repr=False)
 class Run(Shown):
     """A finished or interrupted run.
@@ -312,26 +318,31 @@ class Run(Shown):
         split = self.split or reload(home.config()["data"])
         test, here = split.open_test(), replace(self, split=split)
         openings = 1 + (before or {}).get("openings", 0)
-        context: dict[str, Any] = {"conformal": measure(here, test), "importance": affordable(here, test)}
-        context["linear"] = self.task.against_linear(here, split)
-        judged = self._judge(test, self.task.usual(split.train)) | context
-        home.write_json("evaluation", vars(Evaluation(**judged, openings=openings, weights=weights)))
+        judged, answered = self._judge(test, self.task.usual(split.train))
+        context: dict[str, Any] = {
+            "conformal": measure(here, *answered) if answered else None,
+            "importance": affordable(here, test),
+            "linear": self.task.against_linear(here, split),
+        }
+        home.write_json("evaluation", vars(Evaluation(**judged, **context, openings=openings, weights=weights)))
         return Evaluation(**home.json("evaluation"))
 
-    def _judge(self, test: Dataset, usual: dict[str, Any]) -> dict[str, Any]:
-        """Judge the network and the baselines on the same examples: the parts of an `Evaluation`."""
+    def _judge(self, test: Dataset, usual: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Judge the network and the baselines on the same examples: the parts of an `Evaluation`, and the answers."""
         judged = self.task.judge(self, test)
+        answered = judged.pop("answered", None)
         costs = judged.pop("costs", None)
         cost = judged["metrics"]["loss"] if costs is None else costs.mean().item()
         found = compared(self.task.baselines(usual, test), cost, costs, self.task.related(len(test)))
         unit = self.task.unit or self.task.spec.measured if "rmse" in judged["metrics"] else ""
-        return judged | {"baselines": found, "usual": usual, "unit": unit}
+        return judged | {"baselines": found, "usual": usual, "unit": unit}, answered
 
     def _scored(self, data: Any, home: RunFolder, before: dict[str, Any] | None) -> Evaluation:
         """Judge the network on other data."""
         origin = home.config()["data"]
         name = str(data) if isinstance(data, str | Path) else ""
-        if name and name == str(origin.get("source")):
+        source = str(origin.get("source", ""))
+        if name and (name == source or _place(name) == _place(source) != ""):
             part = (
                 f"the network was trained on a part of {name}: this says little about new data, unlike the test split."
             )
@@ -342,7 +353,8 @@ class Run(Shown):
         if usual is None:
             split = self.split or reload(origin)
             usual = self.task.usual(split.train)
-        return Evaluation(**self._judge(test, usual), weights=home.weights_digest(), data=name or "data in memory")
+        judged, _ = self._judge(test, usual)
+        return Evaluation(**judged, weights=home.weights_digest(), data=name or "data in memory")
 
     @property
     def preprocess(self) -> Any:
@@ -382,14 +394,19 @@ class Run(Shown):
         if calibration is not None and coverage is None:
             raise ArgumentError("`calibration` says what to calibrate on: give the `coverage` too.")
         options = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy_unknown}
-        if isinstance(what, str | Path) and Path(what).exists():
-            origin = home_of(self.folder).config()["data"]
-            if str(what) == str(origin.get("source")) and (why := _changed(origin)):
-                warnings.warn(why, DataWarning, stacklevel=2)
+        self._noticed(what)
         if coverage is None:
             return self.task.predict(self, what, **options)
         scores = validation_scores(self) if calibration is None else scores_of(self, calibration)
         return covered(self.task.predict(self, what, **options), scores, coverage)
+
+    def _noticed(self, what: Any) -> None:
+        """Warn of a file or folder that the run was trained on, if it has changed since then."""
+        places = {_place(each) for each in (what if isinstance(what, list | tuple) else [what])} - {""}
+        if places:
+            origin = home_of(self.folder).config()["data"]
+            if _place(origin.get("source")) in places and (why := _changed(origin)):
+                warnings.warn(why, DataWarning, stacklevel=3)
 
     def predict_file(self, what: str | Path, path: str | Path, *, coverage: float | None = None) -> int:
         """Predict a table and write it with the predictions beside its rows; Parquet beyond memory block by block.
@@ -407,6 +424,7 @@ class Run(Shown):
             found = self.predict(what, coverage=coverage)
             found.save(path)
             return len(found)
+        self._noticed(what)
         scores = None if coverage is None else validation_scores(self)
         parts = (self.task.predict(self, block) for block in blocks)
         if scores is not None and coverage is not None:
@@ -437,6 +455,7 @@ class Run(Shown):
             of: the class, label or target to explain; by default what the network answers, or the first target.
             most: how many examples to explain at most, the first ones; all by default.
         """
+        self._noticed(what)
         return explain(self, what, of, most)
 
     def write(

@@ -16,6 +16,7 @@ from lamina._errors import DataError
 from lamina._types import Tensor
 from lamina.architectures.adapt import Fit, adapt, changed_tensors, compare, fill, mark_new, weight_layers
 from lamina.data import store
+from lamina.data.paths import no_odd_name, no_pipe
 from lamina.layers.dropout import mask_state
 from lamina.training import freezing
 from lamina.training.packed import open_home
@@ -164,12 +165,14 @@ def read_tensors(path: str | Path) -> dict[str, Tensor]:
     Traceback (most recent call last):
     lamina._errors.DataError: nowhere.pt does not exist: give the folder of a run, a .safetensors file, or a .pt or ...
     """
+    no_odd_name(path)
     path = _located(path)
     if path.is_dir():
         home = open_home(path)
         home.config()  # refuses what a newer version wrote
         return home.read_weights()
     try:
+        no_pipe(path)
         with path.open("rb") as file:
             start = file.read(9)
     except FileNotFoundError:

@@ -1,11 +1,19 @@
 """The order of examples: a pure function of seed and epoch."""
 
+import numpy as np
+import polars as pl
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.training.tasks.feed import epoch_order
+from lamina.data import block_source, large
+from lamina.data.block_source import BlockSource
+from lamina.data.load import load
+from lamina.data.preprocess import Preprocess
+from lamina.training.ranks import Ranks
+from lamina.training.recipe import Recipe
+from lamina.training.tasks.feed import Feed, epoch_order
 
 
 @pytest.mark.notes("N1.42", "N1.45")
@@ -58,3 +66,30 @@ def test_every_seed_has_an_order_of_its_own():
     """Generators read 32 bits of a seed: seeds 0, 2, 4 once gave the same batches."""
     orders = {tuple(epoch_order(50, 10, "epoch", seed, epoch).tolist()) for seed in range(40) for epoch in range(25)}
     assert len(orders) == 1000
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["thread", "process"])
+def test_each_rank_has_its_own_reader_and_gets_its_part_of_every_batch(tmp_path, monkeypatch, apart):
+    monkeypatch.setattr(large, "BLOCK", 100)
+    monkeypatch.setattr(block_source, "WINDOW", 400)
+    frame = pl.DataFrame({"x": np.random.default_rng(0).normal(size=1500), "y": np.arange(1500) % 2})
+    frame.write_parquet(tmp_path / "a.parquet")
+    train = load(tmp_path / "a.parquet", target="y", stream=True).split().train
+    prepare = Preprocess.fit(train)
+    inputs, targets = train.take(torch.arange(len(train)))
+    inputs = prepare.apply(inputs)
+    recipe, ranks = Recipe(batch_size=64, epochs=2), [Ranks(number, 2) for number in range(2)]
+    sources = [BlockSource(train, prepare, apart=apart) for _ in ranks]
+    for source, rank in zip(sources, ranks, strict=True):
+        feed = Feed(source, recipe)
+        feed.ranks = rank
+        for epoch, begin in ((0, 5), (1, 0)):  # resumed in the middle of the first
+            feed.begin(epoch, begin, 0)
+            order = source.order(64, recipe.seed, epoch)
+            for number in range(begin, feed.batches):
+                rows, wanted, size = feed.next(number)
+                whole = order[64 * number : 64 * (number + 1)]
+                mine = whole[rank.part(len(whole))]
+                assert size == len(whole) and torch.equal(rows, inputs[mine]) and torch.equal(wanted, targets[mine])
+        assert source.apart == apart
+        source.close()

@@ -2,6 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from lamina.training.executors._convolution import Convolutions, convolves
+from lamina.training.executors._pooling import Pooling, pools
+from lamina.training.executors._together import Together
+
 if TYPE_CHECKING:
     from lamina.training.learner import Learner
 
@@ -13,6 +17,10 @@ class Eager:
 
     def __init__(self, learner: "Learner", reason: str = "") -> None:
         self.learner, self.reason = learner, reason
+        if pools(learner.model):
+            learner.update.products = Together(Pooling(), learner.update.products)
+        if convolves(learner.model):
+            learner.update.products = Together(Convolutions(learner.model), learner.update.products)
 
     def begin(self, step: int) -> None:
         """Need nothing."""

@@ -6,7 +6,7 @@ of sequences are copied into fixed tensors that a graph reads, one for each shap
 shapes few.
 """
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from lamina.training._fused import FusedAdam, FusedRMSprop, FusedSGD
 from lamina.training.change import _Moving
 from lamina.training.executors._eager import Eager
 from lamina.training.executors._small import SmallLayers, small
+from lamina.training.executors._together import Together
 from lamina.training.executors.recording import Graphs
 from lamina.training.freezing import rate_shares
 from lamina.training.learner import Answering, Learner
@@ -55,7 +56,7 @@ class _Captured:
             # Cast together: autocast would launch two small kernels a layer.
             by_ours = small(learner.model, feed.batch_size)
             weights = HalfWeights(learner.model) if update.half and not by_ours else nullcontext()
-            update.products = _Together(SmallLayers(ours), weights, update.products)
+            update.products = Together(SmallLayers(ours), weights, update.products)
         self.takes, self._judges = self._takes_pictures(), self._judges_labels()
         if self._judges:
             update.differentiate = self._judged
@@ -239,21 +240,6 @@ class _Recorded(Answering):
 
     def _work(self, inputs: Tensor) -> None:
         self._outputs = self._answer(inputs)
-
-
-class _Together(AbstractContextManager[None]):
-    """Several contexts as one that can be entered again and again."""
-
-    def __init__(self, *parts: Any) -> None:
-        self._parts = parts
-
-    def __enter__(self) -> None:
-        for part in self._parts:
-            part.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        for part in reversed(self._parts):
-            part.__exit__(*error)
 
 
 class _Judged(torch.autograd.Function):

@@ -10,7 +10,9 @@ from torch import nn
 
 from lamina.layers.memory_format import to_channels_last
 from lamina.training._global_norm import attach
+from lamina.training.executors._convolution import convolves
 from lamina.training.executors._eager import Eager
+from lamina.training.executors._pooling import pools
 from lamina.training.executors._small import few_channels
 from lamina.training.executors._tuning import tuned
 from lamina.training.executors.captured import captured
@@ -44,7 +46,7 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime, rank
     """
     runtime = runtime.ready(recipe.precision)
     model.to(runtime.device, recipe.dtype)
-    if runtime.device == "cpu" or not few_channels(model):
+    if not _rows_behind_rows(model, runtime):
         to_channels_last(model)
     objective = task.objective(model, recipe)
     source = task.source(task.split.train, recipe, runtime.device)
@@ -73,6 +75,13 @@ def learner(model: nn.Module, task: Task, recipe: Recipe, runtime: Runtime, rank
     if runtime.step == "eager" or not feed.even or seconds < SHORT or feed.device.type != "cpu":
         return Learner(*parts)
     return tuned(*parts, updates)
+
+
+def _rows_behind_rows(model: nn.Module, runtime: Runtime) -> bool:
+    """Say whether maps stay channel by channel, as our kernels read them; all else is faster channels-last."""
+    if runtime.device != "cpu":
+        return few_channels(model)
+    return runtime.step != "compiled" and (pools(model) or convolves(model))
 
 
 def _forecast(model: nn.Module, task: Task, examples: int, ranks: Ranks = ALONE) -> int | None:

@@ -56,11 +56,12 @@ class _Compiled:
     backend = "inductor"
 
     def __init__(self, learner: Learner) -> None:
-        self.learner, self.reason, self._eager = learner, "", Eager(learner)
+        self.learner, self.reason = learner, ""
         self._count = torch.zeros((), dtype=torch.int64)
         model = learner.model
         params = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
-        self._update = copy.copy(learner.update)
+        self._update = copy.copy(learner.update)  # before eager updates take kernels that a compiler cannot read
+        self._eager = Eager(learner)
         pure = partial(_functionally, params, dict(model.named_buffers()))
         self._update.differentiate = self._update.by_piece = pure
         self._full = torch.tensor(learner.rates, dtype=torch.float64)
@@ -205,7 +206,7 @@ class _PureMoving:
 def _copy(function: Any) -> FunctionType:
     """Give a function its own code, under its own name: torch compiles one and the same only 8 times in a process."""
     code = function.__code__.replace(co_name=f"{function.__name__}_{next(_NUMBERS)}")
-    return FunctionType(code, function.__globals__)
+    return FunctionType(code, function.__globals__, closure=function.__closure__)  # checkers of shapes wrap methods
 
 
 def _hyper(record: Any, rate: Tensor) -> Any:

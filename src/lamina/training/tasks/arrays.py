@@ -269,6 +269,7 @@ class Arrays(Task):
                 "moments": moments_of(test) or None
             }
         found["metrics"] |= self.measured(run, judged[2], judged[1], judged[3])
+        found["answered"] = self.told((), judged[2]), judged[1]
         for mistake in found["worst"]:
             name = test.name(mistake["index"]) if isinstance(test, BaseDataset) else ""
             mistake |= {"name": name} if name else {}

@@ -1,6 +1,7 @@
 """Feeds: the batches of an epoch in their order, and how a network is called with one."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
@@ -66,6 +67,27 @@ def as_read(inputs: Tensor, dtype: torch.dtype) -> Tensor:
     return inputs.to(dtype) if inputs.is_floating_point() else inputs
 
 
+@dataclass(frozen=True)
+class _Taken:
+    """Which examples of a batch one of several ranks reads.
+
+    An example that is mixed with the one before needs that one, too: it is read with a rank's part.
+    """
+
+    rank: int
+    ranks: int
+    mixes: bool
+
+    def places(self, size: int, device: torch.device) -> Tensor:
+        """Give their places in a batch."""
+        own = Ranks(self.rank, self.ranks).taken(size)
+        return torch.arange(own.start - self.mixes, own.stop, device=device) % size
+
+    def __call__(self, number: int, indices: Tensor) -> Tensor:
+        """Give the indices of those that are read, of the indices of a batch."""
+        return indices if self.ranks == 1 else indices[self.places(len(indices), indices.device)]
+
+
 class Feed:
     """Batches of arrays, which lie on the device or are streamed, in the order of an epoch.
 
@@ -118,35 +140,39 @@ class Feed:
 
     def begin(self, epoch: int, batch: int, step: int) -> None:
         """Lay out the order of an epoch, from a batch on, which is update number `step`."""
-        self.order = self.source.order(self.batch_size, self.recipe.seed, epoch)
+        self.order = self.source.order(self.batch_size, self.recipe.seed, epoch, self.recipe.epochs)
         if self.order is None:
             order = epoch_order(len(self.source), self.batch_size, self.sampling, self.recipe.seed, epoch)
             self.order = order.to(self.device)
         self.cursor = self.seen = min(batch * self.batch_size, len(self.order))
         rest = self.order, self.cursor, self.batch_size
+        self._begun, self._coming = self.cursor, Batches(*rest, self._taken)
         self.source.prefetch(
-            Batches(*rest, lambda number, indices: self.read(indices, step + number)[0]),
-            Batches(*rest, lambda number, indices: self.read(indices, step + number)[1]),
+            self._coming, Batches(*rest, lambda number, indices: self._key(len(indices), step + number))
         )
 
     def next(self, step: int) -> "Batch":
         """Give the next batch, for update number `step`; one of several ranks its part, and what is the whole batch."""
-        indices = self.order[self.cursor : self.cursor + self.batch_size]
-        self.cursor += len(indices)
-        self.seen += len(indices)
-        return self.part(*self.source.batch(*self.read(indices, step)), len(indices))
+        first, size = self.cursor, self.size
+        self.cursor += size
+        self.seen += size
+        if self.source.blocks:  # which works out the order where it reads
+            number = (first - self._begun) // self.batch_size
+            return self.part(*self.source.following(self._coming, number, self._key(size, step)), size)
+        return self.part(*self.source.batch(*self.read(self.order[first : self.cursor], step)), size)
 
     def read(self, indices: Tensor, step: int | Tensor) -> tuple[Tensor, Key]:
-        """Say which examples of a batch are read here, and what their random changes depend on.
+        """Say which examples of a batch are read here, and what their random changes depend on."""
+        return self._taken(0, indices), self._key(len(indices), step)
 
-        An example that is mixed with the one before needs that one, too: it is read with a rank's part.
-        """
-        if not self.ranks.many:
-            return indices, (self.recipe.seed, step)
-        own = self.ranks.taken(len(indices))
-        first = own.start - 1 if self._mixes else own.start
-        places = torch.arange(first, own.stop, device=indices.device) % len(indices)
-        return indices[places], (self.recipe.seed, step, places)
+    @property
+    def _taken(self) -> "_Taken":
+        return _Taken(self.ranks.rank, self.ranks.size, self._mixes)
+
+    def _key(self, size: int, step: int | Tensor) -> Key:
+        """Say what the random changes of a batch depend on: for a rank also on the places of its examples in it."""
+        same = self.recipe.seed, step
+        return (*same, self._taken.places(size, self.device)) if self.ranks.many else same
 
     def part(self, inputs: Tensor, targets: Tensor, size: int) -> "Batch":
         """Make of what `read` chose of a batch of this size what an update takes."""

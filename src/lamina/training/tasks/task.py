@@ -212,8 +212,9 @@ class Task:
     def judge(self, run: "Run", test: Dataset) -> dict[str, Any]:
         """Judge a trained network on data it has never seen: the parts of an `Evaluation`.
 
-        `costs` are no part of it: what each example costs, to be compared with `baselines`; without them the mean loss
-        is compared.
+        `costs` and `answered` are no parts of it. What each example costs is compared with `baselines`; without costs
+        the mean loss is. What is answered, with what is right, serves intervals and sets of classes, so that the
+        network sees the data once.
         """
         raise NotImplementedError
 
