@@ -51,6 +51,19 @@ def test_failures_make_a_run_longer():
     assert planned("", WORK, often, 64, seed=1).course != rough.course == planned("", WORK, often, 64).course
 
 
+def test_updates_vary_in_a_simulation_as_they_were_measured():
+    calm = replace(GPUS, mtbf=math.inf)
+    one = planned("", WORK, calm, 1).course
+    assert one.deviation == pytest.approx(0.05 * 1.6 * math.sqrt(313 * 90), rel=0.15)
+    assert one.seconds == pytest.approx(planned("", WORK, calm, 1).best.run, rel=1e-3)
+    some = planned("", WORK, calm, 64, least=0.0)
+    row, course = some.best, some.course
+    # The largest of 64 exponentials deviates by the root of 1 + 1/4 + 1/9 + ...; sums in between add to the mean alone.
+    expected = 0.05 * row.computing * math.sqrt(sum(1 / i**2 for i in range(1, 65)) * 313 * 90)
+    assert row.ranks == 64 and course.deviation == pytest.approx(expected, rel=0.15)
+    assert course.seconds == pytest.approx(row.run, rel=1e-3)
+
+
 def test_without_failures_or_costs_of_checkpoints():
     assert planned("", WORK, replace(GPUS, mtbf=math.inf), 8).course.interval == 313 * 90
     free = planned("", replace(WORK, checkpoint=0.0, updates=10, epochs=1), GPUS, 8)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lamina._errors import ArgumentError
 from lamina.scaling.collectives import Link
-from lamina.scaling.scaled import Cluster, Workload, counts, recommended, scaled
+from lamina.scaling.scaled import Cluster, Together, Workload, counts, recommended, scaled
 
 LAWS = settings(max_examples=50, deadline=None)
 
@@ -78,6 +78,25 @@ def test_one_of_several_ranks_takes_what_was_measured_beside_others():
         replace(WORK, apart=((2, 0.1), (1, 0.1)))
     with pytest.raises(ArgumentError, match="`apart` must be greater than 0, got 0.0"):
         replace(WORK, apart=((2, 0.0),))
+
+
+def test_ranks_that_were_measured_together_take_what_they_took():
+    met = Together(4, computing=0.5, waiting=0.25, gradients=0.125, norms=0.0625, small=0.03125)
+    work = replace(WORK, together=(met,), jitter=0.5)
+    found = scaled(work, HERE, 4)
+    assert (found.computing, found.waiting, found.gradients, found.norms) == (0.5, 0.25, 0.125, 0.0625)
+    assert found.step == 0.9375 and found.epoch == 9.375 + found.evaluation
+    # A last update with half as many examples: alone it takes 0.09 instead of 0.1 s, and sums are as many.
+    assert scaled(replace(work, tail=32), HERE, 4).epoch == pytest.approx(9.375 - 0.75 * 0.1 + found.evaluation)
+    assert scaled(work, replace(HERE, overlap=0.15), 4).gradients == pytest.approx(0.125 - 0.15 * 2 / 3 * 0.5)
+    for ranks, place in ((2, HERE), (4, replace(HERE, per_node=2))):  # others, or those of two nodes
+        assert scaled(work, place, ranks) == scaled(replace(work, together=()), place, ranks)
+    for change, sentence in (
+        ({"ranks": 1}, "`ranks` must be at least 2"),
+        ({"norms": -1}, "`norms` must be at least 0"),
+    ):
+        with pytest.raises(ArgumentError, match=sentence):
+            replace(met, **change)
 
 
 def test_what_is_computed_meanwhile_hides_gradients():

@@ -24,7 +24,8 @@ class Several(Here):
 
     def __init__(self, problem, study, workers, halving=None):
         super().__init__(Trainer(problem, (study.metric, study.direction), halving=halving, runtime=Runtime(threads=1)))
-        self.workers, self.chunks = workers, []
+        self.workers = self.present = workers
+        self.chunks = []
 
     def __call__(self, chunks, tell):
         for tried in super().__call__(chunks, tell):

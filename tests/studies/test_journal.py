@@ -170,3 +170,13 @@ def test_a_killed_writer_makes_room_for_the_next(path):
     process.communicate()
     write(path, {"event": "b"})
     assert [event["event"] for event in Journal(path).new()] == ["a", "b"]
+
+
+@pytest.mark.posix
+def test_a_journal_that_is_a_link_becomes_a_file_of_its_own(path, tmp_path):
+    (tmp_path / "thesis").write_text("years of work")
+    path.symlink_to(tmp_path / "thesis")
+    journal = Journal(path)
+    with journal.writing():
+        journal.append({"event": "found"})
+    assert (tmp_path / "thesis").read_text() == "years of work" and not path.is_symlink()

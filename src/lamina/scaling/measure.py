@@ -4,8 +4,9 @@ import copy
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,8 +58,12 @@ def of_rank(job: Plan, size: int, runtime: Runtime, ranks: int = 2) -> Learner:
 
     Batch normalization over all ranks is computed in steps, unless `runtime` says "local".
     """
-    those = Apart(0, ranks, joined=True) if ranks > 1 else ALONE
-    return learner(copy.deepcopy(job.model), job.task, _brief(job.recipe, ranks * size), runtime, those)
+    return of_ranks(job, ranks * size, runtime, Apart(0, ranks, joined=True) if ranks > 1 else ALONE)
+
+
+def of_ranks(job: Plan, batch: int, runtime: Runtime, ranks: Ranks) -> Learner:
+    """Make what computes updates with so many examples on all ranks together."""
+    return learner(copy.deepcopy(job.model), job.task, _brief(job.recipe, batch), runtime, ranks)
 
 
 def norm_channels(model: nn.Module) -> tuple[int, ...]:
@@ -189,19 +194,23 @@ def _brief(recipe: Recipe, size: int) -> Recipe:
 
 def updates(step: Learner, seconds: float, most: float = MOST) -> list[float]:
     """Time updates one by one, until there are enough or the time is over."""
-    found, epoch, left = list[float](), 0, 0
+    found, make = list[float](), endless(step)
     began = time.perf_counter()
     while len(found) < WARM + LEAST or (len(found) < WARM + most and time.perf_counter() - began < seconds):
-        if not left:
-            step.begin(epoch)
-            epoch, left = epoch + 1, step.batches
-        _wait(step)
-        start = time.perf_counter()
-        step()
-        _wait(step)
-        found.append(time.perf_counter() - start)
-        left -= 1
+        found.append(next(make))
     return found[WARM:]
+
+
+def endless(step: Learner) -> Iterator[float]:
+    """Make update after update and give the seconds of each, but not the last of an epoch, which may be a small one."""
+    for epoch in count():
+        step.begin(epoch)
+        for _ in range(max(1, step.batches - 1)):
+            _wait(step)
+            start = time.perf_counter()
+            step()
+            _wait(step)
+            yield time.perf_counter() - start
 
 
 def _wait(step: Learner) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import ArgumentError, RunError, whole
-from lamina.scaling.beside import LEAST, MOST, Asked, beside
+from lamina.scaling.beside import LEAST, MOST, Asked, Beside
 from lamina.scaling.collectives import Link
 from lamina.scaling.failures import Course, daly, simulate
 from lamina.scaling.measure import least, measured, workload
-from lamina.scaling.scaled import Cluster, Scaled, Workload, counts, recommended, scaled, unevenness
+from lamina.scaling.scaled import PASSES, Cluster, Scaled, Together, Workload, counts, recommended, scaled, unevenness
+from lamina.scaling.stragglers import largest
 from lamina.training.plan import Plan
 from lamina.training.runtime import Runtime
 
@@ -213,7 +214,7 @@ def plan_ranks(
         device = str(runtime)
         shares = seconds / 2 if ranks > 1 else seconds
         work = measured(job, sizes, runtime, shares)
-        work, said = _of_several(work, asked, job, ranks, place, runtime, shares)
+        work, place, said = _of_several(work, asked, job, ranks, place, runtime, shares)
         notes += said
         work = replace(
             work,
@@ -232,28 +233,70 @@ def plan_ranks(
 
 def _of_several(
     work: Workload, asked: Asked, job: Plan, ranks: int, cluster: Cluster, runtime: Runtime, seconds: float
-) -> tuple[Workload, list[str]]:
+) -> tuple[Workload, Cluster, list[str]]:
     """Measure also what one of several ranks takes, where that is not what one alone does; say what could not be.
 
-    On a CPU they compute beside each other, as many as a node has cores, or `beside.MOST`.
+    On a CPU as many as a node has, up to `beside.MOST`, make updates together, from which it also follows how long
+    their sums take. The parts of more ranks are computed beside each other, as many as a node has cores.
     """
     cores = min(cluster.cores or 1, cluster.per_node, os.cpu_count() or 1, MOST) if runtime.device == "cpu" else 1
-    sizes = {max(least(job), math.ceil(work.batch / n)): min(n, cores) for n in counts(ranks) if n > 1}
-    said = list[str]()
-    if sizes and cores > 1 and seconds >= LEAST:
+    several, said = [n for n in counts(ranks) if n > 1], list[str]()
+    if several and cores > 1 and seconds >= LEAST:
+        here = cluster.cores == os.cpu_count() and cluster.inside == CPUS.inside
+        groups = [n for n in several if n <= min(cluster.per_node, MOST, work.batch)] if here else []
+        sizes = {max(least(job), math.ceil(work.batch / n)): min(n, cores) for n in several if n not in groups}
+        each = seconds / (len(groups) + len(sizes))
         try:
-            apart, jitter = beside(asked, sizes, runtime, seconds)
-            return replace(work, apart=apart, jitter=jitter), said
+            with Beside(asked, runtime, max((*sizes.values(), *groups))) as those:
+                if sizes:
+                    apart, jitter = those.apart(sizes, each * len(sizes))
+                    work = replace(work, apart=apart, jitter=jitter)
+                work = replace(work, together=tuple(those.together(n, work.batch, each) for n in groups))
+            return _met(work, cluster)
         except RunError as error:
             said.append(f"Ranks were not measured beside each other, but alone: {error}")
-    elif sizes and cores > 1:
+    elif several and cores > 1:
         said.append(
             f"Ranks were not measured beside each other, for lack of time, but alone, where they have more of the "
             f"machine: give measuring at least {2 * LEAST:g} s."
         )
-    if sizes and work.norms and runtime.batch_norm == "global":
-        work = replace(work, apart=measured(job, [*sizes], runtime, seconds, ranks=2).timings)
-    return work, said
+    if several and work.norms and runtime.batch_norm == "global":
+        sizes_alone = [max(least(job), math.ceil(work.batch / n)) for n in several]
+        work = replace(work, apart=measured(job, sizes_alone, runtime, seconds, ranks=2).timings)
+    return work, cluster, said
+
+
+def _met(work: Workload, cluster: Cluster) -> tuple[Workload, Cluster, list[str]]:
+    """Take the links and the unevenness from the ranks that were measured together, where a node has most of them."""
+    if not work.together:
+        return work, cluster, []
+    last = work.together[-1]
+    if last.norms and work.norms:  # which are sums of a few numbers, too, at the places where they happen
+        last = replace(last, small=last.norms / (PASSES * len(work.norms)))
+    link, same = link_of(last, work.gradient_bytes), cluster.between == CPUS.between
+    waited = last.waiting / (last.computing * largest(last.ranks, cluster.shape) * unevenness(work, cluster))
+    said = (
+        f"A sum over {last.ranks} ranks of this machine was measured between the computing of updates: "
+        f"{1e3 * last.small:.3g} ms for a few numbers, {1e3 * last.gradients:.3g} ms for all gradients."
+    )
+    if same:
+        said += " Between nodes the same is assumed, which was measured on no network."
+    cluster = replace(cluster, inside=link, between=link if same else cluster.between)
+    return replace(work, jitter=waited), cluster, [said]
+
+
+def link_of(met: Together, size: int) -> Link:
+    """Give the link that explains how long ranks took for a sum of a few numbers and for one of so many bytes.
+
+    >>> link = link_of(Together(2, 1.0, 0.0, gradients=0.125, norms=0.0, small=0.0625), 1000)
+    >>> link.latency, link.bandwidth  # 2 messages of half the bytes
+    (0.03125, 16000.0)
+    """
+    n = met.ranks
+    latency = met.small / min(2 * (n - 1), 2 * math.ceil(math.log2(n)))
+    left = met.gradients - 2 * (n - 1) * latency
+    fastest = 2 * (n - 1) / n * size / met.gradients if met.gradients else math.inf
+    return Link(latency, 2 * (n - 1) / n * size / left if left > 0 else fastest)
 
 
 def planned(
@@ -318,13 +361,16 @@ def _course(work: Workload, cluster: Cluster, row: Scaled, seed: int) -> Course:
         interval = max(1, min(updates, round(daly(work.checkpoint, mtbf / row.ranks) / row.step)))
     elif math.isfinite(mtbf):
         interval = 1  # what costs nothing is done after every update
-    # A check belongs to the updates of its epoch, and what ranks do together is as long for all of them.
-    mean = max(row.epoch / work.updates - row.waiting, row.computing)
+    # A check belongs to the updates of its epoch, and what ranks do together is as long for all of them. They wait for
+    # each other at every sum, but the pieces between sums make up for each other.
+    slow, deviation = largest(row.ranks, cluster.shape), work.jitter * row.computing
+    if row.ranks > 1:
+        deviation = min(deviation, row.waiting / slow)
     return simulate(
         updates,
         row.ranks,
-        mean,
-        deviation=work.jitter * row.computing * unevenness(work, cluster),
+        max(row.epoch / work.updates - deviation * slow, row.computing),
+        deviation=deviation,
         shape=cluster.shape,
         interval=interval,
         checkpoint=work.checkpoint,

@@ -30,6 +30,33 @@ COUNTS = 16
 
 
 @dataclass(frozen=True)
+class Together:
+    """What an update takes on some ranks of one machine that were measured while they made it together, in seconds.
+
+    Args:
+        ranks: how many.
+        computing: between their sums, on the average.
+        waiting: for the one that comes to a sum last.
+        gradients: for the sum of the gradients, from when the last one has come.
+        norms: for all other sums of an update, likewise.
+        small: for the sum of a few numbers after an update, likewise.
+    """
+
+    ranks: int
+    computing: float
+    waiting: float
+    gradients: float
+    norms: float
+    small: float
+
+    def __post_init__(self) -> None:
+        whole("ranks", self.ranks, 2)
+        above("computing", self.computing, 0)
+        for name in ("waiting", "gradients", "norms", "small"):
+            at_least(name, getattr(self, name), 0)
+
+
+@dataclass(frozen=True)
 class Workload:
     """A training, as one device was measured to do it.
 
@@ -47,6 +74,7 @@ class Workload:
         tail: the examples of the last update of an epoch, if it has fewer than the others; 0 if not.
         apart: as `timings`, for one of several ranks: beside others on its machine, and with batch normalization over
             all of them, which is computed in steps; `timings` if there are none.
+        together: of the ranks of one machine that were measured as they are, sums and all.
     """
 
     batch: int
@@ -61,6 +89,7 @@ class Workload:
     checkpoint: float = 0.0
     tail: int = 0
     apart: tuple[tuple[int, float], ...] = ()
+    together: tuple[Together, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("batch", "updates", "epochs"):
@@ -297,13 +326,19 @@ def _parts(work: Workload, cluster: Cluster, ranks: int, examples: int) -> dict[
     """Give the parts of an update with so many examples on all ranks, in seconds."""
     whole("ranks", ranks, 1)
     batch = math.ceil(examples / ranks)
-    computing = work.seconds(batch, ranks) * cluster.sharing(ranks)
-    waiting = slowest(ranks, computing, work.jitter * computing * unevenness(work, cluster), cluster.shape) - computing
-    summed, _ = cluster.reduced(ranks, work.gradient_bytes)
+    met = next((met for met in work.together if met.ranks == ranks <= cluster.per_node), None)
+    if met is not None:
+        share = work.seconds(batch, ranks) / work.seconds(math.ceil(work.batch / ranks), ranks)
+        computing, waiting, summed, norms = met.computing * share, met.waiting * share, met.gradients, met.norms
+    else:
+        computing = work.seconds(batch, ranks) * cluster.sharing(ranks)
+        deviation = work.jitter * computing * unevenness(work, cluster)
+        waiting = slowest(ranks, computing, deviation, cluster.shape) - computing
+        summed, _ = cluster.reduced(ranks, work.gradient_bytes)
+        norms = 0.0
+        if cluster.batch_norm == "global":
+            norms = PASSES * sum(cluster.reduced(ranks, channels * work.value_bytes)[0] for channels in work.norms)
     gradients = max(0.0, summed - cluster.overlap * BACKWARD * computing)
-    norms = 0.0
-    if cluster.batch_norm == "global":
-        norms = PASSES * sum(cluster.reduced(ranks, channels * work.value_bytes)[0] for channels in work.norms)
     read = min(ranks, cluster.per_node) * batch / cluster.reading
     reading = max(0.0, read - computing - waiting - gradients - norms)
     return {

@@ -136,4 +136,4 @@ class Dispatcher:
         updates = self._updates + sum(each.updates for each in now)
         rate = updates / max(1e-9, time.monotonic() - self._begun)
         epochs = max((each.epochs for each in now), default=0)
-        self.watch(self.study, Moment(trials, epoch, epochs, updates, self.engine.workers, rate))
+        self.watch(self.study, Moment(trials, epoch, epochs, updates, self.engine.present, rate))

@@ -18,7 +18,7 @@ from typing import Any
 
 from lamina._errors import RunError, RunWarning
 from lamina._system import lock
-from lamina.training.files import cannot_write
+from lamina.training.files import cannot_write, own
 from lamina.training.lines import as_line, read_line
 
 Event = dict[str, Any]
@@ -124,6 +124,7 @@ class Journal:
     def _open(self) -> int:
         if self._handle is None:
             try:
+                own(self.path)
                 self._handle = os.open(self.path, _FLAGS, 0o644)
             except OSError as error:
                 raise RunError(cannot_write(self.path, error)) from error

@@ -13,7 +13,7 @@ from typing import Any
 
 from lamina._errors import ArgumentError, RunError
 from lamina._system import refused
-from lamina.training.files import as_toml, parse_toml
+from lamina.training.files import as_toml, numbered, parse_toml
 from lamina.training.manifest import Manifest
 
 VERSION = 2
@@ -36,7 +36,7 @@ class _StudyFolder:
             raise RunError(f"cannot make the study folder {base}: {why}. Choose another with --folder.")
         content = (as_toml({"version": VERSION, **description}) + "\n").encode()
         for number in range(1, 100_000):
-            home = cls(base if number == 1 else base.with_name(f"{base.name}-{number}"))
+            home = cls(base if number == 1 else numbered(base, number))
             try:
                 home.path.mkdir(parents=True)
             except FileExistsError:

@@ -51,6 +51,11 @@ class _State:
             known |= {name: tuple(known[name]) for name in ("curve", "spread") if name in known}
             # Parts that were copied together may tell of a trial twice: the first line counts.
             number = event["trial"]
+            if not isinstance(number, int) or not isinstance(known.get("state", ""), str):
+                raise TypeError("a trial has no number or no state")
+            numbers = (known.get(name) for name in ("value", "tie", "epochs", "seconds"))
+            if not all(isinstance(one, float | int | None) for one in numbers):
+                raise TypeError(f"trial {number} has a value that is no number")
             self.results.setdefault(number, Result(number, _untuple(event["values"]), Outcome(**known)))
         elif kind == "stage":
             self.proposed += [_untuple(values) for values in event["configurations"]]

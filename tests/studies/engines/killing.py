@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -80,20 +79,22 @@ def survive(folder, on, workers, kills, own, epochs, seed=0):
     Returns:
         The study, how many trials it has, what the search said at its end, and how many kills hit somebody.
     """
-    trials = BATCH * (kills + own + 5 + kills // 4)  # enough are left when the last victim is found on a busy machine
+    trials = BATCH * (2 * (kills + own) + 5)  # enough are left when the last victim is found on a busy machine
     chance = random.Random(seed)
     victims = ["worker"] * kills + ["search"] * own
     chance.shuffle(victims)
     last = len(victims) - 1 - victims[::-1].index("worker")
     victims[last], victims[-1] = victims[-1], victims[last]  # the search that ends has lost a worker
-    process, hit = begin(folder, trials, epochs, on), 0
+    process, hit, gone = begin(folder, trials, epochs, on), 0, set[int]()
     try:
         for victim in victims:
-            before = count(folder)
+            before, alive = count(folder), set[int]()
+            if victim == "worker":  # found first, since that may take longer than a chunk
+                wait_for(lambda alive=alive, pid=process.pid: alive.update({*workers(pid)} - gone) or alive, process)
             wait_for(lambda before=before: count(folder) > before, process)
             if victim == "worker":
-                wait_for(partial(workers, process.pid), process)
-                hit += kill(chance.choice(sorted(workers(process.pid))))
+                gone.add(chosen := chance.choice(sorted(alive)))
+                hit += kill(chosen)
                 continue
             children = psutil.Process(process.pid).children(recursive=True)
             process.kill()

@@ -27,8 +27,15 @@ def test_words_name_a_place(on, kind, away):
 def test_other_words_are_refused(on):
     with pytest.raises(
         ArgumentError, match=r"`on` must be processes:N, dask://HOST:PORT, slurm or, in Python, a client"
-    ):
+    ) as caught:
         Place(on)
+    assert str(caught.value).endswith("got int." if on == 4 else f"got {on!r}.")
+
+
+@pytest.mark.parametrize("port", [0, 65536])
+def test_a_scheduler_has_a_port(port):
+    with pytest.raises(ArgumentError, match=f"`on` must name a port from 1 to 65,535 after dask://HOST:, got {port}"):
+        Place(f"dask://host:{port}")
 
 
 @pytest.mark.parametrize("count", [0, 1025])

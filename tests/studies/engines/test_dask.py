@@ -107,13 +107,13 @@ def test_a_cluster_without_workers_is_waited_for_and_then_a_sentence(tmp_path, m
         engine = Dask(client, Job({}, ("loss", "minimize"), None, Runtime()), expected=2)
 
         def tell(*moment):
-            told.append((moment, engine.workers))
+            told.append((moment, engine.workers, engine.present))
             if len(told) == 4:  # a queue is waited for, longer than a cluster that has nobody
                 raise KeyboardInterrupt
 
         with engine, pytest.raises(KeyboardInterrupt):
             engine.ready(tell)
-    assert told == 4 * [((-1, None), 2)]
+    assert told == 4 * [((-1, None), 2, 0)]  # two will come, and nobody is there yet
 
 
 @pytest.mark.slow

@@ -1,14 +1,17 @@
 """What is asked of SLURM, and a search on jobs that a stand-in for it starts on this machine."""
 
+import contextlib
 import os
 import shutil
 import sys
 
 import pytest
 
-from lamina._errors import ArgumentError, MissingExtraError, RunError
-from lamina.studies.engines.slurm import Nodes
+from lamina._errors import ArgumentError, MissingExtraError, RunError, RunWarning
+from lamina.studies.engines.job import Job
+from lamina.studies.engines.slurm import Nodes, on_slurm
 from lamina.studies.search import search
+from lamina.training.runtime import Runtime
 from studies.engines.killing import begin, same, straight
 
 
@@ -57,14 +60,62 @@ def test_without_slurm_or_the_extra_a_sentence_says_so(tmp_path, monkeypatch):
         Nodes().cluster()
 
 
+def stand_in(folder, monkeypatch, sbatch):
+    """Put programs of this test where SLURM's would be."""
+    folder.mkdir()
+    for name, text in (("sbatch", sbatch), ("scancel", "exit 0")):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.posix
+def test_a_job_that_slurm_refuses_ends_the_search_with_what_it_said(tmp_path, monkeypatch, capfd):
+    stand_in(tmp_path / "bin", monkeypatch, 'echo "sbatch: error: invalid partition specified: gold" >&2; exit 1')
+    with pytest.raises(
+        RunError, match=r"SLURM did not take the job \(sbatch: error: invalid partition specified: gold\)"
+    ):
+        search("fnn", "moons", {"learning_rate": [1e-3]}, folder=tmp_path / "s", on="slurm:interface=lo,partition=gold")
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.posix
+def test_some_jobs_that_slurm_refuses_are_a_warning(tmp_path, monkeypatch):
+    one = 'mkdir "$0.one" 2>/dev/null && echo "Submitted batch job 7" && exit\necho "sbatch: error: limit" >&2; exit 1'
+    stand_in(tmp_path / "bin", monkeypatch, one)
+    engine = on_slurm(Nodes.read("nodes=2,interface=lo"), Job({}, ("loss", "minimize"), None, Runtime()))
+
+    def tell(*moment):
+        raise KeyboardInterrupt
+
+    def until_warned():
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):
+                engine.ready(tell)
+
+    with engine, pytest.raises(RunWarning, match=r"SLURM took only 1 of 2 jobs \(sbatch: error: limit\)\."):
+        until_warned()
+
+
+def test_a_scheduler_that_cannot_start_is_a_sentence():
+    with pytest.raises(
+        RunError, match="`on` slurm cannot start a scheduler on this machine: 'ib77' is not a valid net"
+    ):
+        Nodes.read("interface=ib77").cluster()
+
+
 @pytest.mark.slow
 @pytest.mark.posix
 def test_a_search_on_the_jobs_of_a_stand_in(tmp_path):
-    """`sbatch` of this test starts the job script as a process, as a node would, and `scancel` ends it."""
+    """`sbatch` of this test starts the job script as a process, as a node would, and `scancel` ends it.
+
+    It keeps a copy of the script, as SLURM does: the original is gone as soon as the job was submitted.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "sbatch").write_text(
-        '#!/bin/sh\nsetsid bash "$1" >/dev/null 2>&1 &\necho "Submitted batch job $!"\necho $! >> "$JOBS"\n'
+        '#!/bin/sh\nkept=$(mktemp "$JOBS.XXXXXX")\ncp "$1" "$kept"\n'
+        'setsid bash "$kept" >/dev/null 2>&1 &\necho "Submitted batch job $!"\necho $! >> "$JOBS"\n'
     )
     (programs / "scancel").write_text('#!/bin/sh\nfor job in "$@"; do kill -TERM -- -$job; done\n')
     for name in ("sbatch", "scancel"):

@@ -40,12 +40,14 @@ class Place:
                 raise ArgumentError(f"`on` must name from 1 to {MOST:,} processes, got {self._count}.")
         elif kind == "dask" and re.fullmatch(r"//[^/\s]+:\d+", rest):
             self._rest = rest.removeprefix("//")
+            if not 1 <= (port := int(rest.rpartition(":")[2])) <= 65535:
+                raise ArgumentError(f"`on` must name a port from 1 to 65,535 after dask://HOST:, got {port}.")
         elif kind == "slurm" and (rest or not colon):
             self._nodes = Nodes.read(rest)
         else:
             raise ArgumentError(
                 "`on` must be processes:N, dask://HOST:PORT, slurm or, in Python, a client of Dask, "
-                f"got {on if isinstance(on, str) else type(on).__name__}."
+                f"got {repr(on) if isinstance(on, str) else type(on).__name__}."
             )
 
     @property

@@ -62,6 +62,10 @@ class Engine(Protocol):
     def workers(self) -> int:
         """How many chunks are tried at once."""
 
+    @property
+    def present(self) -> int:
+        """How many workers there are at this moment."""
+
     def ready(self, tell: Tell) -> str:
         """Wait for a worker, and name the kind of device that it computes on."""
 

@@ -10,7 +10,7 @@ import queue
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -43,9 +43,19 @@ class Dask:
         job: what is trained.
         expected: how many workers were asked for, which come when a queue lets them; the first one is waited for.
         ending: what is to be closed when the search has ended.
+        check: raises an error if no worker will ever come.
     """
 
-    def __init__(self, client: Any, job: Job, *, expected: int = 0, ending: ExitStack | None = None) -> None:
+    def __init__(
+        self,
+        client: Any,
+        job: Job,
+        *,
+        expected: int = 0,
+        ending: ExitStack | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._check = check
         self._client, self._job, self._expected, self._ending = client, job, expected, ending or ExitStack()
         self.lost, self._looked = 0, 0.0
         self._last = math.inf if expected else time.monotonic()  # when there was a worker
@@ -61,6 +71,11 @@ class Dask:
     def workers(self) -> int:
         """How many there are now, or will be."""
         return len(self._known) if self._flying else max(len(self._known), self._expected)
+
+    @property
+    def present(self) -> int:
+        """How many there are now."""
+        return len(self._known)
 
     def __enter__(self) -> "Dask":
         self._client.subscribe_topic(self._topic, self._hear)
@@ -179,6 +194,7 @@ class Dask:
             RunError: there has been none for a long time.
         """
         self._looked = time.monotonic()
+        self._check()
         now = self._asked(self._client.nthreads)
         for address in [each for each in self._known if each not in now]:
             self.lost += 1

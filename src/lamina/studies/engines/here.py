@@ -15,7 +15,7 @@ class Here:
     """
 
     lost = 0
-    workers = 1
+    workers = present = 1
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer

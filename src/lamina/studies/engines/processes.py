@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import IO, Any
 
+from lamina import _child as child
 from lamina.studies.engines.chunk import DEATHS, Chunk, Tell, Tried
 from lamina.studies.engines.job import Job, deadly, failed, gpu
 from lamina.studies.records import Moment
@@ -35,7 +36,8 @@ class Processes:
     """
 
     def __init__(self, count: int, job: Job) -> None:
-        self.workers, self.lost, self._job = count, 0, job
+        self.workers = self.present = count
+        self.lost, self._job = 0, job
         self._said: queue.Queue[Said] = queue.Queue()
         self._at_work: list[_Worker] = []
 
@@ -106,7 +108,7 @@ class _Worker:
     def __init__(self, index: int, job: Job, said: "queue.Queue[Said]") -> None:
         self.chunk: Chunk | None = None
         self._log: IO[bytes] = tempfile.TemporaryFile()
-        command = [sys.executable, "-m", "lamina.studies.engines.processes"]
+        command = child.command("lamina.studies.engines.processes")
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=_environment(job, index)
         )
@@ -135,12 +137,12 @@ class _Worker:
     def _listen(self, said: "queue.Queue[Said]") -> None:
         """Pass on what it says; None when it has ended."""
         assert self._process.stdout is not None
-        while True:
-            try:
+        try:
+            child.hear_hello(self._process.stdout)
+            while True:
                 said.put((self, pickle.load(self._process.stdout)))
-            except (EOFError, OSError, pickle.UnpicklingError):
-                said.put((self, None))
-                return
+        except (EOFError, OSError, pickle.UnpicklingError):
+            said.put((self, None))
 
     def end(self) -> str:
         """End it, and give its last words."""
@@ -155,10 +157,9 @@ class _Worker:
                 pass  # what it did not read is lost with it
         if self._log.closed:
             return ""
-        self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").strip().splitlines()
+        found = child.last_words(self._log, None, "they left no message")
         self._log.close()
-        return lines[-1] if lines else "they left no message"
+        return found
 
 
 def _environment(job: Job, index: int) -> dict[str, str]:
@@ -175,26 +176,15 @@ def _environment(job: Job, index: int) -> dict[str, str]:
 def main() -> None:
     """Be a worker, which ends with its search."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search hears it and ends its workers
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what is printed does not get among what is said
+    out = child.voice()
     given: queue.Queue[Any] = queue.Queue()
-
-    def listen() -> None:
-        while True:
-            try:
-                given.put(pickle.load(sys.stdin.buffer))
-            except EOFError:
-                os._exit(0)
 
     def say(thing: Tried | Moment | str) -> None:
         pickle.dump(thing, out)
         out.flush()
 
+    listen = child.listening(lambda: pickle.load(sys.stdin.buffer), given.put)
     threading.Thread(target=listen, daemon=True).start()
     job: Job = given.get()
     for chunk in iter(given.get, None):
         say(job.attempt(chunk, say))
-
-
-if __name__ == "__main__":
-    main()

@@ -3,11 +3,13 @@
 import re
 import shutil
 import signal
+import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lamina._errors import ArgumentError, MissingExtraError, RunError, at_least, nearest
+from lamina._errors import ArgumentError, MissingExtraError, RunError, RunWarning, at_least, nearest
 from lamina.studies.engines.dask import Dask
 from lamina.studies.engines.job import Job
 
@@ -71,15 +73,38 @@ class Nodes:
         """How many workers all nodes have."""
         return self.nodes * max(1, self.gpus)
 
-    def cluster(self) -> Any:
-        """Make the cluster, which has no nodes yet."""
+    def cluster(self, refused: Callable[[str], object] = lambda why: None) -> Any:
+        """Make the cluster, which has no nodes yet.
+
+        Args:
+            refused: hears why SLURM did not take a job; Dask alone would print a traceback and wait for the node.
+        """
         heard = signal.getsignal(signal.SIGINT)
         try:
-            from dask_jobqueue.slurm import SLURMCluster
+            from dask_jobqueue.slurm import SLURMCluster, SLURMJob
         except ImportError as error:
             raise MissingExtraError("dask-jobqueue", "cluster", "a search on SLURM") from error
         signal.signal(signal.SIGINT, heard)  # the import has put a handler of its own there: Ctrl-C is ours
-        return SLURMCluster(
+        from distributed.core import Status
+
+        class Node(SLURMJob):
+            async def start(self) -> None:
+                try:
+                    await super().start()
+                except Exception as error:
+                    self.status = Status.running  # for the cluster, which ends it in its time
+                    refused(str(error).strip().splitlines()[-1])
+
+        try:
+            return self._made(SLURMCluster, Node)
+        except RuntimeError as error:
+            raise RunError(
+                f"`on` slurm cannot start a scheduler on this machine: {error.__cause__ or error}."
+            ) from error
+
+    def _made(self, kind: Any, node: Any) -> Any:
+        return kind(
+            job_cls=node,
             cores=max(self.cores, self.gpus, 1),
             processes=max(1, self.gpus),
             memory=self.memory,
@@ -105,11 +130,20 @@ def need_slurm() -> None:
 def on_slurm(nodes: Nodes, job: Job) -> Dask:
     """Ask SLURM for nodes and give the engine that trains on them."""
     need_slurm()
+    refused, said = list[str](), list[str]()
+
+    def check() -> None:
+        if len(refused) >= nodes.nodes:
+            raise RunError(f"SLURM did not take the job ({refused[0]}): change what `on` asks for.")
+        if refused and not said:
+            said.append(f"SLURM took only {nodes.nodes - len(refused)} of {nodes.nodes} jobs ({refused[0]}).")
+            warnings.warn(said[0], RunWarning, stacklevel=2)
+
     with ExitStack() as ending:
-        cluster = ending.enter_context(nodes.cluster())
+        cluster = ending.enter_context(nodes.cluster(refused.append))
         from distributed import Client
 
         client = ending.enter_context(Client(cluster, set_as_default=False))
         cluster.scale(jobs=nodes.nodes)
-        return Dask(client, job, expected=nodes.workers, ending=ending.pop_all())
+        return Dask(client, job, expected=nodes.workers, ending=ending.pop_all(), check=check)
     raise AssertionError
