@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
@@ -22,6 +22,7 @@ from lamina.architectures.table import TABLE
 from lamina.data.arrays import from_arrays
 from lamina.data.dataset import BaseDataset, Dataset, Subset
 from lamina.data.splits import Sealed, Split, split
+from lamina.estimators._frames import as_dataset, as_stored, mixed
 from lamina.training.loop import Progress, drain
 from lamina.training.plan import Plan, plan
 from lamina.training.plan import option_types as plan_types
@@ -147,6 +148,11 @@ class NetworkEstimator(BaseEstimator):
 
     def _dataset(self, X: Any, y: Any) -> BaseDataset:
         """Check what is to be learned, and make a dataset of it."""
+        if self.input_shape is None and (frame := mixed(X)) is not None:
+            validate_data(self, X, skip_check_array=True)  # for the names of the columns
+            targets, about = self._targets(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
+            check_consistent_length(X, targets)
+            return as_dataset(frame, targets, about)
         X, y = validate_data(self, X, y, **self._accepted(X, y))
         targets, about = self._targets(y)
         return from_arrays(self._shaped(X), targets, **about, features=self._features(X))
@@ -168,6 +174,9 @@ class NetworkEstimator(BaseEstimator):
 
     def _stored(self, X: Any) -> Tensor:
         """Check new examples and store them as those of the training were."""
+        if self.preprocess_.spec.levels:  # a table, as `_frames` made it
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return as_stored(X, self.preprocess_.spec)
         X = validate_data(self, X, reset=False, **self._accepted(X))
         return torch.from_numpy(np.array(self._shaped(X))).reshape(len(X), *self.preprocess_.spec.inputs)
 
