@@ -114,3 +114,14 @@ def test_unknown_blocks_are_refused():
         residual_block("inception")
     with pytest.raises(ArgumentError, match=r"`block` must be one of SimpleResNetLayer, .* got ReLU\."):
         residual_block(nn.ReLU())
+
+
+@pytest.mark.parametrize("block", [*BLOCKS, OriginalBlock(64, 128, stride=2), PreActBlock(64, 128, stride=2)], ids=str)
+def test_on_a_phone_a_block_leads_downward_and_says_the_same(block):
+    wide = residual_block(block)
+    slim = wide.narrower()
+    assert slim.width == 340 and overlaps(slim) == []
+    assert sorted(edges(slim)) == sorted(edges(wide)) and named(slim) == named(wide)
+    boxes = [shape for shape in slim.shapes if isinstance(shape, Rectangle)]
+    assert all(shape.size == next(b.size for b in wide.shapes if isinstance(b, Rectangle) and b.title == shape.title)
+               for shape in boxes)  # fmt: skip

@@ -43,7 +43,7 @@ def test_logarithmic_axes_put_equal_ratios_at_equal_distances():
     (line,) = named(scene, "curve")
     (a, b), (c, d), (e, f) = line.points
     assert c - a == pytest.approx(e - c) and d - b == pytest.approx(f - d) and d > b
-    assert "$10^{-6}$" in texts(scene) or "0.01" in texts(scene)
+    assert r"$\mathsf{10}^{\mathsf{−6}}$" in texts(scene) and "0.01" not in texts(scene), "one way of writing an axis"
 
 
 def test_two_axes_have_their_own_numbers_and_dashes():
@@ -92,6 +92,14 @@ def test_bars_grow_from_zero_in_both_directions():
     up, down = [s for s in scene.shapes if isinstance(s, Rectangle) and s.fill == "line3"]
     assert up.size[1] == pytest.approx(2 * down.size[1]) and up.size[0] == pytest.approx(down.size[0])
     assert up.corner[1] + up.size[1] == pytest.approx(down.corner[1])  # they meet at 0
+
+
+def test_bars_side_by_side_stand_around_whole_numbers():
+    places = range(1, 10)
+    pair = [Series(name, [k + off for k in places], [1.0] * 9, size=0.38) for name, off in (("a", -0.2), ("b", 0.2))]
+    scene = chart(bars=pair, x_range=(0, 10), y_range=(0, 1), width=340)
+    words = set(texts(scene))
+    assert {"0", "2", "4", "6", "8", "10"} <= words and "2.5" not in words
 
 
 def test_histogram_is_a_density():
@@ -158,3 +166,11 @@ def test_bad_numbers_are_refused():
         chart([Series("a", [1, 2], [1, 2])], log_y=True, y_range=(0, 1))
     with pytest.raises(ArgumentError, match="low < high and at least 1 class, got 1, 0 and 3"):
         histogram("h", [1.0], low=1, high=0, bins=3)
+
+
+def test_marks_and_pieces_of_lines_have_tooltips_of_their_own():
+    pieces = Series("", [0, 0, 0, 1, 1], [1, 2, None, 1, 2], titles=["first", "second"])
+    marks = Series("", [0.0, 0.5, 1.0], [1.0, None, 2.0], "line2", "cross", titles=["a", "b"])
+    scene = chart([pieces], [marks], x_range=(0, 1), y_range=(0, 3))
+    titled = [shape.title for shape in scene.shapes if getattr(shape, "title", "")]
+    assert titled == ["first", "second", "a", "a", "b", "b"], "both strokes of a cross belong to one mark"

@@ -3,7 +3,17 @@
 import pytest
 
 from lamina._errors import ArgumentError
-from lamina.drawing.colors import DARK, LIGHT, css, resolve, variables
+from lamina.drawing.colors import (
+    DARK,
+    LIGHT,
+    ROLES,
+    contrast,
+    css,
+    letters_on,
+    readable,
+    resolve,
+    variables,
+)
 
 
 def test_colors_mix_with_the_paper_of_their_theme():
@@ -27,3 +37,17 @@ def test_unknown_colors_are_refused(color):
 def test_a_mixture_is_at_most_the_whole_color():
     with pytest.raises(ArgumentError, match=r"at most 100 %"):
         resolve("input!120")
+
+
+def test_letters_stand_out():
+    """Black on white has 21 : 1; WCAG wants 4.5 for texts."""
+    for role in ROLES:
+        if role == "paper":
+            continue  # no color of letters
+        for theme, sheet in (("light", "#ffffff"), ("light", "#f6f6f3"), ("dark", "#181c20")):
+            assert contrast(resolve(readable(role), theme), sheet) >= 4.5, (role, theme)
+    assert readable("hidden") == "hidden" and readable("hidden!30") == "hidden!30" and readable("#777777") == "#777777"
+    assert readable("accent") != "accent", "4.07 on white is too little"
+    grays = [f"#{v:02x}{v:02x}{v:02x}" for v in range(256)]
+    assert min(contrast(letters_on(gray), gray) for gray in grays) > 4.5
+    assert letters_on("#777777") == "#000000" and letters_on("#757575") == "#ffffff"

@@ -30,7 +30,7 @@ def test_color_picture_kernel_and_result():
     assert count("result") == 16
     marked = {s.title for s in cells if s.title.startswith("picture G") and s.fill == "input!48"}
     assert marked == {f"picture G ({i},{j})" for i in (2, 3, 4) for j in (3, 4, 5)}
-    assert [s.title for s in cells if s.fill == "pooling!55"] == ["result (2,3)"]
+    assert [s.title for s in cells if s.fill == "pooling!35"] == ["result (2,3)"]
 
 
 @pytest.mark.notes("N3.34")
@@ -116,3 +116,11 @@ def test_refusals():
         neighborhood((1, 1, 5), (4, 4, 4))
     with pytest.raises(ArgumentError, match="`kind` must be one of 'channels', 'pixels', got 'batch'"):
         response_norm((1, 1, 1), kind="batch")
+
+
+@pytest.mark.parametrize("scene", [rgb_convolution(), rgb_numbers([[[1.0] * 4] * 4] * 3, [[[1.0] * 2] * 2] * 3)])
+def test_on_a_phone_sheets_and_numbers_are_closer(scene):
+    slim = scene.narrower()
+    assert slim.width < 448 < scene.width and overlaps(slim) == [] and slim.narrower is None
+    words = [sorted(shape.content for shape in each.shapes if isinstance(shape, Text)) for each in (scene, slim)]
+    assert words[0] == words[1] and slim.description == scene.description

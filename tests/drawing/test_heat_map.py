@@ -6,7 +6,8 @@ import pytest
 
 from lamina._errors import ArgumentError
 from lamina.drawing._collisions import overlaps
-from lamina.drawing.heat_map import contour, heat_map, ramp_color
+from lamina.drawing.heat_map import contour, heat_map
+from lamina.drawing.palettes import amount
 from lamina.drawing.scene import Path, Picture, Text
 
 
@@ -17,8 +18,8 @@ def bowl(n):
 def test_heat_map_is_dark_where_values_are_high_and_reads_from_bottom_to_top():
     scene = heat_map([[0.0, 1.0], [2.0, 4.0]], (0, 1), (0, 1), bar_label="loss", title="four numbers")
     picture = next(shape for shape in scene.shapes if isinstance(shape, Picture))
-    assert picture.pixels == [[ramp_color(0.5), ramp_color(1)], [ramp_color(0), ramp_color(0.25)]]
-    brightness = [sum(ramp_color(k / 20)) for k in range(21)]
+    assert picture.pixels == [[amount(0.5), amount(1)], [amount(0), amount(0.25)]]
+    brightness = [sum(amount(k / 20)) for k in range(21)]
     assert brightness == sorted(brightness, reverse=True)
     assert "loss" in [shape.content for shape in scene.shapes if isinstance(shape, Text)] and not overlaps(scene)
 

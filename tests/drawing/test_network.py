@@ -8,7 +8,7 @@ from torch import nn
 import lamina
 from lamina._errors import ArgumentError
 from lamina.drawing._collisions import overlaps
-from lamina.drawing.network import RADIUS, network, network_of
+from lamina.drawing.network import CLOSE, RADIUS, network, network_of
 from lamina.drawing.scene import Circle, Path, Text
 
 
@@ -212,3 +212,16 @@ def test_of_a_model_only_names_that_fit_are_written():
         text.content for text in network_of(net, names=(("a", "b", "c"), ("price",))).shapes if isinstance(text, Text)
     ]
     assert "price" in words and "a" not in words
+
+
+@pytest.mark.parametrize("widths", [(3, 5, 5, 5, 1), (784, 64, 32, 10), (1, 1, 1, 1, 1), (4, 4, 4, 4, 2, 1)])
+@pytest.mark.parametrize("loss", [False, True])
+def test_layers_are_closer_on_a_phone(widths, loss):
+    scene = network(widths, loss=loss)
+    slim = scene.narrower()
+    least = network(widths, loss=loss, column=CLOSE).width
+    assert slim.width == pytest.approx(max(300, least)) and slim.width < 0.9 * scene.width
+    assert overlaps(slim) == [] and slim.height == scene.height
+    count = lambda drawn: sorted(type(shape).__name__ for shape in drawn.shapes)  # noqa: E731
+    assert count(slim) == count(scene) and slim.description == scene.description
+    assert network((2, 2, 1)).narrower is None

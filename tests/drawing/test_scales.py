@@ -30,7 +30,10 @@ def test_log_scale_takes_decades():
 
 def test_wide_log_scales_skip_decades_and_write_powers():
     scale = fit([1e-9, 1e3], 0, 1, log=True)
-    assert [label for _, label in scale.ticks] == ["10⁻⁹", "10⁻⁷", "10⁻⁵", "0.001", "0.1", "10", "1,000"]
+    assert (scale.low, scale.high) == (pytest.approx(1e-9), 1e3)
+    assert [label for _, label in scale.ticks] == ["10⁻⁸", "10⁻⁶", "10⁻⁴", "10⁻²", "1", "10²"], "1 is among them"
+    exact_ends = exact(1e-25, 1e8, 0, 1, log=True, count=6)
+    assert [label for _, label in exact_ends.ticks] == ["10⁻²⁴", "10⁻¹⁸", "10⁻¹²", "10⁻⁶", "1", "10⁶"]
     assert 0 < fit([1e-307, 1e300], 0, 1, log=True)(1.0) < 1
 
 
@@ -50,7 +53,7 @@ def test_epochs_get_whole_ticks():
 def test_ticks_of_negative_values_and_zero():
     assert [label for _, label in fit([-1.9, 1.6], 0, 1).ticks] == ["-2", "-1", "0", "1", "2"]
     assert [label for _, label in fit([-0.3, 0.3], 0, 1, count=4).ticks] == ["-0.4", "-0.2", "0.0", "0.2", "0.4"]
-    assert [label for _, label in fit([0, 2.5e7], 0, 1).ticks][:2] == ["0", "5e+06"]
+    assert [label for _, label in fit([0, 2.5e7], 0, 1).ticks][:2] == ["0", "5·10⁶"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,7 @@ def test_ticks_of_dates_are_round(low, high, count, labels):
 
 def test_thousands_are_apart():
     assert [label for _, label in exact(0, 4000, 0, 1, count=4).ticks] == ["0", "1,000", "2,000", "3,000", "4,000"]
-    assert [label for _, label in fit([1.0, 20_000.0], 0, 1, log=True).ticks][-2:] == ["10,000", "10⁵"]
+    assert [label for _, label in fit([1.0, 20_000.0], 0, 1, log=True).ticks][-2:] == ["10,000", "100,000"]
     assert [label for _, label in exact(900, 6000, 0, 1, log=True).ticks] == ["1,000", "2,000", "5,000"]
     assert [label for _, label in fit([-2500.0, 100.0], 0, 1, count=3).ticks][:2] == ["-3,000", "-2,000"]
 
@@ -104,3 +107,10 @@ def test_thousands_are_apart():
 def test_counts_have_no_fractions():
     assert [label for _, label in fit([0.0, 2.0], 0, 1, whole=True, count=5).ticks] == ["0", "1", "2"]
     assert [label for _, label in fit([0.0, 2.0], 0, 1, count=5).ticks] == ["0.0", "0.5", "1.0", "1.5", "2.0"]
+
+
+def test_a_step_of_two_and_a_half_is_no_step_of_whole_numbers():
+    assert [label for _, label in exact(0, 10, 0, 1, count=4).ticks] == ["0", "5", "10"]
+    assert [label for _, label in exact(0.4, 12.6, 0, 1, count=5, whole=True).ticks] == ["5", "10"]
+    assert [label for _, label in exact(0, 1, 0, 1, count=4).ticks] == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    assert [label for _, label in exact(0, 100, 0, 1, count=4).ticks] == ["0", "25", "50", "75", "100"]

@@ -41,3 +41,9 @@ def test_transfer_with_own_words():
     scene = transfer_learning(data="200 X-ray pictures", labels="healthy or not", model="ResNet18")
     assert "new 200 X-ray pictures" in named(scene)
     assert overlaps(scene, lines=True) == []
+
+
+def test_on_a_phone_the_boxes_are_closer():
+    scene, slim = transfer_learning(), transfer_learning().narrower()
+    assert slim.width < 448 < scene.width and overlaps(slim) == [], "at 0.7 of its size it fits"
+    assert edges(slim) == edges(scene) and named(slim) == named(scene) and slim.narrower is None

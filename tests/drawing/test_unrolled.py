@@ -61,9 +61,9 @@ def test_shading_follows_the_numbers():
     shares = [1.0, 0.7, 0.5, 0.3, 0.1, 0.0, 0.0]
     fills = {s.title: s.fill for s in shaded(shares).shapes if isinstance(s, Circle)}
     assert len(fills) == 21
-    for t, percent in enumerate((100, 70, 50, 30, 10, 0, 0), 1):
+    for t, percent in enumerate((80, 56, 40, 24, 8, 0, 0), 1):
         assert fills[f"h<{t}>"] == fills[f"y<{t}>"] == f"accent!{percent}"
-        assert fills[f"u<{t}>"] == ("accent!100" if t == 1 else "accent!0")
+        assert fills[f"u<{t}>"] == ("accent!80" if t == 1 else "accent!0")
     assert len(edges(shaded(shares))) == 20
 
 
@@ -85,9 +85,9 @@ def test_shading_from_measured_sensitivities_fades():
     norms = torch.linalg.matrix_norm(torch.autograd.functional.jacobian(states, inputs[0]), 2)
     fills = {s.title: s.fill for s in shaded(norms.tolist()).shapes if isinstance(s, Circle)}
     shades = [int(fills[f"h<{t}>"].split("!")[1]) for t in range(1, 8)]
-    assert shades[0] == 100
+    assert shades[0] == 80
     assert shades == sorted(shades, reverse=True)
-    assert shades == [round(100 * (norm / norms[0]).item()) for norm in norms]
+    assert shades == [round(80 * (norm / norms[0]).item()) for norm in norms]
 
 
 @pytest.mark.notes("N5.23")

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.parts import edges, named
 from lamina.drawing.scene import Rectangle
 from lamina.drawing.views import two_views
@@ -29,3 +30,9 @@ def test_two_views():
 
     assert {title for title, s in boxes.items() if inside(s)} == set(stages)
     assert [boxes[s].stroke.color for s in stages] == ["weights", "activation", "pooling"]
+
+
+def test_the_two_views_are_closer_on_a_phone():
+    scene, slim = two_views(), two_views().narrower()
+    assert slim.width < 448 < scene.width and overlaps(slim) == [] and slim.narrower is None
+    assert edges(slim) == edges(scene) and named(slim) == named(scene)

@@ -6,7 +6,7 @@ from lamina.drawing.why import MARGIN, colored_words, heated, parts_chart
 
 def test_heat_turns_a_picture_gray_and_colors_it_by_sign():
     found = heated([[(30, 60, 90), 100]], [[0.0, -4.0]], strength=1.0)
-    assert found == [[(60, 60, 60), (11, 83, 196)]]  # the full color of what speaks against
+    assert found == [[(60, 60, 60), (26, 102, 214)]]  # the full color of what speaks against
     assert heated([[200]], [[0.0]]) == [[(200, 200, 200)]]
 
 

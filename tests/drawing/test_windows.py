@@ -84,6 +84,17 @@ def test_an_entry_with_its_numbers(flip):
     assert sum(int(a) * int(b) for a, b in (term.split("·") for term in terms)) == value
 
 
+def test_on_a_phone_the_result_stands_on_a_line_of_its_own():
+    wide = convolution_entry(Y, K)
+    slim = wide.narrower()
+    cells = [{s.title: s for s in scene.shapes if isinstance(s, Rectangle) and s.title} for scene in (wide, slim)]
+    assert set(cells[0]) == set(cells[1]) and slim.description == wide.description
+    assert slim.width < 330 < wide.width
+    tops = {name: cells[1][f"{name} (1,1)"].corner[1] for name in ("Y", "K", "result")}
+    assert tops["result"] >= tops["Y"] + 4 * 32, "below the last row of Y"
+    assert convolution_entry([[1, 2], [3, 4]], [[1]]).narrower is None, "a small one fits as it is"
+
+
 def test_the_first_entry_of_example_3_6():
     assert convolution_entry(Y, K).description.endswith("= 119.")
 

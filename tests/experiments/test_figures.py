@@ -8,6 +8,7 @@ from lamina._catalogue import items
 from lamina._errors import ArgumentError
 from lamina.drawing._collisions import overlaps
 from lamina.drawing.scene import Circle, Rectangle, Text
+from lamina.drawing.unrolled import STRONGEST
 from lamina.experiments import figures_data
 from lamina.experiments.figures import FIGURES, chosen, first_input_shares
 from lamina.experiments.figures_sheet import write_figures
@@ -52,7 +53,7 @@ def test_shading_is_measured_and_fades():
     scene = FIGURES["37"].make()
     fills = [s.fill for s in scene.shapes if isinstance(s, Circle) and s.title.startswith("h<")]
     strength = [0 if fill == "paper" else int(fill.split("!")[1]) if "!" in fill else 100 for fill in fills]
-    assert strength == [round(100 * share) for share in shares]
+    assert strength == [round(STRONGEST * share) for share in shares]
 
 
 def test_bad_choices_are_refused(tmp_path):

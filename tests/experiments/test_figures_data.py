@@ -1,9 +1,12 @@
+import os
 from itertools import pairwise
 
 import pytest
 import torch
 
+from lamina.data import store
 from lamina.data.load import digits
+from lamina.data.named import load_named
 from lamina.drawing.scene import Path, Picture, Text
 from lamina.experiments import figures_data
 
@@ -86,3 +89,21 @@ def test_blur_of_a_constant_picture_is_darker_at_the_border():
     shown = [s for s in figures_data.blur().shapes if isinstance(s, Picture)]
     expected = (figures_data.blurred(picture) * 255).round().int()
     assert shown[1].pixels[0][0] == expected[:, 0, 0].tolist()
+
+
+OFFICIAL = os.environ.get("LAMINA_DATA", "")
+
+
+@pytest.mark.skipif(not OFFICIAL or store.find("mnist") is None, reason="needs LAMINA_DATA")
+@pytest.mark.notes("N2.58")
+def test_digits_are_those_of_mnist_where_it_is_here(monkeypatch):
+    monkeypatch.setenv("LAMINA_DATA", OFFICIAL)
+    monkeypatch.setattr(figures_data, "find", store.find)
+    source, seven, grid = figures_data.shown_digits()
+    assert source == "mnist" and seven.shape == (28, 28) and torch.equal(seven, grid[70])
+    data = load_named("mnist")
+    assert torch.equal(grid[0], data.inputs[(data.targets == 0).nonzero()[0, 0], 0])
+    drawn = figures_data.handwritten_digits()
+    assert drawn.title == "Handwritten digits (mnist)"
+    pictures = [shape for shape in drawn.shapes if isinstance(shape, Picture)]
+    assert pictures[0].pixels == [[255 - int(v) for v in row] for row in seven]

@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from lamina.drawing.scene import Rectangle, Text
 from lamina.drawing.svg import svg
 from lamina.experiments.plots import plot
 from lamina.experiments.result import Plot, Result
+from lamina.pages.kit._recorded import names, recorded_result
 
 COLUMNS = ("net", "n", "loss", "error")
 ROWS = (("a", 1, 1.0, 0.5), ("a", 10, 0.1, 0.25), ("b", 1, 2.0, None), ("b", 10, math.inf, 0.0))
@@ -41,7 +43,7 @@ def test_a_plot_names_columns_that_are_there_and_hold_numbers():
 def test_lines_and_points(kind):
     scene = plot(result(Plot("n", ("loss",), kind, by=("net",), log_x=True, log_y=True)))
     words = [shape.content for shape in scene.shapes if isinstance(shape, Text)]
-    assert {"a", "b", "n", "loss"} <= set(words) and overlaps(scene) == []
+    assert {"a", "b", "$n$", "loss"} <= set(words) and overlaps(scene) == []
     assert "losses of two networks" in svg(scene)
 
 
@@ -49,7 +51,8 @@ def test_lines_and_points(kind):
 def test_bars_stand_behind_their_words(log):
     scene = plot(result(Plot("net", ("loss",), "bars", by=("n",), log_y=log)))
     words = [shape.content for shape in scene.shapes if isinstance(shape, Text)]
-    assert words[:4] == ["1", "10", "a", "1"] and words[-1] == "loss" and overlaps(scene) == []
+    assert words[:4] == ["$n$ = 1", "$n$ = 10", "a", "1"] and overlaps(scene) == []
+    assert words[-1] == ("loss, logarithmic" if log else "loss"), "bars without ticks say how long they are"
     bars = [shape for shape in scene.shapes if isinstance(shape, Rectangle)][2:]
     lengths = [bar.size[0] for bar in bars]
     assert lengths[0] > 5 * lengths[1] if not log else lengths[0] == pytest.approx(lengths[1] * 2)
@@ -60,3 +63,16 @@ def test_numbers_along_bars_say_what_they_count():
     scene = plot(Result("t", ("seed", "loss"), ((0, 1.0), (1, 2.0)), plot=Plot("seed", ("loss",), "bars")))
     words = [shape.content for shape in scene.shapes if isinstance(shape, Text)]
     assert words == ["seed 0", "1", "seed 1", "2", "loss"] and overlaps(scene) == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_recorded_results_are_drawn_in_words_that_people_use(name):
+    found = recorded_result(name)
+    if found.plot is None:
+        return
+    scene = plot(found)
+    drawn = [scene, *([scene.narrower()] if scene.narrower else [])]
+    assert [overlaps(each) for each in drawn] == [[]] * len(drawn)
+    words = [shape.content for each in drawn for shape in each.shapes if isinstance(shape, Text)]
+    assert [word for word in words if re.search(r"None|False|True|_relu|(?<!\w)-\d|\^\d", word)] == []
+    assert not {"gd", "sgd", "gru", "lstm", "rnn", "relu", "xavier", "he", "or", "xor", "tau"} & set(words)

@@ -7,6 +7,7 @@ from torch import nn
 
 from lamina._errors import ArgumentError
 from lamina._types import Tensor
+from lamina.architectures._network import one_look
 from lamina.drawing._layers import Item, Layer, Stage
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.cells import GRUCell, LSTMCell, RNNCell
@@ -70,8 +71,8 @@ def layers_of(model: nn.Module, inputs: Tensor | tuple[int, ...]) -> list[Item]:
     handles = [unit.register_forward_hook(note) for unit in dict.fromkeys(_units(model))]
     training = model.training
     try:
-        model.eval()
-        model(batch)
+        with one_look(model.eval()):
+            model(batch)
     finally:
         model.train(training)
         for handle in handles:

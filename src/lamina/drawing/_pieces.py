@@ -135,7 +135,7 @@ def _projection(curve: Path) -> list[Shape]:
     x, y = min(outline(curve), key=lambda point: point[1])
     edge = Stroke("weights!50!ink", 0.9)
     return [
-        Rectangle((x - 12, y - 7.5), (24, 15), "weights!55", edge, 2, title="1×1 convolution of the skip connection"),
+        Rectangle((x - 15, y - 8.5), (30, 17), "weights!30", edge, 2, title="1×1 convolution of the skip connection"),
         Text((x, y), "1×1", 11.0, "ink", "middle"),
     ]
 

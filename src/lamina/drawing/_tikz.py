@@ -4,11 +4,11 @@ Each role of the scene becomes a color `laminaInput`, ..., defined once; one uni
 points downward as in the scene. Texts are LaTeX, set in the font of the document that includes them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lamina._errors import choice
 from lamina.drawing import scene as shapes
-from lamina.drawing.colors import resolve
+from lamina.drawing.colors import channels, resolve
 from lamina.drawing.svg import number
 from lamina.drawing.text import MIDDLE, latex
 
@@ -130,7 +130,7 @@ def _drawn(shape: shapes.Shape, palette: _Palette) -> Iterable[str]:
         case shapes.Text():
             yield _text(shape, palette)
         case shapes.Picture():
-            yield from _picture(shape)
+            yield from _picture(shape, palette.theme)
 
 
 def _path(path: shapes.Path, palette: _Palette) -> str:
@@ -159,9 +159,10 @@ def _text(text: shapes.Text, palette: _Palette) -> str:
     return rf"\node[{', '.join(options)}] at {_at((text.at[0], text.at[1] + MIDDLE * text.size))} {{{words}}};"
 
 
-def _picture(picture: shapes.Picture) -> Iterable[str]:
+def _picture(picture: shapes.Picture, theme: str) -> Iterable[str]:
     """Paint equal neighbors of a row as one rectangle."""
-    rows = _averaged([[(v, v, v) if isinstance(v, int | float) else tuple(v) for v in row] for row in picture.pixels])
+    paper = channels(resolve("paper", theme))
+    rows = _averaged([[_opaque(v, paper) for v in row] for row in picture.pixels])
     (x, y), (w, h) = picture.corner, (picture.size[0] / len(rows[0]), picture.size[1] / len(rows))
     for down, row in enumerate(rows):
         start = 0
@@ -172,6 +173,18 @@ def _picture(picture: shapes.Picture) -> Iterable[str]:
             first, last = (x + start * w, y + down * h), (x + across * w, y + (down + 1) * h)
             yield rf"\fill[fill={{rgb,255:{color}}}] {_at(first)} rectangle {_at(last)};"
             start = across
+
+
+def _opaque(value: float | Sequence[float], paper: tuple[int, ...]) -> tuple[float, ...]:
+    """Lay a pixel onto the paper.
+
+    >>> _opaque(7, (255, 255, 255)), _opaque((200, 0, 55, 51), (255, 255, 255))
+    ((7, 7, 7), (244.0, 204.0, 215.0))
+    """
+    if isinstance(value, int | float):
+        return value, value, value
+    opacity = value[3] / 255 if len(value) == 4 else 1
+    return tuple(below - opacity * (below - channel) for channel, below in zip(value, paper, strict=False))
 
 
 def _averaged(rows: list[list[tuple[float, ...]]]) -> list[list[tuple[int, ...]]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from lamina.drawing.scales import Scale, exact, fit
+from lamina.drawing.scales import Scale, exact, fit, raised
 from lamina.drawing.scene import Path, Point, Shape, Stroke, Text
 from lamina.drawing.text import width as text_width
 
@@ -14,6 +14,7 @@ TICK, LABEL, TITLE = 11.0, 12.0, 13.0
 """The sizes of tick labels and legends, of the names of axes, and of titles."""
 MARGIN = 8.0
 _GRID, _AXIS = Stroke("grid", 0.8), Stroke("muted", 1.0)
+_FEW = 13  # so many bars can each have a tick
 _LINE = 1.35  # the height of a line of text, in sizes of it
 
 SLACK = 1e-6
@@ -88,11 +89,30 @@ def _room_across(width: float, y: Axis, up: Scale, right: Axis, other: Scale | N
     return width - 2 * MARGIN - _name(y) - _widest(written(up)) - 6 - beside
 
 
-def horizontal(axis: Axis, values: Sequence[float], room: float, *, pad: float = 0.0) -> Scale:
-    """Choose the scale of a horizontal axis; `pad` is a free share at both ends."""
+def horizontal(
+    axis: Axis,
+    values: Sequence[float],
+    room: float,
+    *,
+    pad: float = 0.0,
+    about: Sequence[float] | None = None,
+    each: bool = False,
+) -> Scale:
+    """Choose a horizontal scale.
+
+    Args:
+        axis: what is known of it.
+        values: what it must show.
+        room: its length, in points.
+        pad: a free share at both ends.
+        about: the places that count; whole ones have whole ticks.
+        each: whether every whole place has a tick where there is room, as the few bars of a chart want it.
+    """
     count = max(2, round(room / 62))
-    whole = all(value == int(value) for value in (*values, *(axis.limits or ())))
+    whole = all(value == int(value) for value in (values if about is None else about))
     low, high = axis.limits if axis.limits is not None else (min(values), max(values))
+    if each and whole and high - low <= _FEW:
+        count = max(count, math.ceil(high - low))
     if axis.limits is None and pad:
         if axis.log:
             factor = (high / low) ** pad
@@ -163,17 +183,26 @@ def axes(place: Frame, x: Axis, y: Axis, right: Axis, *, rows: bool = True, colu
         if rows:
             shapes.append(Path(((left, at), (far, at)), _GRID))
         shapes.append(Text((left - 6, at), label, TICK, "muted", "end"))
+    drop = 5 + TICK / 2 + _lowered(place)
     for value, label in place.across.ticks:
         at = place.across(value)
         if columns:
             shapes.append(Path(((at, top), (at, bottom)), _GRID))
-        shapes.append(Text((at, bottom + 5 + TICK / 2), label, TICK, "muted", "middle"))
+        shapes.append(Text((at, bottom + drop), label, TICK, "muted", "middle"))
     shapes.append(Path(((left, top), (left, bottom), (far, bottom)), _AXIS))
     if place.other is not None:
         shapes.append(Path(((far, top), (far, bottom)), _AXIS))
         for value, label in place.other.ticks:
             shapes.append(Text((far + 6, place.other(value)), label, TICK, "muted"))
     return shapes + _names(place, x, y, right)
+
+
+def _lowered(place: Frame) -> float:
+    """Say how much lower the numbers below a chart are where the first would touch the lowest of the left axis."""
+    if not place.across.ticks or not place.up.ticks or place.up(place.up.ticks[0][0]) < place.bottom - 4:
+        return 0.0
+    value, label = place.across.ticks[0]
+    return 3.0 if place.across(value) - text_width(label, TICK) / 2 < place.left - 3 else 0.0
 
 
 def _names(place: Frame, x: Axis, y: Axis, right: Axis) -> list[Shape]:
@@ -201,9 +230,19 @@ def _label(label: str) -> str:
     base, power = label.rstrip(_RAISED), label[len(label.rstrip(_RAISED)) :]
     if power:
         factor, _, ten = base.rpartition("·")
-        before = rf"\mathsf{{{factor}}} \cdot " if factor else ""
+        before = rf"\mathsf{{{factor.replace('-', '−')}}} \cdot " if factor else ""
         return rf"${before}\mathsf{{{ten}}}^{{\mathsf{{{power.translate(_LOWERED).replace('-', '−')}}}}}$"
     return label.replace("-", "−")
+
+
+def short(value: float, digits: int = 3) -> str:
+    """Write a number with so many digits, a very small or large one as a formula with a power of ten.
+
+    >>> short(-0.12345), short(2e-7).count("mathsf")
+    ('−0.123', 3)
+    """
+    factor, _, power = f"{value:.{digits}g}".partition("e")
+    return _label(raised(factor, int(power)) if power else factor)
 
 
 def _name(axis: Axis) -> float:

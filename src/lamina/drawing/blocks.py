@@ -2,19 +2,21 @@ r"""Residual layers and blocks as a flow of boxes with a skip arrow: from the na
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from torch import nn
 
 from lamina._errors import ArgumentError, choice
 from lamina.drawing.parts import Board, Spot, _plate_width
-from lamina.drawing.scene import Scene
+from lamina.drawing.scene import FROM, Scene
 from lamina.layers.bottleneck import OriginalBottleneck, PreActBottleneck
 from lamina.layers.residual import SimpleResNetLayer
 from lamina.layers.residual_blocks import OriginalBlock, PreActBlock
 from lamina.layers.shortcuts import ZeroPadShortcut
 
-GAP = 24.0
+GAP, DROP = 24.0, 17.0
+"""The distance of neighbors side by side, and below each other."""
 _ROLES = {"weights": "weights", "norm": "norm", "activation": "activation"}
 
 
@@ -62,7 +64,7 @@ def residual_block(block: str | nn.Module | Block = "original") -> Scene:
             are then written into the boxes; or the stages themselves.
 
     Returns:
-        The scene, from left to right.
+        The scene, from left to right; its narrow form leads downward.
 
     >>> from lamina.drawing.parts import named
     >>> named(residual_block("pre-activation"))
@@ -81,7 +83,12 @@ def residual_block(block: str | nn.Module | Block = "original") -> Scene:
     place = [stage.kind for stage in block.stages].index("sum") + 1
     _skip(board, spots, block, spots[place])
     words = ", ".join(stage.label for stage in block.stages)
-    return board.scene(name.replace("Residual block, residual-layer", "Residual layer"), f"In order: {words}.")
+    scene = board.scene(name.replace("Residual block, residual-layer", "Residual layer"), f"In order: {words}.")
+    return (
+        replace(scene, narrower=partial(_downward, block, scene.title, scene.description))
+        if scene.width > FROM
+        else scene
+    )
 
 
 def _chain(board: Board, stages: Sequence[Stage]) -> list[Spot]:
@@ -129,6 +136,50 @@ def _skip(board: Board, spots: Sequence[Spot], block: Block, end: Spot) -> None:
     for one, two in itertools.pairwise(boxes):
         board.link(one, two)
     board.arrow((last.right, (target[0], y), target), title=f"{last.name} to +")
+
+
+def _downward(block: Block, title: str, description: str) -> Scene:
+    """Draw a block from top to bottom, for a phone: the skip arrow and what lies on it are at the right."""
+    board = Board()
+    spots = [board.node((0, 0), r"$y^{[\ell-1]}$", "hidden", name="y[l-1]", radius=21, size=11.5)]
+    y = 21 + DROP
+    for stage in block.stages:
+        if stage.kind == "sum":
+            spots.append(board.joint((0, y + 12), "sum", name="+", radius=12))
+        else:
+            spots.append(board.plate((0, y + 14), stage.label, _ROLES[stage.kind], name=stage.label, high=28))
+        y += 2 * spots[-1].half[1] + DROP
+    spots.append(board.node((0, y + 21), r"$y^{[\ell]}$", "hidden", name="y[l]", radius=21, size=11.5))
+    for start, end in itertools.pairwise(spots):
+        board.link(start, end)
+    place = [stage.kind for stage in block.stages].index("sum") + 1
+    first, last = spots[block.skip_from], spots[place]
+    leave = first.right
+    if block.skip_from:
+        leave = (0.0, (first.bottom[1] + spots[block.skip_from + 1].top[1]) / 2 - 2)
+        board.dot(leave)
+    arrive = (last.right[0] + 1.5, last.center[1])
+    widths = [_plate_width(stage.label) for stage in block.shortcut]
+    far = max(spot.half[0] for spot in spots) + 20 + max(widths, default=0.0) / 2
+    if not widths:
+        board.arrow((leave, (far, leave[1]), (far, arrive[1]), arrive), title=f"{first.name} to +")
+    else:
+        top = (leave[1] + arrive[1] - 28 * len(widths) - DROP * (len(widths) - 1)) / 2
+        boxes = [
+            board.plate(
+                (far, top + 14 + k * (28 + DROP)), stage.label, _ROLES.get(stage.kind, "paper"),
+                name=f"shortcut {stage.label}", high=28,
+            )
+            for k, stage in enumerate(block.shortcut)
+        ]  # fmt: skip
+        above = (far, boxes[0].top[1] - 1.5)
+        board.arrow((leave, (far, leave[1]), above), title=f"{first.name} to {boxes[0].name}")
+        for one, two in itertools.pairwise(boxes):
+            board.link(one, two)
+        board.arrow((boxes[-1].bottom, (far, arrive[1]), arrive), title=f"{boxes[-1].name} to +")
+    made = board.scene(title, description)
+    free = max(0.0, FROM - made.width)
+    return replace(made.moved(free / 2, 0), width=made.width + free)  # as wide as other narrow drawings
 
 
 def _read_block(block: nn.Module) -> Block:

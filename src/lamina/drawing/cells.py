@@ -13,11 +13,11 @@ _SIGMA, _TANH = r"$\sigma$", "tanh"
 
 def _name(x: float, y: float, words: str) -> Text:
     """Write the name of a cell into its frame."""
-    return Text((x, y), words, 19.0, "hidden!55", "middle", bold=True)
+    return Text((x, y), words, 19.0, "hidden", "middle", bold=True)
 
 
-def _beside(x: float, y: float, words: str, side: str = "end") -> Text:
-    return Text((x, y), words, 12.0, "activation!70!ink", side)  # type: ignore[arg-type]
+def _beside(x: float, y: float, words: str) -> Text:
+    return Text((x, y), words, 12.0, "activation!70!ink", "end")
 
 
 RNN = Wiring(
@@ -47,7 +47,7 @@ RNN = Wiring(
 
 GRU = Wiring(
     title="GRU cell",
-    frame=(60, 16, 496, 330),
+    frame=(60, 16, 508, 330),
     parts=(
         Part("u", "input", (100, 376), "$u^{<t>}$"),
         Part("h-", "state", (14, 54), "$h^{<t-1>}$"),
@@ -61,7 +61,7 @@ GRU = Wiring(
         Part("keep", "product", (350, 54)),
         Part("write", "product", (440, 150)),
         Part("add", "sum", (440, 54)),
-        Part("h", "state", (542, 54), "$h^{<t>}$"),
+        Part("h", "state", (560, 54), "$h^{<t>}$"),
         Part("y", "output", (440, -24), "$y^{<t>}$"),
     ),
     wires=(
@@ -88,7 +88,7 @@ GRU = Wiring(
         _name(216, 104, "GRU"),
         _beside(250, 182, r"reset $\Gamma_r$"),
         _beside(344, 182, r"update $\Gamma_u$"),
-        _beside(446, 182, r"$\tilde{h}^{<t>}$", "start"),
+        _beside(434, 182, r"$\tilde{h}^{<t>}$"),
     ),
     description="Reset and update gates read the state and the input; the candidate reads the reset state and the "
     "input; the new state takes the candidate where the update gate is open and keeps the old state elsewhere.",
@@ -113,7 +113,7 @@ LSTM = Wiring(
         Part("read", "product", (506, 160)),
         Part("h", "state", (612, 266), "$h^{<t>}$"),
         Part("c", "state", (612, 54), "$c^{<t>}$"),
-        Part("y", "output", (544, -24), "$y^{<t>}$"),
+        Part("y", "output", (555, -24), "$y^{<t>}$"),
     ),
     wires=(
         Wire("c-", "forget"),
@@ -133,7 +133,7 @@ LSTM = Wiring(
         Wire("o", "read", via=((430, 160),)),
         Wire("squash", "read"),
         Wire("read", "h", via=((506, 266),)),
-        Wire("read", "y", fork=(544, 266), bridge=(544, 54)),
+        Wire("read", "y", fork=(555, 266), bridge=(555, 54)),
     ),
     notes=(
         _name(256, 92, "LSTM"),

@@ -6,7 +6,7 @@ slider moves. The legend stands above the plot, where no data are, and does not 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from lamina._errors import ArgumentError, choice
@@ -56,6 +56,7 @@ class Series:
             "bar" or "area"; "" is the first of its kind.
         axis: "left" or "right".
         size: the width of a line, the radius of a mark, the width of a bar in units of x; 0 chooses.
+        titles: the tooltip of each mark, or of each piece of a line between its gaps; () for the name.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Series:
     style: str = ""
     axis: str = "left"
     size: float = 0.0
+    titles: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check lengths and words."""
@@ -176,7 +178,8 @@ def chart(
     bar_like = bool(bars) and not lines and not points
     up, second = vertical(y, values[1], room), vertical(other, values[2], room) if values[2] else None
     across = _room_across(width, y, up, other, second)
-    wide = horizontal(x, values[0], across, pad=0.04 if points and not lines else 0.0)
+    about, pad = _about(lines, points, bars), 0.04 if points and not lines else 0.0
+    wide = horizontal(x, values[0], across, pad=pad, about=about, each=bar_like)
     place = frame((width, height), above, x, y, other, (wide, up, second))
     shapes: list[Shape] = axes(place, x, y, other, columns=not bar_like)
     shapes += _heading(title, rows, place, width)
@@ -236,6 +239,14 @@ def histogram(
     return Series(
         name, [low + (i + 0.5) * step for i in range(bins)], [c / total for c in counts], color, "area", size=step
     )
+
+
+def _about(lines: Sequence[Series], points: Sequence[Series], bars: Sequence[Series]) -> list[float]:
+    """Collect the places that a chart is about: bars side by side stand around one."""
+    beside = len({len(series.xs) for series in bars}) == 1
+    together = zip(*(series.xs for series in bars), strict=True) if beside else ((x,) for s in bars for x in s.xs)
+    between = [round(sum(xs) / len(xs), 9) for xs in together]
+    return [value for value in (*between, *chain(*(s.xs for s in (*lines, *points)))) if math.isfinite(value)]
 
 
 def _values(
@@ -335,7 +346,8 @@ def _stroke(series: Series) -> Stroke:
 def _line(series: Series, place: Frame) -> list[Shape]:
     scale, stroke = place.scale(series.axis), _stroke(series)
     shapes: list[Shape] = []
-    for part in segments(series.xs, series.ys, log=scale.log):
+    for number, part in enumerate(segments(series.xs, series.ys, log=scale.log)):
+        title = series.titles[number] if series.titles else series.name
         xs, ys = zip(*_thin(part), strict=True)
         points = list(zip(place.across.places(xs), scale.places(ys), strict=True))
         if series.style == "step":
@@ -343,7 +355,7 @@ def _line(series: Series, place: Frame) -> list[Shape]:
         if len(points) == 1:
             shapes += _mark(series, *points[0]) if _inside(points[0], place) else []
             continue
-        shapes += [Path(tuple(piece), stroke, title=series.name) for piece in clipped(points, place)]
+        shapes += [Path(tuple(piece), stroke, title=title) for piece in clipped(points, place)]
     return shapes
 
 
@@ -366,7 +378,13 @@ def _marks(series: Series, place: Frame) -> list[Shape]:
         return []
     xs, ys = zip(*known, strict=True)
     places = zip(place.across.places(xs), scale.places(ys), strict=True)
-    return [shape for point in places if _inside(point, place) for shape in _mark(series, *point)]
+    titles = series.titles or [""] * len(known)
+    return [
+        replace(shape, title=title) if title else shape
+        for point, title in zip(places, titles, strict=True)
+        if _inside(point, place)
+        for shape in _mark(series, *point)
+    ]
 
 
 def _inside(point: Point, place: Frame) -> bool:

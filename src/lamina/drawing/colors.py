@@ -3,6 +3,8 @@
 A color is a role (`"input"`), a role mixed with the paper (`"input!20"`: 20 % of it), with another role
 (`"input!60!ink"`), or a plain `"#rrggbb"`. The roles follow the drawings of the notes: green inputs, blue hidden nodes,
 red outputs; yellow weights, violet activations, brown normalizations, orange pooling, bright yellow dense layers.
+Numbers above zero are red, those below are blue: `above` and `below` as filling, which is the same on light and dark
+paper (see `palettes`), `positive` and `negative` as lines and words.
 """
 
 import re
@@ -27,8 +29,10 @@ LIGHT = {
     "stage": "#7d848f",
     "accent": "#d9520b",
     "arrow": "#000066",
-    "positive": "#cc1016",
-    "negative": "#0b53c4",
+    "above": "#d3222a",
+    "below": "#1a66d6",
+    "positive": "#d3222a",
+    "negative": "#1a66d6",
     "line1": "#0059b3",
     "line2": "#c8102e",
     "line3": "#1b8a3e",
@@ -52,6 +56,8 @@ DARK = {
     "stage": "#9aa2ad",
     "accent": "#ff9a57",
     "arrow": "#b9c6f5",
+    "above": "#d3222a",
+    "below": "#1a66d6",
     "positive": "#ff6f6b",
     "negative": "#6fa8ff",
     "line1": "#62a8ff",
@@ -63,6 +69,8 @@ DARK = {
 }
 ROLES = tuple(LIGHT)
 
+_SHEETS = (("light", "#f6f6f3"), ("light", "#ffffff"), ("dark", "#181c20"))
+"""What drawings lie on, by their theme: the paper of the pages and of a card."""
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _MIX = re.compile(r"([a-z0-9]+|#[0-9a-fA-F]{6})!(\d{1,3})(?:!([a-z0-9]+|#[0-9a-fA-F]{6}))?")
 
@@ -125,6 +133,48 @@ def css(color: str) -> str:
     one, two = (c if c.startswith("#") else f"var(--lamina-{c}, {_plain(c, 'light')})" for c in (first, second))
     _plain(first, "light")
     return one if share == 100 else f"color-mix(in srgb, {one} {share}%, {two})"
+
+
+def contrast(one: str, two: str) -> float:
+    """Give the ratio of two colors "#rrggbb" as WCAG 2 defines it: from 1 to 21, for texts at least 4.5.
+
+    >>> round(contrast("#000000", "#ffffff"), 6), round(contrast("#777777", "#ffffff"), 2)
+    (21.0, 4.48)
+    """
+    dark, light = sorted((_luminance(one), _luminance(two)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: str) -> float:
+    red, green, blue = (
+        v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in (c / 255 for c in channels(color))
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@lru_cache(maxsize=4096)
+def readable(color: str) -> str:
+    """Mix a color of letters with ink until they stand out from the paper in both themes; what does stays as it is.
+
+    >>> readable("hidden"), readable("line5")
+    ('hidden', 'line5!70!ink')
+    """
+    first, share, second = _parts(color)
+    if first.startswith("#") or second != "paper" or share < 100:
+        return color
+    steps = (f"{first}!{part}!ink" for part in range(100, 0, -5))
+    stands = (mix for mix in steps if all(contrast(resolve(mix, theme), sheet) >= 4.55 for theme, sheet in _SHEETS))
+    found = next(stands, "ink")
+    return first if found == f"{first}!100!ink" else found
+
+
+def letters_on(color: str) -> str:
+    """Give the color of letters on a color "#rrggbb" that is the same in both themes: black or white.
+
+    >>> letters_on("#2a2456"), letters_on("#66aab2")
+    ('#ffffff', '#000000')
+    """
+    return max(("#000000", "#ffffff"), key=lambda letters: contrast(letters, color))
 
 
 def variables(theme: str) -> str:

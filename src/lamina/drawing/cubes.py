@@ -1,13 +1,15 @@
 """Tensors with channels as sheets of cells: convolution of a color picture, neighborhoods of response normalization."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import torch
 
 from lamina._errors import ArgumentError, at_least, between, choice
 from lamina.drawing.grids import Cell, _put_sign, put_grid
 from lamina.drawing.parts import Board
-from lamina.drawing.scene import Point, Polygon, Scene, Stroke, Text, beside, fitted, stacked
+from lamina.drawing.scene import FROM, Point, Polygon, Scene, Stroke, Text, beside, fitted, stacked
 from lamina.functional.convolution import convolve2d, correlate2d, output_size
 
 Position = tuple[int, int, int]
@@ -16,7 +18,7 @@ CHANNELS = (("R", "output"), ("G", "input"), ("B", "hidden"))
 """The channels of a color picture and their colors."""
 
 
-def rgb_convolution(size: int = 6, kernel_size: int = 3, *, place: Cell = (1, 1)) -> Scene:
+def rgb_convolution(size: int = 6, kernel_size: int = 3, *, place: Cell = (1, 1), cell: float = 22.0) -> Scene:
     """Draw the convolution of a color picture: three channels, one kernel with three sheets, one matrix as the result.
 
     Notes: N3.34 (§3.2, Fig. 21).
@@ -25,33 +27,37 @@ def rgb_convolution(size: int = 6, kernel_size: int = 3, *, place: Cell = (1, 1)
         size: the height and width of the picture.
         kernel_size: the size m of the kernel.
         place: the index (from 1) of the entry whose window is marked.
+        cell: the side of a cell; on a phone it is less.
 
     >>> rgb_convolution().description
     'A 6 x 6 x 3 picture and a 3 x 3 x 3 kernel give a 4 x 4 matrix (padding 0, stride 1).'
     """
     result = output_size(size, kernel_size)
     i, j = _placed(place, result)
-    board, cell, lag = Board(), 22.0, 26.0
+    board, lag, gap = Board(), cell * 26 / 22, cell * 34 / 22
     window = [(i - 1 + a, j - 1 + b) for a in range(kernel_size) for b in range(kernel_size)]
     _sheets(board, (0, 0), size, cell, lag, window, "picture")
-    x = size * cell + 2 * lag + 34
+    x = size * cell + 2 * lag + gap
     middle = (size * cell - 2 * lag) / 2
     board.text((x, middle), r"$\ast$", size=22)
     whole = [(a, b) for a in range(kernel_size) for b in range(kernel_size)]
-    _sheets(board, (x + 34, middle - (kernel_size * cell - 2 * lag) / 2), kernel_size, cell, lag, whole, "kernel")
-    x += 34 + kernel_size * cell + 2 * lag + 34
+    _sheets(board, (x + gap, middle - (kernel_size * cell - 2 * lag) / 2), kernel_size, cell, lag, whole, "kernel")
+    x += gap + kernel_size * cell + 2 * lag + gap
     board.text((x, middle), "$=$", size=22)
-    corner = (x + 34, middle - result * cell / 2)
-    put_grid(board, corner, result, result, cell, fills={(i - 1, j - 1): "pooling!55"}, name="result ")
+    corner = (x + gap, middle - result * cell / 2)
+    put_grid(board, corner, result, result, cell, fills={(i - 1, j - 1): "pooling!35"}, name="result ")
     base = size * cell + 20
     sizes = rf"${size} \times {size} \times 3$", rf"${kernel_size} \times {kernel_size} \times 3$"
-    widths = (size * cell / 2, x - 34 - lag * 2 - kernel_size * cell / 2, x + 34 + result * cell / 2)
+    widths = (size * cell / 2, x - gap - lag * 2 - kernel_size * cell / 2, x + gap + result * cell / 2)
     for at, words in zip(widths, (*sizes, rf"${result} \times {result}$"), strict=True):
         board.text((at, base), words, size=13)
     words = f"A {size} x {size} x 3 picture and a {kernel_size} x {kernel_size} x 3 kernel"
-    return board.scene(
+    scene = board.scene(
         "Convolution of a color picture", f"{words} give a {result} x {result} matrix (padding 0, stride 1)."
     )
+    if scene.width <= FROM or cell < 22:
+        return scene
+    return replace(scene, narrower=partial(rgb_convolution, size, kernel_size, place=place, cell=17.0))
 
 
 def _placed(place: Cell, result: int) -> Cell:
@@ -77,6 +83,7 @@ def rgb_numbers(
     *,
     place: Cell = (1, 1),
     flip: bool = True,
+    close: bool = False,
 ) -> Scene:
     """Draw the convolution of a color picture with its numbers: channel by channel, then the sum.
 
@@ -87,6 +94,7 @@ def rgb_numbers(
         kernel: three square matrices.
         place: the index (from 1) of the entry whose windows are marked.
         flip: convolution, which lays the kernel turned around; without it correlation, as networks compute.
+        close: whether everything is closer together, as on a phone.
 
     >>> ones = [[[1, 1], [1, 1]]] * 3
     >>> rgb_numbers(ones, [[[1]], [[2]], [[3]]]).description
@@ -103,7 +111,7 @@ def rgb_numbers(
     i, j = _placed(place, len(result))
     window = [(i - 1 + a, j - 1 + b) for a in range(m) for b in range(m)]
     laid = k.flip(-1, -2) if flip else k
-    board, cell, big = Board(), 24.0, 34.0
+    board, (cell, big, after) = Board(), (22.0, 28.0, 32.0) if close else (24.0, 34.0, 44.0)
     high, right = n * cell + 22, (n + m) * cell + 44
     for row, (letter, role) in enumerate(CHANNELS):
         middle = row * high + n * cell / 2
@@ -123,9 +131,9 @@ def rgb_numbers(
         level = row * high + n * cell / 2
         corner = [] if row == 1 else [(join, level)]
         board.arrow([(right + 60 + big, level), *corner, end], title=f"part {CHANNELS[row][0]} to +")
-    size, at = len(result), (join + 44, center - len(result) * big / 2)
+    size, at = len(result), (join + after, center - len(result) * big / 2)
     board.arrow([add.right, (at[0] - 2, center)], title="+ to result")
-    marked = {(i - 1, j - 1): "pooling!55"}
+    marked = {(i - 1, j - 1): "pooling!35"}
     put_grid(board, at, size, size, big, numbers=result.tolist(), fills=marked, name="result ")
     words = ("$Y$", "$K$, turned" if flip else "$K$", r"$Y \ast K$" if flip else "correlation")
     places = ((n * cell / 2, -16.0), (right - m * cell / 2, -16.0), (at[0] + size * big / 2, at[1] - 16))
@@ -133,7 +141,9 @@ def rgb_numbers(
         board.text(where, word, size=14)
     terms = " + ".join(f"{value:g}" for value in parts[:, i - 1, j - 1].tolist())
     total = result[i - 1, j - 1].item()
-    return board.scene("Convolution of a color picture with numbers", f"Entry ({i},{j}): {terms} = {total:g}.")
+    scene = board.scene("Convolution of a color picture with numbers", f"Entry ({i},{j}): {terms} = {total:g}.")
+    slim = partial(rgb_numbers, picture, kernel, place=place, flip=flip, close=True)
+    return scene if close or scene.width <= FROM else replace(scene, narrower=slim)
 
 
 def neighborhood(position: Position, shape: Position, size: int = 2, *, within: bool = False) -> set[Position]:

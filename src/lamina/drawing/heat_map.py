@@ -1,6 +1,7 @@
 """Numbers on a grid as colors, with lines of equal height: losses over two parameters, responses, weights."""
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -8,27 +9,13 @@ from itertools import product
 from lamina._errors import ArgumentError
 from lamina.drawing.axes import LABEL, MARGIN, TICK, TITLE, Axis, Frame, Range, axes, frame, line_height, written
 from lamina.drawing.charts import Note, Series, draw
-from lamina.drawing.colors import channels
+from lamina.drawing.palettes import UNKNOWN, amount
 from lamina.drawing.scales import Scale, exact
 from lamina.drawing.scene import Path, Picture, Point, Scene, Shape, Stroke, Text, narrowed
 from lamina.drawing.text import width as text_width
 
 _BAR = 12.0
-RAMP = ("#f6f4ec", "#cfe3d4", "#93c5bd", "#559fae", "#2f739c", "#2c4a80", "#2a2456")
-"""From low to high: lightness falls evenly, so that the order survives print without color."""
 Grid = Sequence[Sequence[float]]
-
-
-def ramp_color(share: float) -> tuple[int, int, int]:
-    """Give the color of a share from 0 (low) to 1 (high).
-
-    >>> ramp_color(0.0), ramp_color(1.0)
-    ((246, 244, 236), (42, 36, 86))
-    """
-    place = min(max(share, 0.0), 1.0) * (len(RAMP) - 1)
-    at = min(int(place), len(RAMP) - 2)
-    pairs = zip(channels(RAMP[at]), channels(RAMP[at + 1]), strict=True)
-    return tuple(round(a + (place - at) * (b - a)) for a, b in pairs)  # type: ignore[return-value]
 
 
 def heat_map(
@@ -113,14 +100,14 @@ def _share(low: float, high: float, log: bool) -> Callable[[float], float]:
 
 
 def _colors(values: Grid, place: Frame, share: Callable[[float], float]) -> Picture:
-    pixels = [[ramp_color(share(v)) if math.isfinite(v) else (128, 128, 128) for v in row] for row in reversed(values)]
+    pixels = [[amount(share(v)) if math.isfinite(v) else UNKNOWN for v in row] for row in reversed(values)]
     return Picture((place.left, place.top), (place.right - place.left, place.bottom - place.top), pixels)
 
 
 def _bar(place: Frame, scale: Scale, label: str) -> list[Shape]:
     """Draw what the colors mean, to the right of the plot."""
     left, tall = place.right + 14, place.bottom - place.top
-    pixels = [[ramp_color(1 - (i + 0.5) / 64)] for i in range(64)]
+    pixels = [[amount(1 - (i + 0.5) / 64)] for i in range(64)]
     shapes: list[Shape] = [Picture((left, place.top), (_BAR, tall), pixels)]
     scale = written(replace(scale, start=place.bottom, end=place.top))
     for value, words in scale.ticks:
@@ -166,24 +153,26 @@ def contour(values: Grid, level: float, place: Frame) -> list[list[Point]]:
 
 def _joined(pieces: Sequence[tuple[Point, Point]]) -> list[list[Point]]:
     """Put short pieces together into lines."""
+    keys = [(_key(a), _key(b)) for a, b in pieces]
     ends: dict[Point, list[int]] = {}
-    for number, piece in enumerate(pieces):
-        for point in piece:
-            ends.setdefault(_key(point), []).append(number)
+    for number, pair in enumerate(keys):
+        for key in pair:
+            ends.setdefault(key, []).append(number)
     left, lines = set(range(len(pieces))), []
     while left:
         number = left.pop()
-        line = list(pieces[number])
+        line, outer = deque(pieces[number]), list(keys[number])
         for end in (-1, 0):
             while True:
-                found = next((k for k in ends[_key(line[end])] if k in left), None)
+                key = outer[end]
+                found = next((k for k in ends[key] if k in left), None)
                 if found is None:
                     break
                 left.remove(found)
-                a, b = pieces[found]
-                new = b if _key(a) == _key(line[end]) else a
-                line.insert(len(line) if end else 0, new)
-        lines.append(line)
+                other = int(keys[found][0] == key)
+                (line.append if end else line.appendleft)(pieces[found][other])
+                outer[end] = keys[found][other]
+        lines.append(list(line))
     return lines
 
 

@@ -6,11 +6,12 @@ r"""Networks as nodes and arrows, in the look of the notes: green inputs, blue h
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lamina._errors import ArgumentError, at_least
-from lamina.drawing.scene import Anchor, Circle, Path, Point, Scene, Shape, Stroke, Text, box, fitted
+from lamina.drawing.scene import FROM, NARROW, Anchor, Circle, Path, Point, Scene, Shape, Stroke, Text, box, fitted
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -19,7 +20,8 @@ Matrix = Sequence[Sequence[float]]
 Names = tuple[Sequence[str], Sequence[str]]
 """Words for the nodes of the first layer and of the last one."""
 RADIUS = 17.0
-COLUMN, ROW = 104.0, 46.0
+COLUMN, ROW, CLOSE = 104.0, 46.0, 56.0
+"""The distances of layers and of nodes, and the least distance of layers on a phone."""
 LABEL, CAPTION = 13.0, 13.0
 LONGEST = 24
 """A longer name beside a node is cut."""
@@ -64,6 +66,7 @@ def network(
     loss: bool = False,
     names: Names = ((), ()),
     title: str = "",
+    column: float = COLUMN,
 ) -> Scene:
     r"""Draw a network as nodes and arrows.
 
@@ -84,12 +87,14 @@ def network(
         loss: whether the output leads to the loss.
         names: words beside the inputs and beside the outputs, such as features and classes; () for none.
         title: the title; None names the widths.
+        column: the distance of the layers; on a phone it is less, where they need it.
 
     >>> scene = network((3, 5, 5, 5, 1))
     >>> scene.title, scene.description
     ('Network 3-5-5-5-1', 'Layers of 3, 5, 5, 5 and 1 nodes, 70 arrows, 86 parameters.')
     """
-    layers = _placed(_checked(widths), _counts(widths, drawn, most))
+    given = locals().copy()
+    layers = _placed(_checked(widths), _counts(widths, drawn, most), column)
     skips = _skips(skip, len(layers) - 1)
     shapes: list[Shape] = []
     for place, (before, after) in enumerate(pairwise(layers)):
@@ -99,13 +104,17 @@ def network(
             shapes.extend(_skip(before, after))
     if weight_names:
         shapes.extend(_weight_name(before, after) for before, after in pairwise(layers))
-    shapes.extend(_loss(layers[-1]) if loss else ())
+    shapes.extend(_loss(layers[-1], column) if loss else ())
     shapes.extend(shape for layer in layers for shape in _nodes(layer, labels, alone=_alone(widths)))
     shapes.extend([*_beside(layers[0], names[0], "end"), *_beside(layers[-1], names[1], "start")])
     if captions:
         shapes.extend(_captions(layers, skips, min(box(shape)[1] for shape in shapes)))
     name = "-".join("n" if width is None else str(width) for width in widths)
-    return fitted(shapes, title=title or f"Network {name}", description=_described(widths), margin=6)
+    scene = fitted(shapes, title=title or f"Network {name}", description=_described(widths), margin=6)
+    if scene.width <= FROM or column <= CLOSE:
+        return scene
+    closer = max(CLOSE, column - (scene.width - NARROW) / (len(widths) - 1 + 0.75 * loss))
+    return replace(scene, narrower=partial(network, **{**given, "column": closer}))
 
 
 def _checked(widths: Sequence[int | None]) -> tuple[int | None, ...]:
@@ -132,14 +141,14 @@ def _counts(widths: Sequence[int | None], drawn: Sequence[int] | None, most: int
     return tuple(drawn)
 
 
-def _placed(widths: Sequence[int | None], counts: Sequence[int]) -> list[_Layer]:
+def _placed(widths: Sequence[int | None], counts: Sequence[int], column: float) -> list[_Layer]:
     found = []
     for number, (width, count) in enumerate(zip(widths, counts, strict=True)):
         gap = count != width
         ys = [place * ROW + (0.55 * ROW if gap and place == count - 1 else 0.0) for place in range(count)]
         middle = ys[-1] / 2
-        nodes = tuple((number * COLUMN, y - middle) for y in ys)
-        dots = (number * COLUMN, (nodes[-2][1] + nodes[-1][1]) / 2) if gap else None
+        nodes = tuple((number * column, y - middle) for y in ys)
+        dots = (number * column, (nodes[-2][1] + nodes[-1][1]) / 2) if gap else None
         last = -1 if width is None else width - 1
         indices = (*range(count - 1), last) if gap else tuple(range(count))
         role = "input" if number == 0 else "output" if number == len(widths) - 1 else "hidden"
@@ -265,9 +274,9 @@ def _weight_name(before: _Layer, after: _Layer) -> Text:
     return Text((x, y), f"$W^{{[{before.number}]}}$", LABEL, "ink", "middle")
 
 
-def _loss(last: _Layer) -> list[Shape]:
+def _loss(last: _Layer, column: float) -> list[Shape]:
     """Lead the output to the loss."""
-    end = (last.x + 0.75 * COLUMN, 0.0)
+    end = (last.x + 0.75 * column, 0.0)
     arrows = [Path((_trimmed(node, end)[0], end), Stroke("arrow", 1.1), "end") for node in last.nodes]
     return [*arrows, Text((end[0] + 6, 0.0), r"$\mathscr{L}$", 18.0, "ink", "start")]
 

@@ -152,10 +152,17 @@ def _log(low: float, high: float, start: float, end: float) -> Scale:
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     last = max(last, first + 1)
     every = math.ceil((last - first) / 6)
-    last = first + every * math.ceil((last - first) / every)
     first, last = max(first, -323), min(last, 308)
-    ticks = tuple((10.0**power, _power(power)) for power in range(first, last + 1, every))
-    return Scale(10.0**first, 10.0**last, start, end, ticks, True)
+    return Scale(10.0**first, 10.0**last, start, end, _decades((1, n) for n in _powers(first, last, every)), True)
+
+
+def _powers(first: int, last: int, every: int) -> range:
+    """List the multiples of a number between two others: where a scale leaves powers out, 1 is not among them.
+
+    >>> list(_powers(-25, 8, 6)), list(_powers(-3, 1, 1))
+    ([-24, -18, -12, -6, 0, 6], [-3, -2, -1, 0, 1])
+    """
+    return range(every * math.ceil(first / every), last + 1, every)
 
 
 def _exact_log(low: float, high: float, start: float, end: float, count: int) -> Scale:
@@ -166,21 +173,16 @@ def _exact_log(low: float, high: float, start: float, end: float, count: int) ->
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     factors = (1, 2, 5) if high < 100 * low else (1,)
     every = max(1, math.ceil((last - first) / count)) if factors == (1,) else 1
-    inside = [
-        (factor * 10.0**power, _plain(factor * 10.0**power) if -4 <= power <= 4 else f"{factor}·{_power(power)}")
-        if factor > 1
-        else (10.0**power, _power(power))
-        for power in range(first, last + 1, every)
-        for factor in factors
-    ]
-    ticks = tuple((v, label) for v, label in inside if low * (1 - 1e-9) <= v <= high * (1 + 1e-9))
-    return Scale(low, high, start, end, ticks, True)
+    known = [(factor, power) for power in _powers(first, last, every) for factor in factors]
+    inside = [(f, power) for f, power in known if low * (1 - 1e-9) <= f * 10.0**power <= high * (1 + 1e-9)]
+    return Scale(low, high, start, end, _decades(inside), True)
 
 
 def _step(span: float, count: int) -> float:
     rough = span / count
     power = 10.0 ** math.floor(math.log10(rough))
-    return power * next(factor for factor in (1, 2, 2.5, 5, 10) if rough <= factor * power * (1 + 1e-9))
+    factors = (1, 2, 5, 10) if power == 1 else (1, 2, 2.5, 5, 10)  # −5, 0, 5 and not −5.0, −2.5, 0.0
+    return power * next(factor for factor in factors if rough <= factor * power * (1 + 1e-9))
 
 
 def _ticks(low: float, high: float, step: float) -> tuple[tuple[float, str], ...]:
@@ -190,13 +192,46 @@ def _ticks(low: float, high: float, step: float) -> tuple[tuple[float, str], ...
     ticks = []
     for place in range(first, last + 1):
         value = place * step
-        label = f"{value:,.{digits}f}" if 1e-4 <= largest < 1e6 else f"{value:.2g}"
-        ticks.append((value, label.replace("-0", "0") if float(label.replace(",", "")) == 0 else label))
+        label = f"{value:,.{digits}f}" if 1e-4 <= largest < 1e6 else _apart(value)
+        ticks.append((value, label.replace("-0", "0") if abs(value) < step / 2 else label))
     return tuple(ticks)
 
 
-def _power(power: int) -> str:
-    return _plain(10.0**power) if -4 <= power <= 4 else "10" + str(power).translate(_SUPERSCRIPTS)
+def _decades(places: Iterable[tuple[int, int]]) -> tuple[tuple[float, str], ...]:
+    """Label factors times powers of ten: all plain or, where one is far from 1, all but 1 to 10 as powers.
+
+    >>> _decades([(1, -4), (5, 0)])
+    ((0.0001, '0.0001'), (5.0, '5'))
+    >>> [label for _, label in _decades([(1, -6), (2, -3), (1, 0), (1, 3)])]
+    ['10⁻⁶', '2·10⁻³', '1', '10³']
+    """
+    known = list(places)
+    plain = all(-4 <= power <= 5 for _, power in known)
+    return tuple(
+        (f * 10.0**power, _plain(f * 10.0**power) if plain or 0 <= power <= (f == 1) else raised(str(f), power))
+        for f, power in known
+    )
+
+
+def _apart(value: float) -> str:
+    """Write a number of any size as a factor and a power of ten.
+
+    >>> _apart(-2.5e7), _apart(0.0), _apart(1e-5)
+    ('-2.5·10⁷', '0', '10⁻⁵')
+    """
+    if value == 0:
+        return "0"
+    factor, _, power = f"{value:.1e}".partition("e")
+    return raised(factor.removesuffix(".0"), int(power))
+
+
+def raised(factor: str, power: int) -> str:
+    """Write a factor times a power of ten.
+
+    >>> raised("2.5", -7), raised("1", 3)
+    ('2.5·10⁻⁷', '10³')
+    """
+    return ("" if factor == "1" else f"{factor}·") + "10" + str(power).translate(_SUPERSCRIPTS)
 
 
 def _plain(value: float) -> str:

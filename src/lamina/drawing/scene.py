@@ -115,7 +115,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Picture:
-    """A raster image of rows of gray values 0..255 or of red, green, blue triples, drawn with sharp pixels."""
+    """A raster image with sharp pixels: rows of gray values, of red, green, blue, or of these and opacity, 0..255."""
 
     corner: Point
     size: Point
@@ -170,12 +170,12 @@ def narrowed(draw: Callable[..., Scene], given: Mapping[str, Any]) -> Callable[[
     """Say how a function that takes `width` and `height` draws the same for a narrow place; None where it fits there.
 
     >>> narrowed(Scene, {"width": 600, "height": 450, "shapes": (), "title": "a sheet"})()
-    Scene('a sheet', 300 x 225 points, 0 shapes)
+    Scene('a sheet', 300 x 250 points, 0 shapes)
     """
     width, height = given["width"], given["height"]
     if width <= FROM:
         return None
-    tall = max(height * NARROW / width, min(height, 200.0))
+    tall = max(height * NARROW / width, min(height, 250.0))
     return partial(draw, **{**given, "width": NARROW, "height": tall})
 
 

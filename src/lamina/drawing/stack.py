@@ -5,20 +5,22 @@ draws plain shapes, `stack_of` those of a model.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lamina._errors import ArgumentError, choice
 from lamina.drawing._layers import NAMES, ROLES, THIN, Item, Layer, Stage, flat
 from lamina.drawing._pieces import INSIDE, SMALL, Piece, block, boxed, grouped, link, staged
-from lamina.drawing.scene import Rectangle, Scene, Shape, Stroke, Text, box, fitted, moved
+from lamina.drawing.scene import FROM, Rectangle, Scene, Shape, Stroke, Text, box, fitted, moved
 from lamina.drawing.text import width
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-WIDEST = 900.0
-"""The largest width of a row of pieces; the rest goes to the next row."""
+WIDEST, SLIM = 900.0, 330.0
+"""The largest width of a row of pieces, and that in a narrow place; the rest goes to the next row."""
 STYLES = ("blocks", "boxes")
 
 
@@ -42,11 +44,16 @@ def stack(items: Sequence[Item], *, style: str = "blocks", legend: bool = True, 
     if not items:
         raise ArgumentError("`items` must hold at least 1 layer, got 0: a flattening alone has nothing to draw.")
     pieces, gap = (_blocks(items), 20.0) if style == "blocks" else (_boxes(items), 16.0)
-    shapes = _rows(pieces, gap)
-    if legend and style == "blocks":
-        shapes.extend(_legend(items, shapes))
     shown = [str(item) for item in items if isinstance(item, Stage) or item.kind not in THIN]
-    return fitted(shapes, title=title, description=f"{', '.join(shown)}.", margin=8)
+
+    def laid(widest: float) -> Scene:
+        shapes = _rows(pieces, gap, widest)
+        if legend and style == "blocks":
+            shapes.extend(_legend(items, shapes))
+        return fitted(shapes, title=title, description=f"{', '.join(shown)}.", margin=8)
+
+    made = laid(WIDEST)
+    return replace(made, narrower=partial(laid, SLIM)) if made.width > FROM else made
 
 
 def _blocks(items: Sequence[Item]) -> list[Piece]:
@@ -91,10 +98,10 @@ def _placed(pieces: Sequence[Piece], gap: float) -> list[float]:
     return lefts
 
 
-def _rows(pieces: Sequence[Piece], gap: float) -> list[Shape]:
+def _rows(pieces: Sequence[Piece], gap: float, widest: float) -> list[Shape]:
     """Place pieces in as many rows as they need, of about equal lengths."""
     total = _placed(pieces, gap)[-1] + pieces[-1].right
-    limit = total / -(-total // WIDEST) + 40
+    limit = total / -(-total // widest) + 40 if widest == WIDEST else widest
     rows: list[list[Piece]] = [[]]
     for piece in pieces:
         if rows[-1] and _placed([*rows[-1], piece], gap)[-1] + piece.right > limit:

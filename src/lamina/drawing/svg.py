@@ -2,21 +2,25 @@
 
 import base64
 import math
+import re
 import struct
 import zlib
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from xml.sax.saxutils import escape, quoteattr
 
 from lamina._errors import ArgumentError, choice
 from lamina.drawing import scene as shapes
 from lamina.drawing._metrics import FAMILY, math_face
-from lamina.drawing.colors import THEMES, css, resolve
+from lamina.drawing.colors import THEMES, css, readable, resolve
 from lamina.drawing.text import MIDDLE, Run, layout
 
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 MATH_FONTS = f"{FAMILY}, KaTeX_Main, {FONTS}"
 Attributes = dict[str, str]
+_SPECIAL = re.compile('["&<>\n\r\t]')
+"""What an attribute cannot hold as it is; most hold numbers and colors only."""
 
 
 def number(value: float) -> str:
@@ -82,7 +86,10 @@ def _drawn(shape: shapes.Shape, theme: str) -> Iterable[str]:
 
 
 def _tag(name: str, attributes: Attributes, title: str = "", inner: str = "") -> str:
-    listed = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
+    listed = "".join(
+        f" {key}={quoteattr(value)}" if _SPECIAL.search(value) else f' {key}="{value}"'
+        for key, value in attributes.items()
+    )
     inside = (f"<title>{escape(title)}</title>" if title else "") + inner
     return f"<{name}{listed}>{inside}</{name}>" if inside else f"<{name}{listed}/>"
 
@@ -156,7 +163,7 @@ def _faces(scene: shapes.Scene) -> str:
 
 def _text(text: shapes.Text, theme: str) -> str:
     (x, y), runs, fluid = text.at, layout(text.content, text.size, text.bold), theme == "page"
-    common = {"font-size": number(text.size)} | _colored(theme, fill=text.color)
+    common = {"font-size": number(text.size)} | _colored(theme, fill=readable(text.color))
     common |= {"font-weight": "bold"} if text.bold else {}
     common |= {"transform": f"rotate({number(-text.angle)} {number(x)} {number(y)})"} if text.angle else {}
     if fluid:  # all places are shares of the size, so that the page can change it
@@ -199,16 +206,18 @@ def _flowing(runs: Iterable[Run], text: shapes.Text) -> Iterable[str]:
 
 
 def png(pixels: shapes.Pixels) -> bytes:
-    r"""Write rows of gray values or colors as a PNG file, with nothing but the standard library.
+    r"""Write rows of gray values or colors, with or without opacity, as a PNG file by the standard library alone.
 
     >>> png([[0, 255]])[:4]
     b'\x89PNG'
     """
-    rows = [[(v, v, v) if isinstance(v, int | float) else tuple(v) for v in row] for row in pixels]
-    raw = b"".join(
-        b"\0" + bytes(min(255, max(0, round(channel))) for value in row for channel in value) for row in rows
-    )
-    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 2, 0, 0, 0)
+    raw, kind = bytearray(), 2
+    for row in pixels:
+        colors = [(v, v, v) if isinstance(v, int | float) else v for v in row]
+        kind = 6 if len(colors[0]) == 4 else 2  # with opacity, or without
+        raw += b"\0"
+        raw += bytes([0 if c < 0 else 255 if c > 255 else round(c) for c in chain.from_iterable(colors)])
+    header = struct.pack(">IIBBBBB", len(pixels[0]), len(pixels), 8, kind, 0, 0, 0)
     signature = b"\x89PNG\r\n\x1a\n"
     return signature + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(raw, 9)) + _chunk(b"IEND", b"")
 

@@ -8,6 +8,8 @@ from lamina.drawing.scene import Scene, Text, beside, fitted
 
 STEP, ROW = 56.0, 62.0
 """The distance between time steps and between the rows of inputs, states and outputs."""
+STRONGEST = 80
+"""The percentage of color of the strongest node: letters on it stay readable."""
 SHAPES = {
     "one to many": (1, 3, 3),
     "many to one": (3, 3, 1),
@@ -180,7 +182,7 @@ def four_shapes() -> Scene:
 def shaded(sensitivities: Sequence[float], outputs: Sequence[float] | None = None) -> Scene:
     """Draw an unrolled network in which a node is darker the more it feels the first input.
 
-    The largest sensitivity is drawn in full color; zero is white. The first input itself is in full color.
+    The largest sensitivity has the strongest color, as the first input itself; zero is white.
 
     Notes: N5.29 (§5.2, Fig. 37).
 
@@ -190,7 +192,7 @@ def shaded(sensitivities: Sequence[float], outputs: Sequence[float] | None = Non
 
     >>> shades = shaded([1.0, 0.7, 0.5])
     >>> [s.fill for s in shades.shapes if getattr(s, "title", "").startswith("h<") and " " not in s.title]
-    ['accent!100', 'accent!70', 'accent!50']
+    ['accent!80', 'accent!56', 'accent!40']
     """
     rows = {"h": list(sensitivities), "y": list(sensitivities if outputs is None else outputs)}
     for name, row in rows.items():
@@ -216,10 +218,10 @@ def shaded(sensitivities: Sequence[float], outputs: Sequence[float] | None = Non
 
 def _shade(board: Board, letter: str, t: int, row: int, rows: dict[str, list[float]]) -> Spot:
     if letter == "u":
-        shade = 100 if t == 1 else 0
+        shade = STRONGEST if t == 1 else 0
     else:
         values = rows[letter]
-        shade = round(100 * values[t - 1] / (max(values) or 1.0))
+        shade = round(STRONGEST * values[t - 1] / (max(values) or 1.0))
     at, ink = ((t - 1) * STEP, -row * ROW), "#16181d" if shade >= 60 else "ink"
     spot = board.node(at, "", "accent", name=f"{letter}<{t}>", shade=shade)
     board.text(at, _label(letter, t), color=ink)
@@ -314,4 +316,4 @@ def variants(steps: int = 3, layers: int = 2, *, letter: str = "x") -> Scene:
     for scene in scenes:
         heading = Text((scene.width / 2, -4), scene.title, 14.0, anchor="middle")
         titled.append(fitted((*scene.shapes, heading), title=scene.title, description=scene.description))
-    return beside(*titled, gap=40, align="bottom")
+    return beside(*titled, gap=36, align="bottom")

@@ -9,7 +9,7 @@ from lamina.drawing.colors import channels, resolve
 from lamina.drawing.scene import Path, Pixels, Rectangle, Scene, Shape, Stroke, Text
 from lamina.drawing.text import width
 
-FOR, AGAINST = "positive", "negative"
+FOR, AGAINST = "above", "below"
 SIZE = 12.0
 MARGIN = 10.0
 _ROW = 20.0
@@ -26,7 +26,7 @@ def heated(
         strength: how much of a pixel the full color takes.
 
     >>> heated([[0, 100]], [[0.0, 2.0]])
-    [[(0, 0, 0), (178, 37, 42)]]
+    [[(0, 0, 0), (183, 50, 56)]]
     """
     most = max((abs(value) for row in heat for value in row), default=0.0) or 1.0
     colors = {sign: channels(resolve(role)) for sign, role in ((True, FOR), (False, AGAINST))}
@@ -99,7 +99,7 @@ def colored_words(
 
     >>> scene = colored_words(["a", "fine", "film"], [0.0, 2.0, -0.5])
     >>> [(shape.fill, round(shape.opacity, 2)) for shape in scene.shapes if isinstance(shape, Rectangle)]
-    [('positive', 0.0), ('positive', 0.6), ('negative', 0.15)]
+    [('above', 0.0), ('above', 0.6), ('below', 0.15)]
     """
     most = max((abs(value) for value in values), default=0.0) or 1.0
     top = MARGIN + (1.8 * SIZE if title else 0.0)

@@ -1,6 +1,8 @@
 """How a kernel moves over an image: windows on a grid, an entry computed with numbers, and a 1-d network of nodes."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -8,10 +10,11 @@ from lamina._errors import ArgumentError, at_least, between
 from lamina._types import Tensor
 from lamina.drawing.grids import Cell, Numbers, _put_sign, put_grid, written
 from lamina.drawing.parts import Board, Spot
-from lamina.drawing.scene import Rectangle, Scene, Stroke
+from lamina.drawing.scene import FROM, Point, Rectangle, Scene, Stroke
 from lamina.functional.convolution import convolve2d, correlate2d, output_size, windows
 
-CELL = 30.0
+CELL, ENTRY = 30.0, 32.0
+"""The side of a cell of a grid, and of one with numbers in it."""
 COLORS = ("ink", "output", "input", "line4", "line5", "line1")
 """The colors of the windows in order: the first black, the second red, the third green, as in the notes."""
 
@@ -136,25 +139,32 @@ def convolution_entry(
     padded = torch.nn.functional.pad(y, (padding,) * 4)
     top, left = stride * (i - 1), stride * (j - 1)
     laid = k.flip(0, 1) if flip else k
-    board, (tall, wide) = Board(), padded.shape
+    tall, wide = padded.shape
     window = [(top + a, left + b) for a in range(m) for b in range(n)]
     whole = [(a, b) for a in range(m) for b in range(n)]
-    right = _entry_grid(board, 0.0, "Y", "$Y$", padded, window, "weights!25", _ring(tall, wide, padding))
-    _put_sign(board, (right, 0), total=False)
-    right = _entry_grid(board, right + 44, "K", "$K$, turned" if flip else "$K$", laid, whole, "weights!25")
-    _put_sign(board, (right, 0), total=True)
-    answer = r"$Y \ast K$" if flip else "correlation"
-    _entry_grid(board, right + 60, "result", answer, result, [(i - 1, j - 1)], "output!25")
     terms = [
         f"{written(padded[top + a, left + b].item())}·{written(laid[a, b].item())}" for a in range(m) for b in range(n)
     ]
     total = written(result[i - 1, j - 1].item())
-    return board.scene("One entry of a convolution", f"Entry ({i},{j}) is {' + '.join(terms)} = {total}.")
+
+    def drawn(*, slim: bool) -> Scene:
+        board = Board()
+        right = _entry_grid(board, (0.0, 0.0), "Y", "$Y$", padded, window, "weights!25", _ring(tall, wide, padding))
+        _put_sign(board, (right, 0), total=False)
+        right = _entry_grid(board, (right + 44, 0.0), "K", "$K$, rotated" if flip else "$K$", laid, whole, "weights!25")
+        sign = (0.0, ENTRY * (max(tall, m) + len(result)) / 2 + 40) if slim else (right, 0.0)  # on a line of its own
+        _put_sign(board, sign, total=True)
+        answer = r"$Y \ast K$" if flip else "correlation"
+        _entry_grid(board, (sign[0] + 60, sign[1]), "result", answer, result, [(i - 1, j - 1)], "output!25")
+        return board.scene("One entry of a convolution", f"Entry ({i},{j}) is {' + '.join(terms)} = {total}.")
+
+    scene = drawn(slim=False)
+    return replace(scene, narrower=partial(drawn, slim=True)) if scene.width > FROM else scene
 
 
 def _entry_grid(
     board: Board,
-    left: float,
+    at: Point,
     name: str,
     label: str,
     values: Tensor,
@@ -162,12 +172,12 @@ def _entry_grid(
     fill: str,
     ring: Collection[Cell] = (),
 ) -> float:
-    """Draw a matrix around the height 0 with its label and some cells marked; return where it ends."""
-    (rows, columns), cell = values.shape, 32.0
-    corner, fills = (left, -rows * cell / 2), dict.fromkeys(marked, fill)
-    put_grid(board, corner, rows, columns, cell, numbers=values.tolist(), fills=fills, faint=ring, name=f"{name} ")
-    board.text((left + columns * cell / 2, corner[1] - 16), label, size=14)
-    return left + columns * cell
+    """Draw a matrix right of a place with its label and some cells marked; return where it ends."""
+    (rows, columns), (left, middle) = values.shape, at
+    corner, fills = (left, middle - rows * ENTRY / 2), dict.fromkeys(marked, fill)
+    put_grid(board, corner, rows, columns, ENTRY, numbers=values.tolist(), fills=fills, faint=ring, name=f"{name} ")
+    board.text((left + columns * ENTRY / 2, corner[1] - 16), label, size=14)
+    return left + columns * ENTRY
 
 
 def _connections(size: int, kernel_size: int, stride: int = 1, padding: int = 0) -> list[tuple[int, int]]:

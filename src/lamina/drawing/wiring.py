@@ -5,7 +5,8 @@ through it. So a test can say that a drawn cell is the cell of the equations.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -16,6 +17,8 @@ from lamina.drawing.scene import Path, Point, Rectangle, Scene, Stroke, Text
 from lamina.drawing.text import width
 
 Map = Callable[[Tensor], Tensor]
+NODE, WIDER, SLIM = 21.0, 25.0, 384.0
+"""The radius of a node, that in a narrow place, where letters are larger, and the width of a cell there."""
 _NODES = {"input": "input", "state": "hidden", "output": "output"}
 _BOXES = ("weights", "sigmoid", "tanh")
 
@@ -58,6 +61,43 @@ class Wiring:
     wires: tuple[Wire, ...]
     notes: tuple[Text, ...] = ()
     description: str = ""
+
+    def squeezed(self, share: float) -> "Wiring":
+        """Put everything closer together from left to right; of the notes, formulas stay, and numbers below them.
+
+        >>> wire = Wire("a", "b", via=((100, 7),))
+        >>> found = Wiring("", (0, 0, 9, 9), (), (wire,), (Text((50, 20), "reset $r$ = 2"),)).squeezed(0.5)
+        >>> found.wires[0].via, [(note.at, note.content) for note in found.notes]
+        (((50.0, 7),), [((25.0, 7), '$r$'), ((25.0, 24), '2')])
+        """
+        left, top, right, bottom = self.frame
+        return replace(
+            self,
+            frame=(share * left, top, share * right, bottom),
+            parts=tuple(replace(part, at=_closer(part.at, share)) for part in self.parts),
+            wires=tuple(
+                replace(
+                    wire,
+                    via=tuple(_closer(point, share) for point in wire.via),
+                    fork=wire.fork and _closer(wire.fork, share),
+                    bridge=wire.bridge and _closer(wire.bridge, share),
+                )
+                for wire in self.wires
+            ),
+            notes=tuple(short for note in self.notes for short in _shortened(note, share)),
+        )
+
+
+def _shortened(note: Text, share: float) -> list[Text]:
+    (x, y), words = _closer(note.at, share), note.content[max(0, note.content.find("$")) :].split(" = ")
+    return [
+        replace(note, at=(x, y + 4 - 17 * (len(words) - 1 - line)) if len(words) > 1 else (x, y), content=word)
+        for line, word in enumerate(words)
+    ]
+
+
+def _closer(point: Point, share: float) -> Point:
+    return share * point[0], point[1]
 
 
 def evaluate(wiring: Wiring, values: Mapping[str, Tensor], maps: Mapping[str, Map]) -> dict[str, Tensor]:
@@ -104,8 +144,15 @@ def _result(kind: str, incoming: list[Tensor], apply: Map | None) -> Tensor:
     return {"sigmoid": torch.sigmoid, "tanh": torch.tanh}.get(kind, lambda same: same)(z)
 
 
-def draw(wiring: Wiring, *, legend: bool = True) -> Scene:
+def draw(wiring: Wiring, *, legend: bool = True, node: float = NODE) -> Scene:
     r"""Draw a wiring: the frame of the cell, its wires and parts, and below it what the circles mean.
+
+    In a narrow place its parts stand closer together.
+
+    Args:
+        wiring: the cell.
+        legend: whether the circles are explained.
+        node: the radius of inputs, states and outputs.
 
     >>> parts = (Part("u", "input", (0, 90), "$u$"), Part("a", "tanh", (0, 40), r"$\tanh$"))
     >>> draw(Wiring("a line", (-40, 0, 40, 60), parts, (Wire("u", "a"),)), legend=False).title
@@ -115,20 +162,25 @@ def draw(wiring: Wiring, *, legend: bool = True) -> Scene:
     left, top, right, bottom = wiring.frame
     frame = Stroke("hidden!30!ink", 1.2)
     board.add(Rectangle((left, top), (right - left, bottom - top), "hidden!14", frame, radius=10, title="cell"))
-    spots = {part.name: _part(Board(), part) for part in wiring.parts}
+    spots = {part.name: _part(Board(), part, node) for part in wiring.parts}
     for wire in sorted(wiring.wires, key=lambda wire: wire.bridge is not None):
         _wire(board, wire, spots)
     for part in wiring.parts:
-        _part(board, part)
+        _part(board, part, node)
     board.add(*wiring.notes)
     if legend:
         _legend(board, wiring)
-    return board.scene(wiring.title, wiring.description)
+    made = board.scene(wiring.title, wiring.description)
+    if made.width <= SLIM + 2:
+        return made
+    across = [part.at[0] for part in wiring.parts]
+    slim = wiring.squeezed((SLIM - 2 * WIDER - 2 * 8) / (max(across) - min(across)))
+    return replace(made, narrower=partial(draw, slim, legend=legend, node=WIDER))
 
 
-def _part(board: Board, part: Part) -> Spot:
+def _part(board: Board, part: Part, node: float) -> Spot:
     if part.kind in _NODES:
-        return board.node(part.at, part.label, _NODES[part.kind], name=part.name, radius=21, size=11.5)
+        return board.node(part.at, part.label, _NODES[part.kind], name=part.name, radius=node, size=11.5)
     if part.kind in _BOXES:
         role = "weights" if part.kind == "weights" else "activation"
         return board.plate(part.at, part.label, role, name=part.name, high=24, size=12)
@@ -151,10 +203,12 @@ def _wire(board: Board, wire: Wire, spots: Mapping[str, Spot]) -> None:
 
 def _legend(board: Board, wiring: Wiring) -> None:
     """Explain the circles that occur, in one row below the cell."""
-    left, _, _, bottom = wiring.frame
+    left, _, right, bottom = wiring.frame
     words = {"concatenate": "concatenate", "product": "Hadamard product", "sum": "add"}
-    x, y = left + 100, bottom + 46
+    x, y, room, grown = left + 100, bottom + 46, 36.0, 1.0
+    if right - left < 400:  # in a narrow place letters are larger, and there is no room beside the input
+        x, y, room, grown = left - 34, bottom + 88, 32.0, 1.3
     for kind in (kind for kind in words if any(part.kind == kind for part in wiring.parts)):
         board.joint((x, y), kind, radius=7)
         board.text((x + 12, y), words[kind], size=11, color="muted", anchor="start")
-        x += 36 + width(words[kind], 11)
+        x += room + grown * width(words[kind], 11)

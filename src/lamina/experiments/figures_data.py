@@ -1,6 +1,6 @@
 """Figures of the notes that are computed from data: clusters, polynomials, batch normalization, digits, a blur."""
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from lamina.classical import kmeans, polynomial
 from lamina.data.dataset import ArrayDataset
 from lamina.data.load import digits
 from lamina.data.named import load_named
-from lamina.data.store import find
+from lamina.data.store import Found, find
 from lamina.data.synthetic import blobs
 from lamina.drawing.charts import Note, Series, chart, histogram
 from lamina.drawing.panels import lettered, panels, picture_grid
@@ -231,19 +231,31 @@ def handwritten_samples(
     return data.inputs[first[7][0], 0], grid
 
 
+def shown_digits() -> tuple[str, Num[Tensor, "height width"], list[Num[Tensor, "height width"]]]:
+    """Take the samples of MNIST if it is here, else of the embedded digits, and say of which; MNIST is read once."""
+    place = find("mnist")
+    if place is None:
+        return "digits", *handwritten_samples(digits())
+    return _shown_digits(place)
+
+
+@lru_cache(maxsize=1)
+def _shown_digits(_place: Found) -> tuple[str, Num[Tensor, "height width"], list[Num[Tensor, "height width"]]]:
+    return "mnist", *handwritten_samples(load_named("mnist"))
+
+
 def handwritten_digits() -> Scene:
     """Draw one 7 and ten samples of each digit of MNIST if it is here, else of the embedded ones, dark ink on white.
 
     Notes: N2.58 (§2.4, Fig. 14).
     """
-    data = digits() if find("mnist") is None else load_named("mnist")
-    seven, grid = handwritten_samples(data)
+    source, seven, grid = shown_digits()
     ink = [(255 - picture.int()).tolist() for picture in (seven, *grid)]
     return beside(
         picture_grid(ink[:1], 1, cell=298, title="the digit 7"),
         picture_grid(ink[1:], 10, cell=28, gap=2),
         gap=8,
-        title=f"Handwritten digits ({data.spec.source})",
+        title=f"Handwritten digits ({source})",
         description="One 7 on the left, ten samples of each of the ten digits on the right.",
     )
 

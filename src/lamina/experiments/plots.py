@@ -1,14 +1,16 @@
 """Draw the table of any experiment, as its `Plot` says."""
 
 import math
+from dataclasses import replace
 from itertools import cycle
 
 from lamina._errors import ArgumentError
 from lamina.drawing import charts
-from lamina.drawing.axes import LABEL, MARGIN, TICK, line_height
-from lamina.drawing.scene import Path, Rectangle, Scene, Shape, Stroke, Text
+from lamina.drawing.axes import LABEL, MARGIN, TICK, line_height, short
+from lamina.drawing.scene import Path, Rectangle, Scene, Shape, Stroke, Text, narrowed
 from lamina.drawing.text import width as text_width
-from lamina.experiments.result import Result, Series, written
+from lamina.experiments.result import Result, Series
+from lamina.experiments.wording import axis, kind, spelled
 
 COLORS = 6
 """How many colors there are for series; then they begin again."""
@@ -31,11 +33,12 @@ def plot(result: Result, width: float = 420.0, height: float = 260.0) -> Scene:
     >>> plot(table).title
     'powers'
     """
-    about, series = result.plot, result.series()
+    given = locals().copy()
+    about, series = result.plot, tuple(replace(each, name=spelled(each.name)) for each in result.series())
     if about is None:
         raise ArgumentError(f"`result` must say what to draw, got a table alone, {result.title!r}: print it.")
     if about.kind == "bars":
-        return _bars(result, series, width)
+        return replace(_bars(result, series, width), narrower=narrowed(plot, given))
     styles = STYLES if about.kind == "lines" else ("",)
     drawn = [
         charts.Series(
@@ -47,12 +50,18 @@ def plot(result: Result, width: float = 420.0, height: float = 260.0) -> Scene:
     marks = [charts.Series("", each.xs, each.ys, each.color, size=2.4) for each in drawn] if few else []
     return charts.chart(
         drawn if about.kind == "lines" else [], marks if about.kind == "lines" else drawn, description=result.title,
-        x_label=about.x, y_label=about.label, log_x=about.log_x, log_y=about.log_y, width=width, height=height,
+        x_label=axis(about.x), y_label=axis(about.label), log_x=about.log_x, log_y=about.log_y,
+        width=width, height=height,
     )  # fmt: skip
 
 
 def _color(number: int) -> str:
     return f"line{number % COLORS + 1}"
+
+
+def _strength(number: int) -> float:
+    """Make bars fainter where colors begin again."""
+    return 0.85 if number < COLORS else 0.4
 
 
 def _bars(result: Result, series: tuple[Series, ...], width: float) -> Scene:
@@ -72,22 +81,35 @@ def _bars(result: Result, series: tuple[Series, ...], width: float) -> Scene:
         shapes.append(Text((left - 8, middle), _word(about.x, x), TICK, "ink", "end"))
         for k, y in members:
             far = left + length(y)
-            shapes.append(Rectangle((left, top + 1), (max(far - left, 0.5), THICK - 2), _color(k), None, opacity=0.85))
+            shapes.append(
+                Rectangle((left, top + 1), (max(far - left, 0.5), THICK - 2), _color(k), None, opacity=_strength(k))
+            )
             shapes.append(Text((far + 5, top + THICK / 2), _short(y), TICK, "muted"))
             top += THICK
         top += GAP
     shapes.append(Path(((left, start - 3), (left, top - GAP + 3)), Stroke("muted", 1.0)))
-    shapes.append(Text(((left + width - MARGIN) / 2, top + LABEL / 2), about.label, LABEL, "ink", "middle"))
+    below = axis(about.label) + ", logarithmic" * about.log_y
+    half = text_width(below, LABEL) / 2
+    middle = min((left + width - MARGIN) / 2, width - MARGIN - half)
+    shapes.append(Text((middle, top + LABEL / 2), below, LABEL, "ink", "middle"))
     return Scene(width, top + line_height(LABEL) + MARGIN, tuple(shapes), result.title, result.title)
 
 
 def _word(column: str, value: object) -> str:
-    """Name a group of bars; a number alone would not say what it is."""
-    return value if isinstance(value, str) else f"{column} {written(value)}"
+    """Name a group of bars."""
+    return spelled(kind(column, value))
 
 
 def _short(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+    """Write a number behind a bar: a count as it is, anything else with three digits.
+
+    >>> _short(8393728), _short(-0.1234), _short(12.5), _short(math.nan)
+    ('8,393,728', '−0.123', '12.5', 'no number')
+    """
+    if not math.isfinite(value):
+        return "no number"
+    counted = isinstance(value, int) or (1000 <= abs(value) < 1e9 and value == round(value))
+    return f"{value:,.0f}".replace("-", "−") if counted else short(value)
 
 
 class _Lengths:
@@ -118,7 +140,7 @@ def _legend(series: tuple[Series, ...], width: float) -> tuple[list[Shape], floa
         wide = 16 + text_width(each.name, TICK) + 14
         if left > MARGIN and left + wide > width - MARGIN:
             left, top = MARGIN, top + line_height(TICK)
-        shapes.append(Rectangle((left, top - 4.5), (11.0, 9.0), _color(k), None, opacity=0.85))
+        shapes.append(Rectangle((left, top - 4.5), (11.0, 9.0), _color(k), None, opacity=_strength(k)))
         shapes.append(Text((left + 16, top), each.name, TICK))
         left += wide
     return shapes, top + line_height(TICK) / 2 + 8

@@ -9,6 +9,7 @@ from typing import Any
 
 from lamina._errors import ArgumentError, LaminaError, choice
 from lamina._tables import Table
+from lamina.experiments import wording
 
 
 class ClaimError(LaminaError, AssertionError):
@@ -229,7 +230,7 @@ class Result:
         xs, found = self.column(plot.x), []
         for kind in dict.fromkeys(kinds):
             chosen = [i for i, other in enumerate(kinds) if other == kind]
-            words = [written(value) for value in kind]
+            words = [wording.kind(column, value) for column, value in zip(plot.by, kind, strict=True)]
             for name in plot.y:
                 ys = self.column(name)
                 label = ", ".join([*words, name] if len(plot.y) > 1 else words or [name])
