@@ -182,3 +182,16 @@ def test_ten_bad_values_for_every_reading_option_of_a_file(kind, tmp_path):
     for key, value in itertools.product(option_types(str(path), kind=kind), BAD):
         words = [f"kind={kind}", f"{key}={value}"]
         refused_or_right(lambda: load(str(path), **reading(words, str(path))))  # noqa: B023
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "why"),
+    [
+        ("fnn", 10**20, "hidden=100000000000000000000: `hidden` must be at most 9,223,372,036,854,775,807, got"),
+        ("many-to-one", 2**63 - 1, "there is not enough memory for this. Choose a smaller network"),  # with its inputs
+    ],
+)
+def test_a_search_among_widths_that_no_tensor_has(typed, name, width, why):
+    data = {"fnn": "iris", "many-to-one": "wave"}[name]
+    code, _, err = typed("search", name, f"hidden=4,{width}", "--grid", "--data", data, "--epochs", "1")
+    assert code == 2 and why in err

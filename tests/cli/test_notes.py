@@ -77,6 +77,16 @@ def test_a_homework_is_served(typed, served, tmp_path):
     served["homework"]._answers.close()
 
 
-def test_data_belongs_to_a_homework(typed, served):
-    code, _, said = typed("notes", "--data", "own.csv")
-    assert code == 2 and "`--data` and `--collect` belong to a homework: add --assign PAGE." in said and not served
+def test_data_belongs_to_a_homework(typed, served, tmp_path):
+    for more in ((), ("--export", str(tmp_path / "site"))):
+        code, _, said = typed("notes", "--data", "own.csv", *more)
+        assert code == 2 and "`--data` and `--collect` belong to a homework: add --assign PAGE." in said and not served
+
+
+def test_one_thing_at_a_time(typed, served, tmp_path):
+    site = str(tmp_path / "site")
+    for first, second in (("--assign", "--export"), ("--edit", "--pdf"), ("--edit", "--panels")):
+        code, _, said = typed("notes", first, "ch1/regression", second, site)
+        assert code == 2 and f"`{first}` cannot be combined with {second}: choose one of them." in said
+    code, _, said = typed("notes", "--edit", "ch1/regression", "--assign", "ch1/regression")
+    assert code == 2 and "`--edit` cannot be combined with --assign" in said and not served

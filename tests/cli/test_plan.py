@@ -67,7 +67,9 @@ def test_the_docs_show_what_is_printed(typed):
 def test_measured_on_this_machine(typed):
     code, out, err = typed("plan", "fnn", "--data", "iris", "--ranks", "2", "--device", "cpu", "--seconds", "0.1")
     assert (code, err) == (0, "") and out.startswith("measuring updates of fnn on the CPU, for about 0.1 s\n")
-    assert "measured on the CPU, 1 thread" in out and "gloo was measured" in out
+    assert "measured on the CPU, 1 thread" in out and "gloo was measured" in out and "For GPUs" not in out
+    _, out, _ = typed("plan", "fnn", "--data", "iris", "--gpus", "8", "--device", "cpu", "--seconds", "0.1")
+    assert "All ranks are CPUs like this one. For GPUs, give the time of an update on one by --step-time." in out
 
 
 def test_help_names_every_option_in_80_columns():
@@ -89,11 +91,13 @@ def test_help_names_every_option_in_80_columns():
         (("--gpus", "0"), "`--gpus` must be a whole number from 1 to 1000000, got 0."),
         (("--step-time", "x"), "`--step-time` must be a number of examples and the seconds of an update with them"),
         (("--step-time", "4=-1"), "such as 128=0.02, got '4=-1'."),
-        (("--bandwidth", "0"), "`bandwidth` must be greater than 0, got 0.0."),
+        (("--bandwidth", "0"), "`--bandwidth` must be a number greater than 0, got 0."),
         (("--latency", "-1"), "`--latency` must be a number of at least 0, got -1."),
+        (("--bandwidth-inside", "-1"), "`--bandwidth-inside` must be a number greater than 0, got -1."),
+        (("--reading", "0"), "`--reading` must be a number greater than 0, got 0."),
         (("--overlap", "2"), "`--overlap` must be a number from 0 to 1, got 2."),
         (("--batch-norm", "none"), "`batch_norm` must be one of 'global', 'local', got 'none'."),
-        (("--mtbf", "0"), "`mtbf` must be greater than 0, got 0.0."),
+        (("--mtbf", "0"), "`--mtbf` must be a number greater than 0, got 0."),
         (("--examples", "3"), "`examples` must be at least the batch (16), got 3"),
         (("-o", "plan.gif"), "must end in one of .svg"),
         (("--set", "hiden=3"), "did you mean 'hidden'?"),

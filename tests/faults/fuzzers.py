@@ -219,6 +219,8 @@ WORDS = b"text,label\n" + b"".join(b"%s film number %d,%s\n" % (
     (b"good", b"bad")[i % 2], i, (b"pos", b"neg")[i % 2]) for i in range(12))  # fmt: skip
 TALE = b"Once upon a time there was a network that wished to learn.\nIt learned.\n" * 8
 RECORDS = b"".join(b'{"x": %d, "y": "%s"}\n' % (i, b"ab"[i % 2 : i % 2 + 1]) for i in range(12))
+DEEP = b"[" * 3000
+"""More than Python can nest."""
 TABLE_WORDS = (b",", b";", b"\t", b"|", b'""', b"NA", b"true", b"1.234,5", b"12 %", b"$3", b"5 kg", b"31.12.99", b"inf")
 _CELLS = {"height": [1.5, 2.5, None, 4.0, 5.0, 6.5] * 2, "kind": ["a", "b", "a", "b", None, "a"] * 2, "y": [0, 1] * 6}
 
@@ -457,23 +459,24 @@ FUZZERS: dict[str, Fuzzer] = {
     "pictures": Fuzzer(_picture, _pictures),
     "CSV": Fuzzer(loads(".csv"), lambda: [ROWS, KINDS], TABLE_WORDS),
     "TSV": Fuzzer(loads(".tsv", kind="table"), lambda: [ROWS.replace(b",", b"\t")], TABLE_WORDS),
-    "JSON lines": Fuzzer(loads(".jsonl"), lambda: [RECORDS], (b"null", b"[]", b"{}", b"1e999")),
+    "JSON lines": Fuzzer(loads(".jsonl"), lambda: [RECORDS], (b"null", b"[]", b"{}", b"1e999", b'"*"', DEEP)),
     "Parquet": Fuzzer(loads(".parquet"), _parquet),
     "Excel": Fuzzer(loads(".xlsx"), _excel),
     "pairs": Fuzzer(loads(".tsv", kind="pairs"), lambda: [PAIRS], (b"\t", b"\n\n", b"\xe2\x80\x9c")),
     "series": Fuzzer(loads(".csv", window=4), lambda: [SERIES], TABLE_WORDS),
     "texts": Fuzzer(loads(".csv", kind="text"), lambda: [WORDS], TABLE_WORDS),
     "running text": Fuzzer(loads(".txt"), lambda: [TALE]),
-    "TOML": Fuzzer(_config, lambda: [OPTIONS], (b"[", b"]", b"= ", b'"""', b"[[a]]", b"inf", b"1979-05-27")),
-    "recipes": Fuzzer(_run_config, _recipe, (b"[", b"true", b'""', b"-1", b"1e400")),
-    "preprocess": Fuzzer(_preprocess, lambda: [text for _, text, _ in _prepared()], (b"null", b"[]", b'"a"', b"{}")),
-    "evaluation": Fuzzer(_evaluation, _judged, (b"null", b"[]", b'"a"')),
-    "journal": Fuzzer(_journal, lambda: [_journal_lines()]),
+    "TOML": Fuzzer(_config, lambda: [OPTIONS], (DEEP, b"[", b"]", b"= ", b'"""', b"[[a]]", b"inf", b"1979-05-27")),
+    "recipes": Fuzzer(_run_config, _recipe, (DEEP, b"[", b"true", b'""', b"-1", b"1e400")),
+    "preprocess": Fuzzer(_preprocess, lambda: [text for _, text, _ in _prepared()], (
+        DEEP, b"null", b"[]", b'"a"', b"{}")),
+    "evaluation": Fuzzer(_evaluation, _judged, (DEEP, b"null", b"[]", b'"a"')),
+    "journal": Fuzzer(_journal, lambda: [_journal_lines()], (DEEP,)),
     "signed journal": Fuzzer(_signed(_journal), lambda: [_journal_lines()], (b"null", b"[]", b'"a"', b"{}")),
-    "history": Fuzzer(_history, lambda: [as_line({"step": 1, "loss": 0.5}).encode() * 3]),
+    "history": Fuzzer(_history, lambda: [as_line({"step": 1, "loss": 0.5}).encode() * 3], (DEEP,)),
     "manifest": Fuzzer(_signed(_manifest), lambda: [as_line(
         {"file": "a.json", "state": "written", "digest": "0" * 64, "bytes": 2}).encode()], (b"null", b"[]", b"{}")),
-    "checkpoints": Fuzzer(_checkpoint, _weights, (b"null", b"F64", b"[]")),
+    "checkpoints": Fuzzer(_checkpoint, _weights, (DEEP, b"null", b"F64", b"[]")),
     "search spaces": Fuzzer(_space, lambda: SPACES, (b"..", b":", b"log", b",", b"(", b")", b";", b" if ", b"=")),
     "--set": Fuzzer(_set, _named_options, (b"=", b",", b"\n", b"none", b"true", b"-1", b"1e9", b"(")),
     "--read": Fuzzer(_read, lambda: READS, (b"=", b",", b"tab", b"\n", b"none", b"true")),

@@ -1,6 +1,7 @@
 """Every parser meets inputs that are damaged or hostile; the record of a million is benchmarks/records/fuzz.json."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,24 @@ def test_a_series_of_nothing_but_moments(tmp_path):
         lamina.load(tmp_path / "a.csv", window=4, delimiter=";")
 
 
-@pytest.mark.parametrize("event", [{"event": "result", "trial": 0}, {"event": "result", "trial": 0, "values": {}}])
+@pytest.mark.parametrize("name", ["*", "^x.*$"])
+def test_a_column_whose_name_stands_for_many(tmp_path, name):
+    (tmp_path / "a.csv").write_text(f"{name},x,y\n" + "".join(f"{i},{i % 3},{'ab'[i % 2]}\n" for i in range(12)))
+    with pytest.raises(
+        DataError, match=f"has a column named {re.escape(repr(name))}, which stands for many columns: g"
+    ):
+        lamina.load(tmp_path / "a.csv")
+    with pytest.raises(DataError, match="the table has a column named .*, which stands for many columns: give it anot"):
+        lamina.load([{name: i, "y": i % 2} for i in range(12)], target="y")
+
+
+TOLD = {"event": "result", "trial": 0, "values": {"x": 1}, "value": 0.5, "state": "finished"}
+
+
+@pytest.mark.parametrize("event", [
+    {"event": "result", "trial": 0}, {"event": "result", "trial": 0, "values": {}}, {**TOLD, "trial": None},
+    {**TOLD, "trial": 1e999}, {**TOLD, "value": []}, {**TOLD, "tie": "a"}, {**TOLD, "state": 1.0},
+])  # fmt: skip
 def test_a_line_of_a_journal_that_lacks_something(tmp_path, event):
     home = Study.create(tmp_path / "s", {"x": [1, 2]}).folder
     (home / "journal.jsonl").write_text(as_line(event))

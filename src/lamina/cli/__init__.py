@@ -11,7 +11,7 @@ from typer import Option
 from lamina import __version__
 from lamina._errors import InstructionError, LaminaError, memory_asked
 from lamina._processor import LIMIT
-from lamina._system import restart, use_any_console
+from lamina._system import open_streams, restart, use_any_console
 from lamina.cli import _train as train_verbs
 from lamina.cli._cross_validate import cross_validate
 from lamina.cli._data import data_app
@@ -96,8 +96,10 @@ app.command()(experiment)
 
 def main() -> None:
     """Run the command; bad input ends with one sentence and exit code 2."""
+    open_streams()
     use_any_console()
     try:
+        _somewhere()
         with watched(Reading()):
             code = app(prog_name="lamina", standalone_mode=False)
         sys.exit(code or 0)
@@ -112,7 +114,7 @@ def main() -> None:
         if type(error).__name__ == "NoArgsIsHelpError":  # help was asked for by saying nothing
             sys.exit(2)
         _refuse(wrong_use(error))
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, TypeError) as error:  # torch has no type for all of them
         size = memory_asked(error)
         if size is None:
             raise
@@ -122,9 +124,13 @@ def main() -> None:
             "pieces of N examples, and the update stays the same."
         )
     except OSError as error:
-        if error.errno not in _NO_PLACE:
+        if error.errno == errno.EACCES and _secret(str(error.filename)):
+            _refuse(f"{error.filename} cannot be read (permission denied): become its owner, or copy it.")
+        if error.errno in _NO_PLACE:
+            _refuse(f"cannot write {error.filename or 'the result'}: {_NO_PLACE[error.errno]}.")
+        if error.filename is None or error.strerror is None:
             raise
-        _refuse(f"cannot write {error.filename or 'the result'}: {_NO_PLACE[error.errno]}.")
+        _refuse(f"{error.filename} cannot be read or written ({error.strerror.lower()}): choose another place.")
     except (KeyboardInterrupt, typer.Abort):
         _refuse("interrupted.", code=130)
 
@@ -136,6 +142,19 @@ _NO_PLACE = {
     errno.EROFS: "the file system is read-only: choose another place",
     errno.EACCES: "permission denied: choose another place",
 }
+
+
+def _somewhere() -> None:
+    """Refuse to begin in a folder that is gone: libraries that are loaded later end the process there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        _refuse("the folder in which you are has been removed: change to another one.")
+
+
+def _secret(path: str) -> bool:
+    """Say whether a file may not be read; one that may not be written may still be."""
+    return os.path.isfile(path) and not os.access(path, os.R_OK)
 
 
 def _refuse(why: object, code: int = 2) -> NoReturn:

@@ -13,7 +13,6 @@ What is typed wins over what the file says.
 """
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import typer
 
 from lamina._declared import check, write
 from lamina._errors import ArgumentError, nearest
+from lamina.data.paths import no_pipe
 
 _TYPES: dict[str, Any] = {
     "architecture": str, "data": str, "target": str, "read": dict, "split": str, "epochs": int, "set": dict,
@@ -28,6 +28,7 @@ _TYPES: dict[str, Any] = {
     "weights": str, "freeze": str, "device": str, "threads": int, "step": str,
 }  # fmt: skip
 _PARAMETERS = {"set": "set_"}
+_MOST = 1_000_000  # bytes of a file of options
 
 
 def from_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -55,12 +56,22 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     if path.is_dir():
         return _of_run(path)
+    from lamina.training.files import read_toml
+
     try:
-        text = path.read_text(encoding="utf-8")
-        values = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        no_pipe(path)
+        with path.open("rb") as file:
+            content = file.read(_MOST + 1)
     except FileNotFoundError:
         raise ArgumentError(f"`--config` {path} does not exist: name a TOML file or the folder of a run.") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ArgumentError(f"`--config` {path} cannot be read ({error.strerror}): choose another file.") from None
+    if len(content) > _MOST:
+        raise ArgumentError(f"`--config` {path} is larger than {_MOST / 1e6:.0f} MB: it cannot be a file of options.")
+    try:
+        text = content.decode()
+        values = json.loads(text) if path.suffix.lower() == ".json" else read_toml(text)
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(f"`--config` {path} cannot be read as TOML ({error}): correct it.") from None
     if not isinstance(values, dict):
         raise ArgumentError(f"`--config` {path} must hold names and values, got {type(values).__name__}.")

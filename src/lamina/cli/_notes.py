@@ -56,18 +56,23 @@ def notes(
     quiet: Quiet = False,
 ) -> None:
     """Open the executable notes: every formula of the five chapters, live in the browser."""
+    files = {"--export": export, "--pdf": pdf, "--panels": panels}
+    written = [name for name, place in files.items() if place is not None]
+    others = [name for name, page in (("--edit", edit), ("--assign", assigned)) if page is not None]
+    if len(others) > 1 or (others and written):
+        raise ArgumentError(f"`{others[0]}` cannot be combined with {(others[1:] + written)[0]}: choose one of them.")
+    if assigned is None and (data is not None or collect is not None):
+        raise ArgumentError("`--data` and `--collect` belong to a homework: add --assign PAGE.")
     if edit is not None:
         from lamina.pages.site.editing import edit_page
 
         edit_page(edit, browser=not no_browser)
         return
-    if export is not None or pdf is not None or panels is not None:
+    if written:
         _write(export, pdf, panels, tuple(only or ()), quiet)
         return
     if only:
         raise ArgumentError("`--only` chooses pages for --export, --pdf or --panels: add one of them.")
-    if assigned is None and (data is not None or collect is not None):
-        raise ArgumentError("`--data` and `--collect` belong to a homework: add --assign PAGE.")
     from lamina.pages.site.contents import pages
     from lamina.pages.site.server import HOMEWORK, serve
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from lamina.scaling.planning import RankPlan
 
 
-def _positive(*flags: str, help: str, metavar: str = "X") -> Any:
-    """Declare an option that is a number of at least 0; what must be more than 0 is refused with its name."""
-    return number(*flags, help=help, kind=float, metavar=metavar)
+def _real(*flags: str, help: str, positive: bool = False) -> Any:
+    """Declare an option that is a number of at least 0, or greater than 0."""
+    return number(*flags, help=help, kind=float, metavar="X", positive=positive)
 
 
 def plan(
@@ -52,16 +52,16 @@ def plan(
         int | None, number("--gpus-per-node", help="Ranks of a node; 8 for GPUs, the cores for a CPU.", least=1)
     ] = None,
     bandwidth: Annotated[
-        float | None, _positive(help="GB/s that a rank sends to another node; 50 for GPUs, 1 for a CPU.")
+        float | None, _real(help="GB/s that a rank sends to another node; 50 for GPUs, 1 for a CPU.", positive=True)
     ] = None,
     latency: Annotated[
-        float | None, _positive(help="Microseconds of a message to another node; 9.6 for GPUs, 150 for a CPU.")
+        float | None, _real(help="Microseconds of a message to another node; 9.6 for GPUs, 150 for a CPU.")
     ] = None,
     bandwidth_inside: Annotated[
-        float | None, _positive(help="GB/s that a rank sends within a node; 450 for GPUs, 1 for a CPU.")
+        float | None, _real(help="GB/s that a rank sends within a node; 450 for GPUs, 1 for a CPU.", positive=True)
     ] = None,
     latency_inside: Annotated[
-        float | None, _positive(help="Microseconds of a message within a node; 3.4 for GPUs, 150 for a CPU.")
+        float | None, _real(help="Microseconds of a message within a node; 3.4 for GPUs, 150 for a CPU.")
     ] = None,
     overlap: Annotated[
         float,
@@ -73,26 +73,27 @@ def plan(
         str, Option(help="Normalize over the examples of all ranks (global) or of each rank (local).")
     ] = "global",
     reading_rate: Annotated[
-        float | None, _positive("--reading", help="Examples per second that a node can read; no bound by default.")
+        float | None,
+        _real("--reading", help="Examples per second that a node can read; no bound by default.", positive=True),
     ] = None,
     jitter: Annotated[
-        float | None, _positive(help="Standard deviation of an update as a share of its time; measured by default.")
+        float | None, _real(help="Standard deviation of an update as a share of its time; measured by default.")
     ] = None,
     mtbf: Annotated[
         float | None,
-        _positive(help="Mean hours between two failures of one device; 50,677 for GPUs, none for a CPU."),
+        _real(help="Mean hours between two failures of one device; 50,677 for GPUs, none for a CPU.", positive=True),
     ] = None,
-    restart: Annotated[float, _positive(help="Seconds from a failure until training continues.")] = 60.0,
+    restart: Annotated[float, _real(help="Seconds from a failure until training continues.")] = 60.0,
     checkpoint: Annotated[
-        float | None, _positive(help="Seconds that writing a checkpoint takes; measured by default.")
+        float | None, _real(help="Seconds that writing a checkpoint takes; measured by default.")
     ] = None,
-    price: Annotated[float, _positive(help="Price of a device for an hour.")] = 0.0,
+    price: Annotated[float, _real(help="Price of a device for an hour.")] = 0.0,
     efficiency: Annotated[
         float,
         number(help="Recommend the most ranks that are used this well.", kind=float, most=1, metavar="X"),
     ] = 0.5,
     seed: Annotated[int, number(help="Random seed for the split, the weights and the simulation.")] = 0,
-    seconds: Annotated[float, _positive(help="About how long measuring may take.")] = 30.0,
+    seconds: Annotated[float, _real(help="About how long measuring may take.")] = 30.0,
     device: Device = "auto",
     output: Annotated[Path | None, Option("-o", "--output", help="Draw to this file, such as plan.svg.")] = None,
     quiet: Quiet = False,
@@ -147,7 +148,7 @@ def plan(
             seconds=seconds,
         )
     said.show(quiet)
-    sources = assumptions(cluster, kind)
+    sources = assumptions(found.cluster, kind)
     drawn = found.save(output) if output is not None else None
     if as_json:
         show_json({**found.as_dict(), "assumed": sources, "drawing": str(drawn) if drawn else None})
@@ -156,6 +157,8 @@ def plan(
         print(drawn or found.best.ranks)
         return
     _table(found)
+    if not timings and assumed.cores and ranks > assumed.cores:
+        voice.say("All ranks are CPUs like this one. For GPUs, give the time of an update on one by --step-time.")
     voice.say(*_sentences(found), *found.notes, *(f"assumed: {source}" for source in sources))
     if drawn:
         voice.say(f"drawn to {drawn}")

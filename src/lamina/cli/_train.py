@@ -34,6 +34,9 @@ from lamina.cli._usage import number
 from lamina.cli._values import reading, settings, shares
 from lamina.cli._voice import Voice, say
 
+_MOST_PIPED = 2 * 10**9
+"""Bytes that `predict` takes from the standard input."""
+
 FLAGS = ("seed", "data", "target", "read", "split", "out", "again", "weights", "freeze", "device", "threads", "ranks",
          "track", "config")  # fmt: skip
 """Options of `lamina train` that `--set` does not take."""
@@ -126,6 +129,9 @@ def train(
                    weights=weights, freeze=freeze, ratios=ratios)  # fmt: skip
         runtime = job.task.threads(runtime, job.model, job.recipe)
     voice.say(*job.notes, f"{runtime}{together}")
+    if not voice.silent:
+        notes = together.notes(runtime.device, job.task.examples(job.recipe), step)
+        say(*(f"note: {note}" for note in notes), stream=sys.stderr)
     voice.more(*(f"{key}: {value}" for key, value in options.items()))
     said.show(voice.quiet, told=() if voice.silent else job.notes)
     with said:
@@ -140,7 +146,7 @@ def train(
             progress=not voice.silent,
         )
     said.show(voice.quiet)
-    _finish(run, voice, begun, together.first)
+    _finish(run, voice, begun, together)
 
 
 def resume(
@@ -183,7 +189,7 @@ def resume(
     with said:
         result = resume_run(run, observers=watching, epochs=epochs, options=options, progress=not voice.silent)
     said.show(voice.quiet)
-    _finish(result, voice, begun, together.first)
+    _finish(result, voice, begun, together)
 
 
 def _ranks(number: int | None) -> Any:
@@ -198,14 +204,16 @@ def _ranks(number: int | None) -> Any:
     return together
 
 
-def _finish(run: Any, voice: Voice, begun: float, first: bool = True) -> None:
+def _finish(run: Any, voice: Voice, begun: float, together: Any) -> None:
     """Evaluate, report, and say how it went; a run that failed ends with exit code 1. Only the first rank does."""
-    if not first:
+    if not together.first:
         raise typer.Exit(1 if run.reason.failed else 0)
     if run.reason.failed:
         print(f"lamina: {run.reason.sentence}.", file=sys.stderr)
         if run.reason.name == "interrupted":
-            print(f"Continue with:  lamina resume {run.folder}", file=sys.stderr)
+            print(f"Continue with:  lamina resume {run.folder}{together.option}", file=sys.stderr)
+        if voice.as_json:
+            show_json({"run": str(run.folder), "stopped": run.reason.name, "test": None}, None)
         raise typer.Exit(1)
     result = run.evaluate()
     from lamina.report._commands import linear, spell
@@ -340,7 +348,7 @@ def predict(
     if piped and inputs != ["-"]:
         raise ArgumentError("`-` reads standard input and must be the only INPUT: name files, or pipe one of them.")
     if trained.task.writes:
-        given = [sys.stdin.read().removesuffix("\n")] if piped else inputs or []
+        given = [_piped().decode("utf-8", "replace").removesuffix("\n")] if piped else inputs or []
         prompts = [*given, *([] if prompt is None else [prompt])] or [""]
         texts = [trained.write(p, length, temperature=temperature, top_k=top_k, seed=seed) for p in prompts]
         print(json.dumps(texts) if as_json else "\n".join(texts))
@@ -360,7 +368,7 @@ def predict(
         return
     options: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "copy_unknown": copy}
     with (said := Warnings()):
-        what: Any = sys.stdin.buffer.read() if piped else list(inputs)
+        what: Any = _piped() if piped else list(inputs)
         found = trained.predict(what, coverage=coverage, **options)
     said.show()
     if output is not None:
@@ -375,6 +383,16 @@ def predict(
         print(*(words if alone else f"{name}: {words}" for name, words in lines), sep="\n")
         if sys.stdout.isatty():
             Voice().next(spell(["lamina", "predict", str(run), *inputs, "-o", "predictions.csv"]))
+
+
+def _piped() -> bytes:
+    """Read the standard input, which may never end."""
+    content = sys.stdin.buffer.read(_MOST_PIPED + 1)
+    if len(content) > _MOST_PIPED:
+        raise ArgumentError(
+            f"standard input has more than {_MOST_PIPED / 1e9:.0f} GB: write it into a file, and give that."
+        )
+    return content
 
 
 def _written(count: int, output: Path, run: Path) -> None:

@@ -12,7 +12,13 @@ from lamina._errors import ArgumentError, nearest
 
 
 def number(
-    *flags: str, help: str, kind: type = int, least: float | None = 0, most: float = LARGEST - 1, metavar: str = "N"
+    *flags: str,
+    help: str,
+    kind: type = int,
+    least: float | None = 0,
+    most: float = LARGEST - 1,
+    metavar: str = "N",
+    positive: bool = False,
 ) -> Any:
     """Declare an option that is a number between two bounds.
 
@@ -23,9 +29,10 @@ def number(
         least: the smallest number; None for no bound.
         most: the largest number.
         metavar: what help calls its value.
+        positive: whether it must be more than 0.
     """
     what = "a whole number" if kind is int else "a number"
-    low = "" if least is None else f" of at least {least}"
+    low = " greater than 0" if positive else "" if least is None else f" of at least {least}"
     bound = f" from {least} to {most}" if most < LARGEST - 1 else low
 
     def parsed(text: Any) -> Any:
@@ -36,7 +43,7 @@ def number(
         except ArgumentError as error:
             way_out = re.search(r": (write|that is|it must).*", str(error))
             raise typer.BadParameter(f"must be {what}{bound}, got {text!r}{way_out[0] if way_out else '.'}") from None
-        if not (-math.inf if least is None else least) <= value <= most:
+        if not (-math.inf if least is None else least) <= value <= most or (positive and value == 0):
             raise typer.BadParameter(f"must be {what}{bound}, got {text}.")
         return value
 
