@@ -14,10 +14,12 @@ import urllib.parse
 import uuid
 from dataclasses import dataclass, field
 from html import unescape
+from pathlib import Path
 
 from websockets.sync.client import connect
 
 _WIDGET = re.compile(r"object-id='([^']+)'[^>]*><(marimo-[a-z]+)([^>]*)>")
+_ADDRESS = re.compile(r"The executable notes: (http://[^/]+)/\S*\n")
 _ARGUMENT = re.compile(r"data-([a-z-]+)='([^']*)'")
 
 
@@ -137,26 +139,22 @@ def uploaded(name, contents):
 
 @contextlib.contextmanager
 def serving(*options, **environment):
-    """Run `lamina notes` on a free port; give its address and its process."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "lamina", "notes", "--no-browser", "--port", str(port), *options]
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, env={**os.environ, **environment})
+    """Run `lamina notes` on a port that it chooses; give its address, when it answers, and its process."""
+    command = [sys.executable, "-m", "lamina", "notes", "--no-browser", "--port", "0", *options]
+    with tempfile.NamedTemporaryFile("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **environment})
+        process.said = Path(out.name).read_text
         try:
-            for _ in range(1200):
-                said.seek(0)
-                if process.poll() is not None:
-                    raise RuntimeError(f"the server ended: {said.read()}")
-                with contextlib.suppress(OSError):
-                    socket.create_connection(("127.0.0.1", port), 10).close()
-                    break
-                time.sleep(0.1)
-            process.said = lambda: (said.seek(0), said.read())[1]
-            yield f"http://127.0.0.1:{port}", process
+            end = time.monotonic() + 120
+            while not (found := _ADDRESS.search(process.said())):
+                if process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"the server did not start: {process.said()}")
+                time.sleep(0.05)
+            link = http.client.HTTPConnection(found[1].removeprefix("http://"), timeout=120)
+            link.request("GET", "/")
+            link.getresponse().read()
+            link.close()
+            yield found[1], process
         finally:
             process.terminate()
             try:

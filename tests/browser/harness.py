@@ -6,13 +6,11 @@ marimo's widgets sit in shadow roots, which plain selectors do not reach; the sc
 import contextlib
 import os
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
@@ -22,6 +20,9 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 from selenium.webdriver.remote.webelement import WebElement
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import visiting
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or ""
 CHROMEDRIVER = os.environ.get("CHROMEDRIVER") or shutil.which("chromedriver") or ""
@@ -43,40 +44,11 @@ walk(document);
 """
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @contextlib.contextmanager
 def serving(*options: str) -> Iterator[str]:
-    """Run `lamina notes` on a free port and give its address."""
-    port = free_port()
-    command = [sys.executable, "-m", "lamina", "notes", "--no-browser", "--port", str(port), *options]
-    said = tempfile.TemporaryFile("w+")
-    process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(1200):
-            if process.poll() is not None:
-                said.seek(0)
-                raise RuntimeError(f"the server ended: {said.read()}")
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(address + "/", timeout=10).read()
-                break
-            time.sleep(0.1)
-        else:
-            raise RuntimeError("the server did not answer in two minutes")
+    """Run `lamina notes` on a port that it chooses and give its address."""
+    with visiting.serving(*options) as (address, _):
         yield address
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        said.close()
 
 
 @contextlib.contextmanager
@@ -91,6 +63,7 @@ def browser(width: int = 1280, height: int = 900, *, dark: bool = False) -> Iter
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+        driver.set_script_timeout(120)  # on a busy machine a page may take longer than the 30 s of selenium
         try:
             driver.execute_cdp_cmd(
                 "Emulation.setDeviceMetricsOverride",
@@ -120,7 +93,7 @@ def elements(driver: WebDriver, keep: str, *arguments: object) -> list[WebElemen
     return driver.execute_script(f"const given = arguments, keep = (el) => {keep};{_WALK} return found;", *arguments)
 
 
-def wait(condition, seconds: float = 15.0, words: str = "the condition"):
+def wait(condition, seconds: float = 40.0, words: str = "the condition"):
     """Wait until a function returns something true, and return that."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -129,6 +102,13 @@ def wait(condition, seconds: float = 15.0, words: str = "the condition"):
             return found
         time.sleep(0.05)
     raise AssertionError(f"{words} did not come true in {seconds:g} s")
+
+
+def visit(driver: WebDriver, address: str) -> None:
+    """Open a page and wait until its scripts have run: on a busy machine `get` may come back before."""
+    driver.execute_script("window.left = true")
+    driver.get(address)
+    wait(lambda: driver.execute_script("return !window.left && document.readyState === 'complete'"), words=address)
 
 
 def idle(driver: WebDriver) -> bool:
@@ -215,7 +195,7 @@ def slide_to(driver: WebDriver, label: str, value: float) -> None:
             set_slider(driver, label, 1 if value > now else -1)
         return now == value
 
-    wait(there, 20, f"{label!r} at {value:g}")
+    wait(there, words=f"{label!r} at {value:g}")
 
 
 def choose(driver: WebDriver, label: str, option: str, nth: int = 0) -> None:
@@ -245,7 +225,7 @@ def click(driver: WebDriver, label: str) -> None:
         whole = played[0].get_attribute("data-label")
         rests = "el.matches('#root .lamina-play[data-state=idle]') && el.dataset.label === given[0]"
         press(driver, played[0].find_element("css selector", ".main"))
-        wait(lambda: not elements(driver, rests, whole), 30, f"{whole!r} to take the place of what was recorded")
+        wait(lambda: not elements(driver, rests, whole), words=f"{whole!r} to take the place of what was recorded")
         return
     tags = ("marimo-button", "marimo-switch", "marimo-checkbox")
     for widget in _widgets(driver, tags, label):
@@ -303,6 +283,26 @@ def change_at_once(driver: WebDriver, title: str, number: float, result: str) ->
     return wait(lambda: driver.execute_script(_AT_ONCE, title, number, result), words="a drawing that is laid out")
 
 
+_MOVED = """
+const [title, place, follow] = arguments, boxes = [...document.querySelectorAll('#root .lamina-svg[data-hands]')];
+const said = (each) => each.getClientRects().length ? JSON.parse(each.dataset.hands).points?.follow ?? null : null;
+const box = boxes.find((each) => said(each) === follow);
+if (!box) return null;
+box.scrollIntoView({ block: 'center' });
+LaminaHands.moved(box, title, place);
+return document.querySelector('.lamina-tip').textContent;
+"""
+
+
+def move_point(driver: WebDriver, title: str, x: float, y: float, follow: str) -> str:
+    """Move a data point by script and return, in the same frame, the words that say what follows from it.
+
+    The drawing is the one whose points a function of `static/follow.js` follows; "" where nothing does.
+    """
+    words = wait(lambda: driver.execute_script(_MOVED, title, [x, y], follow), words=f"points that {follow!r} follows")
+    return words.replace("−", "-")
+
+
 def widget_value(driver: WebDriver, name: str):
     """Return the value of a widget by its name in the address."""
     return driver.execute_script("return Lamina.value(Lamina.named().get(arguments[0]))", name)
@@ -356,7 +356,19 @@ def draw(driver: WebDriver, strokes: list[list[tuple[float, float]]]) -> None:
         actions.release().perform()
 
 
-def wait_changed(driver: WebDriver, look, action, seconds: float = 10.0):
+def mouse(driver: WebDriver, kind: str, x: float, y: float, button: str = "left", buttons: int = 1) -> None:
+    """Send what one mouse does: Pressed, Moved or Released."""
+    event = {"type": f"mouse{kind}", "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1}
+    driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+
+
+def touch(driver: WebDriver, kind: str, *fingers: tuple[int, float, float]) -> None:
+    """Send what fingers do, each with its number and its place: Start, Move or End."""
+    points = [{"id": finger, "x": x, "y": y} for finger, x, y in fingers]
+    driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+
+
+def wait_changed(driver: WebDriver, look, action, seconds: float = 40.0):
     """Do something and wait until what a function sees is different and rests; return (before, after).
 
     A slider that moves by several steps changes the page several times; what is still moving after 2 s is live.

@@ -78,8 +78,8 @@ const empty = [...root.querySelectorAll('.lamina-note, .lamina-progress span')].
   .filter((words) => /not started|not measured|nothing yet|wait for the button/i.test(words));
 return { twice: twice.length, bare: bare.length, empty, guesses: root.querySelectorAll('.lamina-guess').length };
 """
-UNTRAINED = {path: ["not started"] for path in ("tools/playground", "ch2/playground", "ch4/transfer")}
-"""Two wait for a visitor's data, and one shows the network as it begins."""
+UNTRAINED = {path: ["not started"] for path in ("ch2/playground", "ch4/transfer")}
+"""One shows the network as it begins, and one waits for a visitor's data, too."""
 
 
 def tells_a_story(driver, path):
@@ -140,7 +140,7 @@ def test_light_and_dark_reset_and_what_has_been_read(driver, address):
     set_slider(driver, "W_2", 3)
     assert slider_value(driver, "W_2") == -1.7
     driver.find_element("css selector", "[data-do=reset]").click()
-    wait(lambda: find_slider(driver, "W_2") and slider_value(driver, "W_2") == -2, 30, "the first value")
+    wait(lambda: find_slider(driver, "W_2") and slider_value(driver, "W_2") == -2, words="the first value")
     ready(driver)
     assert driver.execute_script(theme) == ["dark", True], "the choice stays"
     assert page_text(driver)

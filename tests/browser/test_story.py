@@ -54,3 +54,12 @@ def test_a_recorded_run_is_shown_until_the_reader_changes_something(driver, addr
     choose(driver, "network", "lstm")
     wait(lambda: "0 of 12 after 0" in shown(), words="no record with these settings")
     assert "a recorded run" not in page_text(driver)
+
+
+def test_the_playground_opens_with_a_run_that_has_no_folder(driver, address):
+    from harness import page_text
+
+    opened(driver, address, "tools/playground")
+    shown = page_text(driver)
+    assert "45 of 45" in shown and "a recorded run" in shown and "0.9766" in shown
+    assert "Take the run with you" not in shown and "299 examples, opened once" in shown

@@ -18,7 +18,7 @@ def test_a_wide_chart_is_drawn_a_second_time_at_the_width_of_a_phone():
     head = r"<svg class='(\w+)' data-wide='(\d+)' data-high='(\d+)'[^>]* width=\"(\d+)\" height=\"(\d+)\""
     wide, narrow = re.findall(head, both)
     assert wide == ("wide", "440", "320", "500", "400")
-    assert narrow == ("narrow", "440", "320", "300", "240")
+    assert narrow == ("narrow", "440", "320", "300", "250")
     assert drawn(chart([Series("loss", [0, 1], [0, 1])], width=340, height=200)).count("<svg") == 1
 
 

@@ -6,22 +6,29 @@ import tempfile
 from pathlib import Path
 
 from harness import (
+    Keys,
     WebDriver,
     change_at_once,
     change_number,
     choose,
     click,
     elements,
+    move_point,
     page_text,
     plot_text,
     point_at,
     set_slider,
+    shape,
     slider_value,
     type_text,
     upload,
     wait,
     wait_changed,
+    widget_value,
 )
+from selenium.webdriver.common.action_chains import ActionChains
+
+from lamina.pages.chapters.ch2.playground._setup import Setup, problem
 
 
 def number(text: str, pattern: str) -> float:
@@ -96,7 +103,7 @@ def my_own_table_is_learned(driver: WebDriver) -> None:
         path.write_text("\n".join(rows) + "\n", encoding="utf-8")
         choose(driver, "data", "my table")
         upload(driver, "your table", str(path))
-        wait(lambda: "height" in plot_text(driver, "The decision surface"), 20, "the axis of the table")
+        wait(lambda: "height" in plot_text(driver, "The decision surface"), words="the axis of the table")
     click(driver, "Learn")
     wait(lambda: _epoch(driver) >= 20, 60, "twenty epochs")
     assert number(plot_text(driver, "The decision surface"), "validation accuracy") >= 0.9
@@ -166,12 +173,13 @@ def the_size_of_weights_decides(driver: WebDriver) -> None:
 
 
 def a_bias_before_has_no_effect(driver: WebDriver) -> None:
-    after = lambda: plot_text(driver, "Node 1 after")  # noqa: E731
-    assert "mean 3.00, std 0.70" in plot_text(driver, "Node 1 before")
-    assert "mean 0.00, std 1.00" in after()
+    before = lambda: plot_text(driver, "nodes before normalization")  # noqa: E731
+    after = lambda: plot_text(driver, "nodes after normalization")  # noqa: E731
+    assert "node 1: mean 3.00, std 0.70" in before() and "node 3: mean −2.00, std 1.10" in before()
+    assert after().count("mean 0.00, std 1.00") >= 3
     set_slider(driver, "a bias before", 2)
-    wait(lambda: "mean 4.00, std 0.70" in plot_text(driver, "Node 1 before"), words="the bias")
-    assert "mean 0.00, std 1.00" in after()
+    wait(lambda: "node 1: mean 4.00, std 0.70" in before(), words="the bias")
+    assert after().count("mean 0.00, std 1.00") >= 3
     set_slider(driver, "beta", 2)
     wait(lambda: "mean 1.00, std 1.00" in after(), words="the shift")
 
@@ -278,10 +286,10 @@ def a_weight_is_changed_where_it_stands(driver: WebDriver) -> None:
         "return JSON.parse(document.querySelector('#root .lamina-svg[data-hands]').dataset.hands)[arguments[0]].value",
         name,
     )
-    wait(lambda: value("W[0](1,1)") == 0.7, 15, "Python's answer")
-    wait(lambda: f"{math.tanh(0.65):.4g}" in plot_text(driver, "after line 12"), 15, "the value that Python computes")
+    wait(lambda: value("W[0](1,1)") == 0.7, words="Python's answer")
+    wait(lambda: f"{math.tanh(0.65):.4g}" in plot_text(driver, "after line 12"), words="the value that Python computes")
     change_number(driver, "b[0](2)", 0.65, "text")  # 0.35 + 0.65 = 1
-    wait(lambda: value("b[0](2)") == 0.65, 15, f"the other bias in {driver.current_url}")
+    wait(lambda: value("b[0](2)") == 0.65, words=f"the other bias in {driver.current_url}")
     assert point_at(driver, "y[1](2)", "circle").startswith(
         "z[1](2) = 0.1 · 1 + (−0.5) · (−0.5) + 0.65 = 1; tanh of it is 0.7616"
     )
@@ -289,8 +297,60 @@ def a_weight_is_changed_where_it_stands(driver: WebDriver) -> None:
     assert "changed-weights=W0+1+1%3D0.7%3B+b0+2%3D0.65" in driver.current_url
 
 
+def an_arrow_is_clicked_to_change_its_weight(driver: WebDriver) -> None:
+    arrow = shape(driver, "W[0](2,1)", "polyline")
+    place = driver.execute_script(  # a point of the arrow where no other one passes, and three pixels beside it
+        "const line = arguments[0], [a, b] = [...line.points], to = line.getScreenCTM();"
+        "const at = new DOMPoint(0.85 * b.x + 0.15 * a.x, 0.85 * b.y + 0.15 * a.y).matrixTransform(to);"
+        "return [at.x, at.y - 3]",
+        arrow,
+    )
+    cursors = driver.execute_script(  # up to five pixels beside the arrow, and farther away
+        "const [line, [x, y]] = arguments, box = line.closest('.lamina-svg');"
+        "return [-3, -2, -1, 0, 1, 2, 3, 12].map((far) => {"
+        "box.dispatchEvent(new PointerEvent('pointermove', { clientX: x, clientY: y - far, bubbles: true }));"
+        "return box.style.cursor; });",
+        arrow,
+        place,
+    )
+    assert cursors == [*7 * ["pointer"], ""]
+    actions = ActionChains(driver, duration=20)
+    actions.w3c_actions.pointer_action.move_to_location(*map(round, place)).click()
+    actions.perform()
+    field = wait(lambda: driver.find_elements("css selector", ".lamina-edit input"), words="the field")[0]
+    assert driver.execute_script("return arguments[0].closest('form').textContent", field) == "W[0](2,1)"
+    field.send_keys(Keys.CONTROL, "a", Keys.NULL, "0.85", Keys.ENTER)
+    # z = 0.85 * 1 + (-0.5) * (-0.5) + (-1.1) = 0
+    wait(lambda: widget_value(driver, "changed-weights") == "W0 2 1=0.85", words="the changed weight")
+    words = point_at(driver, "y[1](2)", "circle")
+    assert words.startswith("z[1](2) = 0.85 · 1 + (−0.5) · (−0.5) + (−1.1) = 0; tanh of it is 0")
+
+
+def a_dragged_point_is_learned(driver: WebDriver) -> None:
+    surface = lambda: plot_text(driver, "The decision surface")  # noqa: E731
+    found = problem(Setup()).split.train
+    place = found.indices[5].item()
+    assert move_point(driver, f"point {place + 1}", 1.0, 1.0, "") == f"point {place + 1} at (1, 1)"
+    disc = lambda: float(shape(driver, f"point {place + 1}", "circle").get_attribute("cx"))  # noqa: E731
+    there = disc()
+    wait(lambda: widget_value(driver, "moved-points") == f"{place + 1}=1 1", words="the move")
+    hand = (
+        "const box = document.querySelector('#root .lamina-svg[data-hands]');"
+        "return JSON.parse(box.dataset.hands).points.at[arguments[0]]"
+    )
+    wait(lambda: driver.execute_script(hand, place) == [1, 1], words="Python's picture")
+    assert abs(disc() - there) < 0.01, "the point stays where the hand left it"
+    click(driver, "Learn")
+    wait(lambda: number(surface(), "epoch") >= 5, 60, "five epochs with the moved point")
+    assert move_point(driver, f"point {place + 1}", 0.5, 0.25, "")
+    wait(lambda: number(surface(), "epoch") < 5, words="a new beginning")
+    wait(lambda: driver.execute_script(hand, place) == [0.5, 0.25], words="what it learns from now")
+    click(driver, "Learn")
+
+
 CHECKS = {
     "ch2/playground": (
+        a_dragged_point_is_learned,
         a_hidden_layer_more_has_its_parameters,
         the_printed_xor_has_no_margin,
         it_learns_two_moons_and_stops,
@@ -316,6 +376,7 @@ CHECKS = {
         a_chain_has_its_gradient,
         updates_on_the_fly_lower_the_loss,
         the_students_check_agrees,
+        an_arrow_is_clicked_to_change_its_weight,
         a_weight_is_changed_where_it_stands,
     ),
 }

@@ -110,7 +110,7 @@ def dropout_trains_and_stops(driver: WebDriver) -> None:
     click(driver, "Train")
     wait(lambda: "Epoch 0" not in look(), 60, "the first epoch")
     click(driver, "Train")
-    wait(lambda: wait_still(look), 20, "a training that stands still")
+    wait(lambda: wait_still(look), words="a training that stands still")
 
 
 def wait_still(look) -> bool:

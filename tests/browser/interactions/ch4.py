@@ -63,7 +63,7 @@ def the_residual_network_learns(driver: WebDriver) -> None:
         60,
     )
     click(driver, "Train")
-    wait(lambda: "(paused)" in page_text(driver) or "(done)" in page_text(driver), 20, "the end of the training")
+    wait(lambda: "(paused)" in page_text(driver) or "(done)" in page_text(driver), words="the end of the training")
 
 
 def another_block_is_drawn(driver: WebDriver) -> None:
@@ -91,7 +91,7 @@ def stacks_learn_and_stop(driver: WebDriver) -> None:
     click(driver, "Train")
     wait(lambda: "the training loss is" in plot_text(driver, "three stacks"), 90, "a first row")
     click(driver, "Train")
-    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), 20)
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver))
     plain, original, better = numbers(plot_text(driver, "three stacks").split("training loss is")[1])[:3]
     assert min(original, better) < plain
 
@@ -137,7 +137,7 @@ def a_digit_and_my_picture_are_read(driver: WebDriver) -> None:
         picture = Image.new("L", (64, 64), 0)
         picture.paste(255, (28, 6, 38, 58))
         picture.save(path)
-        wait_changed(driver, look, lambda: upload(driver, "your picture", str(path)), 20)
+        wait_changed(driver, look, lambda: upload(driver, "your picture", str(path)))
     wait(lambda: "reads your picture as" in look(), words="the answer for the picture")
 
 
@@ -166,7 +166,7 @@ def my_pictures_are_learned(driver: WebDriver) -> None:
         path = Path(folder, "mine.zip")
         path.write_bytes(file.getvalue())
         upload(driver, "your pictures", str(path))
-        wait(lambda: "24 pictures of 2 classes: bright, dark." in page_text(driver), 30, "the pictures")
+        wait(lambda: "24 pictures of 2 classes: bright, dark." in page_text(driver), words="the pictures")
     click(driver, "Train on my pictures")
     wait(lambda: "of 25 epochs" in plot_text(driver, "Right answers on your pictures"), 60, "a first epoch")
 

@@ -65,7 +65,7 @@ def cats_are_learned_and_stopped(driver: WebDriver) -> None:
     click(driver, "Learn")
     wait(lambda: re.search(r"after [1-9]\d* updates", look()), 60, "the first updates")
     click(driver, "Learn")
-    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), 20, "the end of the work")
+    wait(lambda: "paused" in page_text(driver) or "done" in page_text(driver), words="the end of the work")
 
 
 def a_closed_update_gate_keeps_the_state(driver: WebDriver) -> None:
@@ -116,6 +116,11 @@ def a_certain_answer_costs_little(driver: WebDriver) -> None:
 def english_becomes_german(driver: WebDriver) -> None:
     assert "Heute scheint die Sonne" in page_text(driver)
     assert "words read5" in page_text(driver) and "words written4" in page_text(driver)
+    drawn = plot_text(driver, "6 inputs, then 5 outputs")
+    assert drawn.startswith(
+        "6 inputs, then 5 outputs: the sun is shining today <end> becomes heute scheint die sonne <end>"
+    )
+    assert all(f">{word}</text>" in drawn for word in ("shining", "sonne")), "the words stand at their nodes"
     type_text(driver, "your sentence in English", "The cats are sleeping in the garden")
     wait(lambda: "Die Katzen schlafen im Garten" in page_text(driver), words="a translation")
     choose(driver, "example", "a reason")
@@ -132,18 +137,15 @@ def twelve_sentences_are_learned_by_heart(driver: WebDriver) -> None:
 
 def it_writes_while_it_learns(driver: WebDriver) -> None:
     click(driver, "Learn")
-    wait(lambda: re.search(r"After [1-9]\d* updates it writes", page_text(driver)), 60, "a first sample")
+    wait(lambda: re.search(r"After [1-9][\d,]* updates it writes", page_text(driver)), 60, "a first sample")
     set_slider(driver, "temperature", 1)
-    before = re.search(r"After (\d+) updates", page_text(driver))
-    wait(
-        lambda: int(re.search(r"After (\d+) updates", page_text(driver))[1]) > int(before[1]),
-        30,
-        "training that goes on with another temperature",
-    )
+    updates = lambda: int(re.search(r"After ([\d,]+) updates", page_text(driver))[1].replace(",", ""))  # noqa: E731
+    before = updates()
+    wait(lambda: updates() > before, words="training that goes on with another temperature")
     click(driver, "Learn")
-    wait(lambda: "It continues from your beginning" in page_text(driver), 20, "the end of the work")
+    wait(lambda: "It continues from your beginning" in page_text(driver), words="the end of the work")
     type_text(driver, "begin the text with", "Warum ")
-    wait(lambda: re.search(r"beginning.*Warum ", page_text(driver), re.DOTALL), 20, "the new beginning")
+    wait(lambda: re.search(r"beginning.*Warum ", page_text(driver), re.DOTALL), words="the new beginning")
 
 
 def temperature_flattens_the_probabilities(driver: WebDriver) -> None:

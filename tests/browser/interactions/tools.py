@@ -33,7 +33,7 @@ def a_long_run_stops(driver: WebDriver) -> None:
     wait(lambda: "validation loss" in plot_text(driver, "Loss over the epochs"), 90, "the first epoch")
     assert "left" in page_text(driver)
     click(driver, "Train")
-    wait(lambda: "paused" in page_text(driver), 20, "the end of the run")
+    wait(lambda: "paused" in page_text(driver), words="the end of the run")
 
 
 def an_own_table_trains_and_answers(driver: WebDriver) -> None:
@@ -46,8 +46,8 @@ def an_own_table_trains_and_answers(driver: WebDriver) -> None:
         choose(driver, "data", "my own file")
         wait(lambda: "Choose a file." in page_text(driver))
         upload(driver, "your file", str(path))
-        wait(lambda: "lamina train fnn --data heights.csv" in page_text(driver), 30, "the command")
-        wait(lambda: "Your data: 90 rows, 3 columns" in page_text(driver), 30, "a look at the file")
+        wait(lambda: "lamina train fnn --data heights.csv" in page_text(driver), words="the command")
+        wait(lambda: "Your data: 90 rows, 3 columns" in page_text(driver), words="a look at the file")
         choose(driver, "target column", "kind")
         type_text(driver, "epochs", "40")
         wait(lambda: "--target kind --epochs 40" in page_text(driver))
@@ -66,7 +66,7 @@ def a_bad_file_gets_one_sentence(driver: WebDriver) -> None:
         path.write_bytes(b"no archive")
         choose(driver, "data", "my own file")
         upload(driver, "your file", str(path))
-        wait(lambda: "broken.zip cannot be unpacked" in page_text(driver), 30, "the sentence")
+        wait(lambda: "broken.zip cannot be unpacked" in page_text(driver), words="the sentence")
     choose(driver, "data", "iris")
     choose(driver, "network", "lenet5: LeNet-5 as in the notes")
     wait(lambda: "lamina train lenet5 --data iris" in page_text(driver))
@@ -81,7 +81,7 @@ def sixty_four_networks_learn(driver: WebDriver) -> None:
     label = plot_text(driver, "Validation accuracy over learning rate")
     assert "the best of 64 networks has 9" in label and "epoch 10" in label
     click(driver, "show one at a time")
-    wait(lambda: "one at a time tries 15" in plot_text(driver, "Validation accuracy over"), 20, "the walk")
+    wait(lambda: "one at a time tries 15" in plot_text(driver, "Validation accuracy over"), words="the walk")
     assert "One at a time: 15 networks instead of 64" in page_text(driver)
 
 
@@ -94,7 +94,7 @@ def counts_of_the_notes(driver: WebDriver) -> None:
 def a_thousand_networks_learn(driver: WebDriver) -> None:
     click(driver, "Train all 1024")
     wait(lambda: "epoch 12" in plot_text(driver, "1024 networks"), 120, "all epochs")
-    wait(lambda: "0.03: 9" in page_text(driver), 20, "the means")
+    wait(lambda: "0.03: 9" in page_text(driver), words="the means")
 
 
 CHECKS = {

@@ -5,7 +5,9 @@ import textwrap
 import pytest
 
 from lamina._errors import RunError
-from lamina.pages.book.recording import FRAMES, OPTIONS, PLACES, record
+from lamina.pages import kit
+from lamina.pages.book import recording
+from lamina.pages.book.recording import FRAMES, OPTIONS, PLACES, STEPS, places, record
 
 PAGE = """
     import marimo
@@ -65,9 +67,9 @@ def test_each_control_is_moved_alone_and_goes_back(page):
     found = record(page())
     assert {*found.moves} == {"factor", "word", "group.0", "go"}  # what is typed stays live
     factor = found.moves["factor"]
-    assert factor.values == [0, 7, 13, 26, 39, 52, 65, 78, 91] and len(factor.values) <= PLACES + 1
+    assert factor.values == [0, 7, 12, 25, 38, 50, 62, 75, 88, 100] and len(factor.values) <= PLACES + 1
     shown = factor.cells[0]
-    assert "<dd>14</dd>" in found.cells[0] == shown[1] and "<dd>182</dd>" in shown[8] and "<dd>one</dd>" in shown[8]
+    assert "<dd>14</dd>" in found.cells[0] == shown[1] and "<dd>200</dd>" in shown[9] and "<dd>one</dd>" in shown[9]
     assert "<dd>two</dd>" in found.moves["word"].cells[0][1] and "<dd>14</dd>" in found.moves["word"].cells[0][1]
     assert ["<dd>21</dd>" in html for html in found.moves["group.0"].cells[0]] == [False, True]
     assert 'data-key="factor"' in found.cells[1] and 'data-key="group.0"' in found.cells[1]
@@ -87,11 +89,26 @@ def test_a_first_view_alone(page):
 
 
 def test_a_failing_place_is_named(page):
-    text = PAGE.replace("product=factor.value", "product=1 / (factor.value - 13)")
-    with pytest.raises(RunError, match="page.py fails with factor at 13: ZeroDivisionError"):
+    text = PAGE.replace("product=factor.value", "product=1 / (factor.value - 12)")
+    with pytest.raises(RunError, match="page.py fails with factor at 12: ZeroDivisionError"):
         record(page(text))
 
 
 def test_lists_have_a_bound(page):
     text = PAGE.replace('["one", "two"]', '["one", *map(str, range(40))]')
     assert len(record(page(text)).moves["word"].values) == OPTIONS
+
+
+def test_a_walk_is_kept_whole():
+    assert places(kit.walk(0, 80, value=40, label="step")) == ("place", [*range(81)])
+    assert len(places(kit.walk(0, 1000, value=400, label="step"))[1]) == STEPS + 1
+
+
+def test_what_repeats_costs_nothing(page, monkeypatch):
+    """All that the list shows has more characters than the different pieces of it."""
+    text = PAGE.replace("word=word.value)", "word=word.value, **{f'fact {i}': i for i in range(100)})")
+    monkeypatch.setattr(recording, "LARGEST", 3000)
+    shown = record(page(text)).moves["word"].cells[0]
+    assert sum(map(len, shown)) > 2 * 3000
+    monkeypatch.setattr(recording, "LARGEST", 1000)
+    assert "word" not in record(page(text)).moves

@@ -3,7 +3,12 @@
 import base64
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
+import time
+from multiprocessing import active_children
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +107,67 @@ def test_addresses():
     assert localized('<a href="/ch1/logic.py">', "../") == '<a href="../ch1/logic.py">'
     for same in ('<a href="https://a.org/">', '<a href="#here">', '<a href="//a.org/">'):
         assert localized(same, "../") == same
+
+
+def test_an_interrupted_book_waits_for_nobody(tmp_path):
+    before, told = active_children(), []
+
+    def interrupt(path):
+        told.append(path)
+        raise KeyboardInterrupt
+
+    wanted = ("ch5/dictionary", "ch5/gates", "ch1/logic", "ch2/approximation", "ch3/pooling", "ch3/lrn")
+    with pytest.raises(KeyboardInterrupt):
+        export(tmp_path / "site", only=wanted, moves=False, told=interrupt)
+    assert len(told) == 1 and len([*(tmp_path / "site").rglob("*.html")]) < len(wanted)
+    assert [process for process in active_children() if process not in before] == []
+    assert not (tmp_path / "site/index.html").exists()
+    again = export(tmp_path / "site", only=PAGES, moves=False)  # it may be written again
+    assert tmp_path / "site/index.html" in again
+
+
+def test_a_writer_that_is_killed_is_said(tmp_path):
+    before = active_children()
+
+    def kill(path):
+        for process in active_children():
+            if process not in before:
+                process.kill()
+
+    wanted = ("ch5/dictionary", "ch5/gates", "ch1/logic", "ch2/approximation", "ch3/pooling", "ch3/lrn")
+    with pytest.raises(RunError, match="a process that wrote a page was ended by .*: write the pages again"):
+        export(tmp_path / "site", only=wanted, moves=False, told=kill)
+    assert [process for process in active_children() if process not in before] == []
+
+
+BEGUN = """
+import time
+from multiprocessing import active_children
+from pathlib import Path
+from lamina.pages.book.writing import export
+
+def told(path):
+    print(*(process.pid for process in active_children()), flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    export(Path("site"), only=("ch5/dictionary", "ch1/logic"), moves=False, told=told)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_a_killed_book_leaves_no_process(tmp_path):
+    (tmp_path / "begun.py").write_text(BEGUN)
+    begun = subprocess.Popen(
+        [sys.executable, "begun.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    with begun.stdout as said:
+        workers = [int(number) for number in said.readline().split()]
+    begun.kill()
+    begun.wait()
+    assert len(workers) == min(2, os.cpu_count())
+    end = time.monotonic() + 60
+    while alive := [pid for pid in workers if Path(f"/proc/{pid}/stat").exists()]:
+        assert time.monotonic() < end, f"{alive} work on for nobody"
+        time.sleep(0.1)

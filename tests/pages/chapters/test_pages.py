@@ -1,6 +1,7 @@
 """Every page: `marimo check` is content, it runs as a script, and its ids are known and shown where they belong."""
 
 import ast
+import re
 import subprocess
 import sys
 
@@ -41,6 +42,13 @@ def test_ids_are_known_and_sections_have_questions(page):
     assert "kit.formula" in named or "$$" in page.file.read_text(encoding="utf-8")
     if page.chapter.startswith("ch"):
         assert ids and all(key.startswith(f"N{page.chapter[2:]}.") for key in ids)
+
+
+@pytest.mark.parametrize("page", pages(), ids=IDS)
+def test_sentences_are_whole_and_speak_to_the_reader(page):
+    """What reads as translated: "Whoever counts", "does one need", and a run without a verb."""
+    text = page.file.read_text(encoding="utf-8")
+    assert re.findall(r"\bWhoever\b.*|\b(?:does|must) one (?:need|give)\b.*|\bA recorded run;.*", text) == []
 
 
 @pytest.mark.slow

@@ -18,10 +18,10 @@ def rows(path):
     return list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
 
 
-def ask(app, method="GET", query="", body=b"", kind=b"application/x-www-form-urlencoded", **headers):
+def ask(app, method="GET", query="", body=b"", kind=b"application/x-www-form-urlencoded", path="/homework", **headers):
     sent = []
     scope = {
-        "type": "http", "path": "/homework", "raw_path": b"/homework", "query_string": query.encode(), "root_path": "",
+        "type": "http", "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
         "method": method, "http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 2718),
         "client": ("10.0.0.7", 1),
         "headers": [(b"host", b"127.0.0.1:2718"), (b"content-type", kind)]
@@ -64,8 +64,23 @@ def test_a_student_hands_in(served):
     status, html = ask(app, "POST", "name=Ada+Lovelace", urlencode(given).encode())
     assert status == 200 and "7 of 8 are right. This was try 1" in html
     assert html.count("✓ right") == 7 and html.count("✗ not yet") == 1
+    assert html.count('<a href="/homework">Homework</a>') == 1, "in the contents"
     _, line = rows(path)
     assert line[1:5] == ["Ada Lovelace", "1", "7", "8"] and line[-2:] == ["7", "0"] and line[6] == "1"
+
+
+def test_other_pages_lead_to_the_homework(served):
+    made, _, _ = served
+    for path in (b"/", b"/errata"):
+        assert '<a href="/homework">Homework</a>' in ask(build(homework=made), path=path.decode())[1]
+        assert "/homework" not in ask(build(), path=path.decode())[1]
+
+
+def test_what_is_left_blank_says_so(served):
+    _, inner, path = served
+    _, html = ask(inner, "POST", "name=Ada", urlencode({"q1": "7"}).encode())
+    assert html.count("✗ not yet") == 1 and html.count("– left blank") == 7
+    assert rows(path)[1][5:9] == ["7", "0", "", "0"]
 
 
 def test_strangers(served):

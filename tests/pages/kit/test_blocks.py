@@ -6,6 +6,7 @@ import pytest
 
 from lamina._errors import ArgumentError
 from lamina.drawing.charts import Series, chart
+from lamina.drawing.scene import Scene
 from lamina.functional.dense import affine, neuron
 from lamina.pages import kit
 
@@ -29,7 +30,8 @@ def test_blocks_are_exact_strings_and_escape():
 def test_numbers_in_tables_have_four_digits():
     html = kit.table(["x", "n"], [[-0.123456, 12]]).text
     assert "−0.1235" in html and '<td class="right">12</td>' in html
-    assert "1e−09" in kit.facts(loss=1e-9).text
+    assert "<dd>10⁻⁹</dd>" in kit.facts(loss=1e-9).text and "<dd>−2.5·10⁸</dd>" in kit.facts(x=-2.5e8).text
+    assert "1.1·10⁻¹² of" in kit.note("the first state gets 1.1e-12 of the last one's gradient").text
 
 
 def test_a_drawing_takes_the_colors_of_the_page_and_a_label():
@@ -107,6 +109,34 @@ def test_a_lab_sorts_what_it_is_given():
     assert 'data-count="2"' in text and text.count("a plane") == 1
 
 
+@pytest.mark.parametrize(
+    ("sizes", "flow"),
+    [
+        (((380, 350), (340, 310)), None),
+        (((380, 350), (380, 350)), "equal"),
+        (((600, 200), (340, 310)), "rows"),
+        (((400, 300), (560, 62)), "foot"),
+        (((600, 200), (340, 310), (340, 310)), "top"),
+        (((380, 350), (340, 310), (340, 310)), None),
+        (((600, 200),), None),
+    ],
+)
+def test_the_stage_of_a_lab_is_divided_by_the_shapes_of_its_pictures(sizes, flow):
+    pictures = [kit.svg(Scene(*size, (), "a scene"), f"picture {place}") for place, size in enumerate(sizes)]
+    text = kit.lab(["a slider"], *pictures).text
+    assert f'data-count="{len(sizes)}"' in text
+    assert (f'data-flow="{flow}"' in text) if flow else ("data-flow" not in text)
+
+
 def test_a_lab_without_a_picture_shows_its_first_block():
     text = kit.lab(["a slider"], kit.note("first"), kit.note("then")).text
     assert text.index("lamina-stage") < text.index("first") < text.index("lamina-dock") < text.index("then")
+
+
+def test_a_picture_can_have_words_below_it():
+    from lamina.pages.kit._blocks import picture
+
+    plain, said = picture([[0, 1]], "two pixels"), picture([[0, 1]], "two pixels", caption="One of *ours*.")
+    assert plain.text.startswith("<img") and said.text.startswith("<figure")
+    assert plain.text in said.text and "<em>ours</em>" in said.text
+    assert plain.lamina_kind == said.lamina_kind == "picture"

@@ -1,10 +1,14 @@
 """Jobs: rows come in order, stop keeps them, failures are sentences, and a full house waits."""
 
 import contextlib
+import multiprocessing
+import sys
 import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
+from multiprocessing import spawn
+from types import ModuleType
 
 import pytest
 
@@ -75,6 +79,26 @@ def test_a_job_that_is_stopped_while_it_starts_does_not_run(monkeypatch):
         go.set()
         assert started.result(60) is True and stopped.result(60) is None
     assert job.state == "stopped" and job._process is None and job._wire is None
+
+
+@pytest.mark.parametrize("way", sorted({"forkserver", "spawn"} & {*multiprocessing.get_all_start_methods()}))
+def test_a_job_does_not_run_the_notebook_again(tmp_path, monkeypatch, way):
+    """Not even the one that marimo puts in the place of the main module while the process starts."""
+    seen, notebook = tmp_path / "seen", ModuleType("__main__")
+    notebook.__file__ = str(tmp_path / "page.py")
+    (tmp_path / "page.py").write_text(f"open({str(seen)!r}, 'a').write(__name__ + ' ')")
+    whole = spawn.get_preparation_data
+
+    def opened(name):
+        monkeypatch.setitem(sys.modules, "__main__", notebook)
+        return whole(name)
+
+    monkeypatch.setattr(spawn, "get_preparation_data", opened)
+    monkeypatch.setattr(jobs, "context", lambda: multiprocessing.get_context(way))
+    assert finish(Job(count, to=3, pause=0.0)).rows == [1, 2, 3] and not seen.exists()
+    other = multiprocessing.get_context(way).Process(target=len, args=("",))
+    other.start(), other.join(60)
+    assert seen.read_text() == "__mp_main__ ", "who starts a process without us has the main module there"
 
 
 def test_a_job_that_waits_is_not_started_to_be_stopped(monkeypatch):

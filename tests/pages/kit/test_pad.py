@@ -14,7 +14,7 @@ def test_ink_goes_from_0_to_1_row_by_row():
 
 
 def test_nothing_drawn_or_half_a_picture_is_no_ink():
-    for value in (ink([0] * 4, 2), ink([255] * 3, 2), {}, {"ink": ""}):
+    for value in (ink([0] * 4, 2), ink([255] * 3, 2), {}, {"ink": ""}, {"ink": "a"}, {"ink": "ü"}):
         assert kit.strokes(value) is None
 
 

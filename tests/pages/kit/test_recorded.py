@@ -23,7 +23,7 @@ def test_recorded_results_are_those_of_experiments_and_their_claims_hold():
 
 def test_a_sentence_takes_its_numbers_from_the_record():
     said = recorded("order_counts", "Counting is right in {accuracy[0]:.0%} of all cases, {network[1]} in more.").text
-    assert "Counting is right in 50 % of all cases, rnn in more." in said
+    assert "Counting is right in 50% of all cases, rnn in more." in said
     with pytest.raises(KeyError, match="speed"):
         recorded("order_counts", "{speed[0]}")
 
@@ -46,3 +46,14 @@ def test_unknown_record_names_the_command():
         recorded_result("nothing")
     with pytest.raises(ArgumentError, match="`columns` must be one of"):
         recorded("order_counts", "", ["speed"])
+
+
+def test_a_record_is_shown_once_for_all_but_every_drawing_is_collected(monkeypatch):
+    from lamina.pages.kit import _blocks
+
+    first, again = recorded("order_counts", "So it is."), recorded("order_counts", "So it is.")
+    assert first.text == again.text and first is not again
+    seen = []
+    monkeypatch.setattr(_blocks, "collected", lambda label, picture: seen.append(label))
+    assert recorded("order_counts", "So it is.").text == first.text
+    assert len(seen) == 1 and seen[0].endswith("accuracy by network")

@@ -131,7 +131,8 @@ def test_a_token_is_asked_for_once():
     shown = headers[b"set-cookie"].split(b";")[0]
     assert re.fullmatch(rb"lamina-token=[\w-]{43}", shown), "the cookie is a pass of this start, not the token"
     assert b"HttpOnly" in headers[b"set-cookie"] and b"SameSite=Strict" in headers[b"set-cookie"]
-    assert ask(**anywhere, cookie=b"a=b; " + shown)[0] == 200
+    for theirs in (b"a=b", b"x", b"one two=three", "café=füß".encode(), b'a="q; r"', b'j={"k": 1}', b"=", b"a@b=1"):
+        assert ask(**anywhere, cookie=theirs + b"; " + shown)[0] == 200, "other programs of this host have cookies, too"
     assert ask(**anywhere, cookie=shown[:-1])[0] == 403
     assert ask(**anywhere, cookie=b"lamina-token=secret-of-ours")[0] == 403, "nobody guesses the token by cookies"
     assert ask(**anywhere, kind="websocket", cookie=shown) == "websocket.accept"

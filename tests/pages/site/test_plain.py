@@ -20,7 +20,10 @@ def test_every_erratum_says_what_is_right_and_where():
     html = plain.errata()
     assert [f"E{number:02d}" for number in range(1, 78)] == re.findall(r'<th id="(E\d\d)"', html)
     row = html[html.index('<th id="E70"') : html.index('<th id="E71"')]
-    assert "<td>The forget gate multiplies the old candidate.</td><td>It multiplies the old cell state," in row
+    cells = dict(re.findall(r'<td data-is="([^"]+)">(.*?)</td>', row))
+    assert cells["the notes say"] == "The forget gate multiplies the old candidate."
+    assert cells["what is right"].startswith("It multiplies the old cell state,")
+    assert "lamina.<wbr>drawing.<wbr>cells:<wbr>cell" in cells["where the library does it"]
     assert 'href="/catalogue#N5.37"' in row and 'href="/ch5/gates"' in row and "lstm_<wbr>step" in row
 
 

@@ -3,15 +3,17 @@
 import importlib
 import importlib.metadata
 import math
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
 from lamina.pages.site import contents
-from lamina.pages.site._remembered import TEXTS, _alone, compile_ahead, remember
+from lamina.pages.site._remembered import TEXTS, _alone, _behind, compile_ahead, remember
 
 
-def test_remembered_answers_are_those_of_marimo(monkeypatch):
+def test_remembered_answers_are_those_of_marimo(monkeypatch, tmp_path):
     from marimo._ast import compiler, parse
     from marimo._entrypoints import registry
     from marimo._runtime import runtime
@@ -22,7 +24,20 @@ def test_remembered_answers_are_those_of_marimo(monkeypatch):
                          (compiler, "ends_with_semicolon"), (parse, "parse_notebook"), (compiler, "compile_cell"),
                          (runtime, "compile_cell"), (markdown, "_render_markdown")):  # fmt: skip
         monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
+    toml = importlib.import_module("marimo._utils.toml").toml_reader
+    view = importlib.import_module("marimo._session.state.session_view")
+    monkeypatch.setattr(toml, "read", toml.read)
+    decoded = view.deserialize_kernel_message
+    monkeypatch.setattr(view, "deserialize_kernel_message", decoded)
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[a]\nb = [1]", encoding="utf-8")
     remember()
+    toml.read(settings)["a"]["b"].append(2)
+    settings.unlink()
+    assert toml.read(settings) == {"a": {"b": [1]}}, "read once, and everybody has a copy"
+    message = b'{"op":"cell-op","cell_id":"Hbol","status":"idle","timestamp":1.5}'
+    assert view.deserialize_kernel_message(message) == decoded(message)
+    assert view.deserialize_kernel_message(message).status == "idle"
     kept = registry.get_entry_points
     remember()
     assert registry.get_entry_points is kept, "once is enough"
@@ -38,6 +53,45 @@ def test_remembered_answers_are_those_of_marimo(monkeypatch):
     assert code.splitlines()[0].strip() in {line.strip() for line in lines[position.lineno - 1 : position.lineno + 2]}
     first = parse.parse_notebook(file.read_text(encoding="utf-8"))
     assert first is parse.parse_notebook(file.read_text(encoding="utf-8")) and len(first.cells) == len(places)
+
+
+def test_ipython_shows_things_in_marimos_way_once_for_all_visitors():
+    import IPython.display
+
+    factory = importlib.import_module("marimo._output.formatters.formatters").THIRD_PARTY_FACTORIES["IPython"]
+    vars(factory).pop("register", None)
+    remember()
+    before = IPython.display.display
+    undo = factory.register()
+    first = IPython.display.display
+    factory.register()
+    assert IPython.display.display is first is not before
+    undo()
+    vars(factory).pop("register")
+
+
+def test_figures_are_loaded_before_a_visitor_is_said_to_have_them(monkeypatch):
+    factory = importlib.import_module("marimo._output.formatters.formatters").THIRD_PARTY_FACTORIES["matplotlib"]
+    vars(factory).pop("register", None)
+    loaded = []
+    monkeypatch.setattr(type(factory), "register", lambda self: loaded.append("marimo._output.mpl" in sys.modules))
+    monkeypatch.delitem(sys.modules, "marimo._output.mpl", raising=False)
+    factory.register()
+    remember()
+    factory.register()
+    vars(factory).pop("register")
+    assert loaded == [False, True]
+
+
+def test_who_gets_half_a_module_leaves_the_rest_to_whoever_loads_it(monkeypatch, tmp_path):
+    (tmp_path / "half_loaded.py").write_text("import half_hook\nhalf_hook.done()\nwhole = True\n")
+    hook, seen = ModuleType("half_hook"), []
+    hook.done = _behind("half_loaded", lambda: seen.append(sys.modules["half_loaded"].whole))
+    monkeypatch.setitem(sys.modules, "half_hook", hook)
+    monkeypatch.syspath_prepend(tmp_path)
+    hook.done()
+    monkeypatch.delitem(sys.modules, "half_loaded")
+    assert seen == [True], "an AttributeError before"
 
 
 def test_a_cell_is_compiled_once_and_every_session_gets_its_own(monkeypatch):

@@ -1,15 +1,19 @@
 """The server: permanent links, our frame around marimo's page, limits, and no path of the machine in a page."""
 
 import asyncio
+import math
+import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, RunError
 from lamina.pages.site import _shell as shell
-from lamina.pages.site import contents
-from lamina.pages.site.server import Site, build, free_port
+from lamina.pages.site import contents, server
+from lamina.pages.site.server import Site, build, listening
 
 HOME = "/ch1/perceptron"
 
@@ -93,6 +97,29 @@ def test_a_full_server_says_so():
     assert status == 503 and "0 pages are open on this server" in html
 
 
+def test_another_marimo_is_a_sentence_and_no_traceback(site, monkeypatch, tmp_path):
+    import marimo
+
+    from lamina.pages.site import server
+
+    def changed():
+        raise AttributeError("module 'marimo._utils.toml' has no attribute 'toml_reader'")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(marimo, "__file__", str(tmp_path / "__init__.py"))
+        with pytest.raises(RunError, match=r"own page is missing \(.*index.html\): install marimo 0\.25 with"):
+            Site()
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "remember", changed)
+        with pytest.raises(
+            RunError, match=r"not built as these pages expect \(.*'toml_reader'\): install marimo 0\.25"
+        ):
+            Site()
+    monkeypatch.setattr(shell, "_MOUNT", re.compile("<nowhere>"))
+    status, _, text = ask(site, HOME + "/")
+    assert status == 500 and text.startswith("marimo&#x27;s page has no mount configuration")
+
+
 def test_the_first_view_is_part_of_the_page(site):
     site._views._ready["ch1/perceptron"] = "<p>first</p>"
     try:
@@ -121,4 +148,82 @@ def test_a_used_port_gives_way_to_the_next():
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         taken = busy.getsockname()[1]
-        assert free_port("127.0.0.1", taken) != taken
+        with listening("127.0.0.1", taken) as mine, listening("127.0.0.1", mine.getsockname()[1]) as other:
+            assert mine.proto == socket.IPPROTO_TCP, "of other sockets asyncio sends small parts after 40 ms"
+            chosen = mine.getsockname()[1]
+            assert taken < chosen < taken + 20 and chosen < other.getsockname()[1] < chosen + 20
+            socket.create_connection(("127.0.0.1", chosen), 10).close()  # nobody can take it any more
+
+
+@pytest.mark.parametrize("host", ["999.1.1.1", "nowhere.invalid", "192.0.2.1", "::ffff"])
+def test_an_address_of_another_machine(host):
+    with pytest.raises(ArgumentError, match=f"`--host` must be an address of this machine.*got '{host}'"):
+        listening(host, 0)
+
+
+def test_any_port_is_taken_and_said():
+    from visiting import serving
+
+    with serving() as (address, process):
+        assert process.said().startswith(f"The executable notes: {address}/\nStop them with Ctrl-C.\n")
+        assert not address.endswith(":0")
+
+
+def test_a_session_ends_on_its_own_page_only(site, monkeypatch):
+    ended = []
+    for path, manager in site._managers():
+        monkeypatch.setattr(manager, "close_session", lambda name, path=path: ended.append((path, name)))
+    site._forget("/ch1/perceptron", "s_1")
+    assert ended == [("/ch1/perceptron", "s_1")]
+
+
+def test_what_pages_import_in_threads_is_there_before_the_first_of_them():
+    code = "from lamina.pages.site.server import Site; Site(); import sys; print('IPython.display' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+def test_what_the_server_keeps_for_good_is_not_looked_through_again():
+    code = (
+        "import gc; from lamina.pages.site import server; from multiprocessing import forkserver\n"
+        "server.compile_ahead = server.rehearse = lambda files: None\n"
+        "server._warm(); print(gc.get_freeze_count() > 100_000, len(gc.get_objects()) < 10_000)\n"
+        "forkserver._forkserver._stop()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True\n"
+
+
+def test_memory_is_given_back_when_pages_close_but_not_all_the_time(site, monkeypatch):
+    given = []
+    monkeypatch.setattr(server, "give_back", lambda: given.append(1))
+    monkeypatch.setattr(site, "_tidied", 0.0)
+
+    async def story():
+        await site._tidy()
+        await site._tidy()
+        site._tidied -= server.TIDY
+        await site._tidy()
+
+    asyncio.run(story())
+    assert len(given) == 2
+
+
+def test_memory_is_given_back_once_more_when_no_closed_page_can_come_back(site, monkeypatch):
+    given = []
+    monkeypatch.setattr(server, "give_back", lambda: given.append(1))
+    monkeypatch.setattr(server, "TIDY", 0.02)
+    monkeypatch.setattr(site, "_idle", 0.0)
+    monkeypatch.setattr(site, "_tidied", math.inf)  # not now
+    monkeypatch.setattr(server.gc, "collect", lambda: given.append("collected"))
+
+    async def story(pages):
+        monkeypatch.setattr(site, "_visits", pages)
+        for _ in range(3):
+            await site._tidy()  # the last one counts
+        await asyncio.sleep(0.5)
+
+    asyncio.run(story([]))
+    assert given == ["collected", 1]
+    asyncio.run(story(["somebody reads"]))
+    assert given == ["collected", 1, 1]

@@ -23,5 +23,5 @@ def test_the_links_below_a_page_lead_on():
 
 
 def test_another_marimo_is_refused_in_a_sentence():
-    with pytest.raises(RunError, match=r"no mount configuration where it is expected: install marimo 0\.25"):
+    with pytest.raises(RunError, match=r"no mount configuration where it is expected: install marimo 0\.25 with"):
         shell.framed("<html></html>", pages()[0], "light")

@@ -10,15 +10,18 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from html import unescape
 from pathlib import Path
 
+from lamina._catalogue import errata
 from lamina._errors import ArgumentError, RunError
 from lamina._markup import Markup, join, tag
 from lamina.drawing.save import save
 from lamina.drawing.scene import Scene
-from lamina.pages.book.recording import record
+from lamina.pages.book.recording import PLAYED, Recording, record
 from lamina.pages.book.writing import chosen, frame, head, localized
-from lamina.pages.site.contents import Page
+from lamina.pages.site._plain import _words as in_words
+from lamina.pages.site.contents import CHAPTERS, Page
 
 BROWSERS = (
     "chromium",
@@ -64,7 +67,7 @@ def find_browser() -> str:
 
 
 def print_book(file: Path, *, only: Sequence[str] = (), told: Callable[[str], None] | None = None) -> Path:
-    """Print pages into one PDF: their first views, with the answers to all questions.
+    """Print pages into one PDF: contents, first views with the answers to all questions, and corrections.
 
     Args:
         file: the PDF.
@@ -87,14 +90,13 @@ def print_book(file: Path, *, only: Sequence[str] = (), told: Callable[[str], No
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         folder = Path(home)
         frame(folder, set())
-        body = tag("body", tag("main", parts, id="root"))
-        text = tag("html", head("Neural Network Architectures", ()), body, lang="en")
-        (folder / "book.html").write_text(f"<!DOCTYPE html>\n{localized(text, '')}\n", encoding="utf-8")
+        (folder / "book.html").write_text(bound(wanted, parts), encoding="utf-8")
         made = folder / "book.pdf"
         command = [
             browser, "--headless=new", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-            "--disable-dev-shm-usage", "--no-pdf-header-footer", "--virtual-time-budget=30000",
-            f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={made}", (folder / "book.html").as_uri(),
+            "--disable-dev-shm-usage", "--no-pdf-header-footer", "--generate-pdf-document-outline",
+            "--virtual-time-budget=30000", f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={made}",
+            (folder / "book.html").as_uri(),
         ]  # fmt: skip
         if hasattr(os, "geteuid") and os.geteuid() == 0:  # Chromium has no sandbox for root
             command.insert(1, "--no-sandbox")
@@ -113,18 +115,77 @@ def print_book(file: Path, *, only: Sequence[str] = (), told: Callable[[str], No
     return file
 
 
+def bound(wanted: Sequence[Page], parts: Sequence[Markup]) -> str:
+    """Bind printed pages: contents before them, corrections after them, and links that stay inside.
+
+    Args:
+        wanted: the pages.
+        parts: each as it is printed.
+    """
+    slips = set(re.findall(r"/errata#(E\d+)", "".join(parts)))
+    body = tag("main", _contents(wanted), parts, _corrections(slips), id="root")
+    inside = _inside(str(body), {page.path for page in wanted})
+    text = tag("html", head("Neural Network Architectures", ()), tag("body", Markup(inside)), lang="en")
+    return f"<!DOCTYPE html>\n{localized(text, '')}\n"
+
+
 def _printed(page: Page) -> Markup:
     cells = record(str(page.file), moves=False).cells
-    open_ = [re.sub(r"<details><summary>Answer", "<details open><summary>Answer", html) for html in cells]
+    open_ = [re.sub(r"<details([^>]*><summary>(?:Answer|Reveal))", r"<details open\1", html) for html in cells]
+    said = [re.sub(rf" \({PLAYED}\)|{PLAYED}", "", html) for html in open_]  # on paper there is no button
     title = tag("h1", page.title), tag("p", f"{page.number}. {page.summary}", class_="lead")
-    body = [tag("div", Markup(html), class_="output") for html in open_ if html]
-    return tag("section", title, join(body), class_="lamina-page")
+    body = [tag("div", Markup(html), class_="output") for html in said if html]
+    return tag("section", title, join(body), class_="lamina-page", id=page.path)
+
+
+def _contents(wanted: Sequence[Page]) -> Markup:
+    chapters = []
+    for chapter, title in CHAPTERS.items():
+        rows = [
+            tag("li", tag("a", p.title, href=f"/{p.path}"), f" {p.summary}") for p in wanted if p.chapter == chapter
+        ]
+        number = f"{chapter[2:]} · " if chapter.startswith("ch") else ""
+        chapters.append([tag("h2", number + title), tag("ol", rows)] if rows else [])
+    lead = "The executable notes on paper: the first view of every page, and the answers to all questions."
+    return tag("section", tag("h1", "Neural Network Architectures"), tag("p", lead, class_="lead"), *chapters,
+               class_="lamina-page lamina-contents")  # fmt: skip
+
+
+def _corrections(names: set[str]) -> Markup | None:
+    """Write the errata that printed pages name; None where they name none."""
+    rows = [
+        [tag("dt", f"{slip.id} · {slip.title}", id=slip.id), tag("dd", tag("b", "The notes: "), in_words(slip.says)),
+         tag("dd", tag("b", "Right: "), in_words(slip.right))]
+        for slip in errata().values() if slip.id in names
+    ]  # fmt: skip
+    return (
+        tag("section", tag("h1", "Corrections to the notes"), tag("dl", rows), class_="lamina-page lamina-slips")
+        if rows
+        else None
+    )
+
+
+def _inside(html: str, present: set[str]) -> str:
+    """Turn links to pages and corrections into links inside one document; all others keep their words.
+
+    >>> _inside('<a href="/ch1/logic#xor">XOR</a> <a href="/errata#E45" title="t">E45</a>', {"ch1/logic"})
+    '<a href="#ch1/logic">XOR</a> <a href="#E45" title="t">E45</a>'
+    >>> _inside("<a href='/catalogue#N1.02'>N1.02</a> <a href='/ch2/backpropagation'>there</a>", {"ch1/logic"})
+    '<span>N1.02</span> <span>there</span>'
+    """
+
+    def replaced(found: re.Match[str]) -> str:
+        path, place, rest, words = found[2], found[3] or "", found[4], found[5]
+        inner = place[1:] if path == "errata" else path if path in present else ""
+        return f'<a href="#{inner}"{rest}>{words}</a>' if inner else f"<span>{words}</span>"
+
+    return re.sub(r"""<a href=(["'])/([\w/-]*)(#[^"']*)?\1([^>]*)>(.*?)</a>""", replaced, html, flags=re.DOTALL)
 
 
 def panels(
     folder: Path, *, only: Sequence[str] = (), told: Callable[[str], None] | None = None
 ) -> list[tuple[Path, str]]:
-    """Write every drawing of the first views as SVG and PDF, for slides.
+    """Write every drawing of the first views as SVG and PDF, for slides, and `contents.txt`, which says what they show.
 
     Args:
         folder: where to; it is made.
@@ -132,19 +193,27 @@ def panels(
         told: is told each page that is done.
 
     Returns:
-        The SVG files, each with what it shows.
+        The SVG files, each with what it shows, in the order of the pages.
     """
     if folder.is_file():
         raise ArgumentError(f"`--panels` must be a folder, but {folder} is a file: choose another name.")
+    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for page in chosen(only):
-        scenes = [
-            (label, scene) for label, scene in record(str(page.file), moves=False).scenes if isinstance(scene, Scene)
-        ]
-        for number, (label, scene) in enumerate(scenes, 1):
-            name = f"{page.chapter}-{page.slug}-{number}"
+        for number, (label, scene) in enumerate(_in_order(record(str(page.file), moves=False)), 1):
+            name = f"{page.chapter}-{page.slug}-{number:02}"
             save(scene, folder / f"{name}.pdf")
             written.append((save(scene, folder / f"{name}.svg"), label))
         if told is not None:
             told(page.path)
+    lines = "".join(f"{path.stem}: {label}\n" for path, label in written)
+    (folder / "contents.txt").write_text(lines, encoding="utf-8", newline="\n")
     return written
+
+
+def _in_order(found: Recording) -> list[tuple[str, Scene]]:
+    """Give the drawings of a page as they stand there: cells do not run from above to below."""
+    shown = [unescape(label) for label in re.findall(r'aria-label="([^"]*)"', "".join(found.cells))]
+    places = {label: place for place, label in reversed([*enumerate(shown)])}
+    scenes = [(label, scene) for label, scene in found.scenes if isinstance(scene, Scene)]
+    return sorted(scenes, key=lambda each: places.get(each[0], len(shown)))

@@ -18,12 +18,17 @@ from typing import Any
 from lamina._errors import RunError
 from lamina.pages.kit import _blocks, _jobs
 
-PLACES, STEPS, OPTIONS, FRAMES = 9, 25, 12, 10
-"""How many places of a slider, steps of a walk, options of a list and frames of a run are kept."""
+PLACES, STEPS, OPTIONS, FRAMES = 9, 100, 12, 10
+"""How many places of a slider, steps of a walk, options of a list and frames of a run are kept.
+
+A walk is played step by step, so that it is kept whole.
+"""
 LONGEST = 60.0
 """Seconds after which a run is no longer recorded; the frames so far are kept."""
 LARGEST = 2_000_000
-"""Characters of all that one control shows; a control that shows more stays live only."""
+"""Characters of the different pieces of all that one control shows; a control that shows more stays live only."""
+PLAYED = "a recorded run; press the button to play it"
+"""What a book says in place of `_jobs.RECORDED`: nothing runs here."""
 _ELEMENT = re.compile(r"object-id='([^']*)' random-id='[^']*'")
 
 
@@ -161,7 +166,7 @@ class _Page:
             self._follow(key, start, runs)
         changed = [i for i, html in enumerate(first) if any(state[i] != html for state in states)]
         cells = {i: [state[i] for state in states] for i in changed}
-        size = sum(len(html) for row in cells.values() for html in row)
+        size = sum(map(len, {piece for row in cells.values() for html in row for piece in pieces(html)}))
         return Moves(kind, values, cells) if cells and size <= LARGEST else None
 
     def _frames(self, runs: "_Runs", first: list[str], last: list[str]) -> tuple[list[Any], list[list[str]]]:
@@ -198,10 +203,19 @@ class _Page:
                 ) from error
 
 
+def pieces(html: str) -> list[str]:
+    """Split markup after every tag: what two states have in common is kept once.
+
+    >>> pieces("<b>1</b>")
+    ['<b>', '1</b>']
+    """
+    return re.split(r"(?<=>)(?!$)", html)
+
+
 def _text(output: Any) -> str:
     import marimo as mo
 
-    return str(mo.as_html(output).text)
+    return str(mo.as_html(output).text).replace(_jobs.RECORDED, PLAYED)
 
 
 class _Runs:
@@ -265,14 +279,14 @@ def places(element: Any) -> tuple[str, list[Any]]:
 
 
 def _spread(low: float, high: float, step: float, start: float, most: int) -> list[float]:
-    """Choose equally distant places of a slider, and the one where it begins.
+    """Choose places of a slider at about equal distances, both ends among them, and the one where it begins.
 
-    >>> _spread(0, 3, 1, 2, 9), _spread(0, 1, 0.05, 0.3, 5), _spread(0, 100, 1, 7, 5)
-    ([0, 1, 2, 3], [0.0, 0.25, 0.3, 0.5, 0.75, 1.0], [0, 7, 25, 50, 75, 100])
+    >>> _spread(0, 3, 1, 2, 9), _spread(0, 1, 0.05, 0.3, 5), _spread(1, 20, 1, 7, 5)
+    ([0, 1, 2, 3], [0.0, 0.25, 0.3, 0.5, 0.75, 1.0], [1, 6, 7, 11, 15, 20])
     """
     last = math.floor((high - low) / step + 1e-9)
-    stride = max(1, math.ceil(last / (most - 1)))
-    chosen = {round(low + i * step, 10) for i in range(0, last + 1, stride)}
+    count = min(most - 1, last)
+    chosen = {round(low + round(i * last / count) * step, 10) for i in range(count + 1)} if last else {low}
     if not any(math.isclose(value, start, abs_tol=1e-9) for value in chosen):
         chosen.add(start)
     return sorted(chosen)

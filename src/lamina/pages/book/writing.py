@@ -10,15 +10,19 @@ import json
 import os
 import re
 import shutil
+import signal
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from importlib.resources import files
+from multiprocessing import active_children, parent_process
 from pathlib import Path
 from typing import Any
 
 from lamina._errors import ArgumentError, MissingExtraError, RunError
 from lamina._markup import Markup, tag
-from lamina.pages.book.recording import Recording, record
+from lamina.pages.book.recording import Recording, pieces, record
 from lamina.pages.kit._jobs import context
 from lamina.pages.kit._shipped import shipped
 from lamina.pages.site import _plain as plain
@@ -66,12 +70,7 @@ def export(
         _write_page(wanted[0], folder, moves, present)
         _tell(told, wanted[0])
     else:
-        workers = min(len(wanted), os.cpu_count() or 1)
-        with ProcessPoolExecutor(workers, mp_context=context(), initializer=_alone) as pool:
-            waiting = {pool.submit(_write_page, page, folder, moves, present): page for page in wanted}
-            for done in as_completed(waiting):
-                done.result()
-                _tell(told, waiting[done])
+        _write_together(wanted, folder, moves, told)
     frame(folder, present)
     for name, made in _PLAIN.items():
         _write(
@@ -82,6 +81,31 @@ def export(
     if (size := sum(path.stat().st_size for path in written)) > MOST:
         raise RunError(f"the book in {folder} has {size / 1e6:.1f} MB, more than the {MOST / 1e6:.0f} MB it may have.")
     return written
+
+
+def _write_together(wanted: Sequence[Page], folder: Path, moves: bool, told: Callable[[str], None] | None) -> None:
+    """Write pages in processes, one per core; when one fails or somebody interrupts, nobody waits for the others."""
+    workers, before = min(len(wanted), os.cpu_count() or 1), active_children()
+    with ProcessPoolExecutor(workers, mp_context=context(), initializer=_alone) as pool:
+        present = {page.path for page in wanted}
+        waiting = {pool.submit(_write_page, page, folder, moves, present): page for page in wanted}
+        try:
+            for done in as_completed(waiting):
+                done.result()
+                _tell(told, waiting[done])
+        except BaseException as error:
+            pool.shutdown(wait=False, cancel_futures=True)
+            left = [process for process in active_children() if process not in before]
+            for process in left:
+                process.kill()
+            for process in left:
+                process.join()
+            if isinstance(error, BrokenProcessPool):
+                raise RunError(
+                    "a process that wrote a page was ended by the system or by somebody, perhaps for want of memory: "
+                    "write the pages again."
+                ) from error
+            raise
 
 
 def chosen(only: Sequence[str]) -> list[Page]:
@@ -118,10 +142,19 @@ def _tell(told: Callable[[str], None] | None, page: Page) -> None:
 
 
 def _alone() -> None:
-    """Take one core: there are as many processes as cores."""
+    """Take one core, as there are as many processes as cores; interrupts are for the process that began, and end us."""
     import torch
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that began is no more, however it was ended."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _write_page(page: Page, folder: Path, moves: bool, present: set[str]) -> None:
@@ -200,9 +233,9 @@ def document(page: Page, found: Recording) -> str:
         tag("div", tag("h1", page.title, id="text", tabindex="-1", title=where), tag("p", page.summary, class_="lead"),
             class_="lamina-first"),
         tag("main", [_cell(place, html) for place, html in enumerate(found.cells)], id="root"),
-        tag("p", "A recording: controls move one at a time, between places that were computed before. All at once and "
-            "live: ", tag("code", "pip install 'lamina-nn[notes]'"), " and ", tag("code", "lamina notes"), ".",
-            class_="lamina-book"),
+        tag("p", "This is a recording: controls move one at a time, between places that were computed beforehand. "
+            "For the live pages: ", tag("code", "pip install 'lamina-nn[notes]'"), " and ", tag("code", "lamina notes"),
+            ".", class_="lamina-book"),
         tag("script", moves, type="application/json", id="lamina-moves"),
         shell.foot(page),
         data_page=page.path,
@@ -250,14 +283,13 @@ def packed(found: Recording, root: str) -> str:
     """
     numbers: dict[str, int] = {}
 
-    def pieces(html: str) -> list[int]:
-        parts = re.split(r"(?<=>)(?!$)", localized(html, root))
-        return [numbers.setdefault(part, len(numbers)) for part in parts]
+    def placed(html: str) -> list[int]:
+        return [numbers.setdefault(piece, len(numbers)) for piece in pieces(localized(html, root))]
 
     changing = sorted({cell for move in found.moves.values() for cell in move.cells})
-    first = {str(cell): pieces(found.cells[cell]) for cell in changing}
+    first = {str(cell): placed(found.cells[cell]) for cell in changing}
     cells = {
-        key: {str(cell): [pieces(html) for html in row] for cell, row in move.cells.items()}
+        key: {str(cell): [placed(html) for html in row] for cell, row in move.cells.items()}
         for key, move in found.moves.items()
     }
     text = json.dumps({"pieces": list(numbers), "cells": {"": first, **cells}}, separators=(",", ":"))

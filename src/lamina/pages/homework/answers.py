@@ -2,7 +2,7 @@
 
 A line is written at once and reaches the disk before its sender is told. What a killed process left of a line is cut
 off at the next start. A cell that a spreadsheet would compute (=, +, -, @ first) gets an apostrophe, unless it is a
-number.
+number, which it need not compute.
 """
 
 import csv
@@ -30,11 +30,12 @@ class FullError(RunError):
 def safe(cell: str) -> str:
     r"""Make a cell that no spreadsheet takes for a formula, on one line.
 
-    >>> safe("=1+1"), safe("-0.5"), safe("@a"), safe("Ada"), safe("a\nb")
-    ("'=1+1", '-0.5', "'@a", 'Ada', 'a b')
+    >>> safe("=1+1"), safe("-0.5"), safe("-1/2"), safe("@a"), safe("Ada"), safe("a\nb")
+    ("'=1+1", '-0.5', "'-1/2", "'@a", 'Ada', 'a b')
     """
     plain = " ".join(re.sub(r"[\x00-\x1f\x7f\u2028\u2029]", " ", cell).split())
-    return f"'{plain}" if plain[:1] in tuple("=+-@|%＝＋－＠") and number(plain) is None else plain
+    harmless = number(plain) is not None and "/" not in plain
+    return f"'{plain}" if plain[:1] in tuple("=+-@|%＝＋－＠") and not harmless else plain
 
 
 class Answers:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlencode
 
 from lamina._errors import RunError
 from lamina._markup import Markup, tag
+from lamina.pages._forms import drawn
 from lamina.pages.homework.answers import Answers, FullError
 from lamina.pages.homework.exercises import Assignment, assign
 from lamina.pages.site import _plain as plain
@@ -80,7 +81,8 @@ class Desk:
     ) -> str:
         page = self._assignment.page
         title = tag("h1", f"Homework: {page.title}")
-        link = tag("p", "The page to work with: ", tag("a", page.title, href=f"/{page.path}"), class_="small")
+        link = tag("p", "The page to work with: ", tag("a", page.title, href=f"/{page.path}", target="_blank"),
+                   class_="small")  # fmt: skip
         if not name:
             field = tag("input", name="name", maxlength=NAME, required=True, autocomplete="name", id="name")
             parts = tag("label", "Your name", for_="name"), field, tag("button", "Show my questions", type="submit")
@@ -89,7 +91,7 @@ class Desk:
         told, questions = self._assignment.asked(name)
         rows = []
         for i, question in enumerate(questions, 1):
-            mark = None if right is None else tag("b", "✓ right" if right[i - 1] else "✗ not yet")
+            mark = None if right is None else _marked((given or [""] * i)[i - 1], right[i - 1])
             field = tag(
                 "input",
                 name=f"q{i}",
@@ -101,8 +103,16 @@ class Desk:
             rows.append(tag("li", tag("label", question.text, for_=f"q{i}"), tag("br"), field, " ", mark))
         form = tag("form", tag("ol", rows), tag("button", "Hand in", type="submit"), method="post",
                    action=f"{HOMEWORK}?{urlencode({'name': name})}", class_="homework")  # fmt: skip
-        who = tag("p", f"For {name}." + (" Numbers may be off by 1 %." if told else ""), class_="small")
-        return plain._document("Homework", title, link, who, first, tag("p", told) if told else None, form)
+        who = tag("p", f"For {name}." + (" Numbers may be off by 1%." if told else ""), class_="small")
+        scene = self._assignment.drawn(name)
+        picture = None if scene is None else tag("div", Markup(drawn(scene)), class_="lamina-svg", role="img",
+                                                 aria_label="Your network", style="max-width:560px")  # fmt: skip
+        return plain._document("Homework", title, link, who, first, tag("p", told) if told else None, picture, form)
+
+
+def _marked(given: str, right: bool) -> Markup:
+    kind, words = ("good", "✓ right") if right else ("bad", "✗ not yet") if given else ("blank", "– left blank")
+    return tag("b", words, class_=kind)
 
 
 def _name(text: str) -> str:

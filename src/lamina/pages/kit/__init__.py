@@ -10,8 +10,11 @@ from lamina.pages.kit._blocks import (
     formula,
     lab,
     note,
+    number,
+    numbers,
     panel,
     picture,
+    power,
     progress,
     prose,
     question,
@@ -25,37 +28,55 @@ from lamina.pages.kit._blocks import (
     svg,
     table,
 )
-from lamina.pages.kit._charts import chart, plot
+from lamina.pages.kit._charts import ALONE, BESIDE, MAIN, chart, plot
 from lamina.pages.kit._experiments import experiment_button, measured, outcome, waiting
-from lamina.pages.kit._hands import grip, matrix_hands, window_hands
+from lamina.pages.kit._hands import (
+    data_hands,
+    grip,
+    matrix_hands,
+    moved_points,
+    point_titles,
+    taken,
+    window_hands,
+)
 from lamina.pages.kit._jobs import Job, train
 from lamina.pages.kit._pad import digit_pad, strokes
 from lamina.pages.kit._play import play, walk
-from lamina.pages.kit._recorded import recorded, recorded_result
+from lamina.pages.kit._recorded import finding, recorded, recorded_result
 from lamina.pages.kit._uploads import read_picture, read_table
 
 __all__ = [
+    "ALONE",
+    "BESIDE",
+    "MAIN",
     "Job",
     "button",
     "card",
     "chart",
     "column",
     "controls",
+    "data_hands",
     "digit_pad",
     "dropdown",
     "experiment_button",
     "facts",
+    "finding",
     "formula",
     "grip",
     "lab",
     "matrix_hands",
     "measured",
+    "moved_points",
     "note",
+    "number",
+    "numbers",
     "outcome",
     "panel",
     "picture",
     "play",
     "plot",
+    "point_titles",
+    "power",
     "progress",
     "prose",
     "question",
@@ -73,6 +94,7 @@ __all__ = [
     "strokes",
     "svg",
     "table",
+    "taken",
     "train",
     "waiting",
     "walk",

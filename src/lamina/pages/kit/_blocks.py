@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from lamina._catalogue import items
 from lamina._errors import ArgumentError, choice
 from lamina._markup import Markup, tag
+from lamina.drawing.scales import raised
 from lamina.pages._forms import drawn
+from lamina.pages.kit._reading import READING
 
 if TYPE_CHECKING:
     from marimo import Html
@@ -156,7 +158,9 @@ def formula(latex: str, label: str = "") -> "Html":
 @cache
 def _listing(target: Callable[..., Any] | type) -> tuple[str, Markup]:
     """Give the full name and the code of a function or class."""
-    code = _markdown(f"```python\n{textwrap.dedent(inspect.getsource(target))}\n```")
+    with READING:
+        lines = inspect.getsource(target)
+    code = _markdown(f"```python\n{textwrap.dedent(lines)}\n```")
     return f"{target.__module__}.{target.__qualname__}", code
 
 
@@ -192,12 +196,14 @@ def svg(
         collected(label, picture)
     markup = picture if isinstance(picture, str) else drawn(picture)
     wide = width if isinstance(picture, str) else width or round(1.7 * picture.width)
-    style = f"max-width:{wide}px" if wide else None
+    style = f"--most:{wide}px" if wide else None
     below = tag("figcaption", _markdown(caption)) if caption else None
     alive = {"role": "group", "tabindex": "0", "data_hands": json.dumps(hands)} if hands else {"role": "img"}
     image = tag("div", Markup(markup), aria_label=label, style=style, class_="lamina-svg", **alive)
     made: Any = html(tag("figure", image, below, class_="lamina-figure"), "picture")
-    made.lamina_wide = not isinstance(picture, str) and picture.width > 1.7 * picture.height
+    shape = 0.0 if isinstance(picture, str) else picture.width / picture.height
+    made.lamina_wide, made.lamina_flat = shape > 1.7, shape > 5
+    made.lamina_size = None if isinstance(picture, str) else (picture.width, picture.height)
     return made
 
 
@@ -245,12 +251,30 @@ def lab(group: "Html | Sequence[Any]", *results: Any, play: Any = None, about: s
     widgets = controls("Controls", *group) if isinstance(group, Sequence) else group
     link = tag("a", "How it works ↓", href=f"#{anchor(about)}", class_="about") if about else None
     dock = tag("div", _part(play) if play is not None else None, _part(widgets), link, class_="lamina-dock")
-    flow = "rows" if len(pictures) == 2 and getattr(pictures[0], "lamina_wide", False) else None
+    flow = _flow(pictures)
     shown = [tag("div", _part(picture)) for picture in pictures]
     stage = tag("div", shown, class_="lamina-stage", data_count=len(pictures), data_flow=flow)
     strip = tag("div", [_part(part) for part in numbers], class_="lamina-strip") if numbers else None
     more = tag("div", [_part(part) for part in rest], class_="lamina-more") if rest else None
     return html(tag("div", tag("div", stage, strip, dock, class_="lamina-screen"), more, class_="lamina-lab"))
+
+
+def _flow(pictures: Sequence[Any]) -> str | None:
+    """Say how pictures share a stage: of two a wide one above the other, a flat one below it, all others side by side.
+
+    Beside a smaller one the first has more room; two of one size have the same. Of three a wide one stands above the
+    others.
+    """
+    if len(pictures) == 3 and getattr(pictures[0], "lamina_wide", False):
+        return "top"
+    if len(pictures) != 2:
+        return None
+    if getattr(pictures[1], "lamina_flat", False):
+        return "foot"
+    sizes = [getattr(picture, "lamina_size", None) for picture in pictures]
+    if sizes[0] is not None and sizes[0] == sizes[1]:
+        return "equal"
+    return "rows" if getattr(pictures[0], "lamina_wide", False) else None
 
 
 def shown(block: Any, *, wide: bool = False) -> "Html":
@@ -314,18 +338,47 @@ def table(
 def _cell(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}".replace("-", "−")
-    if isinstance(value, float):
-        return f"{value:.4g}".replace("-", "−") if abs(value) < 1e-4 or abs(value) >= 1e5 else _fixed(value)
-    return value
+    return number(value) if isinstance(value, float) else value
 
 
-def _fixed(value: float) -> str:
-    """Write a number with four digits.
+def numbers(values: Iterable[Any], places: int) -> str:
+    """Write several numbers with so many decimal places each.
 
-    >>> _fixed(0.25), _fixed(-1.0), _fixed(123.4567)
-    ('0.25', '−1', '123.5')
+    >>> numbers([-0.25, 1.0], 2)
+    '−0.25, 1.00'
     """
-    return f"{value:.4g}".replace("-", "−")
+    return ", ".join(f"{value:.{places}f}" for value in values).replace("-", "−")
+
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Write a number for people: so many digits, thousands apart, powers of ten where it is very small or large.
+
+    >>> number(0.25), number(-1.0), number(123.4567), number(-12345.6), number(2.2e-13, 2), number(1e6)
+    ('0.25', '−1', '123.5', '−12,346', '2.2·10⁻¹³', '10⁶')
+    """
+    plain = 1000 <= abs(value) < 1e6
+    return powers(f"{value:,.0f}" if plain else f"{value:.{digits}g}").replace("-", "−")
+
+
+def power(base: int, exponent: int) -> str:
+    """Write a power as people do.
+
+    >>> power(4, 15)
+    '4¹⁵'
+    """
+    return f"{base}{str(exponent).translate(_RAISED)}"
+
+
+def powers(words: str) -> str:
+    """Write the powers of ten in a text as people do.
+
+    >>> powers("from 1e-06 to 2.5e+20")
+    'from 10⁻⁶ to 2.5·10²⁰'
+    """
+    return re.sub(r"(\d+(?:\.\d+)?)e([+-]\d+)", lambda found: raised(found[1], int(found[2])), words)
 
 
 def facts(**values: Any) -> "Html":
@@ -338,11 +391,11 @@ def share(value: float) -> str:
     """Write the probability of a softmax, which is never 0 or 1, whatever rounding says.
 
     >>> share(1.0), share(0.25), share(3e-7)
-    ('over 99.9 %', '25.0 %', 'under 0.1 %')
+    ('over 99.9%', '25.0%', 'under 0.1%')
     """
     if not 0.001 <= value <= 0.999:
-        return "over 99.9 %" if value > 0.5 else "under 0.1 %"
-    return f"{100 * value:.1f} %"
+        return "over 99.9%" if value > 0.5 else "under 0.1%"
+    return f"{100 * value:.1f}%"
 
 
 def note(text: str, kind: str = "plain") -> "Html":
@@ -353,7 +406,7 @@ def note(text: str, kind: str = "plain") -> "Html":
         kind: plain, good, warn or bad.
     """
     choice("kind", kind, NOTES)
-    return html(tag("p", text, class_=f"lamina-note {kind}", role="status"))
+    return html(tag("p", powers(text), class_=f"lamina-note {kind}", role="status"))
 
 
 def question(text: str, answer: str, options: Sequence[str] = (), right: int = 0, *, predict: str = "") -> "Html":
@@ -397,7 +450,7 @@ def progress(done: float, words: str = "") -> "Html":
 
 
 def picture(pixels: Sequence[Sequence[float]], label: str, *, size: int = 112, low: float | None = None,
-            high: float | None = None) -> "Html":  # fmt: skip
+            high: float | None = None, caption: str = "") -> "Html":  # fmt: skip
     """Show a matrix as a gray picture with sharp pixels.
 
     Args:
@@ -406,6 +459,7 @@ def picture(pixels: Sequence[Sequence[float]], label: str, *, size: int = 112, l
         size: its height in CSS pixels.
         low: the number that is black; the smallest by default.
         high: the number that is white; the largest by default.
+        caption: words below it, Markdown.
     """
     import base64
 
@@ -417,8 +471,11 @@ def picture(pixels: Sequence[Sequence[float]], label: str, *, size: int = 112, l
     scale = 255 / (white - black) if white > black else 0.0
     gray = [[min(255, max(0, round((value - black) * scale))) for value in row] for row in pixels]
     data = base64.b64encode(png(gray)).decode()
-    return html(
+    image = (
         f'<img class="lamina-pixels" alt="{escape(label)}" title="{escape(label)}" style="height:{size}px" '
-        f'src="data:image/png;base64,{data}">',
-        "picture",
+        f'src="data:image/png;base64,{data}">'
     )
+    if not caption:
+        return html(image, "picture")
+    below = tag("figcaption", _markdown(caption))
+    return html(tag("figure", Markup(image), below, class_="lamina-figure"), "picture")

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 Axis = str | tuple[str, float, float]
 """The name of an axis, and its range where that should stay fixed."""
 
+MAIN, BESIDE, ALONE = (380.0, 350.0), (340.0, 310.0), (430.0, 290.0)
+"""The sizes of charts that fill the stage of a lab, from a phone to a projector: two side by side, and one."""
+
 
 def chart(*marks: Any, x: Axis = "", y: Axis = "", size: tuple[float, float] = (360.0, 240.0), **more: Any) -> Scene:
     """Draw numbers on axes as `drawing.charts.chart` does.

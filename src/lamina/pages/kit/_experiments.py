@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lamina.pages.kit import _blocks as blocks
 from lamina.pages.kit._jobs import train
-from lamina.pages.kit._recorded import finding, recorded, said
+from lamina.pages.kit._recorded import finding, recorded
 
 if TYPE_CHECKING:
     from marimo import Html
@@ -18,7 +18,7 @@ def outcome(result: Any, sentence: str) -> "Html":
         result: an `experiments.Result`.
         sentence: what it says, as `recorded` takes it.
     """
-    return finding(result, "Measured just now: " + said(result, sentence))
+    return finding(result, "Measured just now: " + sentence)
 
 
 def waiting(job: Any, idle: str) -> "Html":

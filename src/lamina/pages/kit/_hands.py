@@ -8,18 +8,33 @@ A table gives a hand to shapes by their titles:
   its name in the address, with `row` and `column` for a typed matrix, or `key` for a list such as "W0 1 2=0.5".
 - `drag`: it can be dragged, and `set`s widgets.
 - `choose`: clicking it sets widgets.
+
+Under the name `points` it may hold data points that can be dragged, the shapes `point 1`, `point 2`, ..., and say what
+follows from them (see `data_hands`).
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, DataError
+from lamina._types import Float, Tensor
 from lamina.drawing.scene import Circle, Path, Point, Scene, Stroke
+from lamina.pages.kit._blocks import note
+
+if TYPE_CHECKING:
+    from marimo import Html
+    from marimo import ui as marimo_ui
 
 Hands = dict[str, dict[str, Any]]
 Range = tuple[float, float]
+FARTHEST = 1000.0
+"""How far from 0 a moved point may lie."""
+MOVES = 20_000
+"""Characters of what says which points were moved, for about a thousand of them."""
+_MOVED = re.compile(r"(\d{1,6})\s*=\s*([-+.e\d]{1,24})\s+([-+.e\d]{1,24})", re.ASCII | re.IGNORECASE)
 
 
 def axes_of(scene: Scene, x_range: Range, y_range: Range) -> dict[str, list[float]]:
@@ -123,3 +138,100 @@ def window_hands(shape: tuple[int, int], kernel: tuple[int, int]) -> Hands:
         for i in range(shape[0])
         for j in range(shape[1])
     }
+
+
+def point_titles(count: int, name: str = "point") -> list[str]:
+    """Call data points as hands know them.
+
+    >>> point_titles(2)
+    ['point 1', 'point 2']
+    """
+    return [f"{name} {place + 1}" for place in range(count)]
+
+
+def moved_points(label: str = "moved points") -> "marimo_ui.text":
+    """Make the field that says which points were moved where; dragging writes into it, and so may a reader.
+
+    Args:
+        label: its name, from which its name in the address is made.
+    """
+    import marimo as mo
+
+    return mo.ui.text(label=label, placeholder="3=0.5 -1", full_width=True)
+
+
+def moved(points: Float[Tensor, "point 2"], text: str) -> Float[Tensor, "point 2"]:
+    """Put moved points into a copy of points; what other points had is left out.
+
+    Args:
+        points: one a row.
+        text: what `moved_points` says, such as "3=0.5 -1; 7=2 0"; points are counted from 1.
+
+    Raises:
+        DataError: a part of it cannot be read, or it is too long.
+
+    >>> import torch
+    >>> moved(torch.zeros(2, 2), "2=0.5 −1; 9=1 1").tolist()
+    [[0.0, 0.0], [0.5, -1.0]]
+    """
+    if len(text) > MOVES:
+        raise DataError(f"the list of moved points must have at most {MOVES:,} characters, got {len(text):,}.")
+    found = points.clone()
+    for part in filter(None, (word.strip() for word in text.replace("−", "-").split(";"))):
+        match = _MOVED.fullmatch(part)
+        place = [_near(word) for word in match.groups()[1:]] if match else []
+        if match is None or None in place:
+            raise DataError(
+                f"a moved point must look like 3=0.5 -1, its number and its two coordinates of at most {FARTHEST:g}, "
+                f"got {part[:30]!r}."
+            )
+        if 0 < int(match[1]) <= len(found):
+            found[int(match[1]) - 1] = found.new_tensor(place)
+    return found
+
+
+def taken(points: Float[Tensor, "point 2"], text: str) -> "tuple[Float[Tensor, 'point 2'], list[Html]]":
+    """Put moved points into a copy of points as `moved` does; what cannot be read becomes a note for the controls."""
+    try:
+        return moved(points, text), []
+    except DataError as error:
+        return points, [note(str(error), "bad")]
+
+
+def _near(word: str) -> float | None:
+    try:
+        value = float(word)
+    except ValueError:
+        return None
+    return value if abs(value) <= FARTHEST else None
+
+
+def data_hands(
+    scene: Scene,
+    points: Sequence[Sequence[float]],
+    x_range: Range,
+    y_range: Range,
+    *,
+    into: str = "moved-points",
+    follow: str = "",
+    **given: Any,
+) -> Hands:
+    """Let the data points of a chart be dragged, the marks called `point_titles`.
+
+    Args:
+        scene: the chart, with linear axes.
+        points: one a row; () for one that is not drawn.
+        x_range: the ends of the horizontal axis.
+        y_range: the ends of the vertical one.
+        into: the `moved_points` by their name in the address.
+        follow: what follows from them in the same frame, a function of `static/follow.js`; "" for nothing.
+        given: what that function needs besides the points.
+
+    >>> from lamina.drawing.charts import Series, chart
+    >>> drawn = chart(points=[Series("", [0], [1], titles=point_titles(1))], x_range=(0, 1), y_range=(0, 1))
+    >>> found = data_hands(drawn, [[0.0, 1.0]], (0, 1), (0, 1), follow="line", yours=(0, 1))["points"]
+    >>> found["at"], found["across"][2:], found["given"]
+    ([[0.0, 1.0]], [0, 1], {'yours': (0, 1)})
+    """
+    at = [[round(value, 6) for value in point] for point in points]
+    return {"points": {**axes_of(scene, x_range, y_range), "at": at, "into": into, "follow": follow, "given": given}}

@@ -13,7 +13,6 @@ import multiprocessing
 import os
 import pickle
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -22,9 +21,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import DataError, LaminaError, choice
@@ -59,7 +58,7 @@ PRELOADED = ("torch", "torch._dynamo", "lamina.functional", "lamina.data.load", 
 The first gradient of a function loads `torch._dynamo` anyway, which takes two seconds.
 """
 _KEEP = ("all", "last")
-_MAIN = threading.Lock()
+_STARTING = threading.local()
 
 
 def context() -> BaseContext:
@@ -90,15 +89,22 @@ def leave_nothing() -> None:
 def _neutral_main() -> Iterator[None]:
     """Hide the notebook while a process starts: a new process runs the main module again, here the whole page.
 
-    marimo puts the notebook of whichever session came last into `sys.modules`, so that nobody can rely on it.
+    It is not taken out of `sys.modules`: there marimo puts the notebook of a session that opens, at any moment.
     """
-    with _MAIN:
-        shown = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = shown
+    _STARTING.neutral = True
+    try:
+        yield
+    finally:
+        _STARTING.neutral = False
+
+
+def _prepared(name: str, whole: Callable[[str], dict[str, Any]] = spawn.get_preparation_data) -> dict[str, Any]:
+    """Say what a new process begins with: without the main module where this thread starts a job."""
+    neutral = getattr(_STARTING, "neutral", False)
+    return {key: value for key, value in whole(name).items() if not (neutral and key.startswith("init_main"))}
+
+
+vars(spawn)["get_preparation_data"] = _prepared
 
 
 class Job:
@@ -599,6 +605,10 @@ class train:  # noqa: N801  (reads as a verb on a page: kit.train(work))
         self._job, self._settings, self._count = None, None, 0
 
 
+RECORDED = "a recorded run; press the button to run it here"
+"""What a page says of the run that it shows before anything has been pressed."""
+
+
 class _Idle:
     """What `draw` gets before anything has run: the rows of a recorded run, if there is one."""
 
@@ -606,7 +616,7 @@ class _Idle:
 
     def __init__(self, rows: list[Any]) -> None:
         self.rows = rows
-        self.words = "a recorded run; press the button to run it here" if rows else "not started"
+        self.words = RECORDED if rows else "not started"
 
 
 def _hand_over(job: Job, watcher: object) -> None:

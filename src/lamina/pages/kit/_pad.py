@@ -60,7 +60,10 @@ def strokes(value: dict[str, Any]) -> Float[Tensor, "row column"] | None:
     """
     import torch
 
-    raw = base64.b64decode(value.get("ink", ""))
+    try:
+        raw = base64.b64decode(value.get("ink", ""))
+    except ValueError:  # no page sends that
+        return None
     side = int(value.get("side", PAD))
     if len(raw) != side * side or not any(raw):
         return None

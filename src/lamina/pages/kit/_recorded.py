@@ -5,9 +5,8 @@ another one, or the same one again, write the output of that command there.
 """
 
 import json
-import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +68,21 @@ def recorded(
         columns: which columns the table has; all by default.
         picture: another chart than that of the experiment.
     """
+    shown = None if columns is None else tuple(columns)
+    if picture is not None or blocks.collected is not None:
+        return blocks.html(_finding(name, sentence, shown, picture))
+    return blocks.html(_recorded(name, sentence, shown))
+
+
+@lru_cache(512)
+def _recorded(name: str, sentence: str, columns: tuple[str, ...] | None) -> str:
+    """Give what is the same for every reader."""
+    return _finding(name, sentence, columns)
+
+
+def _finding(name: str, sentence: str, columns: tuple[str, ...] | None, picture: "Html | None" = None) -> str:
     found = recorded_result(name)
-    return finding(found, said(found, sentence), columns, picture=picture, again=f"lamina experiment {name}")
+    return finding(found, sentence, columns, picture=picture, again=f"lamina experiment {name}").text
 
 
 def said(result: Result, sentence: str) -> str:
@@ -78,16 +90,10 @@ def said(result: Result, sentence: str) -> str:
 
     >>> powers = Result("powers", ("n", "2^n"), ((1, 2), (10, 1024)))
     >>> said(powers, "It grows to {2^n[1]:,}, or {2^n[1]:.0e}, by {n[0]:.0%}.")
-    'It grows to 1,024, or 10³, by 100 %.'
+    'It grows to 1,024, or 10³, by 100%.'
     """
     words = sentence.format(**{column: result.column(column) for column in result.columns})
-    return re.sub(r"(?<=\d)%", " %", re.sub(r"(\d+(?:\.\d+)?)e([+-])0*(\d+)", _power, words))
-
-
-def _power(found: re.Match[str]) -> str:
-    mantissa, sign, exponent = found.groups()
-    raised = exponent.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return ("" if mantissa == "1" else f"{mantissa}·") + f"10{'⁻' if sign == '-' else ''}{raised}"
+    return blocks.powers(words)
 
 
 def finding(
@@ -102,7 +108,7 @@ def finding(
 
     Args:
         result: what it gave.
-        sentence: what that says, Markdown.
+        sentence: what that says, as `recorded` takes it.
         columns: which columns the table has; all by default.
         picture: another chart than that of the experiment.
         again: the command that measures it again.
@@ -121,7 +127,7 @@ def finding(
     if picture is None and result.plot is not None:
         picture = blocks.svg(plot(result), f"{result.title}: {result.plot.label} by {result.plot.x}")
     chart = None if picture is None else Markup(picture.text)
-    words = Markup(blocks.prose(sentence).text)
+    words = Markup(blocks.prose(said(result, sentence)).text)
     drawer = tag("details", handle, table, claims, command, class_="lamina-drawer")
     return blocks.html(tag("div", words, chart, drawer, class_="lamina-measured"))
 

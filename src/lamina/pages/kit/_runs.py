@@ -44,6 +44,15 @@ def plain(value: Any, digits: int = 5) -> Any:
     return repr(value)
 
 
+def settled(settings: Mapping[str, Any]) -> Any:
+    """Give settings as a record has them, without the place where a visitor's files lie.
+
+    >>> settled({"epochs": 3, "shelf": "/tmp/lamina-1"})
+    {'epochs': 3}
+    """
+    return plain({name: value for name, value in settings.items() if name != "shelf"})
+
+
 @cache
 def _record(name: str) -> dict[str, Any]:
     path = _FOLDER.joinpath(f"{name}.json")
@@ -62,5 +71,5 @@ def recorded_rows(work: Callable[..., Any], settings: Mapping[str, Any]) -> list
     []
     """
     found = _record(name_of(work))
-    same = bool(found) and found["settings"] == plain(settings)
+    same = bool(found) and found["settings"] == settled(settings)
     return list(found["rows"]) if same else []

@@ -50,7 +50,7 @@ def names() -> tuple[str, ...]:
     True
     """
     found = (path.name for path in files("lamina.pages").joinpath("shipped").iterdir())
-    return tuple(sorted(name.removesuffix(".json") for name in found if name.endswith(".json")))
+    return tuple(sorted(name.removesuffix(".safetensors") for name in found if name.endswith(".safetensors")))
 
 
 def shipped(name: str) -> tuple[nn.Module, Record]:

@@ -10,7 +10,6 @@ import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -188,15 +187,14 @@ def _name(host: bytes) -> str:
 def cookie(headers: dict[bytes, bytes], name: str) -> str:
     """Return the cookie of a name, empty without one.
 
-    >>> cookie({b"cookie": b"a=1; b=2"}, "b")
+    Other programs of the same host have theirs beside it, and not all of them keep to the rules: a parser that stops at
+    the first of those locks a reader out.
+
+    >>> cookie({b"cookie": b"one of theirs; b=2"}, "b")
     '2'
     """
-    jar: SimpleCookie = SimpleCookie()
-    try:
-        jar.load(headers.get(b"cookie", b"").decode("latin-1"))
-    except CookieError:
-        return ""
-    return jar[name].value if name in jar else ""
+    parts = [part.partition("=") for part in headers.get(b"cookie", b"").decode("latin-1").split(";")]
+    return {key.strip(): value.strip() for key, _, value in parts}.get(name, "")
 
 
 async def refuse(

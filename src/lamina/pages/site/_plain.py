@@ -1,8 +1,11 @@
 """The pages without a notebook, made at once: the index, the catalogue, the corrections."""
 
+import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from importlib.resources import files
 
 from lamina._catalogue import errata as slips
 from lamina._catalogue import errata_of, items
@@ -24,13 +27,21 @@ def _document(title: str, *parts: Markup | None) -> str:
     return f"<!DOCTYPE html>\n{tag('html', top, body, lang='en')}\n"
 
 
+@cache
+def thumbnails() -> dict[str, str]:
+    """Read the small picture of every page, by its link; `tools/thumbnails.py` writes them."""
+    text = files("lamina.pages").joinpath("shipped", "pictures", "thumbnails.json").read_text(encoding="utf-8")
+    found: dict[str, str] = json.loads(text)
+    return found
+
+
 def index() -> str:
-    """Write the page that lists all pages, with what has been read in this browser."""
+    """Write the page that lists all pages, each with a small picture, with what has been read in this browser."""
     chapters = []
     for chapter, title in CHAPTERS.items():
         cards = [
-            tag("li", tag("a", tag("b", p.title), tag("span", p.summary), href=f"/{p.path}"),
-                tag("i", "", data_progress=p.path))
+            tag("li", tag("a", Markup(thumbnails()[p.path]), tag("b", p.title), tag("span", p.summary),
+                href=f"/{p.path}"), tag("i", "", data_progress=p.path))
             for p in pages() if p.chapter == chapter
         ]  # fmt: skip
         if cards:
@@ -54,8 +65,9 @@ def catalogue() -> str:
             tag("tr", tag("th", row.id, id=row.id, scope="row"),
                 tag("td", _words(row.title), tag("small", f"{row.kind}, §{row.section}",
                                                 _links("/errata#", [slip.id for slip in errata_of(row.id)]))),
-                tag("td", [_code(name) for name in row.code]), tag("td", [_code(name) for name in row.test]),
-                tag("td", [tag("a", name, href=f"/{name}") for name in row.page]))
+                tag("td", [_code(name) for name in row.code], data_is="code"),
+                tag("td", [_code(name) for name in row.test], data_is="test"),
+                tag("td", [tag("a", name, href=f"/{name}") for name in row.page], data_is="page"))
             for row in items().values() if row.id.startswith("N" + chapter[2:] + ".")
         ]  # fmt: skip
         if rows:
@@ -67,14 +79,14 @@ def catalogue() -> str:
 
 def errata() -> str:
     """Write the list of errata: what the notes say, what is right, and the code and the pages that say more."""
+    heads = ("id", "about", "the notes say", "what is right", "where the library does it")
     rows = [
         tag("tr", tag("th", slip.id, id=slip.id, scope="row"),
             tag("td", tag("b", slip.title), tag("small", slip.kind, _links("/catalogue#", slip.rows))),
-            tag("td", _words(slip.says)), tag("td", _words(slip.right)),
-            tag("td", [_code(name) for name in slip.code], _links("/", slip.page)))
+            tag("td", _words(slip.says), data_is=heads[2]), tag("td", _words(slip.right), data_is=heads[3]),
+            tag("td", [_code(name) for name in slip.code], _links("/", slip.page), data_is=heads[4]))
         for slip in slips().values()
     ]  # fmt: skip
-    heads = ("id", "about", "the notes say", "what is right", "where the library does it")
     names = [tag("th", name, scope="col") for name in heads]
     lead = "Where the notes slip, claim too much or leave something open, and what the library does instead."
     return _document(

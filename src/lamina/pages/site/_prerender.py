@@ -10,9 +10,11 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 from lamina._system import step_back
 from lamina.pages.kit._jobs import Job
@@ -33,17 +35,21 @@ def _ghost(widget: re.Match[str]) -> str:
     return f'<div class="lamina-ghost {kind}"{rows}><div>{label}</div></div>'
 
 
+def _outputs(file: str) -> Sequence[Any]:
+    """Run a notebook as a script and return what its cells show."""
+    spec = importlib.util.spec_from_file_location("lamina_page", file)
+    if spec is None or spec.loader is None:
+        return ()
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.app.run()[0]
+
+
 def still(file: str) -> str:
     """Run a notebook as a script and return what its cells show, without widgets."""
     import marimo as mo
 
-    spec = importlib.util.spec_from_file_location("lamina_page", file)
-    if spec is None or spec.loader is None:
-        return ""
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    outputs, _ = module.app.run()
-    shown = (mo.as_html(output).text for output in outputs if output is not None)
+    shown = (mo.as_html(output).text for output in _outputs(file) if output is not None)
     return "\n".join(f"<div>{_WIDGET.sub(_ghost, text)}</div>" for text in shown)
 
 
@@ -55,6 +61,19 @@ def stills(files: dict[str, str]) -> Iterator[tuple[str, str]]:
             yield path, still(file)
         except Exception:  # the page itself will say what is wrong
             yield path, ""
+
+
+def rehearse(files: Iterable[str], pause: float = 0.5) -> None:
+    """Run all pages once in the process that serves them: what is the same for all readers is then there.
+
+    Args:
+        files: the notebooks.
+        pause: seconds of rest after each, for the readers who are already here.
+    """
+    for file in files:
+        with suppress(Exception):  # the page itself will say what is wrong
+            _outputs(file)
+        time.sleep(pause)
 
 
 class FirstViews:

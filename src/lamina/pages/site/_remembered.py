@@ -10,24 +10,27 @@
   which a page came alive.
 - What the last few thousand texts in Markdown look like, of which most are the same for everybody: about a quarter of
   the time of the cells themselves.
+- What the files of settings say, which are read six times for every visitor.
+- How a message to a page is read: marimo makes a new decoder for each, which takes longer than reading it.
+- That IPython shows things in marimo's way: marimo puts its way around the last one for every visitor, and all of them
+  stay.
 
-Files and cells are read by one thread at a time: before Python 3.11.8 two that make syntax trees at once may fail with
-"SystemError: AST constructor recursion depth mismatch", and a page did not open.
+Files and cells are read by one thread at a time. Marimo's way of showing for matplotlib is loaded before any visitor is
+said to have it: another one's cell could end meanwhile, looked for it in vain, and a page did not open.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterable
-from copy import deepcopy
-from dataclasses import replace
+from copy import copy, deepcopy
 from functools import cache, lru_cache, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lamina.pages.kit._reading import READING
+
 TEXTS = 8192
 """Texts whose markup is remembered; those with numbers in them change as sliders move."""
-_READING = threading.RLock()
 
 
 def remember() -> None:
@@ -49,10 +52,40 @@ def remember() -> None:
             kept = lru_cache(most)(_alone(plain) if module in (compiler, parse) else plain)
             kept.remembered = True  # type: ignore[attr-defined]
             setattr(module, name, kept)
+    toml = import_module("marimo._utils.toml").toml_reader
+    if not getattr(toml.read, "remembered", False):
+        toml.read = _settings(toml.read)
+    view = import_module("marimo._session.state.session_view")
+    if hasattr(view, "deserialize_kernel_message"):
+        from marimo._messaging.notification import NotificationMessage
+        from msgspec.json import Decoder
+
+        decoder: Any = Decoder(NotificationMessage)
+        vars(view)["deserialize_kernel_message"] = decoder.decode
+    shown = import_module("marimo._output.formatters.formatters").THIRD_PARTY_FACTORIES.get("IPython")
+    if shown is not None and "register" not in vars(shown):
+        shown.register = cache(shown.register)
+    figures = import_module("marimo._output.formatters.formatters").THIRD_PARTY_FACTORIES.get("matplotlib")
+    if figures is not None and "register" not in vars(figures):
+        figures.register = _behind("marimo._output.mpl", figures.register)
     for holder in (compiler, runtime):
         compiling = vars(holder).get("compile_cell")
         if compiling is not None and not getattr(compiling, "remembered", False):
             vars(holder)["compile_cell"] = _compiler(compiling)
+
+
+def _behind(module: str, action: Callable[[], Any]) -> Callable[[], Any]:
+    """Load a module before something is done.
+
+    Of two threads that wait for each other Python gives one the half of a module; the other one, which loads it, does
+    it then.
+    """
+
+    def done() -> Any:
+        half = getattr(import_module(module).__spec__, "_initializing", False)
+        return None if half else action()
+
+    return done
 
 
 def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,7 +93,7 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def alone(*arguments: Any, **options: Any) -> Any:
-        with _READING:
+        with READING:
             return function(*arguments, **options)
 
     return alone
@@ -87,12 +120,26 @@ def _compiler(compile_cell: Any) -> Any:
     return compiled
 
 
+def _settings(read: Callable[[Any], dict[str, Any]]) -> Any:
+    """Give a reader of settings that reads a file once and hands out copies."""
+    kept = cache(read)
+
+    def settings(path: Any) -> dict[str, Any]:
+        return deepcopy(kept(str(path)))
+
+    settings.remembered = True  # type: ignore[attr-defined]
+    return settings
+
+
 def _copied(cell: Any) -> Any:
     """Copy a compiled cell that has not run: what a session writes into is its own."""
-    state = ("config", "import_workspace", "_status", "_run_result_status", "_stale", "_output")
-    names = ("defs", "refs", "sql_refs", "temporaries", "variable_data", "deleted_refs", "closed_over_temporaries")
-    return replace(cell, **{name: deepcopy(getattr(cell, name)) for name in state},
-                   **{name: getattr(cell, name).copy() for name in names})  # fmt: skip
+    made = copy(cell)
+    own = vars(made)
+    for name in ("config", "import_workspace", "_status", "_run_result_status", "_stale", "_output", "defs", "refs",
+                 "sql_refs", "temporaries", "variable_data", "deleted_refs", "closed_over_temporaries"):  # fmt: skip
+        own[name] = copy(own[name])
+    own["import_workspace"].imported_defs = set(own["import_workspace"].imported_defs)
+    return made
 
 
 def compile_ahead(files: Iterable[Path], pause: float = 0.05) -> None:

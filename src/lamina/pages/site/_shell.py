@@ -14,8 +14,10 @@ from lamina.drawing.svg import math_faces
 from lamina.pages import _forms
 from lamina.pages.site.contents import CHAPTERS, Page, neighbors, pages
 
+AGAIN = "install marimo 0.25 with `pip install --force-reinstall 'marimo==0.25.*'`."
+"""What to do when marimo's parts are not as our pages need them."""
 THEMES = ("light", "dark")
-FILES = ("pages.css", "pages.js", "labs.js", "hands.js", "plain.css")
+FILES = ("pages.css", "labs.js", "follow.js", "hands.js", "pages.js", "plain.css")
 # Before the first paint: the theme that was chosen, or that of the machine.
 _THEME = (
     "document.documentElement.dataset.theme=(document.cookie.match(/lamina-theme=(light|dark)/)||[])[1]||"
@@ -48,7 +50,7 @@ def address(name: str) -> str:
 def head(*more: str) -> Markup:
     """Return what every page of ours has in its head."""
     links = [tag("link", rel="stylesheet", href=address(name)) for name in ("pages.css", *more)]
-    scripts = [tag("script", "", defer=True, src=address(name)) for name in ("labs.js", "hands.js", "pages.js")]
+    scripts = [tag("script", "", defer=True, src=address(name)) for name in FILES if name.endswith(".js")]
     return join([tag("script", Markup(_THEME)), *links, *scripts])
 
 
@@ -74,7 +76,7 @@ def bar(page: Page | None) -> Markup:
             "div",
             tag("a", "Lamina", href="/", class_="home", aria_label="Lamina, all pages"),
             tag("span", f"{page.number} · {page.title}" if page else "", class_="here push"),
-            _turn(before, "←", "Before"),
+            _turn(before, "←", "Previous"),
             _turn(after, "→", "Next"),
             tag("details", tag("summary", "Contents"), tag("div", tag("nav", listed, aria_label="Contents"))),
             tag(
@@ -83,7 +85,7 @@ def bar(page: Page | None) -> Markup:
                 tag("span", "\xa0Reset", class_="word"),
                 type="button",
                 data_do="reset",
-                title="Start this page again",
+                title="Restart this page",
                 aria_label="Reset this page",
             )
             if page
@@ -93,7 +95,7 @@ def bar(page: Page | None) -> Markup:
                 "⤢",
                 type="button",
                 data_do="present",
-                title="The lab alone, for a lecture hall (F); all keys: ?",
+                title="Show the lab alone, for a lecture hall (F); press ? for all keys",
                 aria_label="Present the lab",
             )
             if page
@@ -102,6 +104,20 @@ def bar(page: Page | None) -> Markup:
         ),
         class_="lamina-bar",
     )
+
+
+def with_homework(html: str, place: str) -> str:
+    """Put a link to the homework of a class first into the contents.
+
+    Args:
+        html: a page with our bar.
+        place: the address of the homework.
+
+    >>> with_homework('<nav aria-label="Contents"><p>1</p></nav>', "/homework")
+    '<nav aria-label="Contents"><ol><li><a href="/homework">Homework</a></li></ol><p>1</p></nav>'
+    """
+    head = '<nav aria-label="Contents">'
+    return html.replace(head, head + tag("ol", tag("li", tag("a", "Homework", href=place))), 1)
 
 
 def _turn(page: Page | None, arrow: str, words: str) -> Markup | None:
@@ -144,7 +160,7 @@ def framed(html: str, page: Page, theme: str, still: str = "") -> str:
     """Put marimo's page into our frame, and take out what it says about the machine."""
     found = _MOUNT.search(html)
     if found is None:
-        raise RunError("marimo's page has no mount configuration where it is expected: install marimo 0.25.")
+        raise RunError(f"marimo's page has no mount configuration where it is expected: {AGAIN}")
     config = json.dumps(_private(json.loads(found[2]), page, theme)).replace("<", "\\u003c")
     html = html[: found.start(2)] + config + html[found.end(2) :]
     html = _WORKER.sub("", _PRELOAD.sub("", html))

@@ -1,12 +1,14 @@
 """Who has a page open: there is a limit, and in a full house somebody gives way when a new reader comes.
 
-That is the reader with the most pages, or else the page that has rested longest.
+That is the reader with the most pages, or else the page that has rested longest. A page that was closed can come back
+for a while, as long as nobody else needs its room.
 """
 
 import asyncio
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -26,28 +28,40 @@ class Visit:
     """One open page.
 
     Args:
-        name: its session.
+        name: its session, which the visitor's browser has chosen; every page has its own.
         visitor: whose it is.
+        page: the address of the page.
         used: when its reader last did something.
     """
 
     name: str
     visitor: str = ""
+    page: str = ""
     used: float = field(default_factory=time.monotonic)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The page and the session."""
+        return self.page, self.name
+
 
 class Visits:
-    """The open pages.
+    """The open pages, and those that were closed a moment ago.
 
     Args:
-        most: how many there may be.
+        most: how many there may be, those included that were closed.
         rest: seconds without a touch after which a page may have to give way.
+        forget: ends a session of a closed page, which then cannot come back.
+        kept: seconds for which a closed page can come back.
     """
 
-    def __init__(self, most: int, rest: float) -> None:
-        self.most, self._rest = most, rest
-        self._open: dict[str, Visit] = {}
+    def __init__(
+        self, most: int, rest: float, forget: Callable[[str, str], object] = lambda page, name: None, kept: float = 45.0
+    ) -> None:
+        self.most, self._rest, self._forget, self._kept = most, rest, forget, kept
+        self._open: dict[tuple[str, str], Visit] = {}
+        self._closed: dict[tuple[str, str], Visit] = {}
         self._turns = Turns()
 
     def __len__(self) -> int:
@@ -67,27 +81,40 @@ class Visits:
         oldest = min(self._open.values(), key=lambda visit: visit.used, default=None)
         return oldest if oldest is not None and time.monotonic() - oldest.used >= self._rest else None
 
+    def _foreign(self, visit: Visit) -> bool:
+        """Say whether the session is that of somebody else, who has it open or can still come back to it."""
+        for closed in [one for one in self._closed.values() if time.monotonic() - one.used >= self._kept]:
+            self._forget(*self._closed.pop(closed.key).key)
+        before = self._open.get(visit.key) or self._closed.get(visit.key)
+        return before is not None and before.visitor != visit.visitor
+
     def _enter(self, visit: Visit) -> bool:
-        before = self._open.get(visit.name)
-        if before is not None and before.visitor != visit.visitor:
-            return False  # somebody else's page
-        if before is None and len(self._open) >= self.most:
+        if self._foreign(visit):
+            return False
+        if visit.key not in self._open and len(self._open) >= self.most:
             going = self._next_to_go(visit.visitor)
             if going is None:
                 return False
             going.over.set()
-            self._turns.end(going.name)
-            del self._open[going.name]
-        self._open[visit.name] = visit
+            self._turns.end(going.key)
+            del self._open[going.key]
+        self._closed.pop(visit.key, None)
+        while self._closed and len(self._open) + len(self._closed) >= self.most:
+            counts = Counter(closed.visitor for closed in self._closed.values())
+            greedy = max(self._closed.values(), key=lambda closed: counts[closed.visitor])  # their oldest
+            self._forget(*self._closed.pop(greedy.key).key)
+        self._open[visit.key] = visit
         return True
 
     async def _admitted(self, visit: Visit) -> bool:
         """Wait for the turn of a page that opens; it needs room, too."""
-        if not self.room(visit.visitor) or not await self._turns.begin(visit.name, visit.visitor):
+        if self._foreign(visit) or not self.room(visit.visitor):
+            return False
+        if not await self._turns.begin(visit.key, visit.visitor):
             return False
         if self._enter(visit):
             return True
-        self._turns.end(visit.name)
+        self._turns.end(visit.key)
         return False
 
     async def serve(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,7 +125,7 @@ class Visits:
         parts = [await receive()]
         while parts[-1].get("more_body", False):
             parts.append(await receive())
-        visit = self._open.get(session(scope))
+        visit = self._open.get((scope["path"].partition("/api/")[0], session(scope)))
         if parts[-1]["type"] == "http.disconnect":
             return
         if visit is None or visit.visitor != visitor(scope):
@@ -108,8 +135,8 @@ class Visits:
             await refuse(scope, receive, send, 400, "The message of the page cannot be read: load the page again.")
             return
         visit.used = time.monotonic()
-        fresh = not self._turns.computes(visit.name)
-        if not await self._turns.begin(visit.name, visit.visitor):
+        fresh = not self._turns.computes(visit.key)
+        if not await self._turns.begin(visit.key, visit.visitor):
             await refuse(scope, receive, send, 429, "The pages have much to compute: try again in a moment.")
             return
 
@@ -118,14 +145,14 @@ class Visits:
 
         async def say(message: Message) -> None:
             if fresh and message.get("status", 200) != 200:  # nothing is computed
-                self._turns.end(visit.name)
+                self._turns.end(visit.key)
             await send(message)
 
         await app(scope, replay, say)
 
     async def follow(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the socket of a page until its reader leaves or it has to give way."""
-        visit = Visit(session(scope), visitor(scope))
+        visit = Visit(session(scope), visitor(scope), scope["path"].removesuffix("/ws"))
         scope = {**scope, "query_string": urlencode({"session_id": visit.name}).encode()}
         if not _NAME.fullmatch(visit.name) or not await self._admitted(visit):
             await receive()
@@ -138,10 +165,10 @@ class Visits:
             if visit.over.is_set():
                 return
             if (message.get("text") or "").startswith(_DONE):
-                self._turns.end(visit.name)
+                self._turns.end(visit.key)
             try:
                 await send(message)
-            except OSError:
+            except (OSError, RuntimeError):  # uvicorn has closed the socket: the reader is gone, or has said too much
                 gone = True
                 raise
 
@@ -151,9 +178,13 @@ class Visits:
             if not gone:  # else marimo has listened once more to a reader who has left
                 raise
         finally:
-            if self._open.get(visit.name) is visit:
-                del self._open[visit.name]
-                self._turns.end(visit.name)
+            if self._open.get(visit.key) is visit:
+                del self._open[visit.key]
+                self._turns.end(visit.key)
+            if visit.key not in self._open:
+                visit.used = time.monotonic()
+                self._closed.pop(visit.key, None)
+                self._closed[visit.key] = visit
 
 
 class _Heard:

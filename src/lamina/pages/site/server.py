@@ -1,20 +1,25 @@
 """One process that serves all pages: marimo's notebooks in our frame, the plain pages, and the files both need."""
 
 import asyncio
+import gc
 import os
 import re
 import signal
 import socket
 import sys
 import threading
+import time
 import webbrowser
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from errno import EADDRNOTAVAIL
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lamina._errors import ArgumentError, MissingExtraError, RunError
-from lamina._system import WINDOWS
+from lamina._system import WINDOWS, give_back, one_arena
 from lamina.pages.kit._bounds import hold_widgets
 from lamina.pages.kit._keeping import SHELF, ZIP, sweep
 from lamina.pages.site import _plain as plain
@@ -24,8 +29,9 @@ from lamina.pages.site._bodies import Bodies
 from lamina.pages.site._connections import counted, many_files
 from lamina.pages.site._guard import LOOPBACK, App, Guard, Message, Receive, Scope, Send, cookie
 from lamina.pages.site._messages import DRAWINGS, WIDGETS
-from lamina.pages.site._prerender import FirstViews
+from lamina.pages.site._prerender import FirstViews, rehearse
 from lamina.pages.site._remembered import compile_ahead, remember
+from lamina.pages.site._shell import AGAIN
 from lamina.pages.site._visitors import visitor
 from lamina.pages.site._visits import Visits
 from lamina.pages.site.contents import Page, pages
@@ -34,14 +40,18 @@ if TYPE_CHECKING:
     from lamina.pages.homework.desk import Desk
 
 PORT, HOMEWORK = 2718, "/homework"
+BACKLOG = 1024
+"""Readers who may wait to be let in."""
 SWITCH = 0.0005
 """Seconds for which a page computes before it lets others; whoever sends a message has to wait that long each time."""
 IDLE = 45
-"""Seconds for which a closed page can come back to where it was."""
+"""Seconds for which a closed page can come back to where it was, while there is room for it."""
 SESSIONS = 120
-"""The number of pages that may be open at the same time: four for each student in a class of 30."""
+"""The number of pages that may be open, or closed a moment ago: four for each student in a class of 30."""
 REST = 600.0
 """Seconds without a touch after which an open page gives way to a new one when there is no room."""
+TIDY = 5.0
+"""Seconds between two times at which memory is given back when pages close."""
 _PLAIN = {"/": plain.index, "/catalogue": plain.catalogue, "/errata": plain.errata}
 _ASKED_FOR = re.compile(r"health|favicon\.ico|@file/[\w.-]+", re.ASCII)
 """What a page of ours asks marimo for."""
@@ -67,19 +77,30 @@ class Site:
             from starlette.staticfiles import StaticFiles
         except ImportError as error:
             raise MissingExtraError("marimo", "notes", "the live pages") from error
-        builder = marimo.create_asgi_app(asset_url="/static/marimo", quiet=True, session_ttl=idle)
-        for page in pages():
-            builder = builder.with_app(path=f"/{page.path}", root=str(page.file))
-        self._notebooks: Any = builder.build()
-        self._assets: Any = StaticFiles(directory=Path(marimo.__file__).parent / "_static")
+        static = Path(marimo.__file__).parent / "_static"
+        if not (static / "index.html").is_file():
+            raise RunError(f"marimo's own page is missing ({static / 'index.html'}): {AGAIN}")
+        try:
+            builder = marimo.create_asgi_app(asset_url="/static/marimo", quiet=True, session_ttl=idle)
+            for page in pages():
+                builder = builder.with_app(path=f"/{page.path}", root=str(page.file))
+            self._notebooks: Any = builder.build()
+            hold_widgets()
+            remember()
+        except (ImportError, AttributeError, TypeError) as error:
+            raise RunError(
+                f"marimo {marimo.__version__} is not built as these pages expect ({error}): {AGAIN}"
+            ) from error
+        with suppress(ImportError):  # the page that needs it says so
+            import_module("anywidget")  # now: if a page's thread does it while marimo hooks another page in, both fail
+        self._assets: Any = StaticFiles(directory=static)
         self._pages = {f"/{page.path}": page for page in pages()}
         self._missing = HTTPException
-        hold_widgets()
-        remember()
         self._views = FirstViews({page.path: page.file for page in pages()})
         self._html: dict[str, str] = {}
-        self._visits = Visits(sessions, rest)
-        self._homework = homework
+        self._visits = Visits(sessions, rest, self._forget, idle)
+        self._homework, self._idle, self._tidied = homework, idle, 0.0
+        self._quiet: asyncio.TimerHandle | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one connection."""
@@ -90,9 +111,26 @@ class Site:
         elif scope["path"].endswith("/ws") and scope["path"].removesuffix("/ws") in self._pages:
             known = {**scope, "meta": {"visitor": visitor(scope)}}
             await self._visits.follow(self._notebooks, known, receive, send)
+            await self._tidy()
         else:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
+
+    async def _tidy(self) -> None:
+        """Give back to the system what closed pages have left, and once more when none of them can come back."""
+        loop = asyncio.get_running_loop()
+        if self._quiet is not None:
+            self._quiet.cancel()
+        self._quiet = loop.call_later(self._idle + TIDY, loop.run_in_executor, None, self._clear)
+        if (now := time.monotonic()) - self._tidied >= TIDY:
+            self._tidied = now
+            await asyncio.to_thread(give_back)
+
+    def _clear(self) -> None:
+        """Let go of what no page needs any more; looking for it would hold up readers, so not while there are some."""
+        if not len(self._visits):
+            gc.collect()
+        give_back()
 
     async def open(self) -> None:
         """Begin to compute the first views."""
@@ -103,12 +141,23 @@ class Site:
         from lamina.pages.kit._jobs import stop_all
 
         self._views.stop()
+        for _, manager in self._managers():
+            await manager.shutdown()
+        stop_all()
+        SHELF.clear()
+
+    def _managers(self) -> Iterator[tuple[str, Any]]:
+        """Give each page's address, and what marimo keeps of its sessions."""
         for route in self._notebooks.routes:
             manager = getattr(getattr(getattr(route, "app", None), "state", None), "session_manager", None)
             if manager is not None:
-                await manager.shutdown()
-        stop_all()
-        SHELF.clear()
+                yield route.path, manager
+
+    def _forget(self, page: str, name: str) -> None:
+        """End a session of a closed page."""
+        for path, manager in self._managers():
+            if path == page:
+                manager.close_session(name)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
@@ -121,10 +170,10 @@ class Site:
         elif path.startswith("/static/lamina/"):
             await _file(path.removeprefix("/static/lamina/"), send)
         elif path in _PLAIN:
-            await _answer(send, _PLAIN[path]())
+            await _answer(send, self._assigned(_PLAIN[path]()))
         elif path == HOMEWORK and self._homework is not None:
             status, html = await self._homework.serve(scope, receive)
-            await _answer(send, html, status=status)
+            await _answer(send, self._assigned(html), status=status)
         elif path.startswith("/runs/"):
             await _run(path, scope, receive, send)
         elif path in self._pages:
@@ -161,7 +210,15 @@ class Site:
                 await _answer(send, escape(body.decode()), status=status)
                 return
             self._html[page.path] = body.decode()
-        await _answer(send, shell.framed(self._html[page.path], page, chosen, self._views.get(page.path)))
+        try:
+            html = shell.framed(self._html[page.path], page, chosen, self._views.get(page.path))
+        except RunError as error:
+            await _answer(send, escape(str(error)), status=500)
+            return
+        await _answer(send, self._assigned(html))
+
+    def _assigned(self, html: str) -> str:
+        return html if self._homework is None else shell.with_homework(html, HOMEWORK)
 
 
 async def _fetched(app: App, scope: Scope, receive: Receive) -> tuple[int, bytes]:
@@ -250,18 +307,27 @@ def build(
     return Guard(Bodies(Site(sessions=sessions, idle=idle, homework=homework), kept=idle), hosts=hosts, token=token)
 
 
-def free_port(host: str, wanted: int) -> int:
-    """Return the wanted port, or one nearby that is free."""
+def listening(host: str, wanted: int) -> socket.socket:
+    """Listen on the wanted port, or on one nearby that is free; 0 is any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for port in (*range(wanted, wanted + 20), 0):
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            if not WINDOWS:  # there it would take a port that somebody listens on
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
+    for port in (*(range(wanted, wanted + 20) if wanted else ()), 0):
+        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio does not send at once
+        if not WINDOWS:  # there it would take a port that somebody listens on
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            found.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        try:
+            found.bind((host, port))
+            found.listen(BACKLOG)  # two may have bound one port: the second to listen is refused
+        except OSError as error:
+            found.close()
+            if isinstance(error, socket.gaierror) or error.errno == EADDRNOTAVAIL:
+                raise ArgumentError(
+                    f"`--host` must be an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all of them, got "
+                    f"{host!r}."
+                ) from None
+            continue
+        return found
     raise RunError(f"no port of {host} near {wanted} is free: choose another one with --port.")
 
 
@@ -278,7 +344,7 @@ def serve(
 
     Args:
         host: the address to listen on.
-        port: the port to begin with; another one is taken, and said, when it is not free.
+        port: the port to begin with; another one is taken, and said, when it is not free; 0 is any.
         token: the secret that visitors show once; one is made when others can reach the address.
         first: the page that the browser opens.
         browser: whether to open one.
@@ -292,11 +358,13 @@ def serve(
     from lamina.pages.kit._jobs import leave_nothing
 
     sweep()
+    one_arena()
     many_files()
     sys.setswitchinterval(SWITCH)
 
-    chosen = free_port(host, port)
-    if chosen != port:
+    ears = listening(host, port)
+    chosen = ears.getsockname()[1]
+    if port not in (0, chosen):
         print(f"Port {port} is in use; the pages are on {chosen}.")
     name = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     place = f"http://{name}:{chosen}{first}" + (f"?token={token}" if token else "")
@@ -306,15 +374,14 @@ def serve(
         threading.Timer(1.0, webbrowser.open, (place,)).start()
     sockets: Any = {"ws_max_size": 65_536, "ws_max_queue": 4}  # marimo's page says nothing on its socket
     config = uvicorn.Config(
-        app, host=host, port=chosen, log_level="error", lifespan="on", timeout_graceful_shutdown=2,
-        http=counted(), backlog=1024, **sockets,
+        app, log_level="error", lifespan="on", timeout_graceful_shutdown=2, http=counted(), backlog=BACKLOG, **sockets,
     )  # fmt: skip
     server = uvicorn.Server(config)
     if hasattr(signal, "SIGHUP"):  # the terminal was closed
         signal.signal(signal.SIGHUP, server.handle_exit)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn sends it once more when it has closed
     try:
-        asyncio.run(server.serve())
+        asyncio.run(server.serve([ears]))
     except KeyboardInterrupt:
         pass
     print("\nThe pages are closed.", flush=True)
@@ -323,12 +390,16 @@ def serve(
 
 
 def _warm() -> None:
-    """Load torch, here and where jobs start, while the browser opens, and compile the pages: readers need not wait."""
-    from importlib import import_module
+    """Load torch, here and where jobs start, while the browser opens, compile the pages and run each of them once.
 
+    Readers need not wait for what is the same for all of them.
+    """
     from lamina.pages.kit._jobs import PRELOADED, prepare
 
     prepare()
     for name in PRELOADED:
         import_module(name)
     compile_ahead(page.file for page in pages())
+    rehearse(str(page.file) for page in pages())
+    gc.collect()
+    gc.freeze()  # what is here stays: looking through it again and again held all readers up for half a second

@@ -82,7 +82,7 @@ window.LaminaBook = (() => {
         tell(widget, "marimo-value-input", start, true, true);
         moved = true;
       }
-      if (moved) say("In this book one control is moved at a time: the others are back at their first places. All together: `lamina notes`.");
+      if (moved) say("In this book, controls move one at a time: the others are back where they started. To move them together, run `lamina notes`.");
       current = key;
     }
     for (const [cell, rows] of Object.entries(mine)) {
@@ -130,10 +130,10 @@ window.LaminaBook = (() => {
     const { value, element, quiet } = event.detail, key = keyOf(element), move = moves[key];
     if (quiet) return;
     if (own.has(key)) return void own.get(key)(value, { made, say });
-    if (!move) return say("This is computed in your browser alone; the rest of the page stays as it was recorded. Live: `lamina notes`.");
+    if (!move) return say("This is computed in your browser alone; the rest of the page stays as it was recorded. For the live page, run `lamina notes`.");
     if (move.kind === "frames") return void play(key, String(value).split(" ")[0]);
     const place = move.kind === "press" ? 0 : nearest(move.values, value);
-    if (place < 0) return say("This was not recorded. Live: `lamina notes`.");
+    if (place < 0) return say("This was not recorded. For the live page, run `lamina notes`.");
     if (move.kind === "place" && JSON.stringify(move.values[place]) !== JSON.stringify(value)) {
       event.stopImmediatePropagation();
       tell(element, "marimo-value-update", move.values[place], false);
@@ -143,23 +143,26 @@ window.LaminaBook = (() => {
     for (const other of runs.keys()) stop(other);
     apply(key, place);
   }, true);
-  // A disc on a picture moves two controls at once, which no recording has.
+  // A disc on a picture moves two controls at once, which no recording has; a data point with a formula needs none.
   document.addEventListener("pointerdown", (event) => {
-    const box = event.target.closest?.(".lamina-svg[data-hands]"), title = event.target.querySelector?.("title")?.textContent;
-    if (!box || !JSON.parse(box.dataset.hands)[title]?.drag) return;
+    const box = event.target.closest?.(".lamina-svg[data-hands]");
+    if (!box || window.LaminaHands.answers(box, event)) return;
     event.stopImmediatePropagation();
-    say("Dragging is live in `lamina notes`; here the controls beside the picture move it, one at a time.");
+    say("You can drag this in `lamina notes`; here, the controls beside the picture move it, one at a time.");
   }, true);
 
   // marimo's elements: the label in the document, where formulas have their style, the control in a shadow root.
   const STYLE = `:host { display: block; width: 100%; } :host([hidden]) { display: none; }
-    .row { display: flex; gap: 10px; align-items: center; } input[type=range] { flex: 1; min-width: 0; accent-color: #1f64ad; height: 28px; margin: 0; }
+    .row { display: flex; gap: 10px; align-items: center; } input[type=checkbox] { accent-color: var(--p-link); }
+    input[type=range] { flex: 1; min-width: 0; accent-color: var(--p-link); height: 28px; margin: 0; }
+    output.paper { display: none; }
     output { font-variant-numeric: tabular-nums; min-width: 3ch; text-align: right; }
     select, textarea, input:not([type=range], [type=checkbox]) { font: inherit; color: var(--p-ink); background: var(--p-card); border: 1px solid var(--p-line);
       border-radius: 8px; padding: 5px 8px; width: 100%; box-sizing: border-box; }
     button { font: inherit; color: var(--p-ink); background: var(--p-card); border: 1px solid var(--p-line); border-radius: 9px; padding: 6px 12px; cursor: pointer; }
     :is(input, select, textarea, button):disabled { opacity: .55; cursor: not-allowed; }
-    small { color: var(--p-faint); font-size: .78rem; } label { display: block; } :focus-visible { outline: 3px solid var(--p-link); outline-offset: 2px; }`;
+    small { color: var(--p-faint); font-size: .78rem; } label { display: block; } :focus-visible { outline: 3px solid var(--p-link); outline-offset: 2px; }
+    @media print { :host, label, .row { display: inline; } input:not([type=checkbox]), button, small { display: none; } select { display: none; } output, output.paper { display: inline; font-weight: 640; margin-left: .5em; } }`;
   const shown = (value) => typeof value === "number" ? String(Number(value.toPrecision(6))).replace("-", "−") : value;
   class Control extends HTMLElement {
     connectedCallback() {
@@ -168,7 +171,7 @@ window.LaminaBook = (() => {
       const root = this.attachShadow({ mode: "open" });
       root.append(made("style", { textContent: STYLE }));
       if (label) this.append(made("span", { innerHTML: label, className: "lamina-label" }));
-      const live = !move && !own.has(keyOf(this)), words = (label || "").replace(/<[^>]*>/g, " ").replace(/\|\|[()[\]]/g, " ").replace(/\s+/g, " ").trim();
+      const live = !move && !own.has(keyOf(this)) && this.localName !== "marimo-download", words = (label || "").replace(/<[^>]*>/g, " ").replace(/\|\|[()[\]]/g, " ").replace(/\s+/g, " ").trim();
       const control = this.build(root);
       control?.setAttribute("aria-label", words || control.textContent || "control");
       if (control && live) control.disabled = true;
@@ -205,9 +208,10 @@ window.LaminaBook = (() => {
     const options = this.move ? this.move.values.map(([name]) => name) : given(this, "initialValue") || [];
     this.input = made("select", {}, ...options.map((name) => made("option", { value: name, textContent: name })));
     this.input.addEventListener("change", () => this.send([this.input.value]));
-    root.append(made("label", {}, made("slot")), this.input);
+    this.output = made("output", { className: "paper" });  // a list does not break its lines on paper
+    root.append(made("label", {}, made("slot")), this.input, this.output);
     return this.input;
-  }, function (value) { this.input.value = value?.[0] ?? ""; });
+  }, function (value) { this.output.textContent = this.input.value = value?.[0] ?? ""; });
   const check = [function (root) {
     this.input = made("input", { type: "checkbox" });
     this.input.addEventListener("change", () => this.send(this.input.checked));
@@ -231,6 +235,11 @@ window.LaminaBook = (() => {
     root.append(made_);
     return made_;
   });
+  define("download", function (root) {
+    const link = made("a", { href: given(this, "data"), download: given(this, "filename") }, made("slot"));
+    root.append(link);
+    return link;
+  });
   define("file", function (root) { root.append(made("div", {}, made("slot"))); return null; });
   define("anywidget", function (root) {
     const values = { side: 140, label: "Draw a digit from 0 to 9", ink: "" };
@@ -246,6 +255,11 @@ window.LaminaBook = (() => {
       window.katex.render(text.replace(/^\|\|[([]|\|\|[)\]]$/g, ""), this, { displayMode: block, throwOnError: false });
     }
   });
+
+  // Paper is light.
+  let theme = "";
+  addEventListener("beforeprint", () => { theme = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; });
+  addEventListener("afterprint", () => { document.documentElement.dataset.theme = theme; });
 
   addEventListener("load", () => document.dispatchEvent(new Event("lamina-live")));
   return { own, say, made, apply, recorded, moves, widgets, keyOf };

@@ -1,18 +1,27 @@
 // Hands on a picture: light what a number is made of, change a number where it stands, drag a point or a line.
 // A drawing says in `data-hands` what its shapes are, by their titles: a `value` or a `sum` of products of others,
-// where an `edit` goes, what a `drag` moves. The answer comes from here in the same frame, and from Python a moment
-// later, since every hand moves a widget of the page.
+// where an `edit` goes, what a `drag` moves; or it names data `points` and what follows from them (see `follow.js`).
+// The answer comes from here in the same frame, and from Python a moment later, since every hand moves a widget of the page.
 window.LaminaHands = (() => {
   const THEN = { identity: (z) => z, tanh: Math.tanh, sigmoid: (z) => 1 / (1 + Math.exp(-z)), relu: (z) => Math.max(0, z) };
-  const short = (value) => String(Math.abs(value) < 1e-12 ? 0 : Number(value.toPrecision(4))).replace("-", "−");
+  const { short } = window.LaminaFollow;
   const put = (value) => value < 0 ? `(${short(value)})` : short(value);
   const boxOf = (node) => node.closest?.(".lamina-svg[data-hands]");
-  const scopes = new WeakMap();
+  const scopes = new WeakMap(), resting = new Map();  // box -> place -> where the hand left a point that Python has not drawn there yet
 
   // One drawing: its hands, and the numbers that were changed since Python drew it.
   const scope = (box) => {
     const text = box.dataset.hands;
-    if (scopes.get(box)?.text !== text) scopes.set(box, { text, hands: JSON.parse(text), changed: new Map() });
+    if (scopes.get(box)?.text !== text) {
+      const { points: data, ...own } = JSON.parse(text), hands = { __proto__: null, ...own };
+      data?.at.forEach((at, place) => { if (at.length) hands[`point ${place + 1}`] = { drag: { across: data.across, up: data.up, place } }; });
+      for (const [place, rest] of resting.get(box) ?? []) {
+        rest.said = data?.at[place];
+        if (!rest.said?.length || rest.at.every((value, side) => Math.abs(value - rest.said[side]) <= 1e-5 * Math.max(1, Math.abs(value)))) resting.get(box).delete(place);
+        else data.at[place] = rest.at;
+      }
+      scopes.set(box, { text, hands, data, changed: new Map() });
+    }
     return scopes.get(box);
   };
   // Of the two forms of a drawing, wide and narrow, the one that the style sheet shows.
@@ -25,14 +34,48 @@ window.LaminaHands = (() => {
     }
     return "";
   };
+  // What is small: a hand within five pixels is meant, too.
+  const AROUND = [[0, 0], [5, 0], [-5, 0], [0, 5], [0, -5], [4, 4], [-4, -4], [4, -4], [-4, 4]];
   // A text has no title of its own in a grid: it belongs to the cell it stands in.
   const handAt = (box, event) => {
     const { hands } = scope(box);
-    for (const node of document.elementsFromPoint(event.clientX, event.clientY)) {
-      const title = box.contains(node) ? titleOf(node) : "";
-      if (title && hands[title]) return title;
+    for (const [dx, dy] of AROUND) {
+      for (const node of document.elementsFromPoint(event.clientX + dx, event.clientY + dy)) {
+        const title = box.contains(node) ? titleOf(node) : "";
+        if (title && hands[title] && !("place" in (hands[title].drag || {}))) return title;
+      }
     }
-    return "";
+    return nearArrow(box, event) || nearPoint(box, event);
+  };
+  // The arrow of a weight is thinner than the places between which one looks around: the nearest one within five pixels.
+  const nearArrow = (box, event) => {
+    const { hands } = scope(box);
+    let best = "", least = 5;
+    for (const line of sheet(box).querySelectorAll("polyline")) {
+      const title = titleOf(line);
+      if (!hands[title]?.edit) continue;
+      const to = line.getScreenCTM(), at = [...line.points].map((point) => new DOMPoint(point.x, point.y).matrixTransform(to));
+      for (let i = 1; i < at.length; i++) {
+        const [a, b] = [at[i - 1], at[i]], dx = b.x - a.x, dy = b.y - a.y;
+        const share = Math.min(1, Math.max(0, ((event.clientX - a.x) * dx + (event.clientY - a.y) * dy) / (dx * dx + dy * dy || 1)));
+        const far = Math.hypot(a.x + share * dx - event.clientX, a.y + share * dy - event.clientY);
+        if (far < least) [best, least] = [title, far];
+      }
+    }
+    return best;
+  };
+  // Data points are small: the nearest one within a finger's width is meant.
+  const nearPoint = (box, event) => {
+    const { data } = scope(box);
+    if (!data) return "";
+    const { across, up } = placed(box, data), to = sheet(box).getScreenCTM(), reach = event.pointerType === "touch" ? 24 : 12;
+    let best = "", least = reach;
+    data.at.forEach(([x, y], place) => {
+      if (x === undefined) return;
+      const at = new DOMPoint(inverse(across, x), inverse(up, y)).matrixTransform(to), far = Math.hypot(at.x - event.clientX, at.y - event.clientY);
+      if (far < least) [best, least] = [`point ${place + 1}`, far];
+    });
+    return best;
   };
   const sumOf = (box, title) => scope(box).hands[title].sum.reduce((total, [a, b]) => total + valueOf(box, a) * valueOf(box, b), 0);
   const valueOf = (box, title) => {
@@ -79,6 +122,13 @@ window.LaminaHands = (() => {
   tip.hidden = true;
   let lit = [];
   const dark = () => { for (const node of lit) node.classList.remove("lit", "from"); lit = []; tip.hidden = true; };
+  const say = (text, x, y) => {
+    if (!tip.isConnected) document.body.append(tip);
+    tip.textContent = text;
+    tip.hidden = false;
+    tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 18}px`;
+  };
   const light = (box, title, x, y, typed = false) => {
     dark();
     const hand = scope(box).hands[title];
@@ -86,26 +136,25 @@ window.LaminaHands = (() => {
     const mark = (name, kind) => { for (const node of shapes(box, name)) { node.classList.add(kind); lit.push(node); } };
     for (const pair of hand.sum || []) for (const name of pair) if (typeof name === "string") mark(name, "from");
     mark(title, "lit");
-    if (!tip.isConnected) document.body.append(tip);
-    tip.textContent = hand.drag ? `${title}: arrow keys (Page Down: the next one)` : words(box, title) + (hand.edit ? ` (${typed ? "Enter" : "click"} to change)` : "");
-    tip.hidden = false;
-    tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 18}px`;
+    say(hand.drag ? `${title}: arrow keys (Page Down: the next one)` : words(box, title) + (hand.edit ? ` (${typed ? "Enter" : "click"} to change)` : ""), x, y);
   };
 
   // Change a number: in the drawing at once, and in the widget that Python reads.
   const widget = (name) => window.Lamina.named().get(name);
-  // Python is told at most ten times a second, and always the last: many requests at once may overtake each other.
+  // Python is told at most ten times a second, and always the last: many requests at once may overtake each other. Of a
+  // data point it is told when the hand `rests`, so that no answer to an earlier place comes between.
   const late = new Map();
-  const tell = (name, made) => {
-    const now = late.get(name);
-    if (now) { const first = now.made; now.made = (before) => made(first(before)); return; }
-    late.set(name, { made, timer: setTimeout(() => {
+  const tell = (name, made, rests = false) => {
+    const now = late.get(name), first = now?.made, whole = first ? (before) => made(first(before)) : made;
+    if (now && !rests) { now.made = whole; return; }
+    clearTimeout(now?.timer);
+    late.set(name, { made: whole, timer: setTimeout(() => {
       const target = widget(name), last = late.get(name);
       late.delete(name);
       if (target && last) window.Lamina.set(target, last.made(window.Lamina.value(target)));
     }, 100) });
   };
+  const pending = (name) => (late.get(name)?.made ?? ((now) => now))(window.Lamina.value(widget(name)));
   const sent = (edit, number, before) => {
     if ("row" in edit) {
       const rows = String(before).replaceAll("−", "-").split(/[;\n]/).filter((line) => line.trim()).map((line) => line.trim().split(/[\s,]+/));
@@ -173,8 +222,9 @@ window.LaminaHands = (() => {
     return number;
   });
   const inverse = ([from, to, low, high], number) => from + (to - from) * (number - low) / (high - low);
-  const moved = (box, title, [x, y], grip) => {
+  const moved = (box, title, [x, y]) => {
     const drag = placed(box, scope(box).hands[title].drag);
+    if ("place" in drag) { movedPoint(box, drag, [x, y]); return; }
     if (!drag.line) {
       const [u, v] = assign(drag.set, [x, y]);
       for (const node of shapes(box, title)) { node.setAttribute("cx", inverse(drag.across, u)); node.setAttribute("cy", inverse(drag.up, v)); }
@@ -191,40 +241,112 @@ window.LaminaHands = (() => {
     const [px, py] = drag.line.length > 3 ? drag.line.slice(3) : [x, y];
     assign([drag.set[2]], [-(first * px + second * py)]);
     for (const node of shapes(box, title)) { node.setAttribute("cx", inverse(drag.across, x)); node.setAttribute("cy", inverse(drag.up, y)); }
-    lineTo(box, drag, first, second, -(first * px + second * py));
+    redrawn(box, drag, window.LaminaFollow.side([first, second], -(first * px + second * py), drag.across.slice(2), drag.up.slice(2)));
   };
-  const lineTo = (box, drag, a, b, c) => {
-    const [, , low, high] = drag.across, [, , bottom, top] = drag.up;
-    const ends = Math.abs(b) > 1e-9 ? [[low, -(c + a * low) / b], [high, -(c + a * high) / b]] : [[-c / a, bottom], [-c / a, top]];
-    for (const node of shapes(box, drag.shape)) {
-      if (node.localName === "polyline") node.setAttribute("points", ends.map(([x, y]) => `${inverse(drag.across, x)},${inverse(drag.up, y)}`).join(" "));
+
+  // A data point goes where the hand is, what follows from the points goes with it, and its words are said.
+  const tidy = (value, [, , low, high]) => Number(Math.min(high, Math.max(low, value)).toFixed(Math.max(0, Math.ceil(Math.log10(400 / (high - low))))));
+  const movedPoint = (box, { across, up, place }, [x, y]) => {
+    const { data } = scope(box), [u, v] = data.at[place] = [tidy(x, across), tidy(y, up)];
+    const answer = followed(data);
+    redrawn(box, { across, up }, { ...answer, at: { ...answer.at, [`point ${place + 1}`]: [u, v] } });
+    stay(box, place);
+    const frame = sheet(box).getBoundingClientRect();  // the words stand below the picture, which they would cover
+    say(`point ${place + 1} at (${short(u)}, ${short(v)})${answer.words ? `; ${answer.words}` : ""}`, frame.left, frame.bottom - 18);
+    tell(data.into, (before) => sent({ key: String(place + 1) }, `${u} ${v}`, before), true);
+  };
+  const followed = ({ follow, at, given }) => follow ? window.LaminaFollow[follow](at, given) : {};
+  // What Python draws before it knows the new places, such as the next picture of a network that learns, is put right in the
+  // same frame, and the next key moves on from there, until Python knows or two seconds have passed.
+  const stay = (box, place) => {
+    if (!resting.size) requestAnimationFrame(look);
+    if (!resting.has(box)) resting.set(box, new Map());
+    resting.get(box).set(place, { at: scope(box).data.at[place], until: performance.now() + 2000 });
+  };
+  const look = () => {
+    for (const [box, places] of resting) {
+      const { data } = scope(box), at = {};
+      for (const [place, { said, at: own, until }] of places) {
+        if (!held && performance.now() > until) { data.at[place] = said ?? own; places.delete(place); }
+        at[`point ${place + 1}`] = data.at[place];
+      }
+      const axes = box.isConnected && data && placed(box, data);
+      const off = ([title, [u, v]]) => shapes(box, title).slice(0, 1).some((disc) =>
+        Math.abs(disc.getAttribute("cx") - inverse(axes.across, u)) + Math.abs(disc.getAttribute("cy") - inverse(axes.up, v)) > 0.04);
+      if (axes && Object.entries(at).some(off)) {
+        const answer = followed(data);
+        redrawn(box, axes, { ...answer, at: { ...answer.at, ...at } });
+      }
+      if (!places.size) resting.delete(box);
     }
+    if (resting.size) requestAnimationFrame(look);
   };
+  const redrawn = (box, { across, up }, { paths = {}, areas = {}, at = {}, colors = {} }) => {
+    const found = new Map(), pixel = ([x, y]) => [inverse(across, x), inverse(up, y)];
+    for (const title of sheet(box).querySelectorAll("title")) found.set(title.textContent, [...found.get(title.textContent) || [], title.parentElement]);
+    const inside = `polygon(${[[0, 0], [1, 0], [1, 1], [0, 1]].map(([i, j]) => `${across[i]}px ${up[j]}px`).join(", ")}) view-box`;
+    for (const [title, places] of Object.entries({ ...paths, ...areas })) {
+      (found.get(title) || []).forEach((node, i) => {  // what leaves the plot was cut into pieces: now the first one is cut by the style
+        node.setAttribute("points", i ? "" : places.map((place) => pixel(place).join(",")).join(" "));
+        node.style.clipPath = inside;
+      });
+    }
+    for (const [title, place] of Object.entries(at)) {
+      const [x, y] = pixel(place);
+      for (const node of found.get(title) || []) {
+        if (node.localName === "circle") { node.setAttribute("cx", x); node.setAttribute("cy", y); continue; }
+        const points = [...node.points], [dx, dy] = ["x", "y"].map((side, k) => [x, y][k] - points.reduce((total, point) => total + point[side], 0) / points.length);
+        node.setAttribute("points", points.map((point) => `${point.x + dx},${point.y + dy}`).join(" "));
+      }
+    }
+    for (const [title, style] of Object.entries(colors)) for (const node of found.get(title) || []) Object.assign(node.style, style);
+  };
+  // One pointer drags, the first of its kind with its first button. Python may draw anew meanwhile: the drag goes on in the
+  // drawing that tells the same widgets, and ends when the shape is no longer there.
   let held = null, frame = 0;
+  const goal = (box, title) => String(scope(box).hands[title]?.drag?.set ?? scope(box).data?.into);
+  const follow = (event) => {
+    if (!held) return;
+    if (!held.box.isConnected) held.box = [...document.querySelectorAll("#root .lamina-svg[data-hands]")].find((box) => goal(box, held.title) === held.goal) ?? held.box;
+    const { box, title } = held, drag = scope(box).hands[title]?.drag;
+    if (!drag) drop();
+    else if (box.isConnected) moved(box, title, values(box, placed(box, drag), event));
+  };
   document.addEventListener("pointerdown", (event) => {
     const box = boxOf(event.target);
-    if (!box) return;
+    if (!box || !event.isPrimary || event.button || (held && held.pointer !== event.pointerId)) return;
     const title = handAt(box, event), hand = scope(box).hands[title];
     if (!hand?.drag) return;
-    held = { box, title };
+    held = { box, title, pointer: event.pointerId, goal: goal(box, title) };
+    near.set(box, Object.keys(scope(box).hands).indexOf(title));
     dark();
     event.preventDefault();
   });
   document.addEventListener("pointermove", (event) => {
+    if (held && held.pointer === event.pointerId && !(event.buttons & 1)) drop();  // it was let go where nobody saw it
     if (held) {
+      if (held.pointer !== event.pointerId) return;
       cancelAnimationFrame(frame);
-      frame = requestAnimationFrame(() => held && moved(held.box, held.title, values(held.box, placed(held.box, scope(held.box).hands[held.title].drag), event)));
+      frame = requestAnimationFrame(() => follow(event));
       return;
     }
     const box = boxOf(event.target);
     if (!box) { if (!tip.hidden) dark(); return; }
     const title = handAt(box, event);
+    const hand = scope(box).hands[title];
+    box.style.cursor = hand?.drag ? "grab" : hand?.edit ? "pointer" : "";
     if (title) light(box, title, event.clientX, event.clientY);
     else dark();
   });
-  const drop = () => { held = null; };
+  const drop = (event) => {
+    if (!held || (event?.pointerId ?? held.pointer) !== held.pointer) return;
+    dark();
+    held = null;
+  };
+  document.addEventListener("touchmove", (event) => { if (held) event.preventDefault(); }, { passive: false });
   document.addEventListener("pointerup", drop);
   document.addEventListener("pointercancel", drop);
+  addEventListener("blur", () => drop());
   document.addEventListener("click", (event) => {
     const box = boxOf(event.target), title = box ? handAt(box, event) : "", hand = box && scope(box).hands[title];
     if (!hand) return;
@@ -245,9 +367,13 @@ window.LaminaHands = (() => {
     return [along(disc.cx.baseVal.value, drag.across), along(disc.cy.baseVal.value, drag.up)];
   };
   const stepOf = (name) => JSON.parse(widget(name)?.dataset.step || "0.01");
-  const pushed = (box, title, way) => {
-    const drag = placed(box, scope(box).hands[title].drag), [x, y] = place(box, title, drag);
-    if (!drag.line) return drag.set.map((name, at) => window.Lamina.value(widget(name)) + 5 * stepOf(name) * way[at]);
+  const pushed = (box, title, way, fine) => {
+    const drag = placed(box, scope(box).hands[title].drag);
+    if ("place" in drag) {  // a fiftieth of the axes, with Shift a fifth of that
+      return scope(box).data.at[drag.place].map((value, side) => value + way[side] * (fine ? 0.004 : 0.02) * [drag.across, drag.up].map(([, , low, high]) => high - low)[side]);
+    }
+    const [x, y] = place(box, title, drag);
+    if (!drag.line) return drag.set.map((name, at) => pending(name) + 5 * stepOf(name) * way[at]);
     const [a, b, , px, py] = drag.line, size = Math.hypot(a, b) || 1;
     if (drag.line.length > 3) {  // turned about the other disc, to the left by left and up
       const turn = (way[0] > 0 || way[1] < 0 ? -1 : 1) * Math.max(0.1, 1.2 * Math.max(stepOf(drag.set[0]), stepOf(drag.set[1])) / size);
@@ -269,8 +395,10 @@ window.LaminaHands = (() => {
   };
   document.addEventListener("keydown", (event) => {
     const box = event.target;
-    if (!box.matches?.(".lamina-svg[data-hands]")) return;
-    const { hands } = scope(box), titles = Object.keys(hands), title = titles[near.get(box) || 0], { drag, edit: changes } = hands[title];
+    if (event.ctrlKey || event.altKey || event.metaKey || !box.matches?.(".lamina-svg[data-hands]")) return;
+    const { hands } = scope(box), titles = Object.keys(hands), title = titles[(near.get(box) || 0) % titles.length];
+    if (!title) return;
+    const { drag, edit: changes } = hands[title];
     const ways = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     if (event.key === "Enter" && changes) {
       const frame = shapes(box, title)[0].getBoundingClientRect();
@@ -280,12 +408,17 @@ window.LaminaHands = (() => {
     } else if (event.key === "PageDown" || event.key === "PageUp") {
       show(box, (near.get(box) || 0) + (event.key === "PageDown" ? 1 : -1));
     } else if (ways[event.key] && drag) {
-      moved(box, title, pushed(box, title, ways[event.key]));
+      moved(box, title, pushed(box, title, ways[event.key], event.shiftKey));
     } else if (ways[event.key]) {
       show(box, (near.get(box) || 0) + (ways[event.key][0] || -ways[event.key][1]));
     } else return;
     event.preventDefault();
     event.stopPropagation();
   });
-  return { valueOf, words, change, sent };
+  // Whether something that is not live, in a book, would answer to a hand here: a point with a formula does.
+  const answers = (box, event) => {
+    const { hands, data } = scope(box), { drag } = hands[titleOf(event.target)] ?? hands[handAt(box, event)] ?? {};
+    return !drag || ("place" in drag && !!data.follow);
+  };
+  return { valueOf, words, change, sent, moved, answers };
 })();

@@ -1,9 +1,11 @@
 // What a lab needs besides marimo: values of widgets set from outside, buttons that play, the state in the address,
 // keys for a lecture, and the contents of a long page. `Lamina.set` and `Lamina.value` are for `hands.js` and tests.
 window.Lamina = (() => {
-  const values = new WeakMap();  // of a widget, once it has changed
+  // Of a widget, once it has changed; a widget that Python made anew begins anew, though its element may be the same.
+  const values = new WeakMap();
+  const made = (widget) => widget.closest("marimo-ui-element")?.getAttribute("random-id");
   const widgets = () => [...document.querySelectorAll("#root marimo-ui-element > *")];
-  const value = (widget) => values.has(widget) ? values.get(widget) : JSON.parse(widget.dataset.initialValue ?? "null");
+  const value = (widget) => values.get(widget)?.made === made(widget) && values.has(widget) ? values.get(widget).now : JSON.parse(widget.dataset.initialValue ?? "null");
   const name = (widget) => {
     const label = JSON.parse(widget.dataset.label || '""') || "";
     const words = label.replace(/<[^>]*>/g, " ").replace(/\|\|[()[\]]/g, " ").toLowerCase();
@@ -53,19 +55,50 @@ window.Lamina = (() => {
   };
   document.addEventListener("marimo-value-input", (event) => {
     const { element, value: now } = event.detail;
-    values.set(element, now);
+    values.set(element, { now, made: made(element) });
     keep(element);
+    clearTimeout(late);
+    late = setTimeout(prune, 700);
   });
+  // What another widget has made anew, such as the moved points of other data, is no part of the state any more.
+  let late = 0;
+  const prune = () => {
+    if (restoring || busy()) { late = setTimeout(prune, 700); return; }
+    const there = named();
+    for (const word of new URLSearchParams(location.search).keys()) if (there.has(word)) keep(there.get(word));
+  };
+
+  // Beside a slider stands its value; marimo writes a small one as 1.0e-3 and -1, people write 0.001 and −1.
+  const inFull = (node) => {
+    const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      if (!/^-?\d[\d.,]*(e-\d+)?$/.test(text.data)) continue;
+      const full = text.data.includes("e") ? Number(text.data).toFixed(12).replace(/0+$/, "") : text.data;
+      if (text.data !== full.replace("-", "−")) text.data = full.replace("-", "−");
+    }
+  };
+  const watched = new WeakSet();
+  const tidy = () => {
+    for (const { shadowRoot: inside } of document.querySelectorAll("#root marimo-slider")) {
+      if (!inside || watched.has(inside)) continue;
+      watched.add(inside);
+      inFull(inside);
+      new MutationObserver(() => inFull(inside)).observe(inside, { childList: true, characterData: true, subtree: true });
+    }
+  };
+  setInterval(tidy, 500);
+  document.addEventListener("lamina-live", tidy);
 
   // A link with a state: set what it says, one widget at a time, since a widget may be made anew when another changes;
   // it is done when all stand as wanted and the page rests. A widget that is still being drawn hears nothing, so it is
   // told again what to show while the page rests.
   const wanted = new Map(new URLSearchParams(location.search)), tries = new Map();
   const busy = () => document.querySelector(".lamina-still, [data-status=running], [data-status=queued]");
-  if (wanted.size) {
+  let restoring = wanted.size > 0;
+  if (restoring) {
     let calm = 0, ticks = 0;
     const restore = setInterval(() => {
-      if (++ticks > 600 || calm > 4) return clearInterval(restore);
+      if (++ticks > 600 || calm > 4) { restoring = false; return clearInterval(restore); }
       if (busy()) { calm = 0; return; }
       const there = named();
       for (const [word, text] of wanted) {
@@ -127,7 +160,7 @@ window.Lamina = (() => {
 
   // Keys for a lecture.
   const KEYS = [["Space", "play or pause"], ["→ or .", "one step"], ["←", "one step back"], ["R", "replay"], ["F", "the lab alone"],
-    ["N, P", "next page, page before"], ["D", "light or dark"], ["?", "these keys"]];
+    ["N, P", "next page, previous page"], ["D", "light or dark"], ["?", "these keys"]];
   const present = (on = !document.body.classList.contains("presents")) => {
     document.body.classList.toggle("presents", on);
     if (on) scrollTo(0, 0);
@@ -160,7 +193,7 @@ window.Lamina = (() => {
     " ": () => document.querySelector("#root .lamina-lab .lamina-play .main")?.click(),
     ArrowRight: () => button("next", "step")?.click(), ".": () => button("next", "step")?.click(),
     ArrowLeft: () => button("back")?.click(), r: () => button("first", "again")?.click(), f: () => present(),
-    n: () => turn("Next"), p: () => turn("Before"), d: () => document.querySelector("[data-do=theme]")?.click(), "?": help,
+    n: () => turn("Next"), p: () => turn("Previous"), d: () => document.querySelector("[data-do=theme]")?.click(), "?": help,
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

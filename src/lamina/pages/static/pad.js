@@ -7,7 +7,7 @@ function render({ model, el }) {
   canvas.width = canvas.height = side;
   canvas.tabIndex = 0;
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", model.get("label") + ". Draw with the mouse or a finger; the button clears it.");
+  canvas.setAttribute("aria-label", model.get("label") + ". Draw with the mouse or a finger, or with keys: arrows move the pen, the space bar puts it down and lifts it, Delete clears.");
   const clear = document.createElement("button");
   clear.type = "button";
   clear.textContent = "Clear";
@@ -17,7 +17,10 @@ function render({ model, el }) {
   hint.setAttribute("aria-hidden", "true");
   const square = document.createElement("div");
   square.className = "square";
-  square.append(canvas, hint);
+  const mark = document.createElement("span");  // where the pen of the keyboard is
+  mark.className = "pen";
+  mark.hidden = true;
+  square.append(canvas, hint, mark);
   box.append(square, clear);
   el.append(box);
   const pen = canvas.getContext("2d", { willReadFrequently: true });
@@ -34,7 +37,9 @@ function render({ model, el }) {
     const pixels = pen.getImageData(0, 0, side, side).data;
     let text = "";
     for (let i = 0; i < pixels.length; i += 4) text += String.fromCharCode(pixels[i]);
-    model.set("ink", btoa(text));
+    const ink = btoa(text);
+    if (ink === (model.get("ink") || btoa("\0".repeat(text.length)))) return;
+    model.set("ink", ink);
     model.save_changes();
   };
   const show = () => {
@@ -47,9 +52,11 @@ function render({ model, el }) {
     pen.putImageData(picture, 0, 0);
     hint.hidden = /[^\0]/.test(text);
   };
-  let drawing = false;
+  let drawing = null;  // the one pointer that draws
   canvas.addEventListener("pointerdown", (event) => {
-    drawing = true;
+    if (!event.isPrimary || event.button || drawing !== null) return;
+    lift();
+    drawing = event.pointerId;
     hint.hidden = true;
     canvas.setPointerCapture(event.pointerId);
     pen.beginPath();
@@ -59,18 +66,45 @@ function render({ model, el }) {
     event.preventDefault();
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (!drawing) return;
+    if (drawing !== event.pointerId) return;
+    if (!(event.buttons & 1)) return end(event);
     for (const step of event.getCoalescedEvents?.() ?? [event]) pen.lineTo(...place(step));
     pen.stroke();
   });
-  const end = () => { if (drawing) { drawing = false; send(); } };
-  canvas.addEventListener("pointerup", end);
-  canvas.addEventListener("pointercancel", end);
-  clear.addEventListener("click", () => { blank(); send(); });
+  const end = (event) => { if (drawing === event.pointerId) { drawing = null; send(); } };
+  canvas.addEventListener("lostpointercapture", end);  // after the pointer went up or was canceled, too
+  const wipe = () => { drawing = null; down = false; blank(); send(); };  // a stroke that is being drawn goes, too
+  clear.addEventListener("click", wipe);
+  // The pen of the keyboard: arrows move it by a twentieth of the square (with Shift by a hundredth), the space bar puts it down.
+  let at = [side / 2, side / 4], down = false;
+  const WAYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const point = (shown) => {
+    mark.hidden = !shown;
+    mark.classList.toggle("down", down);
+    mark.style.left = `${(100 * at[0]) / side}%`;
+    mark.style.top = `${(100 * at[1]) / side}%`;
+  };
+  const stroke = (to) => { hint.hidden = true; pen.lineTo(...to); pen.stroke(); };
+  const lift = () => { if (down) { down = false; send(); } };
+  canvas.addEventListener("focus", () => point(canvas.matches(":focus-visible")));
+  canvas.addEventListener("blur", () => { lift(); point(false); });
   canvas.addEventListener("keydown", (event) => {
-    if (event.key === "Delete" || event.key === "Backspace") { blank(); send(); }
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const way = WAYS[event.key];
+    if (event.key === "Delete" || event.key === "Backspace") wipe();
+    else if (drawing !== null) return;
+    else if (event.key === " ") { if (down) lift(); else { down = true; pen.beginPath(); pen.moveTo(...at); stroke(at); } }
+    else if (way) {
+      const by = side / (event.shiftKey ? 100 : 20);
+      const to = at.map((place, i) => Math.min(side, Math.max(0, place + by * way[i])));
+      if (down) stroke(to);
+      at = to;
+    } else return;
+    point(true);
+    event.preventDefault();
+    event.stopPropagation();
   });
-  model.on("change:ink", () => { if (!drawing) show(); });
+  model.on("change:ink", () => { show(); if (drawing !== null || down) { hint.hidden = true; pen.stroke(); } });  // the stroke goes on, on the new ink
   show();
 }
 export default { render };

@@ -2,7 +2,7 @@
 window.LaminaOwn = (() => {
   const figure = (made, table) => made("figure", { className: "lamina-figure lamina-own" }, table);
   const number = (value, digits = 4) => value.toFixed(digits);
-  const share = (p) => p > 0.999 ? "over 99.9 %" : p < 0.001 ? "under 0.1 %" : `${(100 * p).toFixed(1)} %`;  // as `kit.share`
+  const share = (p) => p > 0.999 ? "over 99.9%" : p < 0.001 ? "under 0.1%" : `${(100 * p).toFixed(1)}%`;  // as `kit.share`
   const facts = (made, values) => made("dl", { className: "lamina-facts" }, ...Object.entries(values).map(([name, value]) =>
     made("div", {}, made("dt", { textContent: name }), made("dd", { textContent: value }))));
   const rows = (made, head, body, right) => {
@@ -15,11 +15,22 @@ window.LaminaOwn = (() => {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [columns.length, height];
     const pen = canvas.getContext("2d"), image = pen.createImageData(columns.length, height);
-    columns.forEach((column, x) => column.forEach((value, y) => image.data.set([...color(value), 255], 4 * (y * columns.length + x))));
+    columns.forEach((column, x) => column.forEach((value, y) => image.data.set([...color(value), 255].slice(0, 4), 4 * (y * columns.length + x))));
     pen.putImageData(image, 0, 0);
     return canvas;
   };
-  const signed = (value) => (value >= 0 ? [204, 16, 22] : [11, 83, 196]).map((full) => Math.round(255 + (full - 255) * Math.min(1, Math.abs(value))));
+  // As `drawing.palettes.signed`: red above zero, blue below, and zero is the paper.
+  const signed = () => {
+    const style = getComputedStyle(document.documentElement);
+    const [above, below] = ["--lamina-above", "--lamina-below"].map((name) => style.getPropertyValue(name).trim()).map((full) => [1, 3, 5].map((at) => parseInt(full.slice(at, at + 2), 16)));
+    return (value) => [...(value >= 0 ? above : below), Math.round(255 * Math.min(1, Math.abs(value)))];
+  };
+  // All maps of a layer, each bright where it is large, as `_maps.passed` draws them.
+  const maps = (made, { data, count, side }) => made("div", {}, ...Array.from({ length: count }, (_, map) => {
+    const own = data.slice(map * side * side, (map + 1) * side * side), low = Math.min(...own), span = Math.max(...own) - low || 1;
+    const columns = Array.from({ length: side }, (_, x) => Array.from({ length: side }, (_, y) => own[side * y + x]));
+    return picture(columns, side, (value) => Array(3).fill(Math.round(255 * (value - low) / span)));
+  }));
   const stays = (made, ...words) => {
     if (document.querySelector(".lamina-stays")) return;
     const lab = document.querySelector("#root .lamina-lab");
@@ -31,7 +42,7 @@ window.LaminaOwn = (() => {
     const digit = window.LaminaForward.asMnist(ink, value.side), lab = document.querySelector("#root .lamina-lab");
     const strip = lab.querySelector(".lamina-strip");
     if (!digit) { strip.replaceChildren(facts(made, { reads: "–" })); return; }
-    const { probabilities: p } = window.LaminaForward.lenet(digit), order = [...p.keys()].sort((a, b) => p[b] - p[a]);
+    const { probabilities: p, layers } = window.LaminaForward.lenet(digit), order = [...p.keys()].sort((a, b) => p[b] - p[a]);
     const bars = made("div", { className: "lamina-bars" });
     for (const i of p.keys()) {
       const bar = made("i");
@@ -48,10 +59,9 @@ window.LaminaOwn = (() => {
     // The square to draw in stays; the pictures beside it are the answer.
     const [chart, small, ...rest] = [...lab.querySelectorAll(".lamina-stage > div")].filter((part) => !part.querySelector("marimo-anywidget"));
     chart?.replaceChildren(figure(made, bars));
-    small?.replaceChildren(image);
-    for (const part of rest) part.replaceChildren();
+    small?.replaceChildren(made("figure", { className: "lamina-figure" }, image, made("figcaption", { textContent: "This is your drawing, as the network gets it, computed in this browser." })));
+    rest[0]?.replaceChildren(made("div", { className: "lamina-maps" }, ...["features.1", "features.4"].map((name) => maps(made, layers[name]))));
     strip.replaceChildren(facts(made, Object.fromEntries(["reads", "or", "or even"].map((place, i) => [place, `${order[i]}: ${share(p[order[i]])}`]))));
-    for (const note of lab.querySelectorAll(".lamina-more .lamina-note:not(.lamina-stays)")) note.textContent = "This is your drawing, as the network gets it, computed in this browser.";
     stays(made, "Further down, the pictures are those of the recorded digit; ", made("code", { textContent: "lamina notes" }), " makes them from your drawing.");
   };
 
@@ -60,7 +70,7 @@ window.LaminaOwn = (() => {
     if (found.words.length > 41) return;
     const lines = found.steps.map((step, i) => [i + 1, step.reads, step.writes, number(step.best[0][1]),
       step.best.slice(1).filter(([, p]) => p >= 0.001).map(([word, p]) => `${word} ${number(p, 3)}`).join(" · ")]);
-    const states = (title, columns, words) => made("div", {}, made("p", { textContent: title }), picture(columns, columns[0].length, signed), made("p", { className: "words" }, ...words.map((word) => made("span", { textContent: word }))));
+    const states = (title, columns, words) => made("div", {}, made("p", { textContent: title }), picture(columns, columns[0].length, signed()), made("p", { className: "words" }, ...words.map((word) => made("span", { textContent: word }))));
     const mean = Math.exp(found.steps.reduce((sum, step) => sum + Math.log(step.best[0][1]), 0) / found.steps.length);
     const unknown = found.unknown.length ? [made("p", { className: "lamina-note warn", textContent: `Not in its dictionary: ${found.unknown.join(", ")}. It reads <unk> there and has to guess.` })] : [];
     lab.querySelector(".lamina-strip")?.replaceChildren(facts(made, { German: found.text, "words read": found.words.length - 1, "words written": found.steps.length - found.ended,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from lamina.drawing.heat_map import ramp_color
-from lamina.drawing.scene import FROM, NARROW, Picture, Scene, Shape, Text
+from lamina.drawing.palettes import amount, signed_pixels
+from lamina.drawing.scene import FROM, NARROW, Picture, Pixels, Scene, Shape, Text
 from lamina.drawing.text import width as text_width
 
 
@@ -38,7 +38,9 @@ def cell_grid(
     lines = title.split(": ") if upright else [title]
     top = 8.0 + 16.0 * len(lines) if title else 6.0
     span = high - low or 1.0
-    pixels = [[ramp_color((value - low) / span) for value in row] for row in rows]
+    pixels: Pixels = (
+        signed_pixels(rows, high) if low == -high else [[amount((value - low) / span) for value in row] for row in rows]
+    )
     height = tall * len(rows)
     shapes: list[Shape] = [Picture((left, top), (wide * len(words), height), pixels)]
     if title:

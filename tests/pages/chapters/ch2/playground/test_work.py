@@ -10,7 +10,17 @@ from lamina.architectures.python_code import _folded
 from lamina.experiments.trained import EAGER, train
 from lamina.functional.losses import binary_cross_entropy
 from lamina.pages.chapters.ch2.playground._setup import Setup, Table, first_network, problem, read_columns, recipe
-from lamina.pages.chapters.ch2.playground._work import SIDE, code, flow_of, learn, neuron_maps, surface
+from lamina.pages.chapters.ch2.playground._work import (
+    SIDE,
+    code,
+    draw_surface,
+    first_view,
+    flow_of,
+    hands_of,
+    learn,
+    neuron_maps,
+    surface,
+)
 
 SMALL = Setup(count=80, hidden=(4,), epochs=3, batch_size=20)
 
@@ -40,11 +50,25 @@ def test_the_surface_is_the_network_at_the_centers_of_the_cells():
 
 def test_learning_gives_plain_rows_and_lowers_the_loss():
     rows = list(learn(replace(SMALL, epochs=25, learning_rate=0.03)))
-    assert rows[0]["numbers"] is None and rows[-1]["epoch"] == 25
+    assert rows[0]["epoch"] == 0 and rows[-1]["epoch"] == 25
     epoch, loss, validation, share, _ = rows[-1]["numbers"]
     assert epoch == 25 and loss < 0.4 and validation < 0.6 and share > 0.8
     assert rows[-1]["surface"].startswith("<svg") and rows[-1]["surface"] != rows[0]["surface"]
     assert len(pickle.dumps(rows[-1])) < 300_000
+
+
+def test_a_network_that_has_not_learned_is_judged_too():
+    given, network = problem(SMALL), first_network(SMALL, 1)
+    row = first_view(SMALL)
+    epoch, loss, validation, share, of_others = row["numbers"]
+    for part, found, right in ((given.split.train, loss, share), (given.split.validation, validation, of_others)):
+        inputs, targets = part.take(torch.arange(len(part)))
+        with torch.no_grad():
+            p = network(given.prepare.apply(inputs))[:, 0].double().sigmoid()
+        wanted = torch.where(targets.reshape(-1) == 1, p, 1 - p)
+        assert found == pytest.approx(-wanted.log().mean().item(), rel=1e-5)
+        assert right == pytest.approx((wanted >= 0.5).double().mean().item())
+    assert epoch == 0 and "training loss" in row["losses"], "the chart is not empty before the first epoch"
 
 
 def test_learning_is_that_of_the_library():
@@ -134,3 +158,41 @@ def test_a_table_with_numbers_as_target_is_regression():
     space: dict = {"__name__": "exported"}
     exec(compile(row["code"], "network.py", "exec"), space)
     assert space["predict"]([[10.0, 4.0]]).shape == (1, 1) and "price" in row["surface"]
+
+
+def test_a_moved_point_is_learned_where_it_is_and_the_plane_stays():
+    setup = Setup(count=40, hidden=(3,), epochs=1)
+    before, after = problem(setup), problem(replace(setup, moved="3=0.5 0.25; 7=-1 1"))
+    assert (after.x_range, after.y_range) == (before.x_range, before.y_range)
+    changed = []
+    for part, other in ((before.split.train, after.split.train), (before.split.validation, after.split.validation)):
+        assert torch.equal(part.indices, other.indices), "a point stays in its part"
+        (inputs, labels), (now, same) = (p.take(torch.arange(len(p))) for p in (part, other))
+        assert torch.equal(labels, same)
+        changed += [(int(i) + 1, point.tolist()) for i, old, point in zip(part.indices, inputs, now, strict=True)
+                    if not torch.equal(old, point)]  # fmt: skip
+    assert sorted(changed) == [(3, [0.5, 0.25]), (7, [-1.0, 1.0])]
+    network = first_network(setup, after.outputs)
+    scene = draw_surface(network, after)
+    places = {shape.title: shape.center for shape in scene.shapes if getattr(shape, "title", "").startswith("point")}
+    data = hands_of(scene, after)["points"]
+    assert len(places) == len(data["at"]) == 40 and data["at"][2] == [0.5, 0.25] and data["follow"] == ""
+    left, right, low, high = data["across"]
+    assert places["point 3"][0] == pytest.approx(left + (right - left) * (0.5 - low) / (high - low))
+    assert "# with moved points: 3=0.5 0.25; 7=-1 1" in code(network, after, replace(setup, moved="3=0.5 0.25; 7=-1 1"))
+
+
+def test_a_point_that_is_not_drawn_has_no_hand():
+    setup = Setup(count=1000, hidden=())
+    given = problem(setup)
+    at = hands_of(draw_surface(first_network(setup, given.outputs), given), given)["points"]["at"]
+    assert len(at) == 1000 and sum(len(place) == 2 for place in at) == 300 + 250
+
+
+def test_a_first_view_is_drawn_once_for_all_but_not_of_a_visitors_table():
+    assert first_view(Setup()) is first_view(Setup())
+    table = Table(
+        "t.csv", b"a,b,c\n" + b"".join(b"%d,%d,%d\n" % (i, i * i % 7, i % 2) for i in range(40)), "c", "a", "b"
+    )
+    one, two = first_view(Setup(table=table)), first_view(Setup(table=table))
+    assert one is not two and one["code"] == two["code"]

@@ -9,7 +9,7 @@ from lamina.pages.chapters.tools.playground._own_data import Preview
 def test_what_a_visitor_named_is_escaped():
     assert "<b>" not in command("lamina train fnn --data '<b>.csv'").text
     shown = answers([{"values": {"<b>": "<i>"}, "truth": "<u>", "answer": "x", "sure": 0.5}]).text
-    assert not any(word in shown for word in ("<b>", "<i>", "<u>")) and "x (50%)" in shown
+    assert not any(word in shown for word in ("<b>", "<i>", "<u>")) and "x (50.0%)" in shown
     assert "run.zip" in links("abc", True).text and "run.zip" not in links("abc", False).text
 
 

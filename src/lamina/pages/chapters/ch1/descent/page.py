@@ -30,9 +30,15 @@ with app.setup:
 
     F64 = torch.float64
     LAST = 60
+    FORMULAS = {
+        "long bowl": r"$\tfrac12 (\theta_1^2 + 40\, \theta_2^2)$",
+        "bent valley": r"$(1 - \theta_1)^2 + 10\, (\theta_2 - \theta_1^2)^2$",
+        "two valleys": r"$\theta_1^4 - 2\, \theta_1^2 + \theta_1 / 2 + \theta_2^2$",
+        "saddle": r"$2\, \theta_2^2 - \theta_1^2 + \theta_1^4 / 4$",
+    }
     METHODS = {"gradient descent": "gd", "momentum": "momentum", "Adam": "adam"}
     SAYS = {  # what was recorded about one example, a few, or all
-        "N1.41": "One step takes {gradients per step[0]:,.0f} gradients with all examples, {gradients per step[1]:.0f} with a mini batch, {gradients per step[2]:.0f} with one; the batch took {microseconds per step[1]:.0f} µs, the single example {microseconds per step[2]:.0f}.",
+        "N1.41": "One step computes {gradients per step[0]:,.0f} gradients with all examples, {gradients per step[1]:.0f} with a mini batch, {gradients per step[2]:.0f} with one; the batch took {microseconds per step[1]:.0f} µs, the single example {microseconds per step[2]:.0f}.",
         "N1.46": "All batches together are right on average; for $b = 4$ their variance is {variance[6]:.3f} without replacement and {variance[7]:.3f} with it, as the formulas say.",
         "N1.43": "With single examples the descent stays at a squared distance of {squared distance[0]:.4f}, with four at {squared distance[1]:.4f}; theory says {theory[0]:.4f} and {theory[1]:.4f}.",
     }
@@ -65,11 +71,11 @@ def _(field, from_x, from_y, ground, racers, tracks, upto):
         x=("step", 0, 80),
         y=("height above the lowest", 1e-6, 100),
         log_y=True,
-        size=(330, 310),
+        size=kit.BESIDE,
     )
     _heights = {name: track.values[_k].item() - _floor for name, track in tracks.items()}
     _ground, _hands = kit.grip(
-        terrain(field, _paths, size=(390.0, 330.0)), "start", (from_x.value, from_y.value), field.x_range, field.y_range,
+        terrain(field, _paths, size=(390.0, 360.0)), "start", (from_x.value, from_y.value), field.x_range, field.y_range,
         ("start-theta-1", "start-theta-2"),
     )  # fmt: skip
     kit.lab(
@@ -80,7 +86,7 @@ def _(field, from_x, from_y, ground, racers, tracks, upto):
             + ", ".join(f"{name} is {height:.4g} above the lowest point" for name, height in _heights.items())
             + ".",
             width=900,
-            caption="Drag the white disc: it is the start of all three.",
+            caption=f"The loss is {FORMULAS[ground.value]}. Drag the white disc: it is the start of all three.",
             hands=_hands,
         ),
         _curves,
@@ -162,7 +168,7 @@ def _():
     kit.column(
         kit.section("Gradient descent", ids=("N1.36", "N1.38")),
         kit.prose(r"""
-            The gradient points uphill, so take a step against it, of size $\tau$ times its length, and again. The step size $\tau$ is
+            The gradient points uphill, so take a step against it, of size $\tau$ times its length, and repeat. The step size $\tau$ is
             called the **learning rate**. On a quadratic bowl we know exactly how large it may be: if the largest curvature is
             $\lambda_{\max}$, the path leads down if and only if $\tau < 2 / \lambda_{\max}$.
         """),
@@ -232,8 +238,8 @@ def _(count_steps):
     kit.measured(
         count_steps,
         "N1.38",
-        "From condition 10 to 1000 gradient descent needs {gd[0]:.0f}, {gd[1]:.0f} and {gd[2]:,.0f} steps; with a step size of its own for each component {scaled[2]:.0f} are always enough.",
-        "A recorded run; the button counts again, in about two seconds.",
+        "From condition 10 to 1000 gradient descent needs {gd[0]:.0f}, {gd[1]:.0f} and {gd[2]:,.0f} steps; with a separate step size for each component, {scaled[2]:.0f} are always enough.",
+        "This is a recorded run; press the button to count again (about two seconds).",
     )
     return
 
@@ -403,7 +409,7 @@ def _(try_plans):
         try_plans,
         "N1.40",
         "With a constant step size mini batches stay at a squared distance of {squared distance[0]:.3f}; with the cosine they come as close as {squared distance[2]:.4f}.",
-        "A recorded run; the button tries them again, in about two seconds.",
+        "This is a recorded run; press the button to try them again (about two seconds).",
     )
     return
 
@@ -458,7 +464,7 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "After 120 steps SGD has computed 120 gradients and gradient descent 7680. Which of them is nearer to the minimum, step for step and gradient for gradient?",
+        "After 120 steps SGD has computed 120 gradients and gradient descent 7,680. Which of them is nearer to the minimum, step for step and gradient for gradient?",
         r"""Step for step, gradient descent is. Gradient for gradient, SGD is: 120 gradients are not even two steps of gradient descent with $N = 64$.
         The mini batch lies between, and processors compute a batch nearly as fast as one example: this is why it is the usual
         choice.""",
@@ -545,7 +551,7 @@ def _(claim, measure):
         measure,
         claim.value,
         SAYS[claim.value],
-        "A recorded run; the button measures again, in a few seconds.",
+        "This is a recorded run; press the button to measure again (a few seconds).",
         beside=[claim],
     )
     return
@@ -681,7 +687,7 @@ def _(many):
         many,
         "N1.50",
         "From ten starts XOR ends in {different ends[0]} different places, with losses from {smallest loss[0]:.3f} to {largest loss[0]:.2f}; logistic regression, which is convex, in one.",
-        "A recorded run; the button descends again, in a few seconds.",
+        "This is a recorded run; press the button to descend again (a few seconds).",
     )
     return
 

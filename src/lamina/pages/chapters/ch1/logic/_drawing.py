@@ -23,8 +23,11 @@ def half_planes(
     bands, lines = _firing(weight, bias)
     marks = []
     for value, color, style in ((0, "line1", "ring"), (1, "line2", "dot")):
-        own = [point for point, target in zip(inputs, targets, strict=True) if target == value]
-        marks.append(Series(f"wanted {value}", *columns(own), color, style, size=7.0))
+        own = [place for place, target in enumerate(targets) if target == value]
+        titles = [f"point {place + 1}" for place in own]
+        marks.append(
+            Series(f"wanted {value}", *columns([inputs[place] for place in own]), color, style, size=7.0, titles=titles)
+        )
     return chart(
         lines, marks, bands=bands, title=title, x_label="$y_1$", y_label="$y_2$", x_range=EDGE, y_range=EDGE,
         width=340.0, height=330.0,
@@ -57,7 +60,7 @@ def held_line(scene: Scene, weight: Place, bias: float, sets: Sequence[str]) -> 
         ("turn the line", end, [first, second, bias, *middle]),
     ):
         if all(EDGE[0] <= place <= EDGE[1] for place in at):
-            scene, found = grip(scene, title, at, EDGE, EDGE, sets, line=line, shape="border")
+            scene, found = grip(scene, title, at, EDGE, EDGE, sets, line=line)
             hands |= found
     return scene, hands
 

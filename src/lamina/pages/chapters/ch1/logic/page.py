@@ -22,7 +22,7 @@ with app.setup:
     from lamina.functional.dense import neuron
     from lamina.functional.random import as_generator
     from lamina.pages import kit
-    from lamina.pages.chapters.ch1.logic._drawing import half_planes, held_line
+    from lamina.pages.chapters.ch1.logic._drawing import EDGE, half_planes, held_line
 
     F64 = torch.float64
     GATES = {"OR": "or", "AND": "and", "XOR": "xor"}
@@ -175,18 +175,19 @@ def _():
     start = kit.slider(0, 20, 1, value=1, label="which initial weights")
     rate = kit.steps([0.1, 0.2, 0.5, 1.0], value=0.5, label=r"size of a correction $\tau$")
     epoch = kit.slider(0, 30, 1, value=0, label="passes through the four examples")
+    moves = kit.moved_points("moved inputs")
     measure = kit.experiment_button("Learn from ten starts")
     kit.column(
         kit.section("Learning the line", ids=("N1.80",)),
         kit.prose(r"""
             The derivative of Heaviside's function is zero, so gradients do not help. The **perceptron rule** needs none: go through the examples, and
             whenever the answer is wrong, move the weights by the input, towards the right side. If a line exists, this finds one after finitely many
-            corrections. For XOR it goes on forever.
+            corrections. For XOR it goes on forever, unless you drag one of the four inputs so far that a line exists.
             $$W \leftarrow W + \tau\, \big(S(u) - y\big)\, u, \qquad b \leftarrow b + \tau\, \big(S(u) - y\big)$$
         """),
         kit.source(learn),
     )
-    return epoch, measure, rate, start, task
+    return epoch, measure, moves, rate, start, task
 
 
 @app.cell(hide_code=True)
@@ -203,12 +204,13 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(epoch, rate, start, task):
+def _(epoch, moves, rate, start, task):
     _targets = truth_table(task.value).targets
     _first = torch.randn(3, generator=as_generator(start.value), dtype=F64)
     _settings = {"learning_rate": rate.value, "weight": _first[:2], "bias": _first[2].item()}
-    _whole = learn(INPUTS, _targets.double(), epochs=30, **_settings)
-    _now = learn(INPUTS, _targets.double(), epochs=epoch.value, **_settings) if epoch.value else None
+    _inputs, _refused = kit.taken(INPUTS, moves.value)
+    _whole = learn(_inputs, _targets.double(), epochs=30, **_settings)
+    _now = learn(_inputs, _targets.double(), epochs=epoch.value, **_settings) if epoch.value else None
     _W, _b = (_first[:2], _first[2].item()) if _now is None else (_now.weight, _now.bias.item())
     _errors = _whole.errors.tolist()
     _errors += [_errors[-1]] * (31 - len(_errors))
@@ -219,15 +221,22 @@ def _(epoch, rate, start, task):
         y=("", 0, 4),
         size=(330, 330),
     )
+    _scene = half_planes(tuple(_W.tolist()), _b, _targets.tolist(), _inputs.tolist())
+    _hands = kit.data_hands(
+        _scene, _inputs.tolist(), EDGE, EDGE, into="moved-inputs", follow="rule", targets=_targets.tolist(),
+        weight=_first[:2].tolist(), bias=_first[2].item(), rate=rate.value, epochs=epoch.value, edge=EDGE,
+    )  # fmt: skip
     _said = (
         f"without error after {len(_whole.errors) - 1} passes" if _whole.converged else "still wrong after 30 passes"
     )
     kit.panel(
-        kit.controls("The perceptron rule", task, start, rate, epoch),
+        kit.controls("The perceptron rule", task, start, rate, epoch, moves, *_refused),
         kit.row(
             kit.svg(
-                half_planes(tuple(_W.tolist()), _b, _targets.tolist(), INPUTS.tolist()),
+                _scene,
                 f"The line for {task.selected_key} after {epoch.value} passes: {_errors[epoch.value]} of 4 wrong.",
+                caption="Drag an input: the neuron learns again, from the same first weights.",
+                hands=_hands,
             ),
             kit.svg(_curve, f"Wrong answers over the passes: {_said}."),
             least=280,
@@ -243,7 +252,7 @@ def _(measure):
         measure,
         "N1.80",
         "From ten starts each, OR and AND end with {errors at end[0]} errors; XOR ends with up to {errors at end[4]} under the perceptron rule, and never has fewer than {fewest[4]}.",
-        "A recorded run; the button learns again with the rule and with the logistic loss, in about two seconds.",
+        "This is a recorded run; press the button to learn again with the rule and with the logistic loss (about two seconds).",
     )
     return
 

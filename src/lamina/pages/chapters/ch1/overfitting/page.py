@@ -26,21 +26,27 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
+def _(count, degree, ladder, moves, noise, refused, s, seed, t, u, unseen_errors, v):
     _fit, _r = ladder[degree.value], degree.value
-    _scene = kit.plot(
-        f"A polynomial of degree {_r} on {count.value} points: its error there is {_fit.error:.4f}, at unseen points {unseen_errors[_r]:.4f}.",
+    _scene = kit.chart(
         [
             Series("truth", X.tolist(), TRUTH.tolist(), "line3", "dashed"),
             Series("fit", X.tolist(), _fit.predict(X).tolist(), "line2", size=2.4),
         ],
         [
             Series("unseen points", v.tolist(), t.tolist(), "line1!45", size=1.8),
-            Series("points of the fit", u.tolist(), s.tolist(), "line3", size=4.0),
+            Series("points of the fit", u.tolist(), s.tolist(), "line3", size=4.0, titles=kit.point_titles(len(u))),
         ],
         x=("$u$", 0, 1),
         y=("", -2, 2),
-        size=(400, 310),
+        size=kit.MAIN,
+    )
+    _points = torch.stack([u, s], 1).tolist()
+    _picture = kit.svg(
+        _scene,
+        f"A polynomial of degree {_r} on {count.value} points: its error there is {_fit.error:.4f}, at unseen points {unseen_errors[_r]:.4f}.",
+        caption="Drag a green point: the polynomial follows.",
+        hands=kit.data_hands(_scene, _points, (0, 1), (-2, 2), follow="polynomial", degree=_r, penalty=0, ends=[0, 1]),
     )
     _floor = [max(each.error, 1e-6) for each in ladder]
     _errors = kit.plot(
@@ -53,11 +59,11 @@ def _(count, degree, ladder, noise, s, seed, t, u, unseen_errors, v):
         x=("degree $r$", -0.3, 12.3),
         y=("error", 1e-6, 10),
         log_y=True,
-        size=(310, 310),
+        size=kit.BESIDE,
     )
     kit.lab(
-        kit.controls("Degree and data", degree, count, noise, seed),
-        kit.row(_scene, _errors, least=300),
+        kit.controls("Degree and data", degree, count, noise, seed, moves, *refused),
+        kit.row(_picture, _errors, least=300),
         kit.facts(
             error_at_its_points=_fit.error,
             error_at_unseen_points=unseen_errors[_r],
@@ -93,13 +99,21 @@ def _():
 
 @app.cell(hide_code=True)
 def _(count, noise, seed):
-    u = torch.linspace(0, 1, count.value, dtype=F64)
-    s = noisy_sine(u, noise.value, seed.value)
+    _u = torch.linspace(0, 1, count.value, dtype=F64)
+    given = torch.stack([_u, noisy_sine(_u, noise.value, seed.value)], 1)
+    moves = kit.moved_points()  # other data begin with no point moved
+    return given, moves
+
+
+@app.cell(hide_code=True)
+def _(given, moves, noise, seed):
+    _points, refused = kit.taken(given, moves.value)
+    u, s = _points.T
     unseen = curve(200, noise=noise.value, seed=10_000 + seed.value)
     v, t = unseen.inputs[:, 0], unseen.targets
     ladder = [polynomial.fit(u, s, r) for r in range(13)]
     unseen_errors = [polynomial.error(each, v, t) for each in ladder]
-    return ladder, s, t, u, unseen_errors, v
+    return ladder, refused, s, t, u, unseen_errors, v
 
 
 @app.cell(hide_code=True)
@@ -283,6 +297,7 @@ def _():
     norm = kit.dropdown({"squared norm 2": 2, "norm 1": 1}, value="squared norm 2", label="norm")
     high = kit.slider(1, 9, 1, value=9, label="degree $r$")
     case = kit.slider(0, 30, 1, value=3, label="which data")
+    pulled = kit.moved_points("moved points under a penalty")
     decay = kit.experiment_button("Train with a penalty in six ways")
     kit.column(
         kit.section("Weight decay", ids=("N1.62", "N1.63", "N1.64")),
@@ -296,7 +311,7 @@ def _():
         """),
         kit.source(polynomial.fit, soft_threshold),
     )
-    return case, decay, high, norm, strength
+    return case, decay, high, norm, pulled, strength
 
 
 @app.cell(hide_code=True)
@@ -312,9 +327,10 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(case, high, norm):
-    decay_u = torch.linspace(0, 1, 10, dtype=F64)
-    decay_s = noisy_sine(decay_u, 0.25, case.value)
+def _(case, high, norm, pulled):
+    _u = torch.linspace(0, 1, 10, dtype=F64)
+    _points, decay_refused = kit.taken(torch.stack([_u, noisy_sine(_u, 0.25, case.value)], 1), pulled.value)
+    decay_u, decay_s = _points.T
     _test = curve(200, noise=0.25, seed=10_000 + case.value)
     decay_fits = {
         each: polynomial.fit(decay_u, decay_s, high.value, each, norm.value, max_iterations=4000, tolerance=1e-7)
@@ -322,25 +338,32 @@ def _(case, high, norm):
         if norm.value == 2 or each >= SPARSE
     }
     decay_errors = {each: polynomial.error(one, _test.inputs[:, 0], _test.targets) for each, one in decay_fits.items()}
-    return decay_errors, decay_fits, decay_s, decay_u
+    return decay_errors, decay_fits, decay_refused, decay_s, decay_u
 
 
 @app.cell(hide_code=True)
-def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
+def _(case, decay_errors, decay_fits, decay_refused, decay_s, decay_u, high, norm, pulled, strength):
     _known = list(decay_fits)
     _lambda = max(STRENGTHS[strength.value], _known[0])
     _fit = decay_fits[_lambda]
-    _scene = kit.plot(
-        f"Degree {high.value} with a penalty of {_lambda:g}: error {_fit.error:.4f} at its points, {decay_errors[_lambda]:.4f} at unseen ones.",
+    _scene = kit.chart(
         [
             Series("truth", X.tolist(), TRUTH.tolist(), "line3", "dashed"),
             Series("fit", X.tolist(), _fit.predict(X).tolist(), "line2", size=2.4),
         ],
-        [Series("", decay_u.tolist(), decay_s.tolist(), "line3", size=4.0)],
+        [Series("", decay_u.tolist(), decay_s.tolist(), "line3", size=4.0, titles=kit.point_titles(len(decay_u)))],
         x=("$u$", 0, 1),
         y=("", -2, 2),
         size=(350, 290),
     )
+    _picture = kit.svg(
+        _scene,
+        f"Degree {high.value} with a penalty of {_lambda:g}: error {_fit.error:.4f} at its points, {decay_errors[_lambda]:.4f} at unseen ones.",
+        hands=kit.data_hands(
+            _scene, torch.stack([decay_u, decay_s], 1).tolist(), (0, 1), (-2, 2), into="moved-points-under-a-penalty",
+            follow="polynomial" if norm.value == 2 else "", degree=high.value, penalty=_lambda, ends=[0, 1],
+        ),
+    )  # fmt: skip
     _places = [max(each, 1e-9) for each in _known]
     _errors = kit.plot(
         f"Both errors over the penalty; the one at unseen points is smallest for {min(_known, key=lambda each: decay_errors[each]):g}.",
@@ -371,8 +394,8 @@ def _(case, decay_errors, decay_fits, decay_s, decay_u, high, norm, strength):
     )
     _zeros = sum(w == 0 for w in _weights)
     kit.panel(
-        kit.controls("Penalty and degree", strength, norm, high, case),
-        kit.row(_scene, _errors, least=300),
+        kit.controls("Penalty and degree", strength, norm, high, case, pulled, *decay_refused),
+        kit.row(_picture, _errors, least=300),
         kit.svg(_bars, f"The sizes of the weights; {_zeros} of {len(_weights)} are exactly zero.", width=520),
         kit.facts(
             error_at_unseen_points=decay_errors[_lambda],
@@ -389,7 +412,7 @@ def _(decay):
         decay,
         "N1.62",
         "The penalty in the loss is PyTorch's `weight_decay` of twice its size: {largest distance to closed form[1]:.0e} from the closed form; AdamW is another penalty, {largest distance to closed form[4]:.2f} away, and norm 1 sets {zeros of 8[5]} of 8 weights to zero.",
-        "A recorded run; the button trains again, in about ten seconds.",
+        "This is a recorded run; press the button to train again (about ten seconds).",
     )
     return
 
@@ -399,15 +422,15 @@ def _():
     few = kit.slider(8, 60, 4, value=20, label="training points")
     width = kit.steps([4, 8, 16, 32, 64], value=64, label="width of two hidden layers")
     trial = kit.slider(0, 9, 1, value=0, label="which data and weights")
-    patience = kit.slider(2, 20, 1, value=10, label="patience (looks without improvement)")
+    patience = kit.slider(2, 20, 1, value=10, label="patience (checks without improvement)")
     go = kit.play("Train")
     training = kit.train(overfit)
     kit.column(
         kit.section("Stopping early", ids=("N1.44",)),
         kit.prose(r"""
             Training for too long also overfits. A network with thousands of weights first learns the curve and then the errors of the
-            points: the loss on the training points keeps falling, while the loss on unseen points starts to rise again. Not converging completely
-            can therefore help. **Early stopping** watches the loss on validation points and keeps the weights from where it was smallest.
+            points: the loss on the training points keeps falling, while the loss on unseen points starts to rise again. Stopping before
+            convergence can therefore help. **Early stopping** watches the loss on validation points and keeps the weights from where it was smallest.
             $$\theta^\ast = \theta^{k^\ast}, \qquad k^\ast = \arg\min_k \; \mathscr{L}_{\text{validation}}(\theta^k)$$
         """),
         kit.source(early_stopping),
@@ -446,7 +469,7 @@ def _(few, go, patience, training, trial, width):
             ]
         fits = kit.chart(lines, points, x=("$u$", 0, 1), y=("", -2.2, 2.2), size=(360, 300))
         if not rows:
-            words = "Switch the training on." if job.state == "idle" else job.words
+            words = "Switch training on." if job.state == "idle" else job.words
             return kit.panel(
                 kit.controls("Early stopping", *controls),
                 kit.svg(fits, "The training points and the truth"),

@@ -89,7 +89,7 @@ def _():
     alpha = kit.slider(0, 0.9, 0.05, value=0.1, label=r"slope $\alpha$ of leaky ReLU")
     kit.column(
         kit.section(
-            "Functions to answer with",
+            "Activation functions",
             ids=(
                 "N1.04",
                 "N1.05",
@@ -288,7 +288,7 @@ def _(measure):
         measure,
         "N1.13",
         "tanh needs {operations[4]} operations, {exp[4]} of them exponentials, and takes {microseconds[4]:.0f} µs for 10,000 numbers; ReLU needs {operations[1]} and takes {microseconds[1]:.0f} µs.",
-        "Recorded on another machine; the button measures on yours.",
+        "This was recorded on another machine; press the button to measure on yours.",
         numbers=10_000,
         repeats=9,
     )
@@ -299,6 +299,7 @@ def _(measure):
 def _():
     steps = kit.slider(0, 200, 1, value=20, label="steps")
     rate = kit.steps([0.1, 0.3, 1.0, 3.0, 10.0, 30.0], value=3.0, label=r"step size $\tau$")
+    moves = kit.moved_points()
     kit.column(
         kit.section("What learning means", ids=("N1.19", "N1.20")),
         kit.prose(r"""
@@ -312,11 +313,11 @@ def _():
         ),
         kit.prose(r"""
             Here a single neuron with the sigmoid should answer 0 below 1 and 1 above it. The loss is half the mean squared
-            error, and gradient descent takes the steps.
+            error, and gradient descent takes the steps. Drag one of the points, and the neuron learns again.
         """),
         kit.source(learning_problem, descend),
     )
-    return rate, steps
+    return moves, rate, steps
 
 
 @app.cell(hide_code=True)
@@ -333,9 +334,10 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(rate, steps):
+def _(moves, rate, steps):
     _u = torch.linspace(-1, 3, 21, dtype=torch.float64)
-    _s = get_activation("heaviside")(_u - 1)
+    _points, _refused = kit.taken(torch.stack([_u, get_activation("heaviside")(_u - 1)], 1), moves.value)
+    _u, _s = _points.T
     _problem = learning_problem(
         lambda p, u: neuron(u[:, None], p["W"], p["b"], get_activation("sigmoid"))[:, None], mse_half, _u, _s[:, None]
     )
@@ -343,14 +345,24 @@ def _(rate, steps):
     _found = descend(_problem, _start, rate.value, steps.value)
     _x = torch.linspace(-1, 3, 161, dtype=torch.float64)
     _y = neuron(_x[:, None], _found.params["W"], _found.params["b"], get_activation("sigmoid"))
-    _answers = kit.plot(
-        "The answer of the neuron over its input, and what was wanted",
-        lines=[Series("answer $y$", _x.tolist(), _y.tolist(), "output")],
-        points=[Series("wanted $S(u)$", _u.tolist(), _s.tolist(), "ink", "ring")],
-        x="$u$",
+    _scene = kit.chart(
+        [Series("answer $y$", _x.tolist(), _y.tolist(), "output", titles=["the answer"])],
+        [Series("wanted $S(u)$", _u.tolist(), _s.tolist(), "ink", "ring", titles=kit.point_titles(len(_u)))],
+        x=("$u$", -1, 3),
         y=("", -0.1, 1.1),
         size=(330, 230),
     )
+    _hands = kit.data_hands(
+        _scene,
+        _points.tolist(),
+        (-1, 3),
+        (-0.1, 1.1),
+        follow="neuron",
+        rate=rate.value,
+        steps=steps.value,
+        ends=[-1, 3],
+    )
+    _answers = kit.svg(_scene, "The answer of the neuron over its input, and what was wanted", hands=_hands)
     _losses = kit.plot(
         f"The loss over the steps, {_found.losses[-1].item():.4f} at the end",
         lines=[Series("loss", list(range(steps.value + 1)), _found.losses.tolist(), "line1")],
@@ -360,7 +372,7 @@ def _(rate, steps):
         size=(330, 230),
     )
     kit.panel(
-        [steps, rate],
+        [steps, rate, moves, *_refused],
         kit.row(_answers, _losses),
         kit.facts(weight_W=_found.params["W"].item(), bias_b=_found.params["b"].item(), loss=_found.losses[-1].item()),
     )

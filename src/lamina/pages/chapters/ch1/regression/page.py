@@ -38,7 +38,7 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _(S, U, best, count, draw, first, noise, second, solve, valley):
+def _(S, U, best, count, draw, first, moves, noise, refused, second, solve, valley):
     _W = torch.tensor([first.value, second.value], dtype=F64)
     _x = torch.tensor([-1.0, 1.0], dtype=F64)
     _ends = torch.stack([torch.ones_like(_x), _x], 1)
@@ -49,24 +49,32 @@ def _(S, U, best, count, draw, first, noise, second, solve, valley):
         [v for y, s in zip(_y, S.tolist(), strict=True) for v in (y, s, None)],
         "line6!50",
         size=1.0,
+        titles=kit.point_titles(len(_u), "error"),
     )
     _lines = [_sticks, Series("your line", _x.tolist(), (_ends @ _W).tolist(), "line2", size=2.4)]
     if solve.value:
         _lines.append(Series("the best line", _x.tolist(), best.predict(_ends).tolist(), "line3", "dashed"))
     _scene = kit.chart(
-        _lines, [Series("", _u, S.tolist(), "ink", size=3.0)], x=("$u_2$", -1, 1), y=("$S$", -3, 3), size=(330, 290)
+        _lines,
+        [Series("", _u, S.tolist(), "ink", size=3.4, titles=kit.point_titles(len(_u)))],
+        x=("$u_2$", -1, 1),
+        y=("$S$", -3, 3),
+        size=kit.MAIN,
     )
+    _points = torch.stack([U[:, 1], S], 1).tolist()
     _loss = squared_error(_W, U, S).item()
     _slope = gradient(_W, U, S)
     kit.lab(
-        kit.controls("Weights and data", first, second, count, noise, draw, solve),
+        kit.controls("Weights and data", first, second, count, noise, draw, solve, moves, *refused),
         kit.row(
             kit.svg(
                 _scene,
                 f"{count.value} points and your line; the loss is {_loss:.4f}, the smallest possible {best.loss:.4f}.",
+                caption="Drag a point: the best line follows.",
+                hands=kit.data_hands(_scene, _points, (-1, 1), (-3, 3), follow="line", yours=_W.tolist(), ends=[-1, 1]),
             ),
             kit.svg(
-                terrain(valley, [("", "line2", [_W.tolist()])], labels=("$W_1$", "$W_2$"), size=(350.0, 290.0)),
+                terrain(valley, [("", "line2", [_W.tolist()])], labels=("$W_1$", "$W_2$"), size=(350.0, 330.0)),
                 f"The loss over both weights; the cross marks the lowest point, {best.weight[0].item():.2f} and {best.weight[1].item():.2f}.",
             ),
             least=300,
@@ -130,7 +138,7 @@ def _():
     count = kit.slider(3, 60, 1, value=20, label="points $N$")
     noise = kit.slider(0, 1, 0.05, value=0.3, label="size of the errors")
     draw = kit.slider(0, 20, 1, value=0, label="which data")
-    solve = mo.ui.switch(label="show the best line")
+    solve = mo.ui.switch(value=True, label="show the best line")
     kit.column(
         kit.section("A neuron that does not bend", ids=("N1.22", "N1.23", "N1.24")),
         kit.prose(r"""
@@ -139,7 +147,8 @@ def _():
             component 1, as we do below, and its weight $W_1$ is the bias.
             $$y^{(i)} = W^\top u^{(i)}, \qquad \mathscr{L} = \frac{1}{2N} \sum_{i=1}^N \big\| y^{(i)} - S(u^{(i)}) \big\|^2 = \frac{1}{2N} \| U W - S \|^2$$
             The loss is half the mean of the squared vertical distances: the gray lines in the left picture. The right picture
-            shows the same loss as a function of the two weights. Move the line with the sliders and find the deepest point.
+            shows the same loss as a function of the two weights. Move the line with the sliders and find the deepest point. Then drag
+            one of the points far away: how much can a single one turn the best line?
         """),
         kit.source(squared_error, mse_half),
     )
@@ -148,10 +157,19 @@ def _():
 
 @app.cell(hide_code=True)
 def _(count, draw, noise):
-    U, S = regression_data(count.value, noise.value, draw.value)
+    _data = count.value, noise.value, draw.value  # other data begin with no point moved
+    moves = kit.moved_points()
+    return (moves,)
+
+
+@app.cell(hide_code=True)
+def _(count, draw, moves, noise):
+    _U, _S = regression_data(count.value, noise.value, draw.value)
+    _points, refused = kit.taken(torch.stack([_U[:, 1], _S], 1), moves.value)
+    U, S = torch.stack([torch.ones_like(_S), _points[:, 0]], 1), _points[:, 1]
     best = fit(U, S)
     valley = line_surface(U, S)
-    return S, U, best, valley
+    return S, U, best, refused, valley
 
 
 @app.cell(hide_code=True)
@@ -279,7 +297,7 @@ def _():
     kit.question(
         r"Find a step size with which the mean converges and the sum does not. By what factor do the bounds differ?",
         r"""Any $\tau$ between the two bounds, for example $0.5$ with 20 points. The bounds differ by exactly $N$. This is why a step size
-        from a paper says little unless one knows how its loss is scaled.""",
+        from a paper says little unless you know how its loss is scaled.""",
         options=("2", "$N$", "$N^2$"),
         right=1,
         predict="By what factor do the largest stable step sizes of the mean and of the sum differ?",

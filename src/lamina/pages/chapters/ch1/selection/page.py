@@ -44,16 +44,16 @@ def _(ratio, total, which):
         points=_marks,
         x=("", -1.6, 2.6),
         y=("", -1.1, 1.6),
-        size=(420, 270),
+        size=kit.ALONE,
     )
     _classes = [part.take(torch.arange(len(part)))[1].bincount(minlength=2).tolist() for part in _parts.values()]
     kit.lab(
         kit.controls("Sizes and ratios", total, *ratio.elements, which),
+        _scene,
         kit.svg(
             split_bar(_sizes),
             f"Of {total.value} examples {_sizes[0]} train, {_sizes[1]} validate and {_sizes[2]} test.",
         ),
-        _scene,
         kit.table(
             ("part", "examples", "class 0", "class 1"),
             [(name, size, *c) for name, size, c in zip(_parts, _sizes, _classes, strict=True)],
@@ -220,7 +220,7 @@ def _(contest, deal, opened, points, scores, three, winner):
     _facts = {
         "configurations": len(contest),
         "chosen_degree": winner[0],
-        "chosen_penalty": 0 if winner[1] == -10 else f"{10.0 ** winner[1]:.0e}",
+        "chosen_penalty": 0 if winner[1] == -10 else kit.number(10.0 ** winner[1], 1),
         "validation_error": scores[winner],
     }
     if opened.value:
@@ -237,7 +237,7 @@ def _(contest, deal, opened, points, scores, three, winner):
         kit.facts(**_facts),
         kit.note("The test part is sealed.")
         if not opened.value
-        else kit.note("The test part is open. Whoever changes something now must draw new data.", "warn"),
+        else kit.note("The test part is open. If you change anything now, you must draw new data.", "warn"),
     )
     return
 
@@ -250,8 +250,8 @@ def _():
         kit.section("Why the test part must not choose", ids=("N1.68",)),
         kit.prose(r"""
             Take models that do nothing but toss a coin. On 100 points one of them is right 50 times, more or less. Take the best of 1024,
-            and it will be right about 66 times: by luck alone. On fresh points it is a coin again. Whoever chooses by the test part
-            measures this luck.
+            and it will be right about 66 times: by luck alone. On fresh points it is a coin again. If you choose by the test
+            part, you measure this luck.
             $$E \max_{k \le K} \frac{S_k}{n} = \frac1n \sum_{s=0}^{n-1} \big(1 - F(s)^K\big), \qquad S_k \sim B\big(n, \tfrac12\big)$$
         """),
         kit.source(expected_best, coin_flips),
@@ -262,7 +262,7 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "How many points does one need so that the best of 1024 coins looks no better than 0.55?",
+        "How many points do you need for the best of 1024 coins to look no better than 0.55?",
         r"About 1,050: the luck of the best shrinks like $1/\sqrt{n}$. With 500 points it still shows 0.57.",
         options=("About 100", "About 1,000", "About 10,000"),
         right=1,
@@ -362,7 +362,7 @@ def _(epochs, moon, search, searching):
         done = len(rows) / len(MOMENTA)
         if not rows:
             return kit.panel(
-                kit.controls("Search", *controls), kit.waiting(job, "Twenty networks wait for the button.")
+                kit.controls("Search", *controls), kit.waiting(job, "Press the button to train twenty networks.")
             )
         losses = {
             (rate, row["momentum"]): loss for row in rows for rate, loss in zip(RATES, row["losses"], strict=True)

@@ -49,6 +49,22 @@ def _(errors, function, gain, outside, seed, unit, width):
         _y = _net(_x)[:, 0]
         _error = (_net(_u) - _f(_u)).abs().max().item()
     _bound = output_bound(_net).item() if unit.value != "relu" else None
+    _rows = zip(_net.weights[0][:, 0].tolist(), _net.biases[0].tolist(), _net.weights[1][0].tolist(), strict=True)
+    _listed = (
+        [
+            kit.table(
+                ("unit", "weight", "bias", "output weight"),
+                [
+                    *((str(i), *numbers) for i, numbers in enumerate(_rows, 1)),
+                    ("output", "", _net.biases[1].item(), ""),
+                ],
+                caption="All parameters of the network. The bound of the output adds up the sizes of the last column and of the last bias.",
+                right=(1, 2, 3),
+            )
+        ]
+        if width.value <= 16
+        else []
+    )
     kit.lab(
         kit.controls("Function and hidden layer", function, width, unit, gain, seed, outside),
         kit.row(
@@ -61,7 +77,7 @@ def _(errors, function, gain, outside, seed, unit, width):
                 bands=[Band("", [0.0, 1.0], [-4, -4], [4, 4], "input", 0.06)] if outside.value else [],
                 x="$u$",
                 y=("", *((-4, 4) if outside.value else (-1.6, 2.2))),
-                size=(400, 270),
+                size=kit.MAIN,
             ),
             kit.plot(
                 f"The largest error over the width; at {width.value} it is {_error:.2g}.",
@@ -74,7 +90,7 @@ def _(errors, function, gain, outside, seed, unit, width):
                 log_x=True,
                 log_y=True,
                 y=("", 1e-12, 10),
-                size=(400, 270),
+                size=kit.BESIDE,
             ),
             least=300,
         ),
@@ -83,6 +99,7 @@ def _(errors, function, gain, outside, seed, unit, width):
             parameters=sum(p.numel() for p in _net.parameters()),
             bound_of_the_output="none" if _bound is None else _bound,
         ),
+        *_listed,
         about="One hidden layer is enough",
     )
     return
@@ -211,7 +228,7 @@ def _():
     kit.column(
         kit.recorded(
             "existence_only",
-            "Weights that are right to {error[0]:.0e} exist, yet training stops at {error[1]:.2f}; learned from 10 noisy points the curve is off by {error[3]:.2f} elsewhere, from 200 points by {error[5]:.2f}.",
+            "Weights with an error of only {error[0]:.0e} exist, yet training stops at {error[1]:.2f}; learned from 10 noisy points the curve is off by {error[3]:.2f} elsewhere, from 200 points by {error[5]:.2f}.",
         ),
         kit.question(
             "Does a wider layer make the four losses more alike? And what about deeper networks?",
@@ -221,7 +238,7 @@ def _():
             right=1,
             predict="Four starts, one network. Where do they end?",
         ),
-        kit.section("What one layer pays for", ids=("N2.18", "N2.19", "N2.20")),
+        kit.section("The price of a single layer", ids=("N2.18", "N2.19", "N2.20")),
         kit.prose(r"""
             *Enough* can be a lot. In the worst case one hidden layer needs a unit for every combination of inputs: exponentially
             many. The **parity** of $n$ bits is such a function: one hidden layer with a unit for each odd input takes $2^{n-1}$ units,
@@ -343,7 +360,7 @@ def _():
         """),
         kit.question(
             "Compare the bars of each data set.",
-            "No: on these small tasks both are equally good. Depth pays where a task is built of parts, or harder than this.",
+            "No: on these small tasks both are equally good. Depth pays off where a task is made of parts, or is harder than this.",
             options=("Yes, clearly", "No"),
             right=1,
             predict="The small digits, equally many parameters: is a network with three hidden layers better than one with a single layer?",
@@ -367,7 +384,7 @@ def _():
     _rows = [list(row[1:]) for row in _found.rows]
     kit.recorded(
         "depth_and_width",
-        "With 32 units every further layer helps, from a loss of {width 32[0]:.2f} to {width 32[2]:.4f}; with 2 units it harms, from {width 2[0]:.2f} to {width 2[2]:.2f}.",
+        "With 32 units every further layer helps, from a loss of {width 32[0]:.2f} to {width 32[2]:.4f}; with 2 units it hurts, from {width 2[0]:.2f} to {width 2[2]:.2f}.",
         picture=kit.svg(
             heat_map(
                 _rows,

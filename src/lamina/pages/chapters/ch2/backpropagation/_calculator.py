@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from lamina._types import Tensor
 from lamina.backprop.sweep import Line
+from lamina.pages.kit._blocks import powers
 
 Row = tuple[str, str, str]
 """What is computed, the numbers put in, and the result."""
@@ -15,10 +16,10 @@ _SLOPES = {"tanh": "(1 − {y}²)", "sigmoid": "{y} · (1 − {y})", "relu": "{s
 def short(value: float) -> str:
     """Write a number with four digits, as everywhere on the page.
 
-    >>> short(-0.75), short(0.123456), short(-0.0)
-    ('−0.75', '0.1235', '0')
+    >>> short(-0.75), short(0.123456), short(-0.0), short(2e-5)
+    ('−0.75', '0.1235', '0', '2·10⁻⁵')
     """
-    return f"{value + 0.0:.4g}".replace("-", "−")
+    return powers(f"{value + 0.0:.4g}").replace("-", "−")
 
 
 def _in(value: float) -> str:

@@ -29,7 +29,7 @@ def counted_network(
     'network with numbers'
     """
     given = locals().copy()
-    row, radius = 108.0, 31.0
+    row, radius = 112.0, 34.0
     tall = max(widths) * row + 20
     spots = [
         [(44 + layer * column, (tall - (width - 1) * row) / 2 + node * row - 6) for node in range(width)]
@@ -47,7 +47,7 @@ def counted_network(
             shapes.append(Text((spot[0], spot[1] - up), word or " ", 13, "ink", "middle", bold=True, title=title))
             if layer:
                 where = f"b[{layer - 1}]({node + 1})"
-                shapes.append(Text((spot[0] - 17, spot[1] + 11), "$b$", 11, "muted", "middle"))
+                shapes.append(Text((spot[0] - 17, spot[1] + 11), "$b$", 11, "ink", "middle"))
                 shapes.append(
                     Text((spot[0] + 4, spot[1] + 11), biases[layer - 1][node], 11, "ink", "middle", title=where)
                 )
@@ -56,7 +56,7 @@ def counted_network(
             if gradient:
                 shapes.append(Text((spot[0], spot[1] + radius + 12), gradient, 12, "accent", "middle", bold=True))
     wide = 88 + (len(widths) - 1) * column
-    slim = partial(counted_network, **{**given, "column": 118.0}) if wide > FROM and column > 118 else None
+    slim = partial(counted_network, **{**given, "column": 122.0}) if wide > FROM and column > 122 else None
     return Scene(wide, tall, tuple(shapes), "network with numbers", narrower=slim)
 
 
@@ -68,7 +68,7 @@ def _arrows(
     used: bool,
     layer: int,
 ) -> list[Shape]:
-    """Draw the arrows between two layers, each with its weight near its end so that crossings stay readable."""
+    """Draw the arrows between two layers, each with its weight near its start so that crossings stay readable."""
     shapes: list[Shape] = []
     labels: list[Shape] = []
     for i, (u, v) in enumerate(right):
@@ -79,8 +79,8 @@ def _arrows(
             title = f"W[{layer}]({i + 1},{j + 1})"
             shapes.append(Path((start, end), stroke, "end", title=title))
             if word:
-                share = 0.3 if len(left) > 1 or len(right) > 1 else 0.5
                 dx, dy = end[0] - start[0], end[1] - start[1]
+                share = 0.5 if abs(dy) < 1 else 0.3 if dx > 100 else 0.25 if dy > 0 else 0.4  # beside no other line
                 away = (9.0 + 6.0 * abs(dy) / hypot(dx, dy)) / hypot(dx, dy)
                 at = (start[0] + share * dx + away * dy, start[1] + share * dy - away * dx)
                 labels.append(Text(at, word, 12, "ink", "middle", title=title))

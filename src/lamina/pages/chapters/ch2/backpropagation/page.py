@@ -78,7 +78,9 @@ def _(
     _difference = max(_apart, default=0.0)
     _target = [float(i == goal.item()) for i in range(widths[-1])] if widths[-1] > 1 else [goal.item()]
     _rows = substituted(lines, net_weights, net_biases, names, _inputs, _target)
-    _numbers = kit.table(("", "with its numbers", ""), [(a, f"= {b}", f"= {c}") for a, b, c in _rows[at.value - 1]])
+    _numbers = kit.table(
+        ("", "with its numbers", ""), [(a, f"= {b}", "" if b == c else f"= {c}") for a, b, c in _rows[at.value - 1]]
+    )
     _weights, _biases = [W.tolist() for W in net_weights], [b.tolist() for b in net_biases]
     kit.lab(
         kit.controls(

@@ -24,11 +24,11 @@ def counted_grid(matrix: Sequence[Sequence[int]], names: Sequence[str], *, cell:
         for j, count in enumerate(row):
             share = round(100 * (count / total) ** 0.6)
             color = "input" if i == j else "output"
-            fill = f"{color}!{min(70, share if i == j else 2 * share)}" if count else "paper"
+            fill = f"{color}!{min(45, share if i == j else 2 * share)}" if count else "paper"
             corner = (left + j * cell, top + i * cell)
             shapes.append(Rectangle(corner, (cell, cell), fill, Stroke("grid", 0.8)))
             if count:
-                shapes.append(Text((corner[0] + cell / 2, corner[1] + cell / 2), str(count), 11, "ink", "middle"))
+                shapes.append(Text((corner[0] + cell / 2, corner[1] + cell / 2), f"{count:,}", 11, "ink", "middle"))
     right = sum(row[i] for i, row in enumerate(matrix))
     words = f"{right} of {sum(map(sum, matrix))} are right."
     size = (left + len(names) * cell + 6, top + len(names) * cell + 6)

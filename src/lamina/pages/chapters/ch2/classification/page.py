@@ -7,12 +7,11 @@ with app.setup:
     import marimo as mo
     import torch
 
-    from lamina.data.load import load
     from lamina.data.synthetic import WORDS, spam, spam_logit
     from lamina.drawing.charts import Note, Series, histogram
     from lamina.drawing.panels import picture_grid
     from lamina.experiments.figures import FIGURES
-    from lamina.experiments.figures_data import handwritten_samples
+    from lamina.experiments.figures_data import shown_digits
     from lamina.functional.activations import probabilities, sigmoid, softmax
     from lamina.functional.encoding import one_hot
     from lamina.functional.losses import (
@@ -50,13 +49,13 @@ def _(threshold):
                 [Series("threshold", [threshold.value] * 2, [0.0, _high], "ink", "dashed")],
                 bars=_bins,
                 x=("probability of spam", 0, 1),
-                y=("", 0, _high),
-                size=(360, 230),
+                y=("density", 0, _high),
+                size=kit.MAIN,
             ),
             kit.svg(
                 counted_grid(_matrix.tolist(), ("other", "spam"), cell=64.0),
                 f"Confusion: {_ham} other kept, {_lost} other lost, {_missed} spam missed, {_caught} spam caught.",
-                width=230,
+                width=260,
             ),
             least=220,
         ),
@@ -384,7 +383,7 @@ def _():
         kit.prose(r"""
             **MNIST** is the classic: 60,000 + 10,000 pictures of handwritten digits, 28 x 28 *gray* values in $[0, 1]$ (the notes say black and
             white, [E77](/errata#E77)), so 784 inputs and 10 classes. This page has the 1,797 smaller digits that come with the package, 8 x 8, enlarged to 28 x 28; they
-            need no download. With MNIST on your disk, `lamina train fnn --data mnist` takes all of it.
+            need no download. With MNIST on your disk, the figure shows it, and `lamina train fnn --data mnist` takes all of it.
             $$\mathcal F: [0, 1]^{784} \to [0, 1]^{10}, \qquad n_0 = 784, \; n_L = 10$$
         """),
     )
@@ -393,7 +392,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    _seven, _grid = handwritten_samples(load("digits"))
+    _source, _seven, _grid = shown_digits()
+    _of = "MNIST" if _source == "mnist" else "the digits of the package"
 
     def _ink(picture):
         return (255 - picture.int()).tolist()
@@ -412,13 +412,13 @@ def _():
         kit.svg(
             picture_grid([_ink(_seven)], 1, cell=200, title="the digit 7"),
             "One handwritten 7",
-            caption="Fig. 14, left: one sample",
+            caption=f"Fig. 14, left: one sample of {_of}",
             width=210,
         ),
         kit.svg(
             picture_grid([_ink(picture) for picture in _grid], 10, cell=22, gap=2, title="all digits"),
             "A hundred handwritten digits, ten of each class",
-            caption="Fig. 14, right: ten of each class",
+            caption=f"Fig. 14, right: ten of each class of {_of}",
             width=300,
         ),
         kit.svg(
@@ -474,11 +474,11 @@ def _(go, rate, sigma, size, training, widths):
             _card(i, f"{true} read as {guess}, {p:.0%}", f"a {true} read as {guess}")
             for i, true, guess, p in row["wrong"]
         ]
-        words = f"validation accuracy {scores[-1]:.3f} after {row['epoch']:.1f} epochs"
+        words = f"validation accuracy {scores[-1]:.3f} after {round(row['epoch'], 1):g} epochs"
         return kit.column(
             go,
             kit.facts(
-                epoch=f"{row['epoch']:.1f} of 15",
+                epoch=f"{round(row['epoch'], 1):g} of 15",
                 training_loss=losses[-1],
                 validation_accuracy=scores[-1],
                 parameters=row["parameters"],
@@ -518,9 +518,9 @@ def _():
     kit.column(
         kit.question(
             "How far does the network without hidden layers get? Which digits are mixed up most?",
-            """About 96 % of these digits: a single layer already compares with ten weighted templates. Hidden layers add two percentage points. Eights are
+            """About 96% of these digits: a single layer already compares with ten weighted templates. Hidden layers add two percentage points. Eights are
             taken for ones, nines for threes: look at the pictures; you would argue about some of them.""",
-            options=("About 50 %", "About 80 %", "About 96 %"),
+            options=("About 50%", "About 80%", "About 96%"),
             right=2,
             predict="How many of the digits does a network without hidden layers read?",
         ),

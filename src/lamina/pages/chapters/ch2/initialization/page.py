@@ -48,7 +48,7 @@ def _(depth, look, net, passed, rule, sigma, std, width):
                 x="layer $l$",
                 log_y=True,
                 y=("", 1e-24, 1e12),
-                size=(400, 270),
+                size=(380, 400),
             ),
             kit.plot(
                 f"Gradients through {depth.value} layers: the first state gets {_ratio:.1e} of the last one's gradient.",
@@ -68,11 +68,11 @@ def _(depth, look, net, passed, rule, sigma, std, width):
             kit.plot(
                 f"The distribution of the features of layer {_at}; the largest is {_largest:.2g}.",
                 bars=[histogram("", (_values / (_largest or 1.0)).tolist(), low=-1, high=1, bins=50, color="hidden")],
-                x=(f"values of layer {_at}, divided by the largest, {_largest:.2g}", -1, 1),
+                x=(f"values of layer {_at}, relative to {kit.number(_largest, 2)}", -1, 1),
                 size=(400, 190),
             ),
             kit.facts(
-                **{"std · √n": _drawn * width.value**0.5},
+                **{"std as drawn": _drawn, "times √n": _drawn * width.value**0.5},
                 state_gradient_ratio=_ratio,
                 first_weight_gradient=passed.weights[0],
                 last_weight_gradient=passed.weights[-1],
@@ -167,11 +167,11 @@ def _():
             only the last bias does, and the network learns the best constant.""",
             options=("All different", "Still four copies of one node", "All zero"),
             right=1,
-            predict="All weights begin equal. What are the four nodes after training?",
+            predict="All weights start out equal. What are the four nodes after training?",
         ),
         kit.recorded(
             "symmetry",
-            "After 300 steps the neurons that began equal are {neurons apart at the end[0]:.0f} apart, the random ones {neurons apart at the end[1]:.1f}.",
+            "After 300 steps the neurons that started out equal are {neurons apart at the end[0]:.0f} apart, the random ones {neurons apart at the end[1]:.1f}.",
         ),
         kit.recorded(
             "starting_points",
@@ -239,7 +239,7 @@ def _():
     layer_out = kit.slider(1, 1000, value=400, label="outputs $n_{l+1}$")
     kit.column(
         kit.question(
-            r"""Leave tanh, 20 layers, std 0.01. Are the weight gradients of the first layer smaller than those of the last? Then find the std at
+            r"""Keep tanh, 20 layers and std 0.01. Are the weight gradients of the first layer smaller than those of the last? Then find the std at
             which neither signal nor gradient fades for width 100, with no activation and with ReLU.""",
             r"""No: all weight gradients are equally tiny, since the signal fades forwards as fast as the gradient does backwards. It is the *state*
             gradient that shows the vanishing, not the ratio of weight gradients ([E28](/errata#E28)). For width 100: $0.1 = 1/\sqrt{100}$ without activation

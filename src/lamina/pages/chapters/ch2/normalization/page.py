@@ -22,16 +22,19 @@ with app.setup:
     from lamina.pages.chapters.ch2.normalization._work import with_and_without
 
     F64 = torch.float64
+    NODES = ("line1", "line5", "line3")
 
-    def small(values, title, words, color):
-        """Draw one distribution."""
-        return kit.chart(
-            bars=[histogram("", values.tolist(), low=-6, high=6, bins=40, color=color)],
-            title=title,
-            x=(words, -6, 6),
-            y=("", 0, 0.9),
-            size=(230, 175),
-        )
+    def said(mean, variance):
+        """Write mean and standard deviation."""
+        return f"mean {mean:.2f}, std {variance**0.5:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+    def counted(values):
+        """Count the values of three nodes, each named with its mean and standard deviation."""
+        numbers = zip(*(each.tolist() for each in batch_norm_statistics(values)), strict=True)
+        return [
+            histogram(f"node {i + 1}: {said(*pair)}", values[:, i].tolist(), low=-6, high=6, bins=60, color=color)
+            for i, (pair, color) in enumerate(zip(numbers, NODES, strict=True))
+        ]
 
 
 @app.cell(hide_code=True)
@@ -43,27 +46,22 @@ def _(batch, beta, bias, gamma, printed):
         _after = normalize(_before, _mean, _variance.sum().expand(3), _gamma, _beta)
     else:
         _after = batch_norm(_before, _gamma, _beta)
-    _new_mean, _new_variance = batch_norm_statistics(_after)
     _unmoved = (batch_norm(_before, _gamma, _beta) - batch_norm(_before - bias.value, _gamma, _beta)).abs().max().item()
-
-    def _words(mean, variance):
-        return f"mean {mean:.2f}, std {variance**0.5:.2f}".replace("-0.00", "0.00").replace("-", "−")
-
-    _scenes = [
-        kit.svg(
-            small(values[:, i], f"node {i + 1}, {when}", _words(mean[i].item(), variance[i].item()), color),
-            f"Node {i + 1} {when} normalization: {_words(mean[i].item(), variance[i].item())}",
-        )
-        for when, values, mean, variance, color in (
-            ("before", _before, _mean, _variance, "line1"),
-            ("after", _after, _new_mean, _new_variance, "line2"),
-        )
-        for i in range(3)
-    ]
+    _counted = {"before": counted(_before), "after": counted(_after)}
+    _tallest = max(max(series.ys) for bars in _counted.values() for series in bars)
     kit.lab(
         kit.controls("Batch, bias, scale and shift", batch, bias, gamma, beta, printed),
-        kit.row(*_scenes[:3], least=190),
-        kit.row(*_scenes[3:], least=190),
+        *(
+            kit.plot(
+                f"The three nodes {when} normalization; {'; '.join(series.name for series in bars)}.",
+                bars=bars,
+                title=f"{when} normalization",
+                x=("value", -6, 6),
+                y=("", 0, min(max(0.8, _tallest), 4)),
+                size=kit.MAIN,
+            )
+            for when, bars in _counted.items()
+        ),
         kit.facts(largest_change_by_the_bias=_unmoved),
         about="A layer that normalizes",
     )
@@ -108,8 +106,8 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        r"Move the bias: what happens above, and what below? And which $\gamma$, $\beta$ would give node 1 back as it was?",
-        r"""Above, all distributions move; below, nothing does: the mean takes the bias away again. So a layer right before batch normalization
+        r"Move the bias: what happens before normalization, and what after it? And which $\gamma$, $\beta$ would give node 1 back as it was?",
+        r"""Before it, all distributions move; after it, nothing does: the mean takes the bias away again. So a layer right before batch normalization
         needs no bias. With $\gamma = \sigma$ and $\beta = \mu$ of a node (0.7 and 3 for the first) normalization is undone: nothing is lost that
         learning could not bring back.""",
         options=("Everything moves", "Nothing", "Only the variance changes"),
@@ -183,12 +181,12 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "How many batches does it take until the running mean is within 5 % of the truth, with momentum 0.1? And what does a batch of one do?",
+        "How many batches does it take until the running mean is within 5% of the truth, with momentum 0.1? And what does a batch of one do?",
         r"""About 29: the start at 0 fades like $0.9^k$, and $0.9^{29} < 0.05$. A larger momentum is faster but jumps with every batch. A batch of
         one value has no variance: training refuses it, with the sentence you see.""",
         options=("3", "About 30", "About 300"),
         right=1,
-        predict="With momentum 0.1, how many batches does it take until the running mean is within 5 % of the truth?",
+        predict="With momentum 0.1, how many batches does it take until the running mean is within 5% of the truth?",
     )
     return
 

@@ -2,48 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 
 from lamina.drawing.axes import Axis, Range, axes, frame
 from lamina.drawing.charts import Series, draw
-from lamina.drawing.colors import channels
 from lamina.drawing.heat_map import contour
 from lamina.drawing.network import RADIUS, network
+from lamina.drawing.palettes import mixed_classes, signed_pixels
 from lamina.drawing.scales import exact
 from lamina.drawing.scene import Circle, Path, Picture, Rectangle, Scene, Shape, Stroke, narrowed
 
-CLASS_COLORS = ("#2f6fd0", "#e0701a", "#2c9c5a", "#9a4fc0", "#c8a415", "#c23a5e", "#2aa5ad", "#6b7280")
-"""The colors of classes, of points and of the plane behind them; they stand on light and dark pages alike."""
-
-POSITIVE, NEGATIVE = "#cc1016", "#0b53c4"
-
-_PALE = (246, 246, 243)
-
 Grid = Sequence[Sequence[float]]
-
-
-def mixed(color: str, share: float) -> tuple[int, int, int]:
-    """Mix a share of a color with near white.
-
-    >>> mixed("#000000", 1.0), mixed("#000000", 0.0)
-    ((0, 0, 0), (246, 246, 243))
-    """
-    pairs = zip(channels(color), _PALE, strict=True)
-    return tuple(round(share * a + (1 - share) * b) for a, b in pairs)  # type: ignore[return-value]
-
-
-def signed_pixels(values: Grid) -> list[list[tuple[int, int, int]]]:
-    """Color numbers from -1 (blue) through 0 (near white) to 1 (red), the row of the highest y first.
-
-    >>> signed_pixels([[0.0], [1.0]])
-    [[(204, 16, 22)], [(246, 246, 243)]]
-    """
-    return [[_signed(round(24 * min(1.0, max(-1.0, value)))) for value in row] for row in reversed(values)]
-
-
-@cache
-def _signed(step: int) -> tuple[int, int, int]:
-    return mixed(POSITIVE if step >= 0 else NEGATIVE, abs(step) / 24)
 
 
 def decision_surface(
@@ -68,30 +36,16 @@ def decision_surface(
     scales = exact(*x_range, 0, 1, count=max(2, round(width / 80))), exact(*y_range, 1, 0, count=round(height / 60))
     place = frame((width, height), 0.0, x, y, Axis(), (*scales, None))
     rows, columns = len(shares[0]), len(shares[0][0])
-    pixels = [[_blend([grid[i][j] for grid in shares]) for j in range(columns)] for i in reversed(range(rows))]
+    pixels = [[mixed_classes([grid[i][j] for grid in shares]) for j in range(columns)] for i in reversed(range(rows))]
     shapes: list[Shape] = [
         Picture((place.left, place.top), (place.right - place.left, place.bottom - place.top), pixels)
     ]
     margins = _margins(shares)
     for margin in margins[: 1 if len(shares) == 2 else None]:
-        shapes += [Path(tuple(part), Stroke("#1b1f24", 1.6)) for part in contour(margin, 0.0, place)]
+        shapes += [Path(tuple(part), Stroke("ink", 1.6)) for part in contour(margin, 0.0, place)]
     shapes += axes(place, x, y, Axis(), rows=False, columns=False)
     shapes += draw(place, points=points)
     return Scene(width, height, tuple(shapes), "decision surface", narrower=narrowed(decision_surface, given))
-
-
-def _blend(shares: Sequence[float]) -> tuple[int, int, int]:
-    """Mix the colors of the classes by their probabilities, paler than the points."""
-    red, green, blue = 0.0, 0.0, 0.0
-    for place, share in enumerate(shares):
-        r, g, b = _pale(place)
-        red, green, blue = red + share * r, green + share * g, blue + share * b
-    return round(red), round(green), round(blue)
-
-
-@cache
-def _pale(place: int) -> tuple[int, int, int]:
-    return mixed(CLASS_COLORS[place % len(CLASS_COLORS)], 0.5)
 
 
 def _margins(shares: Sequence[Grid]) -> list[list[list[float]]]:
@@ -127,7 +81,7 @@ def pictured_network(
             continue
         layer, node = next(nodes)
         (x, y), half = shape.center, RADIUS - 1
-        pixels = signed_pixels(pictures[layer][node])
+        pixels = signed_pixels(pictures[layer][node][::-1])  # the row of the highest y first
         shapes.append(Picture((x - half, y - half), (2 * half, 2 * half), pixels, title=f"y[{layer}] {node + 1}"))
         shapes.append(Rectangle((x - half, y - half), (2 * half, 2 * half), None, shape.stroke))
     return replace(scene, shapes=tuple(shapes))

@@ -14,6 +14,7 @@ from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.load import load
 from lamina.data.preprocess import Preprocess
 from lamina.data.splits import Split
+from lamina.pages.kit._hands import moved
 from lamina.pages.kit._uploads import File, Upload, read_table
 from lamina.training.recipe import Adam, MiniBatch, Penalty, Recipe
 
@@ -73,6 +74,7 @@ class Setup:
     count: int = 300
     noise: float = 0.1
     table: Table | None = None
+    moved: str = ""
     hidden: tuple[int, ...] = (6, 6)
     activation: str = "tanh"
     start: str = "what suits the activation"
@@ -94,7 +96,7 @@ class Problem:
     Args:
         split: training and validation part.
         prepare: fitted on the training part.
-        x_range: the ends of the horizontal axis.
+        x_range: the ends of the horizontal axis, those of the points before any was moved.
         y_range: the ends of the vertical axis.
         note: what was left out.
     """
@@ -135,18 +137,18 @@ def problem(setup: Setup) -> Problem:
     >>> len(made.split.train), len(made.split.validation), made.outputs
     (30, 10, 1)
     """
-    return _problem(setup.data, setup.count, setup.noise, setup.table, setup.seed)
+    return _problem(setup.data, setup.count, setup.noise, setup.table, setup.seed, setup.moved)
 
 
 @lru_cache(maxsize=24)
-def _problem(name: str, count: int, noise: float, table: Table | None, seed: int) -> Problem:
+def _problem(name: str, count: int, noise: float, table: Table | None, seed: int, moves: str) -> Problem:
     note = ""
     if table is None:
         word, value = _noise(name, noise)
         data = cast(ArrayDataset, load(name, count=count, seed=seed, **{word: value}))
     else:
         data, note = _two_columns(table)
-    split = data.split(seed=seed, ratios=(3, 1, 0))
+    split = ArrayDataset(moved(data.inputs, moves), data.targets, data.spec).split(seed=seed, ratios=(3, 1, 0))
     low, high = data.inputs.min(0).values.tolist(), data.inputs.max(0).values.tolist()
     (a, b), (c, d) = ((x - 0.12 * (y - x or 1), y + 0.12 * (y - x or 1)) for x, y in zip(low, high, strict=True))
     return Problem(split, Preprocess.fit(split.train), (a, b), (c, d), note)

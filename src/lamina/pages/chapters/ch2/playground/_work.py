@@ -4,6 +4,8 @@ Pictures are drawn where the network learns, in a process of its own, so that th
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -13,12 +15,13 @@ from lamina.architectures.fnn import FNN
 from lamina.architectures.python_code import python_code
 from lamina.drawing.charts import Series, chart
 from lamina.drawing.heat_map import heat_map
+from lamina.drawing.palettes import classed
 from lamina.drawing.scene import Scene
 from lamina.experiments.trained import EAGER
 from lamina.functional.activations import probabilities
 from lamina.inspection.gradient_flow import Flow, gradient_flow
 from lamina.pages._forms import drawn
-from lamina.pages.chapters.ch2.playground._drawing import CLASS_COLORS, decision_surface, pictured_network
+from lamina.pages.chapters.ch2.playground._drawing import decision_surface, pictured_network
 from lamina.pages.chapters.ch2.playground._setup import (
     OPTIMIZERS,
     STARTS,
@@ -29,8 +32,10 @@ from lamina.pages.chapters.ch2.playground._setup import (
     problem,
     recipe,
 )
+from lamina.pages.kit._hands import Hands, data_hands
 from lamina.pages.kit._races import checked, paced
 from lamina.training.loop import Progress
+from lamina.training.objective import Objective
 from lamina.training.train import train
 
 SIDE, SMALL = 40, 12
@@ -70,6 +75,28 @@ def neuron_maps(network: FNN, given: Problem) -> list[list[list[list[float]]]]:
     ]
 
 
+@torch.no_grad()
+def judged(network: FNN, given: Problem) -> tuple[float | None, ...]:
+    """Measure a network that has not learned yet: the first row of a history.
+
+    >>> setup = Setup(count=40, hidden=(3,))
+    >>> given = problem(setup)
+    >>> epoch, loss, _, accuracy, _ = judged(first_network(setup, given.outputs), given)
+    >>> epoch, 0.5 < loss < 1.5, round(30 * accuracy, 6).is_integer()
+    (0.0, True, True)
+    """
+    network.eval()
+    objective = Objective("mse" if not given.classes else "bce" if given.outputs == 1 else "nll")
+    found: list[tuple[float, float]] = []
+    for part in (given.split.train, given.split.validation):
+        inputs, targets = part.take(torch.arange(len(part)))
+        outputs, wanted = network(given.prepare.apply(inputs)), given.prepare.targets(targets)
+        score = objective.score(outputs, wanted).item() / len(part)
+        found.append((objective.loss(outputs, wanted).item(), score))
+    (loss, score), (validation_loss, validation_score) = found
+    return 0.0, loss, validation_loss, score, validation_score
+
+
 def flow_of(network: FNN, given: Problem, learning_rate: float) -> Flow:
     """Measure signals and gradients with at most 256 training points."""
     train = given.split.train
@@ -78,10 +105,21 @@ def flow_of(network: FNN, given: Problem, learning_rate: float) -> Flow:
     return gradient_flow(network, given.prepare.apply(inputs), given.prepare.targets(targets), kind, learning_rate)
 
 
-def examples(part: Any) -> tuple[Float[Tensor, "point 2"], Num[Tensor, " point"]]:
-    """Give the first examples of a part, as many as are drawn."""
+def examples(part: Any) -> tuple[list[int], Float[Tensor, "point 2"], Num[Tensor, " point"]]:
+    """Give the first examples of a part, as many as are drawn, and their places among all."""
     inputs, targets = part.take(torch.arange(min(len(part), MOST_POINTS)))
-    return inputs, targets.reshape(-1)
+    return part.indices[: len(inputs)].tolist(), inputs, targets.reshape(-1)
+
+
+def hands_of(scene: Scene, given: Problem) -> Hands:
+    """Let every example that is drawn be dragged; those that are not have no place."""
+    parts = given.split.train, given.split.validation
+    at: list[Any] = [()] * sum(map(len, parts))
+    for part in parts:
+        places, inputs, _ = examples(part)
+        for place, point in zip(places, inputs.tolist(), strict=True):
+            at[place] = point
+    return data_hands(scene, at, given.x_range, given.y_range)
 
 
 def draw_surface(network: FNN, given: Problem) -> Scene:
@@ -89,14 +127,17 @@ def draw_surface(network: FNN, given: Problem) -> Scene:
     shares, points = surface(network, given).tolist(), []
     x_label, y_label = given.spec.features or ("$u_1$", "$u_2$")
     for part, style, size in ((given.split.train, "dot", 3.0), (given.split.validation, "ring", 3.0)):
-        inputs, targets = examples(part)
+        places, inputs, targets = examples(part)
+        titles = [f"point {place + 1}" for place in places]
         if not given.classes:
-            points.append(Series("", inputs[:, 0].tolist(), inputs[:, 1].tolist(), "#1b1f24", "ring", size=2.4))
+            xs, ys = inputs.T.tolist()
+            points.append(Series("", xs, ys, "#1b1f24", "ring", size=2.4, titles=titles))
             continue
         for label in range(len(given.classes)):
-            own = inputs[targets == label]
-            color = CLASS_COLORS[label % len(CLASS_COLORS)]
-            points.append(Series("", own[:, 0].tolist(), own[:, 1].tolist(), color, style, size=size))
+            own = (targets == label).nonzero()[:, 0]
+            color, names = classed(label), [titles[i] for i in own.tolist()]
+            xs, ys = inputs[own].T.tolist()
+            points.append(Series("", xs, ys, color, style, size=size, titles=names))
     if given.classes:
         return decision_surface(
             shares, given.x_range, given.y_range, points, x_label=x_label, y_label=y_label, width=400, height=350
@@ -109,16 +150,19 @@ def draw_surface(network: FNN, given: Problem) -> Scene:
 
 def draw_losses(history: History) -> Scene:
     """Draw training and validation loss over the epochs."""
-    rows: History = history or [(0.0, None, None, None, None)]
-    epochs = [float(row[0] or 0) for row in rows]
+    epochs = [float(row[0] or 0) for row in history]
+    lines = [
+        Series("training loss", epochs, [row[1] for row in history], "line1"),
+        Series("validation loss", epochs, [row[2] for row in history], "line5", "dashed"),
+    ]
+    known = [value for row in history[:1] for value in row[1:3] if value is not None and value > 0]
+    starts = [replace(line, name="", xs=epochs[:1], ys=line.ys[:1], style="ring", size=4.0) for line in lines]
     return chart(
-        [
-            Series("training loss", epochs, [row[1] for row in rows], "line1"),
-            Series("validation loss", epochs, [row[2] for row in rows], "line5", "dashed"),
-        ],
+        lines,
+        starts,
         x_label="epoch",
         x_range=(0, max(10.0, epochs[-1])),
-        y_range=None if history else (1e-3, 1),
+        y_range=(0.01, max([2.0, *(3 * value for value in known)])) if len(history) == 1 else None,
         log_y=True,
         width=400,
         height=230,
@@ -158,9 +202,10 @@ def view(network: FNN, given: Problem, setup: Setup, history: History) -> dict[s
     }
     return {
         **{name: drawn(scene) for name, scene in scenes.items()},
+        "hands": hands_of(scenes["surface"], given),
         "width": scenes["network"].width,
-        "epoch": int(history[-1][0] or 0) if history else 0,
-        "numbers": history[-1] if history else None,
+        "epoch": int(history[-1][0] or 0),
+        "numbers": history[-1],
         "first": flow.layers[0].weight_gradient,
         "last": flow.layers[-1].weight_gradient,
         "ratio": flow.state_ratio,
@@ -201,13 +246,23 @@ run = lamina.fit(network, data.split(seed={setup.seed}, ratios=(3, 1, 0)), recip
 
 def _only(setup: Setup) -> str:
     table = setup.table
-    return "" if table is None else f"  # of its columns {table.across!r} and {table.up!r} alone"
+    said = [] if table is None else [f"of its columns {table.across!r} and {table.up!r} alone"]
+    said += [f"with moved points: {' '.join(setup.moved.split())}"] if setup.moved.strip() else []
+    return f"  # {', '.join(said)}" if said else ""
 
 
 def first_view(setup: Setup) -> dict[str, Any]:
-    """Draw the network of a setup before it has learned anything."""
+    """Draw the network of a setup before it has learned anything; once for all, unless the data are a visitor's."""
+    return _first_view(setup) if setup.table else _shared_first_view(setup)
+
+
+def _first_view(setup: Setup) -> dict[str, Any]:
     given = problem(setup)
-    return view(first_network(setup, given.outputs), given, setup, [])
+    network = first_network(setup, given.outputs)
+    return view(network, given, setup, [judged(network, given)])
+
+
+_shared_first_view = lru_cache(32)(_first_view)
 
 
 def learn(setup: Setup) -> Iterator[dict[str, Any]]:
@@ -221,9 +276,9 @@ def learn(setup: Setup) -> Iterator[dict[str, Any]]:
     """
     given = problem(setup)
     network = first_network(setup, given.outputs)
-    row = view(network, given, setup, [])
+    history: History = [judged(network, given)]
+    row = view(network, given, setup, history)
     yield row
-    history: History = []
     score, at = "accuracy" if given.classes else "mse", Progress()
     keys = ("loss", "validation_loss", score, f"validation_{score}")
     run = train(network, given.split, recipe(setup), runtime=EAGER, at=at)
@@ -240,10 +295,10 @@ def learn(setup: Setup) -> Iterator[dict[str, Any]]:
 
 
 def thinned(rows: History, most: int = 240) -> History:
-    """Keep at most this many rows, evenly spaced, the last one among them.
+    """Keep the first row and of the others at most this many, evenly spaced, the last one among them.
 
-    >>> thinned([(1,), (2,), (3,), (4,), (5,)], 2)
-    [(2,), (5,)]
+    >>> thinned([(0,), (1,), (2,), (3,), (4,), (5,)], 2)
+    [(0,), (2,), (5,)]
     """
-    step = -(-len(rows) // most)
-    return rows[::-1][::step][::-1] if rows else []
+    step = -(-(len(rows) - 1) // most)
+    return rows[:1] + rows[:0:-1][::step][::-1] if len(rows) > 1 else rows

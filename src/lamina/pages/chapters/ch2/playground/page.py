@@ -38,7 +38,7 @@ def _(dock, go, setup, training, trouble):
         row = job.rows[-1] if job.rows else first_view(setup)
         given = problem(setup)
         score = "accuracy" if given.classes else "squared error"
-        numbers = row["numbers"] or (0, None, None, None, None)
+        numbers = row["numbers"]
         facts = {
             "epoch": f"{row['epoch']} of {setup.epochs}",
             "training_loss": "–" if numbers[1] is None else numbers[1],
@@ -61,7 +61,13 @@ def _(dock, go, setup, training, trouble):
         words = f"epoch {row['epoch']}" + ("" if numbers[4] is None else f", validation {score} {numbers[4]:.3f}")
         return kit.lab(
             dock,
-            kit.svg(row["surface"], f"The decision surface: {words}", width=900),
+            kit.svg(
+                row["surface"],
+                f"The decision surface: {words}",
+                width=900,
+                caption="Filled points teach, rings validate. Drag one, and it learns again.",
+                hands=row["hands"],
+            ),
             kit.svg(
                 row["network"],
                 f"The network with its weights and what each node answers: {words}",
@@ -89,8 +95,8 @@ def _():
     kit.column(
         kit.section("Playground", ids=("N2.11", "N2.24")),
         kit.prose(r"""
-            Build a network above, press *Learn*, and watch; *Step* goes on by one epoch. The plane is colored by the predicted class, filled points are learned
-            from, rings are kept for validation. Every node of the network shows what *it* answers over the plane, red above
+            Build a network above, press *Learn*, and watch; *Step* continues by one epoch. The plane is colored by the predicted class, filled points are
+            used for training, rings for validation; drag one, and the network learns with it from the beginning. Every node of the network shows what *it* answers over the plane, red above
             zero and blue below; every arrow is a weight. At the bottom right you see how much of the gradient reaches each layer:
             a curve that falls towards layer 1 is a network whose first layers hardly learn. Change a setting while it runs,
             and it starts again. Nobody can tell you which depth and width are best for your data: you find out by trying.
@@ -149,8 +155,15 @@ def _(data, upload):
 
 
 @app.cell(hide_code=True)
+def _(across, count, data, noise, seed, target, up):
+    _data = across.value, count.value, data.value, noise.value, seed.value, target.value, up.value
+    moves = kit.moved_points()  # other data begin with no point moved
+    return (moves,)
+
+
+@app.cell(hide_code=True)
 def _(
-    across, batch, bends, columns, complaint, count, data, drop, epochs, layers, method, noise, norm, normalized,
+    across, batch, bends, columns, complaint, count, data, drop, epochs, layers, method, moves, noise, norm, normalized,
     penalty, rate, seed, start, target, up, upload, width,
 ):  # fmt: skip
     if data.value:
@@ -164,7 +177,7 @@ def _(
         ]
     dock = kit.controls(
         "Data, network and training",
-        kit.card("Data", kit.column(data, *_source, seed)),
+        kit.card("Data", kit.column(data, *_source, seed, moves)),
         kit.card("Network", kit.column(layers, width, bends, start, normalized, drop)),
         kit.card("Training", kit.column(method, rate, batch, penalty, norm, epochs)),
     )
@@ -173,8 +186,8 @@ def _(
 
 @app.cell(hide_code=True)
 def _(
-    across, batch, bends, columns, count, data, drop, epochs, layers, method, noise, norm, normalized, penalty, rate, seed,
-    start, target, up, upload, width,
+    across, batch, bends, columns, count, data, drop, epochs, layers, method, moves, noise, norm, normalized, penalty,
+    rate, seed, start, target, up, upload, width,
 ):  # fmt: skip
     _table = None
     if data.value == "" and columns and target.value != "-":
@@ -185,6 +198,7 @@ def _(
         count=count.value,
         noise=noise.value,
         table=_table,
+        moved=moves.value,
         hidden=(width.value,) * layers.value,
         activation=bends.value,
         start=start.value,
@@ -211,8 +225,8 @@ def _():
     kit.column(
         kit.section("The network as Python code", level=3),
         kit.prose(r"""
-            Press *Pause*, or wait for the end, and take the network with you: a program that needs only PyTorch, has the
-            weights in it, prepares points as the playground does and gives the same probabilities.
+            Press *Pause*, or wait for the end, and take the network with you: a program that needs only PyTorch, contains
+            the weights, prepares points as the playground does and gives the same probabilities.
         """),
     )
     return
@@ -246,9 +260,9 @@ def _(export, setup, training, trouble):
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        """Take two spirals: which is the smallest network that separates them? Then choose *sigmoid* with six hidden layers and look at
+        """Take two spirals: what is the smallest network that separates them? Then choose *sigmoid* with six hidden layers and look at
         the gradients. What do the warnings advise, and does it help?""",
-        """Without a hidden layer the border is a line and the accuracy about 0.65. One layer of 12 nodes with tanh gets about 85 % right, two layers of 8 get
+        """Without a hidden layer the border is a line and the accuracy about 0.65. One layer of 12 nodes with tanh gets about 85% right, two layers of 8 get
         almost everything right in 300 epochs and everything in 1000. Six sigmoid layers send the first layer less than a thousandth of the gradient of the last, and the
         result is no better than without hidden layers. ReLU, as the warning advises, separates the spirals with the same six layers.""",
         options=("Better than two layers", "No better than without hidden layers"),
@@ -424,7 +438,7 @@ def _(safe, shake, smooth):
         kit.facts(
             right=f"{_right} of 4",
             margin=pre_activations("xor", safe.value).abs().min().item(),
-            without_activation=", ".join(f"{v:.2g}" for v in _line.tolist()),
+            without_activation=", ".join(kit.number(v, 2) for v in _line.tolist()),
         ),
     )
     return

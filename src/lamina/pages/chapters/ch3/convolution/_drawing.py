@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from lamina._types import Float, Tensor
 from lamina.drawing.grids import Cell, Numbers, put_grid, written
+from lamina.drawing.palettes import readable, signed_fill
 from lamina.drawing.parts import Board
 from lamina.drawing.scene import Rectangle, Scene, Stroke
-from lamina.pages.chapters.ch3._shared import CELL, shades
+from lamina.pages.chapters.ch3._shared import CELL
 
 
 def named_grids(
@@ -31,26 +32,22 @@ def named_grids(
 
 
 def matrix_of_convolution(matrix: Float[Tensor, "outputs inputs"], row: int) -> Scene:
-    """Draw the matrix that a convolution is on flattened images; zeros stay white, one row is framed.
+    """Draw the matrix that a convolution is on flattened images; zeros stay paper, one row is framed.
 
     >>> import torch
     >>> matrix_of_convolution(torch.eye(2), 0).description
     '2 x 2 entries, 2 of them not zero.'
     """
     board, (rows, columns) = Board(), matrix.shape
-    colors = shades(matrix)
-    side = 24.0 if columns <= 25 else 15.0
-    numbers = matrix.tolist()
+    side = 23.5 if columns <= 25 else 15.0
+    numbers, most = matrix.tolist(), matrix.nan_to_num(0, 0, 0).abs().max().clamp(min=1e-12).item()
     for i in range(rows):
         for j in range(columns):
-            red, green, blue = colors[i][j]
-            fill = "paper" if numbers[i][j] == 0 else f"#{red:02x}{green:02x}{blue:02x}"
-            at = (j * side, i * side)
-            board.add(Rectangle(at, (side, side), fill, Stroke("grid", 0.8), title=f"A({i + 1},{j + 1})"))
+            at, share = (j * side, i * side), numbers[i][j] / most
+            board.add(Rectangle(at, (side, side), signed_fill(share), Stroke("grid", 0.8), title=f"A({i + 1},{j + 1})"))
             if numbers[i][j] and columns <= 25:
-                strong = abs(numbers[i][j]) > 0.55 * matrix.abs().max().item()
-                color = "#ffffff" if strong else "#16181d"
-                board.text((at[0] + side / 2, at[1] + side / 2), written(numbers[i][j]), size=9.5, color=color)
+                middle = (at[0] + side / 2, at[1] + side / 2)
+                board.text(middle, written(numbers[i][j]), size=9.5, color=readable(share))
     board.add(Rectangle((0, row * side), (columns * side, side), None, Stroke("ink", 2.2), title="row"))
     words = f"{rows} x {columns} entries, {int(matrix.ne(0).sum())} of them not zero."
     return board.scene("A convolution as a matrix", words)

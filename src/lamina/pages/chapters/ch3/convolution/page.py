@@ -264,7 +264,9 @@ def _(down, look_for, right):
             f"A picture at row {down.value}, column {right.value}, and its feature map for {look_for.value}.",
             caption="Left: the picture; right: the feature map: red means a good fit, blue the opposite.",
         ),
-        kit.facts(moved_by=f"{down.value - 1}, {right.value - 1}", map_differs_from_the_moved_map_by=f"{_apart:.0g}"),
+        kit.facts(
+            moved_by=f"{down.value - 1}, {right.value - 1}", map_differs_from_the_moved_map_by=kit.number(_apart, 1)
+        ),
     )
     return
 
@@ -515,7 +517,7 @@ def _(matrix_k, matrix_y, operation, step):
         kit.svg(_scene, f"The matrix of the {operation.selected_key}: {_scene.description}", width=1000),
         kit.facts(
             entries=_A.numel(), not_zero=int(_A.ne(0).sum()), free_numbers=matrix_k.numel(),
-            differs_from_the_sum_by=f"{_apart:.0g}",
+            differs_from_the_sum_by=kit.number(_apart, 1),
         ),
     )  # fmt: skip
     return

@@ -9,7 +9,7 @@ with app.setup:
     from lamina._errors import DataError
     from lamina.architectures.lenet import LeNet5
     from lamina.data.handwriting import as_mnist, ink_of
-    from lamina.drawing.charts import Note, Series
+    from lamina.drawing.charts import Series
     from lamina.drawing.famous import lenet5
     from lamina.drawing.panels import picture_grid
     from lamina.drawing.why import heated
@@ -19,7 +19,7 @@ with app.setup:
     from lamina.inspection.attribution import class_map
     from lamina.pages import kit
     from lamina.pages.chapters.ch3._shared import pixels, shades
-    from lamina.pages.chapters.ch3.lenet._maps import clickable
+    from lamina.pages.chapters.ch3.lenet._maps import clickable, passed
     from lamina.pages.chapters.ch3.lenet._work import STROKES, inked
     from lamina.pages.kit._shipped import shipped
     from lamina.training.explanations import Seen, picture_maps
@@ -36,7 +36,7 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _(chances, digit, example, pad, picture_file, said, said_kind, source):
+def _(chances, digit, example, maps, pad, picture_file, said, said_kind, source):
     _best = int(chances.argmax())
     _three = [int(k) for k in chances.topk(3).indices]
     _bars = kit.plot(
@@ -45,17 +45,22 @@ def _(chances, digit, example, pad, picture_file, said, said_kind, source):
             Series("", list(range(10)), chances.tolist(), "stage", size=0.7),
             Series("", [_best], [chances[_best].item()], "output", size=0.7),
         ],
-        notes=[Note(i, p, str(i), shift=(0, -9)) for i, p in enumerate(chances.tolist())],
-        y=("probability", 0, 1.15),
-        x=("", -0.6, 9.6),
+        y=("probability", 0, 1),
+        x=("digit", -0.6, 9.6),
         size=(330, 230),
     )
     kit.lab(
         kit.controls("Draw, choose or upload", source, example, picture_file),
         kit.shown(pad),
         _bars,
-        kit.picture(digit.tolist(), "The digit with 28 x 28 pixels, as the network gets it", size=196, low=0, high=1),
-        kit.note(said, said_kind),
+        kit.picture(digit.tolist(), "The digit with 28 x 28 pixels, as the network gets it", size=196, low=0, high=1,
+                    caption=said if said_kind == "plain" else "An example of ours, as the network gets it."),
+        kit.svg(
+            passed({words: maps[name].values[0].double() for name, words in LAYERS.items() if "detector" in words}),
+            "The maps of both detectors: 6 of 28 x 28 and 16 of 10 x 10.",
+            caption="Two of its layers. [All maps](#every-feature-map-on-the-way) are further down; click them there.",
+        ),
+        *([] if said_kind == "plain" else [kit.note(said, said_kind)]),
         kit.facts(**{place: f"{k}: {kit.share(chances[k].item())}" for place, k in zip(("reads", "or", "or even"), _three, strict=True)}),
         about="Draw a digit",
     )  # fmt: skip
@@ -117,7 +122,7 @@ def _(record):
             "Draw a 1 with a long foot, a 7 with a bar, a 4 that is closed at the top. Which of your ways of writing does it misread? And how sure is it then?",
             """The network knows 50,000 digits written by Americans around 1990. It has never seen what they did not write, and it is often sure of its wrong answer:
             the softmax compares ten digits and has no way to say "none of these". Draw a letter or a face and look at the probability.""",
-            options=("About 10 %, it cannot decide", "Often quite sure"),
+            options=("About 10%, it cannot decide", "Often quite sure"),
             right=1,
             predict="When LeNet-5 misreads your digit, how sure is it?",
         ),
@@ -141,8 +146,8 @@ def _():
             Three answers to the same question, for the output $z_k$ of one digit. **Grad-CAM** weighs the maps $A_c$ of the second
             convolution by their mean gradient, $\alpha_c = \frac{1}{HW} \sum_{ij} \partial z_k / \partial A_{cij}$, and keeps what speaks for
             the digit. **Saliency** is the gradient itself, $|\partial z_k / \partial u_{ij}|$: where a small change would matter most.
-            **Occlusion** covers a square and looks how much $z_k$ falls: red where the digit needs what is there, blue where it would
-            be surer without it. `lamina explain RUN picture.png -o why.png` does the same for a network of yours.
+            **Occlusion** covers a square and measures how much $z_k$ falls: red where the digit needs what is there, blue where the
+            network would be surer without it. `lamina explain RUN picture.png -o why.png` does the same for a network of yours.
         """),
         kit.source(class_map, saliency, occlusion),
     )
@@ -154,7 +159,7 @@ def _():
     kit.question(
         "Draw a 3 and ask why it is not an 8. Where does occlusion turn red for the 8, and what would have to be there?",
         """The open left side speaks against an 8: cover the right strokes, which both digits share, and the output of the 8 falls. Close
-        the two bows on the left, and the answer changes. None of the three maps shows what is missing; they only see what is there.""",
+        the two arcs on the left, and the answer changes. None of the three maps shows what is missing; they only see what is there.""",
         options=("Yes", "No, only what is there"),
         right=1,
         predict="Can the three maps show what is missing in a picture?",
@@ -195,7 +200,7 @@ def _():
     kit.column(
         kit.section("Every feature map on the way", ids=("N3.07",)),
         kit.prose("""
-            Click a map to see its kernel below. What each layer makes of the digit above, from the picture to the answer. The convolutions answer with both signs, red
+            This is what each layer makes of the digit above, from the picture to the answer; click a map to see its kernel below. The convolutions answer with both signs, red
             above zero and blue below; the detector (ReLU) keeps what is positive, bright is large; pooling halves height and
             width. In the first maps you still see the digit, with its edges in different directions; in the last ones, 5 × 5 pixels
             each, only whether something is there.
@@ -208,12 +213,12 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Find the first-layer kernel that answers to horizontal strokes. How do you recognize it?",
+        "Find the first-layer kernel that responds to horizontal strokes. How do you recognize it?",
         """Its weights are positive along rows and negative above or below, and its map is bright where a 7 has its bar and dark along its stem. Draw a cross
         to see each kernel take its part.""",
         options=("Along rows", "Along columns", "Everywhere"),
         right=0,
-        predict="A kernel that answers to horizontal strokes: where are its weights positive?",
+        predict="A kernel that responds to horizontal strokes: where are its weights positive?",
     )
     return
 
@@ -225,7 +230,7 @@ def _(maps):
         count, height, width = values.shape
         signed = "convolution" in words
         pictures = [shades(one) for one in values] if signed else [pixels(one) for one in normalized(values)]
-        columns, cell = (6, 84) if count == 6 else (8, 62)
+        columns, cell = (6, 74) if count == 6 else (8, 54)
         label = f"{words}: {count} maps of {height} × {width}"
         drawn, hands = clickable(picture_grid(pictures, columns, cell=cell, gap=6, caption=label, title=words), words)
         return kit.svg(
@@ -319,8 +324,8 @@ def _():
     kit.column(
         kit.section("Is it better than a dense network?", ids=("N3.56",)),
         kit.prose("""
-            On MNIST, five epochs and three seeds, LeNet-5 with ReLU and max pooling reads 98.6 % of the test digits, the form with
-            sigmoids and averages 97.1 %, and a feedforward network 784-128-64-10 97.5 % with almost twice as many parameters. On the 1,797 small
+            On MNIST, five epochs and three seeds, LeNet-5 with ReLU and max pooling reads 98.6% of the test digits, the form with
+            sigmoids and averages 97.1%, and a feedforward network 784-128-64-10 97.5% with almost twice as many parameters. On the 1,797 small
             digits that come with the package the three are close to each other:
         """),
         kit.recorded(
@@ -342,7 +347,7 @@ def _():
             - **1989 to 1998, LeNet** of Yann LeCun and colleagues: the same architecture trained by backpropagation; LeNet-5 read
               amounts on bank checks.
             - **2012, AlexNet** of Alex Krizhevsky, Ilya Sutskever and Geoffrey Hinton: the same plan, with ReLU, dropout, a
-              million pictures and graphics cards. See the page before this one.
+              million pictures and graphics cards. See the previous page.
         """),
     )
     return

@@ -37,9 +37,9 @@ def _(beta, gamma, kappa, others, peak, reach):
             Series("before", [k - 0.2 for k in _k], _y.flatten().tolist(), "stage", size=0.38),
             Series("after", [k + 0.2 for k in _k], _after.flatten().tolist(), "norm", size=0.38),
         ],
-        x=("channel", 0, 10),
+        x=("channel", 0.4, 9.6),
         y=("activity", 0, 100),
-        size=(340, 230),
+        size=kit.MAIN,
     )
     _sizes = [10 ** (e / 20) for e in range(0, 61)]
     _found = response_sizes(tuple(_sizes))
@@ -55,7 +55,7 @@ def _(beta, gamma, kappa, others, peak, reach):
         y=("after", 0.01, 1000),
         log_x=True,
         log_y=True,
-        size=(340, 230),
+        size=kit.BESIDE,
     )
     kit.lab(
         kit.controls("Activities and constants", peak, others, kappa, gamma, beta, reach),
@@ -63,7 +63,7 @@ def _(beta, gamma, kappa, others, peak, reach):
         kit.facts(
             channel_5=_after[4].item(),
             a_neighbor=_after[5].item(),
-            far_away=_after[0].item(),
+            **{"channel 1, at the edge": _after[0].item()},
             trainable_parameters=0,
         ), about="Local response normalization"
     )  # fmt: skip
@@ -147,9 +147,9 @@ def _():
 def _():
     kit.question(
         "Where are AlexNet's parameters? And what happens to the first layer when a picture has 228 instead of 227 pixels?",
-        """94 % of the 62,378,344 are in the three dense layers. (The network of 2012 ran on two cards, with half of the channels on each: 60,965,224.)
+        """94% of the 62,378,344 are in the three dense layers. (The network of 2012 ran on two cards, with half of the channels on each: 60,965,224.)
         With 228 pixels the first map stays 55 × 55, since a further place would need four more pixels: the last column is never read.""",
-        options=("6 %", "50 %", "94 %"),
+        options=("6%", "50%", "94%"),
         right=2,
         predict="What share of AlexNet's parameters lies in its three dense layers?",
     )
@@ -247,9 +247,12 @@ def _():
             constants it hardly bounds anything: an activity of 10 becomes 5.92 and one of 100 still 43.9. Its authors report better
             generalization, not steadier training ([E51](/errata#E51)); later networks do without it.
         """),
-        kit.table(_found.columns, _found.rows, caption=_found.title),
+        kit.finding(
+            _found,
+            "With AlexNet's constants an activity of 10 becomes {after[1]:.2f}, one of 100 becomes {after[2]:.1f}, and one of 1,000 falls to {after[3]:.1f}.",
+        ),
         kit.question(
-            r"For even $n$: how many channels are in the sum for $n = 2$? And what must one give PyTorch's `LocalResponseNorm` for the same result?",
+            r"For even $n$: how many channels are in the sum for $n = 2$? And what do you have to pass to PyTorch's `LocalResponseNorm` for the same result?",
             r"""$\lfloor n/2 \rfloor = 1$ on either side and the channel itself: three. PyTorch divides $\gamma$ by its window: for a window of
             $w = 2 \lfloor n/2 \rfloor + 1$ channels, `LocalResponseNorm(w, alpha=gamma*w, beta=beta, k=kappa)` is the same ([E53](/errata#E53)).""",
             options=("2", "3", "5"),
@@ -320,11 +323,10 @@ def _(go, p_train, race, race_seed, wrong):
             y=("accuracy", 0, 1),
             size=(430, 280),
         )
-        words = {"idle": "Switch the training on.", "done": "Done."}.get(job.state, f"epoch {last['epoch']} of 60")
         return kit.panel(
             kit.controls("Training with dropout", p_train, wrong, race_seed, go),
             scene,
-            kit.progress(last["epoch"] / 60, job.words if job.state == "failed" else words),
+            kit.progress(last["epoch"] / 60, f"epoch {last['epoch']} of 60" if job.state == "running" else job.words),
             kit.facts(
                 gap_without=last["seen"][0] - last["unseen"][0],
                 gap_with=last["seen"][1] - last["unseen"][1],

@@ -38,14 +38,14 @@ def pooling_entry(
     marked = _tints(corners, kernel_size, stride, result.shape[1])
     answer = result[place[0] - 1, place[1] - 1].item()
     if kind == "max":
-        marked[inside[values.index(answer)]] = "pooling!75"
+        marked[inside[values.index(answer)]] = "pooling!40"
     _pooling_grids(board, padded, marked, (top, left), kernel_size, padding)
     x = padded.shape[1] * CELL
     middle = padded.shape[0] * CELL / 2
     board.arrow(((x + 10, middle), (x + 62, middle)))
     board.text((x + 34, middle - 12), "max" if kind == "max" else "mean", size=12, color="muted")
     fills = {(i, j): _tint(i, j) for i in range(result.shape[0]) for j in range(result.shape[1])}
-    fills[(place[0] - 1, place[1] - 1)] = "pooling!75"
+    fills[(place[0] - 1, place[1] - 1)] = "pooling!40"
     corner = (x + 76, middle - result.shape[0] * CELL / 2)
     rows, columns = result.shape
     put_grid(board, corner, rows, columns, CELL, numbers=result.tolist(), fills=fills, name="result ")

@@ -390,7 +390,10 @@ def _(m_blur, s_blur, subject, zeros):
 def _():
     _found = blur()
     kit.column(
-        kit.table(_found.columns, _found.rows, caption=_found.title),
+        kit.finding(
+            _found,
+            "Windows of 3 × 3 pixels leave {variance left[1]:.0%} of the variance of noise, those of 5 × 5 pixels {variance left[2]:.0%}: one part in as many as the window has pixels.",
+        ),
         kit.question(
             r"""Take the noise. How much of its variance is left with $m = 5$? And what does "white corner" mean?""",
             r"""About $1/25$: the mean of 25 independent numbers has one 25th of their variance. "White corner" is what the corner of an all-white

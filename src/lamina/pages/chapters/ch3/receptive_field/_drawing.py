@@ -2,7 +2,7 @@
 
 from lamina._types import Float, Tensor
 from lamina.drawing.grids import Cell
-from lamina.drawing.heat_map import ramp_color
+from lamina.drawing.palettes import amount
 from lamina.drawing.parts import Board
 from lamina.drawing.scene import Picture, Rectangle, Scene, Stroke
 
@@ -16,12 +16,12 @@ def seen_pixels(influence: Float[Tensor, "rows columns"], window: tuple[Cell, Ce
     """
     (top, bottom), (left, right) = window
     rows, columns = influence.shape
-    share = influence / influence.max().clamp(min=1e-12)
-    colors = [[ramp_color(value) for value in line] for line in share.tolist()]
+    share = influence / influence.nan_to_num(0, 0, 0).max().clamp(min=1e-12)
+    colors = [[amount(value) for value in line] for line in share.tolist()]
     side, board = 11.0, Board()
     board.add(Picture((0, 0), (columns * side, rows * side), colors, title="influence"))
     corner, size = (left * side, top * side), ((right - left + 1) * side, (bottom - top + 1) * side)
-    board.add(Rectangle(corner, size, None, Stroke("#e0560a", 2.6), title="field"))
+    board.add(Rectangle(corner, size, None, Stroke("accent", 2.6), title="field"))
     for place in sorted({0, top, bottom, rows - 1}):
         board.text((-6, (place + 0.5) * side), str(place), size=10, color="muted", anchor="end")
     for place in sorted({0, left, right, columns - 1}):

@@ -37,7 +37,7 @@ with app.setup:
         ),
         "pre-activation": (
             r"y^{[\ell]} = y^{[\ell-1]} + W_2\, \mathrm{ReLU}\big(\mathrm{BN}(W_1\, \mathrm{ReLU}(\mathrm{BN}(y^{[\ell-1]})))\big)",
-            "Fig. 29. Nothing comes after the sum. TensorFlow calls networks built of this block ResNetV2.",
+            "Fig. 29. Nothing comes after the sum. TensorFlow calls networks built from this block ResNetV2.",
         ),
         "residual-layer": (
             r"y^{[\ell]} = y^{[\ell-1]} + \sigma(W^{[\ell-1]} y^{[\ell-1]} + b^{[\ell-1]})",
@@ -53,11 +53,11 @@ with app.setup:
         ),
         "original-bottleneck": (
             r"y^{[\ell]} = \mathrm{ReLU}\big(y^{[\ell-1]} + \mathrm{BN}(W_3\, \mathrm{ReLU}(\mathrm{BN}(W_2\, \mathrm{ReLU}(\mathrm{BN}(W_1 y^{[\ell-1]}))))))\big)",
-            "Three weights: 1 × 1 to fewer maps, 3 × 3, 1 × 1 back. ResNet50 and deeper ones are built of it.",
+            "Three weights: 1 × 1 to fewer maps, 3 × 3, 1 × 1 back. ResNet50 and deeper ones are built from it.",
         ),
         "pre-activation-bottleneck": (
             r"y^{[\ell]} = y^{[\ell-1]} + W_3\, \mathrm{ReLU}(\mathrm{BN}(W_2\, \mathrm{ReLU}(\mathrm{BN}(W_1\, \mathrm{ReLU}(\mathrm{BN}(y^{[\ell-1]}))))))",
-            "The same three weights in the other order: what ResNet-1001 of Fig. 30 is really built of.",
+            "The same three weights in the other order: what ResNet-1001 of Fig. 30 is really built from.",
         ),
     }
     CLASSES = {
@@ -82,10 +82,23 @@ def _(depth, go, training):
             else "Nothing has been trained yet."
         )
         loss = race_chart(
-            job.rows, colors, "loss", until=STEPS, y_label="training loss", y_range=(0.05, 10), log_y=True
+            job.rows,
+            colors,
+            "loss",
+            until=STEPS,
+            y_label="training loss",
+            y_range=(0.05, 10),
+            log_y=True,
+            size=kit.MAIN,
         )
         right = race_chart(
-            job.rows, colors, "validation_accuracy", until=STEPS, y_label="correct on other digits", y_range=(0, 1)
+            job.rows,
+            colors,
+            "validation_accuracy",
+            until=STEPS,
+            y_label="correct on other digits",
+            y_range=(0, 1),
+            size=kit.BESIDE,
         )
         return kit.lab(
             kit.controls("Depth", depth),
@@ -152,7 +165,7 @@ def _():
             counts here ([E58](/errata#E58)): nothing blocks the path of the skip connection.
         """),
         kit.question(
-            "A library offers you a network called ResNet. Which block is it built of?",
+            "A library offers you a network called ResNet. Which block is it built from?",
             """Almost always the original one of Fig. 28, both in PyTorch and in TensorFlow; the pre-activation version goes by the name ResNetV2.
             To be sure, look into the code for a ReLU after the sum.""",
             options=("The original block", "The pre-activation block"),

@@ -24,7 +24,7 @@ def nested_fields(sizes: Mapping[str, int], extent: int, chosen: str) -> Scene:
         shapes.append(Rectangle((middle - half, middle - half), (2 * half, 2 * half), fill, stroke))
     for name, size in sizes.items():
         half = min(size * scale / 2, middle - 3)
-        color = "accent" if name == chosen else "line1"
+        color = "ink" if name == chosen else "line1!80!ink"
         at = (middle - half + 6, middle - half + 10) if half > 14 else (middle + half + 4, middle)
         shapes.append(Text(at, name, 12, color, "start", bold=name == chosen))
     words = f"One unit of {chosen} sees {sizes[chosen]} x {sizes[chosen]} of {extent} x {extent} pixels."

@@ -76,13 +76,13 @@ def _(block, counting, depth, labels, pictures):
         parts = [(row["block"] or row["part"], row["parameters"]) for row in found["rows"] if row["parameters"]]
         names = list(dict.fromkeys(name for name, _ in parts))
         sums = [sum(count for name, count in parts if name == wanted) for wanted in names]
-        shown = tuple((name, count / 1e6) for name, count in zip(names, sums, strict=True))
+        shown = tuple(zip(names, sums, strict=True))
         bars = plot(
             Result(
                 "parameters",
-                ("block", "million parameters"),
+                ("block", "parameters"),
                 shown,
-                plot=Plot("block", ("million parameters",), "bars"),
+                plot=Plot("block", ("parameters",), "bars"),
             )
         )
         return kit.lab(
@@ -97,6 +97,7 @@ def _(block, counting, depth, labels, pictures):
             kit.svg(
                 bars,
                 f"Parameters by block: {', '.join(f'{name} {count:,}' for name, count in zip(names, sums, strict=True))}.",
+                caption="A is the first convolution, B to E are groups of residual blocks, fc is the last layer: [Fig. 31](#eighteen-layers).",
             ),
             about="Where the parameters are",
         )
@@ -152,8 +153,8 @@ def _():
     kit.column(
         kit.section("Where the parameters are", ids=("N4.33", "N4.34")),
         kit.prose("""
-            Choose another depth, block, picture size or number of labels. Whether an implementation is built of original or of
-            pre-activation blocks is worth checking in its code; most have the original ones.
+            Choose another depth, block, picture size or number of labels. Whether an implementation is built from original
+            or pre-activation blocks is worth checking in its code; most have the original ones.
         """),
         kit.source(summary),
     )
@@ -175,7 +176,7 @@ def _():
             kit.svg(
                 residual_block(PreActBlock(64, 128, stride=2)), "The first residual block of C, full pre-activation"
             ),
-            least=420,
+            least=640,
         ),
         kit.question(
             "More than ten million parameters: in which block are most of them, and where are most of the operations?",

@@ -35,7 +35,13 @@ def _(count, frozen, go, sigma, training):
         else:
             words = "Nothing has been trained yet."
         scene = race_chart(
-            second, COLORS, "validation_accuracy", until=until, y_label="correct on other pictures", y_range=(0, 1)
+            second,
+            COLORS,
+            "validation_accuracy",
+            until=until,
+            y_label="correct on other pictures",
+            y_range=(0, 1),
+            size=kit.ALONE,
         )
         return kit.lab(
             kit.controls("Pictures and network", count, sigma, frozen),
@@ -165,7 +171,7 @@ def _():
     kit.column(
         kit.recorded(
             "transfer_steps",
-            "With transfer the network needs {transfer[0]}, {transfer[1]} and {transfer[2]} steps to 80 %; from scratch it needs {from scratch[0]}, {from scratch[1]} and {from scratch[2]}.",
+            "With transfer the network needs {transfer[0]}, {transfer[1]} and {transfer[2]} steps to 80%; from scratch it needs {from scratch[0]}, {from scratch[1]} and {from scratch[2]}.",
         ),
         kit.question(
             "Take ReLU instead of the sigmoid, then train only the new layer. Does transfer always win?",

@@ -63,7 +63,7 @@ def _(begin, depth, sigma, tau, width):
         x=("layer", 0, _L),
         y=("", 1e-25, 1e10),
         log_y=True,
-        size=(330, 270),
+        size=kit.MAIN,
     )
     _factors = kit.plot(
         "The largest singular value of each layer's Jacobian at one input, for both networks.",
@@ -82,7 +82,7 @@ def _(begin, depth, sigma, tau, width):
         x=("layer", 1, _L),
         y=("", 1e-3, 1e2),
         log_y=True,
-        size=(330, 270),
+        size=kit.BESIDE,
     )
     _ratios = {name: flow.state_ratio for name, flow in _flows.items()}
     _warnings = [kit.note(f"{name}: {sentence}", "warn") for name, flow in _flows.items() for sentence in flow.warnings]
@@ -95,7 +95,7 @@ def _(begin, depth, sigma, tau, width):
             ),
             _factors,
         ),
-        kit.facts(FNN=f"{_ratios['FNN']:.1e}", ResNet=f"{_ratios['ResNet']:.2g}", layers=_L),
+        kit.facts(FNN=kit.number(_ratios["FNN"], 2), ResNet=kit.number(_ratios["ResNet"], 2), layers=_L),
         *(_warnings or [kit.note("No warning: signals and gradients pass in both networks.", "good")]),
         about="Any depth, any width",
     )
@@ -137,7 +137,7 @@ def _(layers, own, rule):
     _scene = kit.plot(
         f"The product of {layers.value} factors {rule.value} has the size {_last:.2e}.",
         lines=[Series("size of the product", list(range(1, layers.value + 1)), _sizes, "line2")],
-        notes=[Note(layers.value, min(max(_last, 1e-29), 1e29), f"{_last:.2e}", anchor="end")],
+        notes=[Note(layers.value, min(max(_last, 1e-29), 1e29), kit.number(_last, 3), anchor="end")],
         x=("layers $L$", 1, max(2, layers.value)),
         y=("", 1e-30, 1e30),
         log_y=True,
@@ -155,10 +155,9 @@ def _(layers, own, rule):
 def _():
     _table = products()
     kit.column(
-        kit.table(
-            _table.columns,
-            [[{True: "yes", False: "no"}.get(c, c) if isinstance(c, bool) else c for c in row] for row in _table.rows],
-            caption=_table.title,
+        kit.finding(
+            _table,
+            "After 100 layers a factor of 1/2 leaves {L = 100[0]:.0e} and −2 makes {L = 100[2]:.0e}; after 1,000 layers the factors 1 − 1/(j+1)² still leave {L = 1000[1]:.2f}.",
         ),
         kit.prose(r"""
             The notes ask for factors below 1, or above 1 ([E54](/errata#E54)). Two things are missing there: it is the **absolute value** that
@@ -238,7 +237,7 @@ def _(kind, n_in, n_out):
     _y = _layer(_u).tolist()
     _same = n_in.value == n_out.value
     _parameters = sum(p.numel() for p in _layer.parameters())
-    _words = ", ".join(f"{v:.2f}".rstrip("0").rstrip(".") for v in _y)
+    _words = ", ".join(kit.number(round(v, 2)) for v in _y)
     kit.panel(
         [n_in, n_out, kind],
         kit.svg(
@@ -437,7 +436,7 @@ def _():
         ),
         kit.question(
             "How many layers can the plain sigmoid network have and still learn the moons in 250 steps?",
-            """Up to about a dozen: it then finds a straight border and gets some 85 % right, but it never finds the bend of the moons. At 20 layers it stays at
+            """Up to about a dozen: it then finds a straight border and gets some 85% right, but it never finds the bend of the moons. At 20 layers it stays at
             one half, as if it tossed a coin. The residual network learns at every depth of the slider, and the deeper ones learn the bend, too.""",
             options=("About 3", "About a dozen", "About 50"),
             right=1,

@@ -62,7 +62,9 @@ def _(again, cell, go, hidden, learner, own, paste, prompt, rate, source, temper
             mine = [kit.card("It continues from your beginning", kit.row(prompt, again, least=180), written(text))]
         return kit.lab(
             kit.controls("Text, network and training", *controls),
-            kit.shown(kit.card(f"After {row['step']} updates it writes", written(row["samples"][at].strip("\n")))),
+            kit.shown(
+                kit.card(f"After {row['step']:,} updates it writes", written(row["samples"][at].strip("\n"))), wide=True
+            ),
             *mine,
             kit.facts(update=row["step"], loss=losses[-1], perplexity=math.exp(losses[-1])),
             scene,

@@ -35,7 +35,7 @@ def numbered(tokens: Sequence[str], numbers: Sequence[int], width: float = 560.0
         shapes += [
             Rectangle((x, y), (wide, _HIGH), "hidden!12" if known else "output!12", frame),
             Text((x + wide / 2, y + 13), plain, 14.0, "ink", "middle"),
-            Text((x + wide / 2, y + 30), str(number), 12.0, "muted", "middle"),
+            Text((x + wide / 2, y + 30), str(number), 12.0, "ink", "middle"),
         ]
         x += wide + _GAP
     about = f"{len(tokens)} tokens with their numbers"

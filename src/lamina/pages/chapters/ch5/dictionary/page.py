@@ -110,8 +110,8 @@ def _():
         kit.section("One-hot", ids=("N5.44",)),
         kit.prose(r"""
             A number like 8367 says nothing about a word except which one it is. So the network does not get the number but
-            the unit vector $e_{8367}$: zeros, and a single one at place 8367. Programs count from 0, so that the one stands at index
-            8366; the notes count from 1. Also, their sentence begins with "The", which is that word only after folding ([E71](/errata#E71)).
+            the unit vector $e_{8367}$: zeros, and a single one at place 8367. Programs count from 0, so the 1 is at
+            index 8366; the notes count from 1. Also, their sentence begins with "The", which is that word only after folding ([E71](/errata#E71)).
 
             A matrix times a unit vector is a column of the matrix. Nobody multiplies by all those zeros: the column is
             looked up, and that is what an *embedding* is.
@@ -154,7 +154,7 @@ def _(sentence, with_end, words):
             kit.table(
                 ("token", "number", "column of W, by product", "by looking it up"),
                 [
-                    (name, int(k), ", ".join(f"{x:.2f}" for x in unit @ _W.T), ", ".join(f"{x:.2f}" for x in row))
+                    (name, int(k), kit.numbers(unit @ _W.T, 2), kit.numbers(row, 2))
                     for name, k, unit, row in zip(names, tokens, _unit, embedding(tokens, _W), strict=True)
                 ],
                 caption="A random matrix W with three rows",

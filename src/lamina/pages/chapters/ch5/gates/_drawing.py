@@ -42,14 +42,12 @@ def live_cell(kind: str, values: Mapping[str, Tensor]) -> Scene:
     notes = []
     for note in wiring.notes:
         name, words = _GATES.get(note.content, ("", note.content))
-        if note.anchor == "start":  # a number would reach beyond the frame: to the other side of the wire
-            note = replace(note, at=(note.at[0] - 12, note.at[1]), anchor="end")
         notes.append(replace(note, content=f"{words} = {number(values[name].item())}" if name else words))
     for part in wiring.parts:
         place = _beside(part)
         if place is not None:
             at, anchor = place
-            notes.append(Text(at, number(values[part.name].item()), 11.0, "accent", anchor, bold=True))  # type: ignore[arg-type]
+            notes.append(Text(at, number(values[part.name].item()), 11.0, "accent!55!ink", anchor, bold=True))  # type: ignore[arg-type]
     return draw(replace(wiring, notes=tuple(notes)), legend=False)
 
 
@@ -57,11 +55,13 @@ def _beside(part: Part) -> tuple[tuple[float, float], str] | None:
     """Say where the number of a part stands; boxes have theirs beside their wire already."""
     (x, y), kind = part.at, part.kind
     if kind in ("input", "state"):
-        return (x, y + 31), "middle"
+        return (x, y + 34), "middle"
     if kind == "output":
-        return (x + 27, y), "start"
+        return (x + 35, y), "start"
     if part.name == "read":  # a wire runs at its right
-        return (x - 10, y + 15), "end"
+        return (x - 10, y - 14), "end"
+    if part.name == "write":  # the frame is near at its right
+        return (x - 13, y - 13), "end"
     if kind in ("product", "sum", "one minus"):
         return (x + 13, y - 13), "start"
     return None

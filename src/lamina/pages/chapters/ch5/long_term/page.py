@@ -32,15 +32,16 @@ def _(learn_bias, learn_cell, learn_gap, learner, learning):
     def _draw(job):
         steps = [row["step"] for row in job.rows]
         right = [row["accuracy"] for row in job.rows]
+        until = max(60, steps[-1]) if job.state in ("idle", "done") and steps else 600
         scene = kit.chart(
             lines=[
-                Series("guessing", [0, 600], [0.5, 0.5], "muted", "dashed"),
+                Series("guessing", [0, until], [0.5, 0.5], "muted", "dashed"),
                 Series("right answers", steps, right, "line3", size=2.4),
                 Series("loss", steps, [row["loss"] for row in job.rows], "line5"),
             ],
-            x=("update", 0, 600),
+            x=("update", 0, until),
             y=("", 0, 1.05),
-            size=(440, 250),
+            size=kit.ALONE,
         )
         last = job.rows[-1] if job.rows else {"step": 0, "accuracy": "–", "loss": "–"}
         words = "Share of right answers over the updates"
@@ -119,8 +120,8 @@ def _():
         kit.question(
             "The notes say that gates solve the problem. Does the GRU with memory bias 0 solve the gap of 60?",
             r"""No: it guesses, like the plain cell. Gates that start half open lose half of the state at every step, and
-            $2^{-60}$ of a gradient is nothing. With the memory open from the start, GRU and LSTM have learned it after 50 to 100 updates. So it is
-            not the gates alone, but gates that are open ([E67](/errata#E67)).""",
+            $2^{-60}$ of a gradient is nothing. With the memory open from the start, GRU and LSTM have learned it after 50 to 100 updates. So it
+            is not gates alone that help, but open gates ([E67](/errata#E67)).""",
             options=("Yes", "No, it guesses"),
             right=1,
         ),

@@ -12,10 +12,10 @@ with app.setup:
     from lamina.architectures.decoding import beam_search, greedy
     from lamina.architectures.seq2seq import EncoderDecoder
     from lamina.drawing.charts import Series
-    from lamina.drawing.unrolled import sequence_shape
     from lamina.experiments.translation_toy import PAIRS, VARIANTS
     from lamina.pages import kit
     from lamina.pages.chapters.ch5._shared import cell_grid
+    from lamina.pages.chapters.ch5.translation._drawing import conversation
     from lamina.pages.chapters.ch5.translation._translator import follow
     from lamina.pages.chapters.ch5.translation._work import by_heart
     from lamina.pages.kit._shipped import shipped
@@ -69,6 +69,11 @@ def _(beams, example, sentence):
                 ended_by_itself="yes" if found.ended else "no",
                 probability_of_a_word=worth[0].exp().item(),
             ),
+            kit.svg(
+                conversation(found.words, [step.writes for step in found.steps]),
+                f"{len(found.words)} inputs, then {len(found.steps)} outputs: {' '.join(found.words)} becomes {' '.join(step.writes for step in found.steps)}",
+                width=900,
+            ),
             kit.row(
                 kit.svg(
                     cell_grid(found.read_states.T.tolist(), found.words, low=-1, high=1, title="states of the encoder, word by word", cell=(330 / len(found.words), 1.1)),
@@ -81,12 +86,6 @@ def _(beams, example, sentence):
                 least=300,
             ),
             kit.table(("t", "reads", "writes", "p", "or"), rows, caption="What the decoder does at each step, with the probability p of what it writes", right=[0, 3]),
-            kit.svg(
-                sequence_shape(len(found.words), len(found.words) + len(found.steps), len(found.steps)),
-                f"{len(found.words)} inputs, then {len(found.steps)} outputs",
-                width=760,
-                caption="The third shape of the notes with the lengths of this sentence, including the end tokens.",
-            ),
         ]  # fmt: skip
 
     kit.lab(kit.controls("Sentence", sentence, beams, example), *_translated(), about="Type English, read German")

@@ -71,7 +71,7 @@ def _(cell_b, pattern, probabilities, w_h, w_out, w_u):
         points=[Series("", _t, _h[0, :, 0].tolist(), "hidden")],
         x=("time $t$", 0.4, 12.6),
         y=("", -1.1, 1.1),
-        size=(360, 220),
+        size=kit.MAIN,
     )
     _names = ("softmax, first", "softmax, second") if probabilities.value else ("$y_1$", "$y_2$")
     _out = kit.plot(
@@ -82,7 +82,7 @@ def _(cell_b, pattern, probabilities, w_h, w_out, w_u):
         ],
         x=("time $t$", 0.4, 12.6),
         y=("", *((-0.05, 1.05) if probabilities.value else (-3.1, 3.1))),
-        size=(360, 220),
+        size=kit.BESIDE,
     )
     kit.lab(
         [w_h, w_u, cell_b, w_out, pattern, probabilities],
@@ -147,12 +147,12 @@ def _(first, second):
 def _():
     kit.column(
         kit.prose("""
-            Learned, not only random: the question "does A come before B?" about ten letters. A network that only counts
+            The same with trained networks: does A come before B in a sequence of ten letters? A network that only counts
             letters is right in exactly half of all cases; every kind of recurrent network learns it.
         """),
         kit.recorded(
             "order_counts",
-            "Whoever only counts is right in {accuracy[0]:.0%} of all cases, the plain recurrent cell in {accuracy[1]:.1%}.",
+            "A network that only counts is right in {accuracy[0]:.0%} of all cases, the plain recurrent cell in {accuracy[1]:.1%}.",
         ),
         kit.question(
             "Find two different English sentences with the same counts. Can the distance between the states become 0?",
@@ -291,7 +291,7 @@ def _():
         kit.question(
             "Look at the chart.",
             "All of them: the same weights work at every step, so that the length does not matter.",
-            options=("About half", "About 90 %", "All of them"),
+            options=("About half", "About 90%", "All of them"),
             right=2,
             predict="After training on 2 to 10 steps, how many answers are right on sequences of 50?",
         ),
@@ -327,7 +327,7 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "Leave the loss at the last step. How long may the sequence be before the first state gets less than a thousandth of what the last one gets? What do larger weights change?",
+        "Keep the loss at the last step. How long may the sequence be before the first state gets less than a thousandth of what the last one gets? What do larger weights change?",
         """With size 0.8 that happens between 14 and 16 steps; with larger weights it takes longer, but tanh saturates, and the
         gradient fades all the same. The next page is about exactly this. The gradients computed by our formulas and by autograd always agree up to rounding.""",
         options=("About 5", "About 15", "About 100"),

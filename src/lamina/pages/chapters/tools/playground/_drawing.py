@@ -68,7 +68,7 @@ def curves(row: dict[str, Any]) -> tuple[Scene, Scene]:
             points.append(Series(f"kept: epoch {history[best][0]}", [epochs[best]], [value], "ink", "ring", size=5.0))
         return chart(
             lines, points, title=title, x_label="epoch", x_range=(0, max(1.0, float(row["epochs"]))),
-            y_range=fixed or ((1e-3, 1.0) if not known else None), log_y=fixed is None, width=400, height=230,
+            y_range=fixed or ((1e-3, 1.0) if not known else None), log_y=fixed is None, width=400, height=350,
         )  # fmt: skip
 
     share = "accuracy" in row["score"] or not row["score"]
@@ -91,7 +91,7 @@ def answers(examples: Sequence[dict[str, Any]]) -> "Html":
         return _html(tag("div", cards, class_="lamina-row", style=style))
     names = [*examples[0]["values"]][:6]
     shown = [
-        (each["answer"] + (f" ({each['sure']:.0%})" if "sure" in each else ""), each["truth"],
+        (each["answer"] + (f" ({kit.share(each['sure'])})" if "sure" in each else ""), each["truth"],
          *("–" if (value := each["values"].get(name)) is None else value for name in names))
         for each in examples
     ]  # fmt: skip
@@ -102,7 +102,7 @@ def _said(each: dict[str, Any]) -> Markup:
     """Say answer and truth below a picture; the truth alone where nobody was asked."""
     if "answer" not in each:
         return tag("span", each["truth"])
-    sure = f", {each['sure']:.0%}" if "sure" in each else ""
+    sure = f", {kit.share(each['sure'])}" if "sure" in each else ""
     if each["answer"] == each["truth"]:
         return tag("span", f"✓ {each['answer']}{sure}")
     return tag("span", f"✗ {each['answer']}{sure}; it is {each['truth']}")
@@ -152,7 +152,9 @@ def run_blocks(job: Any, row: dict[str, Any]) -> "list[Html]":
 
 def _progress(job: Any, row: dict[str, Any]) -> "list[Html]":
     words = {"judging": "evaluating on the test part …", "done": "done", "failed": "ended"}.get(row["stage"])
-    if words is None:
+    if job.state == "idle":
+        words = job.words
+    elif words is None:
         going = f"epoch {row['epoch']} of {row['epochs']}, {duration(row['left'])} left"
         words = going if job.state == "running" else job.words
     last = row["history"][-1] if row["history"] else (0, None, None, None, None)
@@ -167,7 +169,7 @@ def _progress(job: Any, row: dict[str, Any]) -> "list[Html]":
         f"validation_{name}": shown[4],
         "kept_epoch": "–" if best is None else row["history"][best][0],
         "parameters": f"{row['parameters']:,}",
-        "updates_per_second": "–" if row["rate"] is None else f"{row['rate']:,.0f}",
+        **({} if row.get("rate") is None else {"updates_per_second": f"{row['rate']:,.0f}"}),
     }
     return [*_curves(row, said), kit.facts(**facts), kit.progress(row["step"] / max(1, row["steps"]), words)]
 
@@ -204,6 +206,6 @@ def _ended(row: dict[str, Any]) -> "list[Html]":
         f"Test part: {row['tested']:,} examples, opened once",
         kit.facts(**measures(row)),
         kit.note(f"The run ended: {row['sentence']}."),
-        links(row["run"], row["packed"]),
+        *((links(row["run"], row["packed"]),) if "run" in row else ()),
     )
     return [result, kit.card("What the network says about a few validation examples", answers(row["examples"]))]

@@ -1,6 +1,6 @@
 """The options of a network and of a recipe as widgets, read from their configurations: nothing is listed twice.
 
-Every widget begins with "recommended", which leaves the option out, as the command line does when nothing is said.
+Every widget begins with "auto", which leaves the option out, as the command line does when nothing is said.
 """
 
 import re
@@ -17,7 +17,7 @@ from lamina.training.recipe import OPTIMIZERS, Recipe, with_options
 
 RECIPE = ("optimizer", "learning_rate", "batch_size", "schedule", "penalty", "clip", "patience")
 """Options of a recipe that have a widget of their own; all others can be typed."""
-USUAL = "recommended"
+USUAL = "auto"
 _HIDDEN = ("inputs", "outputs", "padding", "recompute")
 _ONE_OF = re.compile(r"must be one of (.*), got '\?'\.$")
 
@@ -118,7 +118,7 @@ def widgets(options: Sequence[Option]) -> Any:
 
 
 def given(options: Sequence[Option], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what was chosen; what is left at "recommended" is left out.
+    """Read what was chosen; what is left at "auto" is left out.
 
     >>> given(network_options("fnn"), {"hidden": "32, 16", "activation": "tanh", "batch_norm": "yes", "dropout": ""})
     {'hidden': (32, 16), 'activation': 'tanh', 'batch_norm': True}

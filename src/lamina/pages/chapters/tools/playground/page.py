@@ -75,7 +75,7 @@ def _():
             least=280,
         ),
         kit.prose(r"""
-            Whatever you leave at *recommended* is chosen to suit your data; the remarks below the curves say why. Your
+            Whatever you leave at *auto* is chosen to suit your data; the remarks below the curves say why. Your
             file stays on the machine that runs these pages and is deleted when they close.
         """),
     )
@@ -202,8 +202,8 @@ def _():
     kit.question(
         """Train `fnn` on *digits* twice: once as recommended, once with a learning rate of 1 and the optimizer *minibatch*. Then
         change only the seed. How much of a difference between two results is due to the seed, and how much to the choice?""",
-        """With the seeds 0, 1 and 2 the recommended run ends at 97.7, 96.3 and 97.0 % on the test part; mini batches with rate 1 and seed 0 end
-        at 97.0 %. Another seed changes the split, the initial weights and the order, and moves the result by more than the
+        """With the seeds 0, 1 and 2 the recommended run ends at 97.7, 96.3 and 97.0% on the test part; mini batches with rate 1 and seed 0 end
+        at 97.0%. Another seed changes the split, the initial weights and the order, and moves the result by more than the
         choice did: with 299 test examples one example is a third of a percentage point. A difference of that size is no
         reason to prefer a setting; look at the confidence interval in the report.""",
         options=("The seed", "The recipe"),

@@ -2,17 +2,27 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from lamina.drawing.heat_map import ramp_color
-from lamina.drawing.scene import Path, Picture, Point, Rectangle, Scene, Shape, Stroke, Text
+from lamina.drawing.colors import letters_on
+from lamina.drawing.palettes import amount
+from lamina.drawing.scene import FROM, NARROW, Path, Picture, Point, Rectangle, Scene, Shape, Stroke, Text
+from lamina.drawing.text import width as text_width
 
 LOW, HIGH = 0.9, 0.01
 """Shares of mistakes that have the lightest and the darkest color."""
 
 TICKS = (0.1, 0.5, 0.8, 0.9, 0.95, 0.97, 0.99)
 
-_DARK_FROM = 0.45
+
+def in_full(value: float) -> str:
+    """Write a number without a power of ten, as hyperparameters are read.
+
+    >>> in_full(1e-05), in_full(0.3), in_full(16), in_full(0.0)
+    ('0.00001', '0.3', '16', '0')
+    """
+    return f"{value:.8f}".rstrip("0").rstrip(".")
 
 
 def shade(accuracy: float) -> float:
@@ -26,7 +36,7 @@ def shade(accuracy: float) -> float:
 
 
 def _hex(share: float) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*ramp_color(share))
+    return "#{:02x}{:02x}{:02x}".format(*amount(share))
 
 
 def cell_map(
@@ -47,8 +57,14 @@ def cell_map(
     >>> cell_map([[0.5, None], [0.9, float("nan")]], ["a", "b"], ["c", "d"], x_label="x", y_label="y").width
     430.0
     """
+    given = locals().copy()
     rows, columns = len(values), len(values[0])
-    left, top, right, bottom = 62.0, 12.0, width - 10.0, height - 84.0
+    left, right = 30.0 + max(text_width(name, 10.0) for name in up), width - 10.0
+    longest = max(text_width(name, 10.0) for name in across)
+    turned = longest + 8 > (right - left) / len(across)
+    below = longest + 6 if turned else 17.0
+    slim = right - left < 300
+    top, bottom = 12.0, height - below - (83.0 if slim else 67.0)
     wide, tall = (right - left) / columns, (bottom - top) / rows
 
     def corner(row: int, column: int) -> Point:
@@ -64,11 +80,14 @@ def cell_map(
     )
     for i, name in enumerate(across):
         place = left + (i + 0.5) * (right - left) / len(across)
-        shapes.append(Text((place, bottom + 11), name, 10.0, "muted", anchor="middle"))
+        if turned:
+            shapes.append(Text((place, bottom + 5), name, 10.0, "muted", anchor="end", angle=90.0))
+        else:
+            shapes.append(Text((place, bottom + 11), name, 10.0, "muted", anchor="middle"))
     for i, name in enumerate(up):
         place = bottom - (i + 0.5) * (bottom - top) / len(up)
         shapes.append(Text((left - 6, place), name, 10.0, "muted", anchor="end"))
-    shapes.append(Text(((left + right) / 2, bottom + 28), x_label, 12.0, anchor="middle"))
+    shapes.append(Text(((left + right) / 2, bottom + below + 11), x_label, 12.0, anchor="middle"))
     shapes.append(Text((11, (top + bottom) / 2), y_label, 12.0, anchor="middle", angle=90.0))
     for cell in tried:
         x, y = corner(*cell)
@@ -80,8 +99,10 @@ def cell_map(
     if best is not None:
         x, y = corner(*best)
         shapes.append(Rectangle((x - 1, y - 1), (wide + 2, tall + 2), None, Stroke("accent", 3.0), 3.0))
-    shapes += _legend(left, right, bottom + 46)
-    return Scene(width, height, tuple(shapes), "validation accuracy of each network")
+    shapes += _legend(left, right, bottom + below + 29, slim=slim)
+    name = "validation accuracy of each network"
+    slimmer = partial(cell_map, **{**given, "width": NARROW, "height": 320.0}) if width > FROM else None
+    return Scene(width, height, tuple(shapes), name, narrower=slimmer)
 
 
 def _boxes(values: Sequence[Sequence[float | None]], corner: Any, size: Point) -> list[Shape]:
@@ -96,7 +117,7 @@ def _boxes(values: Sequence[Sequence[float | None]], corner: Any, size: Point) -
             else:
                 share = shade(value)
                 shapes.append(Rectangle(box, (size[0] - 2, size[1] - 2), _hex(share), None, 3.0))
-                words, color = f"{100 * value:.1f}", "#ffffff" if share > _DARK_FROM else "#1b1f24"
+                words, color = f"{100 * value:.1f}", letters_on(_hex(share))
             if words:
                 shapes.append(Text(place, words, 10.0, color, anchor="middle"))
     return shapes
@@ -104,18 +125,18 @@ def _boxes(values: Sequence[Sequence[float | None]], corner: Any, size: Point) -
 
 def _pixels(values: Sequence[Sequence[float | None]], corner: Point, size: Point) -> list[Shape]:
     gray = (150, 150, 150)
-    rows = [[gray if v is None or math.isnan(v) else ramp_color(shade(v)) for v in row] for row in reversed(values)]
+    rows = [[gray if v is None or math.isnan(v) else amount(shade(v)) for v in row] for row in reversed(values)]
     return [Picture(corner, size, rows)]
 
 
-def _legend(left: float, right: float, y: float) -> list[Shape]:
-    """Draw what the colors mean."""
-    start = left + 112
-    shapes: list[Shape] = [
-        Text((left, y + 5), "validation accuracy", 10.0, "muted"),
-        Picture((start, y), (right - start, 9.0), [[ramp_color((i + 0.5) / 64) for i in range(64)]]),
+def _legend(left: float, right: float, y: float, *, slim: bool) -> list[Shape]:
+    """Draw what the colors mean; in a narrow place the words stand above the colors."""
+    shapes: list[Shape] = [Text((left, y + 5), "validation accuracy", 10.0, "muted")]
+    start, y = (left, y + 16) if slim else (left + 112, y)
+    shapes += [
+        Picture((start, y), (right - start, 9.0), [[amount((i + 0.5) / 64) for i in range(64)]]),
     ]
-    for tick in TICKS:
+    for tick in TICKS[::2] if slim else TICKS:
         place = start + (right - start) * shade(tick)
         anchor: Any = "start" if tick == TICKS[0] else "end" if tick == TICKS[-1] else "middle"
         shapes.append(Text((place, y + 18), f"{tick:.0%}", 9.0, "muted", anchor=anchor))

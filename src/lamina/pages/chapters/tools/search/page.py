@@ -10,7 +10,7 @@ with app.setup:
     from lamina.experiments.selection import coin_flips
     from lamina.pages import kit
     from lamina.pages.chapters.tools._shared import command, duration
-    from lamina.pages.chapters.tools.search._drawing import cell_map
+    from lamina.pages.chapters.tools.search._drawing import cell_map, in_full
     from lamina.pages.chapters.tools.search._work import (
         AXES,
         FIVE,
@@ -67,8 +67,8 @@ def _(across, epochs, first, go, hidden, practice, searching, seed, up):
         drawn = kit.svg(
             cell_map(
                 cells,
-                [f"{value:g}" for value in AXES[plan.across]],
-                [f"{value:g}" for value in AXES[plan.up]],
+                [in_full(value) for value in AXES[plan.across]],
+                [in_full(value) for value in AXES[plan.up]],
                 x_label=WORDS[plan.across],
                 y_label=WORDS[plan.up],
                 best=None if best is None else divmod(best, columns),
@@ -83,8 +83,8 @@ def _(across, epochs, first, go, hidden, practice, searching, seed, up):
         if row and best is not None:
             facts = {
                 "best_validation": f"{board.accuracies[best]:.1%}",
-                WORDS[plan.across]: f"{AXES[plan.across][best % columns]:g}",
-                WORDS[plan.up]: f"{AXES[plan.up][best // columns]:g}",
+                WORDS[plan.across]: in_full(AXES[plan.across][best % columns]),
+                WORDS[plan.up]: in_full(AXES[plan.up][best // columns]),
                 "seconds": f"{row['seconds']:.1f}",
             }
             if "test" in row:
@@ -173,8 +173,8 @@ def _():
         *width*: is the largest network the best one?""",
         r"""About fifteen of 64, a whole region: learning rates from 0.01 to 0.03 with any small penalty. One validation example is a third of a
         percentage point, so differences inside the region are luck. Depth and width must be found by experiment (57 shapes, so it takes
-        minutes): without a hidden layer 91 % are right; networks of up to 8 units fail, the deeper the worse; with 64 or 128
-        units every depth reaches 96 to 99 %. The largest one, depth 8 and 128 units, reaches 97.7 % and is not the best.""",
+        minutes): without a hidden layer 91% are right; networks of up to 8 units fail, the deeper the worse; with 64 or 128
+        units every depth reaches 96 to 99%. The largest one, depth 8 and 128 units, reaches 97.7% and is not the best.""",
         options=("Yes", "No"),
         right=1,
         predict="Is the largest network, depth 8 with 128 units, the best one?",
@@ -226,7 +226,7 @@ def _(each, many, minutes):
     kit.panel(
         [many, each, minutes],
         kit.facts(
-            grid=f"{each.value}^{many.value} = {_grid:,}",
+            grid=f"{kit.power(each.value, many.value)} = {_grid:,}",
             one_at_a_time=_single,
             days_for_the_grid=_grid * minutes.value / 1440,
             hours_one_at_a_time=_single * minutes.value / 60,
@@ -262,7 +262,7 @@ def _():
         r"Which of the five hyperparameters matters, and which could have been left at its default?",
         r"""The learning rate decides almost everything: its four means are far apart. $\beta_1$, the penalty and dropout hardly
         change the mean; the defaults of Adam are good for them. So try the learning rate first, and the rest only if
-        there is time. With 50 validation points one point is 2 %, so many networks share the first place.""",
+        there is time. With 50 validation points one point is 2%, so many networks share the first place.""",
         options=("The learning rate", "The penalty", "Dropout"),
         right=0,
     )
@@ -280,7 +280,7 @@ def _(all_go, stacking):
         drawn = kit.svg(
             cell_map(
                 [board.accuracies[i * 64 : (i + 1) * 64] for i in range(16)],
-                [f"{value:g}" for value in FIVE["learning_rate"]],
+                [in_full(value) for value in FIVE["learning_rate"]],
                 [f"{value:g}" for value in FIVE["dropout"]],
                 x_label=r"learning rate, then $\beta_1$, then penalty",
                 y_label="dropout, then scale",
@@ -328,10 +328,10 @@ def _():
         """),
         kit.question(
             "Compare the two columns of the table.",
-            r"About 66 %: the best of 1024 lies some 3.2 standard deviations above one half, and one of them is $\sqrt{0.25 / 100} = 0.05$. On fresh points it is a coin again.",
-            options=("50 %", "About 66 %", "About 90 %"),
+            r"About 66%: the best of 1024 lies some 3.2 standard deviations above one half, and one of them is $\sqrt{0.25 / 100} = 0.05$. On fresh points it is a coin again.",
+            options=("50%", "About 66%", "About 90%"),
             right=1,
-            predict="On 100 points, how often is the luckiest of 1024 networks right that all toss a coin?",
+            predict="Each of 1024 networks tosses a coin on 100 points. How often is the luckiest one right?",
         ),
         kit.table(
             ("networks to choose from", "accuracy of the best where it was chosen", "the same one on fresh points"),
@@ -354,7 +354,7 @@ def _():
         command("lamina search fnn learning_rate=1e-4..3e-1:log penalty=0,1e-4,1e-3 --data digits --random 200"),
         kit.recorded(
             "depth_and_width",
-            "With 32 units every further layer helps, from a loss of {width 32[0]:.2f} to {width 32[2]:.4f}; with 2 units it harms, from {width 2[0]:.2f} to {width 2[2]:.2f}.",
+            "With 32 units every further layer helps, from a loss of {width 32[0]:.2f} to {width 32[2]:.4f}; with 2 units it hurts, from {width 2[0]:.2f} to {width 2[2]:.2f}.",
         ),
     )
     return
