@@ -60,13 +60,15 @@ docs: $(READY)  ## build the documentation site in build/docs, with no network; 
 	$(PY) tools/offline.py $(PY) tools/docs.py build/docs
 
 bench: $(READY)  ## run the benchmarks and write their records to benchmarks/records
-	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py rebuild.py fuzz.py kills.py soak.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
+	for file in $(filter-out $(addprefix benchmarks/,record.py peers.py claims.py rebuild.py fuzz.py kills.py soak.py damage.py),$(wildcard benchmarks/*.py)); do $(PY) $$file || exit 1; done
 
-faults: $(READY)  ## all tests of faults; a million fuzz inputs, 200 kills, 1,000 runs on end with records (hours; kills continue)
+faults: $(READY)  ## all tests of faults, and the records of docs/faults.md (hours; what was interrupted continues)
 	$(PY) -m pytest -q -m 'faults and not browser'
 	$(PY) benchmarks/fuzz.py --inputs 1000000
 	$(PY) benchmarks/kills.py --kills 200
+	$(PY) benchmarks/damage.py
 	$(PY) benchmarks/soak.py
+	$(PY) benchmarks/hostile_visitors.py
 
 results: $(READY)  ## run one row of docs/results.md, ROW=NAME as in results/rows.toml, with all of its seeds
 	$(PY) tools/results.py $(ROW)

@@ -2,7 +2,8 @@
 
 Cold is a browser that has never seen the pages, warm is the next page in the same browser; both end when formulas and
 the first drawing are there, and once more when the page is live, so that its sliders move. Slider: from the key press
-to the changed drawing, inside the browser. Classroom: visitors that open different pages at the same time as WebSocket
+to the changed drawing, inside the browser. Client-side answer: from a number changed by hand to the painted frame,
+before Python has heard of it. Classroom: visitors that open different pages at the same time as WebSocket
 clients, and each moves a slider. The server is `lamina notes`, after it has computed the first views.
 """
 
@@ -19,11 +20,12 @@ from pathlib import Path
 from record import write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "browser"))
-from harness import browser, find_slider, ready, serving
+from harness import browser, find_slider, ready
 from selenium.webdriver.common.keys import Keys
 from websockets.sync.client import connect
 
 from lamina.pages.site.contents import pages
+from visiting import memory, serving
 
 VISITORS = 30
 PAGE, SLIDER = "ch1/perceptron", "W_1"
@@ -42,6 +44,20 @@ new MutationObserver((_, me) => { me.disconnect(); window.laminaMoved = performa
   .observe(figure, { subtree: true, childList: true, attributes: true, characterData: true });
 const press = () => { window.laminaPressed = performance.now(); };
 document.addEventListener('keydown', press, { capture: true, once: true });
+"""
+
+
+HANDS = (("ch2/backpropagation", "W[0](1,1)"), ("ch3/convolution", "Y (1,1)"))
+TOUCH = """
+const [title, number, done] = arguments;
+const boxes = [...document.querySelectorAll('#root .lamina-svg[data-hands]')];
+const box = boxes.find((each) => title in JSON.parse(each.dataset.hands));
+const text = () => [...box.querySelectorAll('text')].map((node) => node.textContent).join();
+const before = text(), start = performance.now();
+LaminaHands.change(box, title, number);
+const changed = text() !== before;
+requestAnimationFrame(() => { const channel = new MessageChannel();  // after the frame is painted
+  channel.port1.onmessage = () => done([performance.now() - start, changed]); channel.port2.postMessage(0); });
 """
 
 
@@ -88,6 +104,21 @@ def moving(address: str, repeats: int) -> list[float]:
                 time.sleep(0.01)
             times.append(moved / 1000)
             time.sleep(0.1)
+    return times
+
+
+def touching(address: str, repeats: int) -> list[float]:
+    """Change a number of a drawing and return the seconds until the frame that shows what follows from it."""
+    times = []
+    with browser() as driver:
+        for path, title in HANDS:
+            driver.get(f"{address}/{path}")
+            ready(driver, settle=2.0)
+            for number in range(repeats):
+                moved, shown = driver.execute_async_script(TOUCH, title, 0.3 + 0.1 * number)
+                assert shown, f"nothing follows from {title} of {path}"
+                times.append(moved / 1000)
+                time.sleep(0.3)
     return times
 
 
@@ -168,21 +199,6 @@ def classroom(address: str) -> dict[str, list[float]]:
     }
 
 
-def memory(port: str) -> float:
-    """Return the resident memory of the server in MB."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if b"notes" in words and port.encode() in words:
-                line = next(
-                    row
-                    for row in (folder / "status").read_text(encoding="utf-8").splitlines()
-                    if row.startswith("VmRSS")
-                )
-                return int(line.split()[1]) / 1024
-    return float("nan")
-
-
 def settled(address: str) -> None:
     """Wait until the server has loaded torch and computed all first views."""
     for page in pages():
@@ -192,14 +208,14 @@ def settled(address: str) -> None:
 
 def main(repeats: int = 5) -> None:
     rows = []
-    with serving() as address:
-        port = address.rsplit(":", 1)[1]
+    with serving() as (address, process):
         settled(address)
         measured = opening(address, repeats)
         measured["slider to picture"] = moving(address, 4 * repeats)
-        before = memory(port)
+        measured["client-side answer"] = touching(address, 2 * repeats)
+        before = memory(process.pid) / 1e6
         measured |= classroom(address)
-        during = memory(port)
+        during = memory(process.pid) / 1e6
     for name, times in measured.items():
         row = {"what": name, "seconds": statistics.median(times), "most": max(times), "n": len(times)}
         rows.append(row)

@@ -1,10 +1,11 @@
 """Does what `lamina plan` predicts for 1, 2 and 4 ranks agree with what `lamina train --ranks N` takes?
 
-The prediction knows what a rank takes for its part of a batch, with one thread and operation by operation, as ranks on
-a CPU compute: alone, and beside as many others as there are cores, none of which hears from another; what a gloo
-all-reduce between as many idle processes takes, from which latency and bandwidth follow; and the number of cores, which
-ranks beyond it share. The measurement is the time between two checks in the timings of the run: the updates of some
-epochs and one check. Nothing of the run enters the prediction.
+A plan makes updates for some seconds: alone with one thread, and in as many processes as ranks, which add up their sums
+as ranks do. It says what an epoch would take. The measurement is the time between two checks in the timings of the run:
+the updates of some epochs and one check. Nothing of the run enters the prediction.
+
+Both are made in turns, so that a machine whose speed changes is noticed. What other processes take meanwhile is
+measured too, in processors.
 """
 
 import argparse
@@ -15,17 +16,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import torch
-import torch.distributed as dist
 from record import write
 
-from lamina.scaling.collectives import Link
 from lamina.scaling.planning import of_device, plan_ranks
-from lamina.scaling.scaled import scaled
+from lamina.scaling.scaled import Cluster, Workload, scaled
 from lamina.training.runtime import Runtime
 
 RANKS = (1, 2, 4)
@@ -35,38 +35,23 @@ NETWORKS = {
 }
 """One without batch normalization, and one with seven of them."""
 
-SMALL, CHECKS = 256, 4
+CHECKS = 4
+
+PARTS = ("computing", "waiting", "gradients", "norms")
 
 
-def summing(rank: int, ranks: int, store: str, size: int, answers: str) -> None:
-    """Be one of the processes whose all-reduces are timed."""
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
-    found = {}
-    for count in (SMALL, size):
-        values, times = torch.zeros(count // 4), []
-        for _ in range(40):
-            dist.barrier()
-            start = time.perf_counter()
-            dist.all_reduce(values)
-            times.append(time.perf_counter() - start)
-        found[count] = statistics.median(times[5:])
-    if rank == 0:
-        Path(answers).write_text(json.dumps(found), encoding="utf-8")
-    dist.destroy_process_group()
+def busy() -> float:
+    """Give the seconds that processors have computed for anybody else than this process and its children of before."""
+    ticks = [int(number) for number in Path("/proc/stat").read_text(encoding="utf-8").split("\n")[0].split()[1:]]
+    return (sum(ticks[:3]) + sum(ticks[5:7])) / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
 
 
-def link(ranks: int, size: int) -> tuple[Link, dict[str, float]]:
-    """Give the link that explains the seconds of a small and of a large all-reduce around a ring, and these."""
-    if ranks == 1:
-        return Link(0.0, 1e9), {}
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = (ranks, f"{folder}/store", size, f"{folder}/answers")
-        torch.multiprocessing.spawn(summing, arguments, nprocs=ranks)
-        small, large = json.loads(Path(folder, "answers").read_text(encoding="utf-8")).values()
-    latency = small / (2 * (ranks - 1))
-    bandwidth = 2 * (ranks - 1) / ranks * size / max(large - small, 1e-9)
-    return Link(latency, bandwidth), {"small_seconds": small, "gradient_seconds": large}
+@contextmanager
+def watched(found: list[float]) -> Iterator[None]:
+    """Add how many processors others took meanwhile."""
+    before, start = busy(), time.perf_counter()
+    yield
+    found.append((busy() - before) / (time.perf_counter() - start))
 
 
 def trained(name: str, ranks: int, every: int, folder: Path) -> float:
@@ -85,45 +70,56 @@ def trained(name: str, ranks: int, every: int, folder: Path) -> float:
     return statistics.median(pieces)
 
 
+def expected(work: Workload, cluster: Cluster, ranks: int, every: int) -> float:
+    """Give the seconds of an update, its part of a check after so many epochs included."""
+    row = scaled(work, cluster, ranks)
+    return (every * (row.epoch - row.evaluation) + row.evaluation) / (every * work.updates)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a few updates only, and no record")
-    quick = parser.parse_args().quick
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo" if sys.platform == "linux" else "lo0")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    rows = []
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    quick, rows = options.quick, []
     for name, settings in NETWORKS.items():
         here = replace(of_device("cpu"), per_node=max(RANKS))
         how = {"options": settings, "runtime": Runtime("cpu", threads=1, step="eager")}
-        work = plan_ranks(name, "digits", max(RANKS), cluster=here, seconds=20 if quick else 40, **how).work
-        every = max(1, round((6 if quick else 30) / work.updates))
-        with tempfile.TemporaryDirectory() as folder:
-            for ranks in RANKS:
-                found, seen = link(ranks, work.gradient_bytes)
-                cluster = replace(of_device("cpu"), per_node=ranks, inside=found, between=found)
-                row = scaled(work, cluster, ranks)
-                expected = (every * (row.epoch - row.evaluation) + row.evaluation) / (every * work.updates)
-                taken = trained(name, ranks, every, Path(folder))
-                rows.append(
-                    {
-                        "network": name,
-                        "ranks": ranks,
-                        "batch_per_rank": row.batch,
-                        "predicted_ms": 1e3 * expected,
-                        "measured_ms": 1e3 * taken,
-                        "error": expected / taken - 1,
-                        "computing_ms": 1e3 * row.computing,
-                        "waiting_ms": 1e3 * row.waiting,
-                        "gradients_ms": 1e3 * row.gradients,
-                        "norms_ms": 1e3 * row.norms,
-                        "latency_us": 1e6 * found.latency,
-                        "bandwidth_gb": found.bandwidth / 1e9,
-                        **seen,
-                    }
-                )
-                print(rows[-1], flush=True)
+        predicted, taken, batches, parts = ({ranks: [] for ranks in RANKS} for _ in range(4))
+        planning, training = list[float](), list[float]()
+        for _ in range(1 if quick else options.rounds):
+            with watched(planning):
+                plan = plan_ranks(name, "digits", max(RANKS), cluster=here, seconds=20 if quick else 30, **how)
+            every = max(1, round((6 if quick else 30) / plan.work.updates))
+            with tempfile.TemporaryDirectory() as folder, watched(training):
+                for ranks in RANKS:
+                    taken[ranks].append(trained(name, ranks, every, Path(folder)))
+            for row in plan.rows:
+                predicted[row.ranks].append(expected(plan.work, plan.cluster, row.ranks, every))
+                parts[row.ranks].append([getattr(row, part) for part in PARTS])
+                batches[row.ranks] = row.batch
+        for ranks in RANKS:
+            errors = [p / t - 1 for p, t in zip(predicted[ranks], taken[ranks], strict=True)]
+            rows.append(
+                {
+                    "network": name,
+                    "ranks": ranks,
+                    "batch_per_rank": batches[ranks],
+                    "predicted_ms": 1e3 * statistics.median(predicted[ranks]),
+                    "measured_ms": 1e3 * statistics.median(taken[ranks]),
+                    "error": statistics.median(errors),
+                    "errors": errors,
+                    **{
+                        f"{part}_ms": 1e3 * statistics.median(values)
+                        for part, values in zip(PARTS, zip(*parts[ranks], strict=True), strict=True)
+                    },
+                    "processors_of_others": {"planning": planning, "training": training},
+                }
+            )
+            print(rows[-1], flush=True)
     if not quick:
-        write("scaling", rows, cores=os.cpu_count(), threads_per_rank=1, dtype="float32", device="cpu", data="digits")
+        more = {"rounds": options.rounds, "threads_per_rank": 1, "dtype": "float32", "device": "cpu", "data": "digits"}
+        write("scaling", rows, cores=os.cpu_count(), **more)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@ as floats, on the device. Everybody warms up, then all take turns; claims are ra
 loop uses fused Adam; on CUDA ratios to the default and to the fused Adam are given, with the same TF32 policy on both
 sides. Peers that are not installed are left out, and the record says so.
 
-python benchmarks/small_networks.py                  # CPU
+python benchmarks/small_networks.py                  # CPU; --only lenet5 leaves the other network as recorded
 python benchmarks/small_networks.py --device cuda    # about 45 s; with --extras the eager step and torch.compile too
 """
 
 import argparse
 import importlib
 import itertools
+import json
 import logging
 import statistics
 import tempfile
@@ -37,6 +38,7 @@ from lamina.training.runtime import Runtime
 from lamina.training.tasks.arrays import Arrays
 
 BATCH = 128
+NETWORKS = ("fnn", "lenet5")
 warnings.simplefilter("ignore")
 
 
@@ -306,15 +308,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--examples", type=int, help="19,968 on the CPU, 59,904 on CUDA by default")
     parser.add_argument("--extras", action="store_true", help="on CUDA: the eager step and torch.compile, too")
+    parser.add_argument("--only", choices=NETWORKS, help="measure this one; the other stays as recorded")
     parser.add_argument("--show", action="store_true", help="print the record too")
     options = parser.parse_args()
     device = options.device
     data = pictures(options.examples or (19_968 if device == "cpu" else 59_904))
     less = data if device == "cpu" else tuple(part[: 100 * BATCH] for part in data)
     name = "small_networks-cuda" if device == "cuda" else "small_networks"
+    path = FOLDER / f"{name}.json"
+    old = json.loads(path.read_text(encoding="utf-8")) if options.only else {"rows": [], "absent": []}
     rows: list[dict] = []
     absent: list[str] = []
-    for kind in ("fnn", "lenet5"):
+    for kind in NETWORKS:
+        if options.only not in (None, kind):
+            rows += [row for row in old["rows"] if row["network"] == kind]
+            absent += [line for line in old["absent"] if f" ({kind}): " in line]
+            continue
         field_: list[Contestant] = []
         for who, full, make in field_of(device, options.extras):
             try:
@@ -328,10 +337,10 @@ def main() -> None:
             for contestant in field_:
                 contestant.times.append(contestant.epoch() / contestant.updates)
         rows += rows_of(kind, field_, options.rounds, device)
-        where = {"gpu": torch.cuda.get_device_name()} if device == "cuda" else {"threads": torch.get_num_threads()}
-        write(name, rows, device=device, examples=len(data[0]), batch=BATCH, absent=absent, **where)
+    where = {"gpu": torch.cuda.get_device_name()} if device == "cuda" else {"threads": torch.get_num_threads()}
+    write(name, rows, device=device, examples=len(data[0]), batch=BATCH, absent=absent, **where)
     if options.show:
-        print((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+        print(path.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
     python benchmarks/soak.py                   1,000 runs and 100 studies, in one process and in parallel; 2,000 pages
     python benchmarks/soak.py --runs 40 --studies 4 --pages 40 --no-record
 
+Each of these parts is written to --state as soon as it is known: the same command goes on behind an interruption.
 Memory is the resident set of the process after each tenth of the work, once freed memory was given back; growth is
-that of the last tenth over the second one, since the first loads what is needed once.
+that of the last tenth over the second one, since the first loads what is needed once. A page is opened as a browser
+does it: its first view, then a session whose cells all run. A closed page can come back within 45 seconds, so a server
+is looked at when none of its closed pages can.
 """
 
 import argparse
@@ -12,20 +15,20 @@ import gc
 import json
 import multiprocessing
 import os
-import socket
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import psutil
 import record
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from visiting import Page, serving
 
 BAR = {"growth": 0.05, "files": 0, "threads": 0, "processes": 0, "left": 0}
 TENTHS = 10
@@ -40,14 +43,21 @@ def held(process: psutil.Process) -> dict[str, int]:
     }
 
 
-def soaked(name: str, work: Callable[[int], None], count: int, process: psutil.Process) -> dict[str, Any]:
-    """Do some work again and again, and say what grew."""
+def soaked(
+    name: str,
+    work: Callable[[int], None],
+    count: int,
+    process: psutil.Process,
+    rest: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
+    """Do some work again and again, and say what grew; `rest` comes before every look."""
     from lamina._system import give_back
 
     memory, begun, before = [], time.monotonic(), None
     for number in range(count):
         work(number)
         if (number + 1) % max(1, count // TENTHS) == 0:
+            rest()
             gc.collect()
             give_back()
             memory.append(process.memory_info().rss)
@@ -89,71 +99,55 @@ def one_study(number: int) -> None:
         lamina.search("fnn", lamina.load("iris"), space, options=options, folder=f"{place}/study")
 
 
-def here(runs: int, studies: int) -> list[dict[str, Any]]:
-    """Do everything in one process, this one."""
+def here(work: str, count: int) -> dict[str, Any]:
+    """Do some work in one process, this one."""
     import torch
 
     torch.set_num_threads(1)
-    me = psutil.Process()
-    return [soaked("runs", one_run, runs, me), soaked("studies", one_study, studies, me)]
+    return soaked(work, {"runs": one_run, "studies": one_study}[work], count, psutil.Process())
 
 
-def beside(runs: int, studies: int, processes: int) -> list[dict[str, Any]]:
-    """Do everything in several processes at once; give the worst of them."""
-    share = max(TENTHS, runs // processes), max(2, studies // processes)
+def beside(work: str, count: int, processes: int) -> dict[str, Any]:
+    """Do some work in several processes at once; give the worst of them."""
+    share = max(TENTHS, count // processes)
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        found = [job.result() for job in [pool.submit(here, *share) for _ in range(processes)]]
-    return [
-        {**max((rows[place] for rows in found), key=lambda row: row["growth"]), "processes at once": processes}
-        for place in range(2)
-    ]
+        found = [job.result() for job in [pool.submit(here, work, share) for _ in range(processes)]]
+    return {**max(found, key=lambda row: row["growth"]), "processes at once": processes}
 
 
 def visited(pages: int) -> dict[str, Any]:
-    """Load pages of a server, four visitors at once, and say what the server holds."""
+    """Open pages of a server until all of their cells have run, four visitors at once; say what the server holds."""
     from lamina.pages.site.contents import pages as contents
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [sys.executable, "-m", "lamina", "notes", "--no-browser", "--port", str(port)]
-    with open(os.devnull, "wb") as nowhere:
-        server = subprocess.Popen(words, stdout=nowhere, stderr=nowhere)
     names = [page.path for page in contents()]
-    try:
-        until = time.monotonic() + 120
-        while time.monotonic() < until:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20).close()
-                break
-            except OSError:
-                time.sleep(0.2)
+    with serving() as (address, process):
+        server = psutil.Process(process.pid)
 
         def visit(number: int) -> None:
-            def load(place: int) -> None:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/{names[place % len(names)]}", timeout=60) as page:
-                    assert page.status == 200 and page.read()
+            with ThreadPoolExecutor(4) as visitors:
+                list(visitors.map(load, range(4 * number, 4 * number + 4)))
 
-            visitors = [threading.Thread(target=load, args=(4 * number + each,)) for each in range(4)]
-            for visitor in visitors:
-                visitor.start()
-            for visitor in visitors:
-                visitor.join()
+        def load(place: int) -> None:
+            page = Page(address, names[place % len(names)], who=f"192.0.2.{place % 200 + 1}")
+            with urllib.request.urlopen(f"{address}/{page.path}/", timeout=60) as first:
+                assert first.status == 200 and first.read()
+            try:
+                page.open()
+                assert "lamina" in page.seen
+            finally:
+                page.close()
 
-        _settled(psutil.Process(server.pid))
-        row = soaked("pages, four at once", visit, -(-pages // 4), psutil.Process(server.pid))
+        _settled(server)
+        row = soaked("pages, four at once", visit, -(-pages // 4), server, lambda: _settled(server, 60))
         return {**row, "count": 4 * row["count"]}
-    finally:
-        server.terminate()
-        server.wait(60)
 
 
-def _settled(server: psutil.Process) -> None:
-    """Wait until the server has loaded everything and its first views are made, by a process that ends then."""
-    quiet, before = 0, -1
-    while quiet < 20:
+def _settled(server: psutil.Process, seconds: int = 20) -> None:
+    """Wait until the server has loaded everything, its first views are made and its closed pages forgotten."""
+    quiet, before = 0, (-1, -1)
+    while quiet < seconds:
         time.sleep(1.0)
-        now = len(server.children(recursive=True))
+        now = len(server.children(recursive=True)), server.num_threads()
         quiet, before = (quiet + 1 if now == before else 0), now
 
 
@@ -164,21 +158,43 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--no-record", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no part after so long")
+    parser.add_argument("--state", type=Path, default=Path(__file__).parents[1] / "build" / "soak.jsonl")
     asked = parser.parse_args()
-    cache = tempfile.TemporaryDirectory()
+    cache, place, begun = tempfile.TemporaryDirectory(), tempfile.TemporaryDirectory(), time.monotonic()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache.name  # torch keeps it for the next process
-    before = set(Path(tempfile.gettempdir()).iterdir())
-    rows = here(asked.runs, asked.studies)
-    rows += beside(asked.runs, asked.studies, asked.processes)
-    rows += [visited(asked.pages)] if asked.pages else []
+    os.environ["TMPDIR"] = tempfile.tempdir = place.name  # where nobody else leaves anything
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "runs": lambda: here("runs", asked.runs),
+        "studies": lambda: here("studies", asked.studies),
+        "runs at once": lambda: beside("runs", asked.runs, asked.processes),
+        "studies at once": lambda: beside("studies", asked.studies, asked.processes),
+        **({"pages": lambda: visited(asked.pages)} if asked.pages else {}),
+    }
+    kept = not asked.no_record and asked.state.exists()
+    known = {row["part"]: row for row in map(json.loads, asked.state.open(encoding="utf-8"))} if kept else {}
+    for part, work in parts.items():
+        if part in known:
+            continue
+        if time.monotonic() - begun > asked.seconds:
+            break
+        before = set(Path(place.name).iterdir())
+        row = {"part": part, **work()}
+        known[part] = {**row, "left": len(set(Path(place.name).iterdir()) - before)}
+        if not asked.no_record:
+            asked.state.parent.mkdir(exist_ok=True)
+            with open(asked.state, "a", encoding="utf-8") as file:
+                file.write(json.dumps(known[part]) + "\n")
+    rows, missing = [known[part] for part in parts if part in known], [part for part in parts if part not in known]
     total = {
         "growth": max(row["growth"] for row in rows),
-        **{key: max(row[key] for row in rows) for key in ("files", "threads", "processes")},
-        "left": len(set(Path(tempfile.gettempdir()).iterdir()) - before),
+        **{key: max(row[key] for row in rows) for key in ("files", "threads", "processes", "left")},
     }
     print(json.dumps(total))
     if not asked.no_record:
-        record.write("soak", rows, total=total, bar=BAR)
+        record.write("soak", rows, total=total, bar=BAR, missing=missing)
+    if missing:
+        sys.exit(f"not yet done: {', '.join(missing)}; the same command goes on")
     sys.exit(any(total[key] > most for key, most in BAR.items()))
 
 

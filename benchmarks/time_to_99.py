@@ -92,6 +92,8 @@ def main() -> None:
         return
     rows, way, described = [], command, " ".join(command(0, options.device, "RUN")[2:])
     with tempfile.TemporaryDirectory() as folder:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # set in some containers, whose every process compiles torch
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{folder}/bytecode"
         try:
             clocked(command(1000, options.device, f"{folder}/first"))
         except RuntimeError as error:

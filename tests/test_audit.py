@@ -62,3 +62,16 @@ def test_nothing_to_compare_with_is_said_plainly(tmp_path, capsys, monkeypatch):
     (tmp_path / "empty.json").write_text("[]")
     assert audit.main([str(tmp_path / "empty.json")]) == 2
     assert "The files hold no advisory: nothing was compared." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"{", b"\xff\xfe", b"[1]", b"7", b'{"vulns": 3}', b'{"affected": [{"package": {"ecosystem": "PyPI", "name": 3}}]}',
+     b'{"affected": [{"package": {"ecosystem": "PyPI", "name": "numpy"}, "ranges": [{}]}]}'],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["one.json", "many.zip"])
+def test_a_damaged_file_is_no_good_news(tmp_path, capsys, content, name):
+    file = tmp_path / name
+    file.write_bytes(content)
+    assert audit.main([str(file)]) == 2
+    assert f"{name} cannot be read as advisories in the OSV format (" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shlex
 import statistics
 from pathlib import Path
 
@@ -15,7 +16,7 @@ spec = importlib.util.spec_from_file_location("results", ROOT / "tools/results.p
 assert spec is not None and spec.loader is not None
 results = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(results)
-ROWS = results.rows()
+ROWS, COMPARISONS = results.rows(), results.rows("comparison")
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -37,6 +38,28 @@ def test_a_record_is_that_of_its_row_and_its_numbers_follow_from_its_runs(name):
     share = statistics.mean(run["accuracy"] for run in found["runs"])
     assert found["mean"] == pytest.approx(100 * (1 - share if row["shows"] == "error" else share))
     assert found["seconds"] == statistics.median(run["seconds"] for run in found["runs"])
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_comparison_is_one_population_and_its_record_has_every_seed(name):
+    row = COMPARISONS[name]
+    found = json.loads((ROOT / f"results/records/{name}.json").read_text())
+    program, command, architecture, axis, *words = shlex.split(row["command"])
+    options = list(zip(words[::2], words[1::2], strict=True))
+    given = dict(options)
+    assert (program, command, given["--seeds"], found["command"]) == ("lamina", "search", "10", row["command"])
+    chosen = settings([value for flag, value in options if flag == "--set"], option_types(architecture))
+    check_options(architecture, chosen, int(given["--epochs"]), 0)
+    choice, _, values = axis.partition("=")
+    assert [str(each["values"][choice]) for each in found["rows"]] == values.split(",")
+    assert all(len(each["scores"]) == 10 and 0.0 < min(each["scores"]) for each in found["rows"])
+
+
+def test_a_comparison_reads_its_numbers_from_the_journal_of_its_study():
+    command = "lamina search fnn hidden=2,8 --data xor --epochs 2 --seeds 3"
+    found = results.compare({"name": "xor", "command": command})
+    assert [each["values"] for each in found["rows"]] == [{"hidden": 2}, {"hidden": 8}]
+    assert [len(each["scores"]) for each in found["rows"]] == [3, 3] and 0 <= found["test"]["accuracy"] <= 1
 
 
 def test_a_row_is_measured_in_processes_of_its_own(tmp_path):

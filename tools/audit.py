@@ -108,11 +108,17 @@ def main(files: list[str]) -> int:
         if not Path(file).exists():
             print(f"{file} is not there: give an advisory in the OSV format, a folder or a .zip of them.")
             return 2
-        for advisory in advisories(Path(file)):
-            count += 1
-            found += [
-                (name, version, advisory) for name, version in installed.items() if affected(advisory, name, version)
-            ]
+        try:
+            for advisory in advisories(Path(file)):
+                count += 1
+                found += [
+                    (name, version, advisory)
+                    for name, version in installed.items()
+                    if affected(advisory, name, version)
+                ]
+        except (AttributeError, KeyError, OSError, StopIteration, TypeError, ValueError, zipfile.BadZipFile) as error:
+            print(f"{file} cannot be read as advisories in the OSV format ({error!r}): get it again.")
+            return 2
     for name, version, advisory in sorted(found, key=lambda row: (row[0], row[2].get("id", ""))):
         print(f"{name} {version}: {advisory.get('id', '?')} {advisory.get('summary', '')}".rstrip())
     print(f"{len(installed)} installed packages, {count} advisories, {len(found)} known vulnerabilities.")

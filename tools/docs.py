@@ -37,7 +37,7 @@ SECTIONS = {
     ],
     "Looking inside": ["inspection", "drawing", "figures", "experiments", "notes", "book", "homework"],
     "The notes and the code": ["architectures", "conventions", "notes-to-code", "errata", "api/lamina"],
-    "Results": ["results", "benchmarks", "examples"],
+    "Results": ["results", "benchmarks", "faults", "examples"],
     "How Lamina is made": ["design", "contributing", "changelog"],
 }  # fmt: skip
 TITLES = {"api/lamina": "API <api/lamina>", "contributing": "Contributing <contributing>"}

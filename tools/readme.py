@@ -1,4 +1,4 @@
-"""Write the tables of README.md, docs/benchmarks.md and docs/architectures.md from code and benchmark records.
+"""Write the tables of README.md and of pages of docs/ from code and benchmark records.
 
     python tools/readme.py           # exit 1 if a table is out of date
     python tools/readme.py --write
@@ -16,6 +16,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tools")]
+import fault_tables  # noqa: E402
+
 from lamina.architectures.table import TABLE  # noqa: E402
 
 
@@ -40,7 +42,7 @@ def faster(time: float, spread: float | None = None) -> str:
 def highlights() -> str:
     """Show six results with the machine that each needs: the table of the README."""
     rows = [
-        *(_update(name, who) for name, who in (("", "compiled"), ("-cuda", "captured"))),
+        *(_update(name, who) for name, who in (("", "eager"), ("-cuda", "captured"))),
         _stack(),
         _notes_gru(),
         _deep(),
@@ -363,6 +365,50 @@ def ensembles() -> str:
     return "\n".join([*lines, "", note])
 
 
+def own_tables() -> str:
+    """Compare networks with boosted trees on published tables of mixed columns."""
+    if (record := recorded("own_tables")) is None:
+        return ""
+    members, peers = record["members"], record["peers"]
+    rows = [r for r in record["rows"] if r["n"] > 1]  # else nothing is known about the spread
+    columns = ("table", "rows, of them with gaps", "columns, of them categories", "measure", "`lamina train fnn`",
+               f"mean of {members}", "boosted trees", f"mean of {peers} MLPs", "linear", f"{members} ahead of one",
+               f"{members} ahead of trees", "seeds")  # fmt: skip
+    lines = [f"| {' | '.join(columns)} |", "| --- | ---: | ---: | --- |" + " ---: |" * 8]
+    for r in rows:
+        measure = r["measure"]
+        cells = [
+            r["table"],
+            f"{r['rows']:,}, {r['gaps']:,}",
+            f"{r['columns']}, {r['categories']}",
+            "R²" if measure == "r2" else measure,
+            *(_shown(measure, r["means"][who]) for who in ("one", "ensemble", "trees", "mlps", "linear")),
+            *(" ± ".join(_shown(measure, x) for x in r["ensemble_ahead"][who]) for who in ("one", "trees")),
+            str(r["n"]),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    behind = {
+        who: [r["table"] for r in rows if r["ensemble_ahead"][who][0] < -r["ensemble_ahead"][who][1]]
+        for who in ("one", "trees")
+    }
+    said = "".join(
+        f"The {members} networks are behind {whom} by more than one standard error: {', '.join(behind[who])}. "
+        for who, whom in (("one", "one network"), ("trees", "the trees"))
+        if behind[who]
+    )
+    sources = sorted({r["package"].partition("==")[0] for r in rows}, key=str.lower)
+    note = said + (
+        "Means over seeds; ± is the standard error of the mean paired difference. Each seed divides the rows 4:1:1; "
+        "`lamina train fnn` trains on the first part and watches the second, the others get both, all are judged on "
+        f"the third. The mean of {members} is that of `EnsembleClassifier` or `EnsembleRegressor`. The others are "
+        "scikit-learn's: HistGradientBoosting with categories and gaps as they are; the mean of "
+        f"{peers} MLPs with early stopping (Bagging, on all rows each), and LogisticRegression or Ridge, these two on "
+        "one-hot codes and standardized numbers, with gaps filled and marked. All else are defaults, and no recipe was "
+        f"chosen on these tables. They come from packages of PyPI ({', '.join(sources)}); `benchmarks/own_tables.py`."
+    )
+    return "\n".join([*lines, "", note])
+
+
 def _shown(measure: str, value: float) -> str:
     return f"{value:.4f}" if measure == "r2" else f"{value:.1%}"
 
@@ -447,6 +493,50 @@ def pages() -> str:
     return "\n".join([*rows, "", f"{note}; {used}; `benchmarks/pages.py`."])
 
 
+TELLING = "lenet5-mnist", "alexnet-cifar10-bn", "resnet18-cifar10-94", "resnet18-cifar10-96", "resnet18-fashion"
+
+
+def telling() -> str:
+    """Show five rows of the results: the second table of the README."""
+    from results import rows
+
+    lines = ["| one command each | test set, % | seeds | published | training |", "| --- | ---: | ---: | --- | ---: |"]
+    for row in map(rows().__getitem__, TELLING):
+        found = json.loads((ROOT / f"results/records/{row['name']}.json").read_text(encoding="utf-8"))
+        value = f"{found['shows']} {found['mean']:.2f} ± {found['std']:.2f}"
+        lines.append(f"| {row['title']} | {value} | {found['n']} | {row['published']} | {found['training']:.1f} s |")
+    return "\n".join(lines)
+
+
+GROWING = {
+    "members": "an update of K networks 64-32-10, batch 64",
+    "depth": "an update of a pre-activation ResNet, pictures of 32×32, batch 8",
+    "length": "an update of a GRU of 64 units along T steps, batch 16",
+    "examples": "an epoch of 10-64-64-2 over N rows, batch 1000",
+}
+
+
+def growth() -> str:
+    """Show how time and memory grow with size: the largest size of each question, and the fitted exponents."""
+    record = _needed("growth")
+    lines = [
+        "| what | sizes | who | time at the largest; speed, times plain PyTorch | memory there | time grows as "
+        "| memory grows as |",
+        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for fit in record["exponents"]:
+        rows = [r for r in record["rows"] if (r["question"], r["who"]) == (fit["question"], fit["who"])]
+        least, most = min(r["size"] for r in rows), max(rows, key=lambda r: r["size"])
+        powers = ("–" if fit[cost] is None else f"size^{fit[cost]:.2f}" for cost in ("time", "memory"))
+        lines.append(
+            f"| {GROWING[fit['question']]} | {least:,} to {most['size']:,} | {fit['who']} | "
+            f"{1e3 * most['seconds']:,.0f} ms, {times(most['speed'])} | {most['bytes'] / 2**20:,.0f} MiB | "
+            f"{' | '.join(powers)} |"
+        )
+    note = f"{record['threads']} CPU thread, {record['dtype']}; exponents are fitted to the upper half of the sizes"
+    return "\n".join([*lines, "", f"{note}; `benchmarks/growth.py`."])
+
+
 def results() -> str:
     """Show what networks reach on published data, beside what was published."""
     from results import rows
@@ -467,6 +557,29 @@ def results() -> str:
     return "\n".join([*lines, "", *below])
 
 
+def comparisons() -> str:
+    """Show what one choice changes: the configurations of populations, seed by seed beside the best of them."""
+    from results import rows
+
+    lines = ["| comparison | configuration | validation accuracy, % | behind the best, points | n |",
+             "| --- | --- | ---: | ---: | ---: |"]  # fmt: skip
+    below = []
+    for row in rows("comparison").values():
+        found = json.loads((ROOT / f"results/records/{row['name']}.json").read_text(encoding="utf-8"))
+        best = max((each["scores"] for each in found["rows"]), key=statistics.mean)
+        title = row["title"]
+        for each in found["rows"]:
+            scores, n = each["scores"], len(each["scores"])
+            apart = [first - second for first, second in zip(best, scores, strict=True)]
+            behind = f"{100 * statistics.mean(apart):.2f} ± {100 * statistics.stdev(apart) / n**0.5:.2f}"
+            values = ", ".join(f"{name} {value}" for name, value in each["values"].items())
+            accuracy = f"{100 * statistics.mean(scores):.2f} ± {100 * statistics.stdev(scores):.2f}"
+            lines.append(f"| {title} | {values} | {accuracy} | {'best' if scores is best else behind} | {n} |")
+            title = ""
+        below.append(f"- **{row['name']}**: `{row['command']}`; torch {found['packages']['torch']}.")
+    return "\n".join([*lines, "", *below])
+
+
 def _span(values: list[float]) -> str:
     return f"{min(values):.2%} to {max(values):.2%}"
 
@@ -481,7 +594,7 @@ def filled(text: str) -> str:
 
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / f"docs/{name}.md" for name in ("benchmarks", "results", "architectures", "scale")),
+    *(ROOT / f"docs/{name}.md" for name in ("benchmarks", "results", "architectures", "scale", "faults")),
 )
 TABLES = (
     ("highlights", highlights),
@@ -490,6 +603,7 @@ TABLES = (
     ("accuracy", accuracy),
     ("tables", tables),
     ("ensembles", ensembles),
+    ("own_tables", own_tables),
     ("kmeans", kmeans),
     ("activations", activations),
     ("small_networks", small_networks),
@@ -505,6 +619,10 @@ TABLES = (
     ("gradient_flow", gradient_flow),
     ("pages", pages),
     ("results", results),
+    ("comparisons", comparisons),
+    ("telling", telling),
+    ("growth", growth),
+    *fault_tables.tables(recorded),
 )
 
 

@@ -14,16 +14,16 @@ from typing import Any
 import torch
 
 from lamina.pages.kit import _jobs
-from lamina.pages.kit._runs import name_of, plain
+from lamina.pages.kit._runs import name_of, plain, settled
 from lamina.pages.site.contents import pages
 
 FOLDER = Path(__file__).parents[1] / "src" / "lamina" / "pages" / "shipped" / "recorded"
 MOST, LARGEST = 60, 120_000
 """How many rows of a run are kept, and how many bytes a record may have."""
-LEFT_OUT = {"ch2.playground.learn", "ch4.resnet18.stages", "ch4.transfer.own_pictures"}
+LEFT_OUT = {"ch2.playground.learn", "ch4.resnet18.stages", "ch4.transfer.own_pictures", "tools.playground.ask"}
 """Works whose page shows something at first anyway, or that need a visitor's files."""
-TOO_LARGE = ("network",)
-"""Parts of a row that only a live run needs."""
+LIVE = ("network", "run", "folder", "packed", "rate")
+"""Parts of a row that only a live run has: what is too large, and where it lies."""
 
 
 def main(*wanted: str) -> None:
@@ -43,14 +43,12 @@ def main(*wanted: str) -> None:
             runpy.run_path(str(page.file), run_name="__main__")
     for work, keep, settings in found:
         name = name_of(work)
-        if name in LEFT_OUT or name.startswith(("tools.playground.", "lamina.")):
+        if name in LEFT_OUT or name.startswith("lamina."):
             continue
-        rows = [
-            {key: value for key, value in row.items() if key not in TOO_LARGE} for row in map(dict, work(**settings))
-        ]
+        rows = [{key: value for key, value in row.items() if key not in LIVE} for row in map(dict, work(**settings))]
         step = -(-len(rows) // MOST)
         kept = rows[-1:] if keep == "last" else [*rows[:-1][::step], rows[-1]]
-        text = json.dumps({"settings": plain(settings), "rows": plain(kept)}, ensure_ascii=False)
+        text = json.dumps({"settings": settled(settings), "rows": plain(kept)}, ensure_ascii=False)
         if len(text) > LARGEST:
             raise SystemExit(
                 f"{name} has {len(text):,} bytes, at most {LARGEST:,} are shipped: {inspect.getfile(work)}"

@@ -2,6 +2,7 @@
 
     python tools/results.py resnet18-cifar10-30          # all seeds, each in a process of its own
     python tools/results.py fnn-mnist --seeds 2 --out /tmp/try
+    python tools/results.py dropout                      # a comparison: one population
 
 A seed's seconds are those of the whole command, from the start of its process to its end; `training` is the time from
 the first batch to the last check, as the run wrote it. One process goes first, unmeasured, for one epoch, so that
@@ -30,10 +31,10 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "results"
 
 
-def rows() -> dict[str, dict[str, Any]]:
-    """Read the rows by name."""
+def rows(kind: str = "row") -> dict[str, dict[str, Any]]:
+    """Read the rows, or the comparisons, by name."""
     text = (FOLDER / "rows.toml").read_text(encoding="utf-8")
-    return {row["name"]: row for row in tomllib.loads(text)["row"]}
+    return {row["name"]: row for row in tomllib.loads(text)[kind]}
 
 
 def words(row: dict[str, Any], seed: int, out: str | Path) -> list[str]:
@@ -121,25 +122,56 @@ def record(row: dict[str, Any], found: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Run one row."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("row", choices=sorted(rows()))
-    parser.add_argument("--seeds", type=int, help="fewer or more than the row says")
-    parser.add_argument("--out", type=Path, default=FOLDER / "records", help="where the record goes")
-    options = parser.parse_args()
-    row = rows()[options.row]
-    os.environ.setdefault("PYTHONPATH", str(ROOT / "src"))
+def _seeds(row: dict[str, Any], count: int) -> list[dict[str, Any]]:
     measure(row, 0, epochs=1)
     found = []
-    for seed in range(options.seeds or row["seeds"]):
+    for seed in range(count):
         found.append(measure(row, seed))
         last = found[-1]
         print(f"{row['name']} seed {seed}: accuracy {last['accuracy']:.4f}, {last['seconds']} s, training "
               f"{last['training']} s, {last['joules']} J", flush=True)  # fmt: skip
+    return found
+
+
+def compare(row: dict[str, Any]) -> dict[str, Any]:
+    """Run the command of a comparison, and give the accuracy on validation data of every configuration and seed."""
+    with tempfile.TemporaryDirectory() as folder:
+        typed = [*shlex.split(row["command"])[1:], "--device", "cpu", "--folder", f"{folder}/study", "--json"]
+        begun = time.perf_counter()
+        done = subprocess.run([sys.executable, "-m", "lamina", *typed], capture_output=True, encoding="utf-8")
+        if done.returncode:
+            sys.exit(f"{shlex.join(['lamina', *typed])} failed:\n{done.stderr}")
+        seconds = time.perf_counter() - begun
+        journal = Path(folder, "study/journal.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [event for event in map(json.loads, journal) if event["event"] == "result"]
+    return {
+        "row": row["name"],
+        "command": row["command"],
+        "seconds": round(seconds, 1),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in ("torch", "numpy")},
+        "rows": [{"values": event["values"], "scores": event["spread"]} for event in found],
+        "test": json.loads(done.stdout)["test"],
+    }
+
+
+def main() -> None:
+    """Run one row."""
+    comparisons = rows("comparison")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("row", choices=sorted({**rows(), **comparisons}))
+    parser.add_argument("--seeds", type=int, help="fewer or more than the row says")
+    parser.add_argument("--out", type=Path, default=FOLDER / "records", help="where the record goes")
+    options = parser.parse_args()
+    row = {**rows(), **comparisons}[options.row]
+    os.environ.setdefault("PYTHONPATH", str(ROOT / "src"))
+    with tempfile.TemporaryDirectory() as bytecode:  # also where Python is told to leave none, as in some containers
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = bytecode
+        done = compare(row) if row["name"] in comparisons else record(row, _seeds(row, options.seeds or row["seeds"]))
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"{row['name']}.json"
-    path.write_text(json.dumps(record(row, found), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
     print(path)
 
 
