@@ -42,7 +42,7 @@ def step_for(name: str, batch: int, ranks: Ranks, device: str = "cpu", **options
     half = {"precision": "bfloat16"} if "resnet" in name else {}
     how = MiniBatch(0.01, momentum=0.9) if "resnet" in name else Adam(1e-3)
     recipe = Recipe(how, epochs=1000, batch_size=batch, **half, **options)
-    runtime = Runtime(device, threads=1, step="captured" if device == "cuda" else "eager")
+    runtime = ranks.runtime(Runtime(device, threads=1, step="captured" if device == "cuda" else "eager"))
     with runtime.applied(recipe.precision) as used:
         step = learner(net, task, recipe, used, ranks)
     assert step.kind == runtime.step, step.reason

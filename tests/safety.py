@@ -46,6 +46,7 @@ def state() -> dict[str, object]:
     return {
         "denormals flushed": flushes(),
         "threads of torch": (torch.get_num_threads(), torch.get_num_interop_threads()),
+        "cores": os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None,
         "default dtype": torch.get_default_dtype(),
         "default device": torch.get_default_device(),
         "grad mode": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_anomaly_enabled()),

@@ -57,6 +57,57 @@ def both(request):
 
 # The parts
 
+CORES = """
+import os, sys, threading, lamina._system as system
+common = sorted(os.sched_getaffinity(os.getppid()))
+wait, names = threading.Event(), {"other": None, "lamina-late": None}
+def live(name):
+    names[name] = threading.get_native_id()
+    with open(f"/proc/self/task/{names[name]}/comm", "w") as file:
+        file.write(name)
+    wait.wait()
+for name in names:
+    threading.Thread(target=live, args=(name,)).start()
+while None in names.values():
+    pass
+def cores():
+    found = {tuple(sorted(os.sched_getaffinity(int(thread)))) for thread in os.listdir("/proc/self/task")}
+    return list(found)
+first, half = common[0], len(common) // 2
+system.keep_to_cores(1, 2)
+assert cores() == [tuple(common[half : 2 * half] or common)], cores()
+system.keep_to_cores(0, len(common))
+assert cores() == [(first,)], cores()
+system.keep_to_cores(0, len(common) + 1)
+assert cores() == [tuple(common)], cores()
+system.keep_to_cores(0, len(common))
+system.keep_to_cores(0, len(common), threads=2)
+assert cores() == [tuple(common)], cores()
+system.keep_to_cores(0, 1)
+os.sched_setaffinity(0, {common[-1]})  # somebody else chooses
+system.keep_to_cores(0, len(common))
+assert os.sched_getaffinity(0) == {common[-1]} and (len(common) == 1 or len(cores()) == 2)
+system.let_others_finish("lamina-late")
+assert os.sched_getscheduler(names["lamina-late"]) == os.SCHED_BATCH
+assert os.sched_getscheduler(names["other"]) == os.sched_getscheduler(0) == os.SCHED_OTHER
+wait.set()
+"""
+
+
+def test_a_process_keeps_to_its_cores_and_a_thread_interrupts_nobody():
+    if sys.platform != "linux":
+        pytest.skip("needs Linux")
+    done = subprocess.run([sys.executable, "-c", CORES], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_cores_are_left_alone_where_nobody_can_choose_them(monkeypatch):
+    for name in ("sched_setaffinity", "SCHED_BATCH"):
+        monkeypatch.delattr(os, name, raising=False)
+    monkeypatch.setattr(_system, "_threads", lambda: pytest.fail("nothing can be asked"))
+    _system.keep_to_cores(0, 2)
+    _system.let_others_finish("lamina-late")
+
 
 def test_a_lock_keeps_others_out_until_it_is_let_go(both, tmp_path):
     with open(tmp_path / "file", "ab") as mine, open(tmp_path / "file", "ab") as theirs:

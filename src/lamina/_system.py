@@ -319,6 +319,52 @@ def step_back(by: int) -> None:
         os.nice(by)
 
 
+def keep_to_cores(part: int, parts: int, threads: int = 1) -> None:
+    """Let this process compute on its share of the cores that it and those beside it have from their parent.
+
+    Where no core is idle, a thread that wakes up on that of another process waits there for the next tick of the clock,
+    4 ms on many systems. All cores are for all where a share is less than one for each thread. Nothing is done where
+    somebody else chose cores for this process, and on systems where a process cannot choose.
+
+    Args:
+        part: the number of this process.
+        parts: how many there are.
+        threads: how many threads it computes with.
+    """
+    asked: Any = os  # the type checker knows that other systems have nothing of the kind
+    if hasattr(asked, "sched_setaffinity"):
+        try:
+            common, own = asked.sched_getaffinity(os.getppid()), asked.sched_getaffinity(0)
+        except OSError:  # the parent is somebody else's
+            return
+        if own in (common, _kept):
+            share = len(common) // parts
+            _kept.clear()
+            _kept.update(sorted(common)[part * share : (part + 1) * share] if share >= threads else common)
+            for thread in _threads():
+                with contextlib.suppress(OSError):  # it has ended
+                    asked.sched_setaffinity(int(thread.name), _kept)
+
+
+_kept = set[int]()
+"""The cores that this process chose for itself."""
+
+
+def let_others_finish(name: str) -> None:
+    """Let the threads of this process that have a name interrupt nobody when they wake up, where Linux can be asked."""
+    asked: Any = os
+    if hasattr(asked, "SCHED_BATCH"):
+        for thread in _threads():
+            with contextlib.suppress(OSError):  # it has ended, or a container forbids it
+                if (thread / "comm").read_text(encoding="utf-8").strip() == name:
+                    asked.sched_setscheduler(int(thread.name), asked.SCHED_BATCH, asked.sched_param(0))
+
+
+def _threads() -> list[Path]:
+    """List what Linux knows about the threads of this process; they are named by their numbers."""
+    return list(Path("/proc/self/task").glob("*"))
+
+
 def restart(variables: Mapping[str, str]) -> NoReturn:
     """Run this command again with more environment variables, and end as it does."""
     command, environment = [sys.executable, *sys.orig_argv[1:]], {**os.environ, **variables}

@@ -427,6 +427,54 @@ def test_ranks_on_one_machine_have_one_thread_each():
     assert Ranks(0, 2, 0, 1).runtime(Runtime("cpu")).threads == 0
 
 
+@pytest.mark.parametrize(
+    ("ranks", "runtime", "kept"),
+    [
+        (Ranks(5, 8, 1, 4, True), Runtime("cpu"), [(1, 4, 1)]),
+        (Ranks(5, 8, 1, 4, True), Runtime("cpu", threads=3), [(1, 4, 3)]),
+        (Ranks(5, 8, 1, 4), Runtime("cpu"), []),  # as one of several, but by itself
+        (Ranks(0, 2, 0, 1, True), Runtime("cpu"), []),  # the only one on its machine
+        (Ranks(0, 1, 0, 1, True), Runtime("cuda"), []),
+    ],
+)
+def test_ranks_of_a_machine_have_cores_of_their_own(ranks, runtime, kept, monkeypatch):
+    asked, names = [], []
+    monkeypatch.setattr(ranks_file, "keep_to_cores", lambda *words: asked.append(words))
+    monkeypatch.setattr(ranks_file, "let_others_finish", names.append)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda number: None)
+    ranks.runtime(runtime)
+    assert asked == kept and names == ["gloo_tcp_loop"] * len(kept)
+
+
+GLOO = """
+import os
+import torch.distributed as dist
+from lamina.training.ranks import Ranks
+from lamina.training.runtime import Runtime
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+common = sorted(os.sched_getaffinity(0))
+assert Ranks(1, 2, 1, 2, True).runtime(Runtime("cpu")).threads == 1
+half = len(common) // 2
+assert sorted(os.sched_getaffinity(0)) == (common[half : 2 * half] or common)
+found = {}
+for thread in os.listdir("/proc/self/task"):
+    with open(f"/proc/self/task/{thread}/comm") as file:
+        found[file.read().strip()] = os.sched_getscheduler(int(thread))
+assert found.pop("gloo_tcp_loop") == os.SCHED_BATCH, found
+assert set(found.values()) == {os.SCHED_OTHER}, found
+os._exit(0)
+"""
+
+
+def test_the_thread_of_gloo_that_hears_others_interrupts_nobody():
+    if sys.platform != "linux":
+        pytest.skip("needs Linux")
+    more = {"GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run([sys.executable, "-c", GLOO], env=environment(**more), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_watcher_is_refused_among_ranks(tmp_path, monkeypatch):
     ranks = Ranks(0, 2)
     monkeypatch.setattr(ranks, "shared", lambda make: make())

@@ -293,7 +293,7 @@ def _together(job: Plan, runtime: Runtime, rank: int, size: int, batch: int, sec
     meeting = Path(store).as_uri()
     torch.distributed.init_process_group("gloo", meeting, TIMEOUT, world_size=size, rank=rank)
     ranks = _Timed(rank, size)
-    step = of_ranks(job, batch, runtime, ranks)
+    step = of_ranks(job, batch, ranks.runtime(runtime), ranks)
     make, found = endless(step), Measured([], [], [])
     try:
         began = time.perf_counter()

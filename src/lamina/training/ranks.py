@@ -29,7 +29,7 @@ import torch
 import torch.distributed as dist
 
 from lamina._errors import ArgumentError, RunError, whole
-from lamina._system import birth, boot, end_with, free_memory
+from lamina._system import birth, boot, end_with, free_memory, keep_to_cores, let_others_finish
 from lamina._types import Tensor
 from lamina.training.folder import RunFolder
 from lamina.training.saving import Pace
@@ -51,6 +51,9 @@ AGENT = "LAMINA_AGENT"
 
 LEAST = 100 * 2**20
 """Bytes of memory that a rank takes at least; torch alone takes more."""
+
+_HANDS_OVER = "gloo_tcp_loop"
+"""What gloo calls its thread that hears the other ranks."""
 
 PATIENCE = 5.0
 """Seconds for which further requests to stop are not heard: the terminal, and torchrun after it, send one to each."""
@@ -169,7 +172,11 @@ class Ranks:
         return made
 
     def runtime(self, runtime: "Runtime") -> "Runtime":
-        """Give a runtime with one thread for each of several ranks on a machine, and refuse what they cannot share."""
+        """Give each of several ranks on a machine a core and a runtime with one thread; refuse what they cannot share.
+
+        A rank that waits for the others sleeps, and what wakes it up are two threads of gloo: one hands a lock to the
+        other, and spins until the next tick of the clock if it has interrupted the one that holds it.
+        """
         kind, _, index = runtime.device.partition(":")
         if kind == "mps" and self.many:
             raise ArgumentError("`device` 'mps' is one for all, but ranks need one each: use device='cpu'.")
@@ -185,7 +192,13 @@ class Ranks:
                     f"{self.beside} ranks on a machine need a GPU each, got {there}: use fewer ranks or device='cpu'."
                 )
             torch.cuda.set_device(int(index) if index else self.local)
-        return replace(runtime, threads=1) if kind == "cpu" and self.beside > 1 and not runtime.threads else runtime
+        if kind != "cpu" or self.beside == 1:
+            return runtime
+        found = replace(runtime, threads=runtime.threads or 1)
+        if self.joined:
+            keep_to_cores(self.local, self.beside, found.threads)
+            let_others_finish(_HANDS_OVER)
+        return found
 
     def folder(self, home: RunFolder) -> RunFolder:
         """Give the folder of a run, in which only the first rank writes."""
