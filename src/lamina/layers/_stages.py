@@ -1,6 +1,7 @@
 """A convolution, the activation and the pooling behind it, as the kernels that compute them together want it."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import nn
@@ -37,7 +38,7 @@ def stage(layer: nn.Conv2d, behind: Sequence[nn.Module], inputs: Tensor, wanted:
     if behind and (name := _activation(behind[0])) in ACTIVATIONS:
         activation, used = name, 1
     if len(behind) > used and (side := _window(behind[used])):
-        pool, largest, used = side, isinstance(behind[used], nn.MaxPool2d), used + 1
+        pool, largest, used = side, type(behind[used]) is nn.MaxPool2d, used + 1
     channels, height, width = inputs.shape[-3:]
     rows, columns = layer.kernel_size
     form = Form(
@@ -59,14 +60,15 @@ def stage(layer: nn.Conv2d, behind: Sequence[nn.Module], inputs: Tensor, wanted:
 
 
 def _activation(layer: nn.Module) -> str:
-    return layer.activation if isinstance(layer, Detector) else _OF_TORCH.get(type(layer), "")
+    return layer.activation if type(layer) is Detector else _OF_TORCH.get(type(layer), "")
 
 
 def _window(layer: nn.Module) -> int:
     """Give the side of square windows that lie side by side; 0 for any other pooling."""
-    if not isinstance(layer, nn.AvgPool2d | nn.MaxPool2d) or layer.ceil_mode:
+    if type(layer) not in (nn.AvgPool2d, nn.MaxPool2d):  # who derives from them computes something else
         return 0
+    layer = cast(nn.AvgPool2d | nn.MaxPool2d, layer)
     size, stride, padding = layer.kernel_size, layer.stride, layer.padding
     odd = getattr(layer, "divisor_override", None) or getattr(layer, "dilation", 1) != 1
-    odd = odd or getattr(layer, "return_indices", False)
+    odd = odd or layer.ceil_mode or getattr(layer, "return_indices", False)
     return size if isinstance(size, int) and size == stride and padding == 0 and not odd else 0

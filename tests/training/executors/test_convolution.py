@@ -11,7 +11,8 @@ from lamina.data.arrays import from_arrays
 from lamina.kernels import convolution, native
 from lamina.layers.detector import Detector
 from lamina.training.executors import _convolution, _eager, choose
-from lamina.training.executors._convolution import Convolutions, convolves
+from lamina.training.executors._convolution import convolved
+from lamina.training.executors._swapped import Swapped
 from lamina.training.loop import Progress, drain
 
 F64 = torch.float64
@@ -47,8 +48,7 @@ def test_a_run_learns_what_torchs_layers_learn(choices, calls, monkeypatch):
     at, net = trained("float64", **choices)
     assert len(calls) == 2 * 2 * 4  # epochs, layers, updates; checks are torch's
     assert {form.pool for form in calls} == {2} and net.features[0].weight.is_contiguous()
-    for module in (_eager, choose):
-        monkeypatch.setattr(module, "convolves", lambda model: False)
+    monkeypatch.setattr(_eager, "convolved", lambda model: [])
     other, plain = trained("float64", **choices)
     assert len(calls) == 16
     for ours, theirs in zip(at.rows, other.rows, strict=True):
@@ -112,20 +112,20 @@ def test_values_and_derivatives_are_those_of_the_layers(layers, together, batch,
 
     expected = results()
     assert not calls
-    with Convolutions(net):
+    with Swapped(convolved(net)):
         found = results()
     assert len(calls) == (2 if together else 0)
     assert all(1 + (form.pool > 1) + (form.activation != "identity") == together for form in calls)
     for ours, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
-    assert "forward" not in vars(net) and convolves(net) == bool(together)
+    assert "forward" not in vars(net) and bool(convolved(net)) == bool(together)
 
 
 @needs_compiler
 def test_inputs_without_derivatives_and_single_precision(calls, generator):
     net = nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2))
     inputs = torch.randn(32, 1, 28, 28, generator=generator)
-    with Convolutions(net):
+    with Swapped(convolved(net)):
         found = net(inputs)
         with torch.no_grad():
             assert torch.equal(net(inputs), found)
@@ -145,7 +145,7 @@ def test_the_number_of_threads_does_not_decide_about_bits(generator):
     try:
         for number in (1, 2):
             torch.set_num_threads(number)
-            with Convolutions(net):
+            with Swapped(convolved(net)):
                 outputs = net(inputs)
             found.append([outputs, *torch.autograd.grad(outputs.square().sum(), net.parameters())])
     finally:
@@ -158,7 +158,7 @@ def test_what_is_not_plain_is_torchs(calls):
     """Other numbers and other shapes get the answers, or the errors, of the layers themselves."""
     net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU())
     empty, single = torch.zeros(0, 1, 5, 5), torch.ones(1, 5, 5)
-    with Convolutions(net):
+    with Swapped(convolved(net)):
         assert net(empty).shape == (0, 4, 3, 3) and torch.equal(net(single), net[1](net[0](single)))
         with pytest.raises(RuntimeError, match=r"expected input.* to have 1 channels, but got 2"):
             net(torch.zeros(1, 2, 5, 5))
@@ -172,7 +172,7 @@ def test_who_looks_at_a_layer_sees_what_it_computes(calls):
     net, seen = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2)), []
     handle = net[1].register_forward_hook(lambda module, given, result: seen.append(result))
     x = torch.randn(1, 1, 6, 6, generator=torch.Generator().manual_seed(0))
-    with Convolutions(net):
+    with Swapped(convolved(net)):
         net(x)
         assert torch.equal(seen[0], net[0](x).relu()) and not calls
         handle.remove()
@@ -190,7 +190,7 @@ class Names(TorchDispatchMode):
 def test_what_follows_operations_sees_torchs(calls):
     net, x = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU()), torch.ones(3, 2, 1, 5, 5)
     plain = net(x[0])
-    with Convolutions(net):
+    with Swapped(convolved(net)):
         mapped = torch.func.vmap(net)(x)
         with Names() as names:
             net(x[0])
@@ -204,7 +204,38 @@ def test_what_follows_operations_sees_torchs(calls):
 
 def test_a_network_with_a_large_convolution_or_on_another_device_stays_as_it_is():
     small = nn.Conv2d(1, 4, 3)
-    assert not convolves(nn.Sequential(small, nn.Conv2d(4, 64, 3)))
-    assert not convolves(nn.Sequential(nn.Conv2d(1, 4, 3, device="meta")))
-    assert not convolves(nn.Sequential(nn.Conv2d(1, 4, 3, dtype=torch.bfloat16)))
-    assert not convolves(small)  # no sequence
+    assert not convolved(nn.Sequential(small, nn.Conv2d(4, 64, 3)))
+    assert not convolved(nn.Sequential(nn.Conv2d(1, 4, 3, device="meta")))
+    assert not convolved(nn.Sequential(nn.Conv2d(1, 4, 3, dtype=torch.bfloat16)))
+    assert not convolved(small)  # no sequence
+
+
+class Smallest(nn.MaxPool2d):
+    def forward(self, inputs):
+        return -super().forward(-inputs)
+
+
+class Shifted(Detector):
+    def forward(self, inputs):
+        return super().forward(inputs) + 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("layers", [(nn.ReLU(), Smallest(2)), (Shifted("relu"), nn.MaxPool2d(2))], ids=["pool", "act"])
+def test_layers_that_derive_from_known_ones_compute_for_themselves(layers, calls, generator):
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), *layers)
+    x = torch.randn(2, 1, 6, 6, generator=generator)
+    expected = net(x)
+    with Swapped(convolved(net)):
+        torch.testing.assert_close(net(x), expected)
+    assert len(calls) == 1 and calls[0].pool == 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_layer_with_a_function_of_its_own_is_called(number, calls):
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2))
+    net[number].forward = lambda inputs: torch.full((1, 4, 4, 4), 7.0)
+    with Swapped(convolved(net)):
+        assert net(torch.zeros(1, 1, 6, 6)).unique().tolist() == [7.0]
+    assert not calls

@@ -1,5 +1,7 @@
 """Small networks pool by our kernel while they are trained eagerly on a CPU; nothing else changes by that."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch import nn
@@ -11,8 +13,9 @@ from lamina.data.arrays import from_arrays
 from lamina.kernels import native, pooling
 from lamina.layers.detector import Detector
 from lamina.layers.initialized import conv2d, linear
-from lamina.training.executors import _eager, choose
-from lamina.training.executors._pooling import Pooling, pools
+from lamina.training.executors import _eager
+from lamina.training.executors._pooling import pooled
+from lamina.training.executors._swapped import Swapped
 from lamina.training.loop import Progress, drain
 
 needs_compiler = pytest.mark.skipif(not native.works(), reason="needs g++")
@@ -36,7 +39,7 @@ def test_a_run_has_the_same_bits(monkeypatch):
     monkeypatch.setattr(pooling, "_call", lambda name, *tensors: (calls.append(name), call(name, *tensors)))
     at, net = trained()
     assert calls.count("largest") == calls.count("spread") == 2 * 2 * 4  # epochs, layers, updates; checks are torch's
-    monkeypatch.setattr(_eager, "pools", lambda model: False)
+    monkeypatch.setattr(_eager, "Swapped", lambda forwards: nullcontext())  # with maps that lie as before
     other, plain = trained()
     assert len(calls) == 32 and at.rows == other.rows
     assert all(torch.equal(p, q) for p, q in zip(net.parameters(), plain.parameters(), strict=True))
@@ -75,26 +78,28 @@ def test_which_layers_are_meant(layer, wanted, monkeypatch):
     plain = layer(x)
     calls, largest = [], pooling.largest
     monkeypatch.setattr(pooling, "largest", lambda inputs: (calls.append(1), largest(inputs))[1])
-    with Pooling():
+    forwards = pooled(nn.Sequential(nn.Conv2d(1, 2, 3), layer))
+    with Swapped(forwards):
         found = layer(x)
-    assert bool(calls) == wanted == pools(nn.Sequential(nn.Conv2d(1, 2, 3), layer))
+    assert bool(calls) == wanted == bool(forwards) and "forward" not in vars(layer)
     assert all(map(torch.equal, found, plain))
 
 
 @needs_compiler
 def test_what_follows_operations_sees_torchs():
-    x = torch.randn(3, 1, 2, 4, 6)
-    with Pooling():
-        found = torch.func.vmap(nn.MaxPool2d(2))(x)
-        slopes = torch.func.grad(lambda each: nn.MaxPool2d(2)(each).sum())(x[0])
-    assert torch.equal(found[0], nn.MaxPool2d(2)(x[0])) and slopes.sum() == found[0].numel()
+    x, layer = torch.randn(3, 1, 2, 4, 6), nn.MaxPool2d(2)
+    with Swapped(pooled(layer)):
+        found = torch.func.vmap(layer)(x)
+        slopes = torch.func.grad(lambda each: layer(each).sum())(x[0])
+    assert torch.equal(found[0], layer(x[0])) and slopes.sum() == found[0].numel()
 
 
 @needs_compiler
 def test_a_checkpoint_computes_the_same_operations_again():
     x = torch.randn(1, 2, 4, 6, requires_grad=True)
-    with Pooling():
-        y = checkpoint(nn.Sequential(nn.MaxPool2d(2), nn.Softplus()), x, use_reentrant=False)
+    net = nn.Sequential(nn.MaxPool2d(2), nn.Softplus())
+    with Swapped(pooled(net)):
+        y = checkpoint(net, x, use_reentrant=False)
     y.sum().backward()
     assert torch.equal(x.grad, torch.autograd.grad(nn.Softplus()(nn.MaxPool2d(2)(x)).sum(), x)[0])
 
@@ -107,13 +112,24 @@ class Names(TorchDispatchMode):
 
 @needs_compiler
 def test_who_follows_operations_finds_torchs():
-    with Pooling(), Names() as seen:
-        nn.MaxPool2d(2)(torch.zeros(1, 1, 2, 2))
+    layer = nn.MaxPool2d(2)
+    with Swapped(pooled(layer)), Names() as seen:
+        layer(torch.zeros(1, 1, 2, 2))
     assert "aten.max_pool2d_with_indices.default" in seen.names
 
 
 def test_a_network_with_many_channels_or_on_another_device_stays_as_it_is():
-    assert not pools(nn.Sequential(nn.Conv2d(1, 64, 3), nn.MaxPool2d(2)))
-    assert not pools(nn.Sequential(nn.Conv2d(1, 4, 3, device="meta"), nn.MaxPool2d(2)))
-    assert not pools(nn.Sequential(nn.Conv2d(1, 4, 3, dtype=torch.bfloat16), nn.MaxPool2d(2)))
-    assert choose.pools is pools
+    assert not pooled(nn.Sequential(nn.Conv2d(1, 64, 3), nn.MaxPool2d(2)))
+    assert not pooled(nn.Sequential(nn.Conv2d(1, 4, 3, device="meta"), nn.MaxPool2d(2)))
+    assert not pooled(nn.Sequential(nn.Conv2d(1, 4, 3, dtype=torch.bfloat16), nn.MaxPool2d(2)))
+
+
+class Signed(nn.MaxPool2d):
+    def forward(self, inputs):
+        return -super().forward(-inputs)
+
+
+def test_poolings_that_somebody_changed_stay_as_they_are():
+    given = nn.MaxPool2d(2)
+    given.forward = lambda inputs: inputs
+    assert not pooled(nn.Sequential(nn.Conv2d(1, 4, 3), Signed(2), given)) and "forward" in vars(given)

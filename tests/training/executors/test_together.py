@@ -30,3 +30,15 @@ def test_an_error_ends_all_and_is_not_swallowed():
     with pytest.raises(KeyError, match="lost"), Together(Noted("a", said), Noted("b", said)):
         raise KeyError("lost")
     assert said[2:] == ["b ends with KeyError", "a ends with KeyError"]
+
+
+def test_one_that_cannot_begin_leaves_none_entered():
+    said = []
+
+    class Broken(Noted):
+        def __enter__(self):
+            raise KeyError("lost")
+
+    with pytest.raises(KeyError, match="lost"), Together(Noted("a", said), Broken("b", said)):
+        pass
+    assert said == ["a begins", "a ends with KeyError"]

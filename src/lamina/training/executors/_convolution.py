@@ -1,6 +1,5 @@
 """The convolutions of a small network by our kernels while it is trained on a CPU; see `kernels.convolution`."""
 
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -12,40 +11,24 @@ from lamina.kernels import ordered
 from lamina.kernels.convolution import convolved_alone
 from lamina.layers._fused import unobserved
 from lamina.layers._stages import stage
-from lamina.training.executors._pooling import followed
+from lamina.training.executors._swapped import Forwards, followed, plain
 
 
-class Convolutions(AbstractContextManager[None]):
-    """While it is entered, a convolution of a sequence and what follows it there are one call of compiled code.
+def convolved(model: nn.Module) -> Forwards:
+    """List the sequences of a network on the CPU in which convolutions, and what follows them, are one call of ours.
 
-    Args:
-        model: a network that `convolves`.
-    """
-
-    def __init__(self, model: nn.Module) -> None:
-        self._parts = _sequences(model)
-
-    def __enter__(self) -> None:
-        for part in self._parts:
-            part.forward = partial(_forward, part)  # type: ignore[method-assign]
-
-    def __exit__(self, *error: Any) -> None:
-        for part in self._parts:
-            del part.forward
-
-
-def convolves(model: nn.Module) -> bool:
-    """Say whether all convolutions of a network on the CPU are small, and some of them in a sequence.
+    There are none where one convolution of the network is not small.
 
     >>> layers = nn.Conv2d(1, 6, 5), nn.Tanh(), nn.AvgPool2d(2)
-    >>> convolves(nn.Sequential(*layers)) == ordered.ready(layers[0].weight)
+    >>> len(convolved(nn.Sequential(*layers))) == ordered.ready(layers[0].weight)
     True
-    >>> convolves(nn.Sequential(*layers, nn.Conv2d(6, 32, 5))), convolves(nn.Sequential(nn.Linear(1, 1)))
-    (False, False)
+    >>> convolved(nn.Sequential(*layers, nn.Conv2d(6, 32, 5))), convolved(nn.Sequential(nn.Linear(1, 1)))
+    ([], [])
     """
     here = all(p.device.type == "cpu" and ordered.ready(p) for p in model.parameters())
-    found = [part for part in model.modules() if isinstance(part, nn.Conv2d)]
-    return here and bool(_sequences(model)) and all(map(_small, found))
+    if not here or not all(_small(part) for part in model.modules() if isinstance(part, nn.Conv2d)):
+        return []
+    return [(part, partial(_forward, part)) for part in _sequences(model)]
 
 
 def _small(layer: nn.Conv2d) -> bool:
@@ -58,8 +41,7 @@ def _small(layer: nn.Conv2d) -> bool:
 
 def _sequences(model: nn.Module) -> list[nn.Sequential]:
     known = [part for part in model.modules() if isinstance(part, nn.Sequential) and type(part) is nn.Sequential]
-    plain = [part for part in known if "forward" not in vars(part)]
-    return [part for part in plain if any(type(layer) is nn.Conv2d for layer in part)]
+    return [part for part in known if plain([part, *part]) and any(type(layer) is nn.Conv2d for layer in part)]
 
 
 def _forward(sequence: nn.Sequential, inputs: Any) -> Any:

@@ -2,12 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from lamina.training.executors._convolution import Convolutions, convolves
-from lamina.training.executors._pooling import Pooling, pools
+from torch import nn
+
+from lamina.training.executors._convolution import convolved
+from lamina.training.executors._pooling import pooled
+from lamina.training.executors._swapped import Forwards, Swapped
 from lamina.training.executors._together import Together
 
 if TYPE_CHECKING:
     from lamina.training.learner import Learner
+
+
+def by_kernels(model: nn.Module) -> Forwards:
+    """List the modules of a network that are faster by kernels of ours, and what computes in their place."""
+    return [*pooled(model), *convolved(model)]
 
 
 class Eager:
@@ -17,10 +25,8 @@ class Eager:
 
     def __init__(self, learner: "Learner", reason: str = "") -> None:
         self.learner, self.reason = learner, reason
-        if pools(learner.model):
-            learner.update.products = Together(Pooling(), learner.update.products)
-        if convolves(learner.model):
-            learner.update.products = Together(Convolutions(learner.model), learner.update.products)
+        if forwards := by_kernels(learner.model):
+            learner.update.products = Together(Swapped(forwards), learner.update.products)
 
     def begin(self, step: int) -> None:
         """Need nothing."""

@@ -1,6 +1,6 @@
 """Several contexts as one."""
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 
@@ -8,12 +8,13 @@ class Together(AbstractContextManager[None]):
     """Several contexts as one that can be entered again and again."""
 
     def __init__(self, *parts: Any) -> None:
-        self._parts = parts
+        self._parts, self._entered = parts, ExitStack()
 
     def __enter__(self) -> None:
-        for part in self._parts:
-            part.__enter__()
+        with ExitStack() as entered:
+            for part in self._parts:
+                entered.enter_context(part)
+            self._entered = entered.pop_all()
 
     def __exit__(self, *error: Any) -> None:
-        for part in reversed(self._parts):
-            part.__exit__(*error)
+        self._entered.__exit__(*error)

@@ -10,9 +10,7 @@ from torch import nn
 
 from lamina.layers.memory_format import to_channels_last
 from lamina.training._global_norm import attach
-from lamina.training.executors._convolution import convolves
-from lamina.training.executors._eager import Eager
-from lamina.training.executors._pooling import pools
+from lamina.training.executors._eager import Eager, by_kernels
 from lamina.training.executors._small import few_channels
 from lamina.training.executors._tuning import tuned
 from lamina.training.executors.captured import captured
@@ -81,7 +79,7 @@ def _rows_behind_rows(model: nn.Module, runtime: Runtime) -> bool:
     """Say whether maps stay channel by channel, as our kernels read them; all else is faster channels-last."""
     if runtime.device != "cpu":
         return few_channels(model)
-    return runtime.step != "compiled" and (pools(model) or convolves(model))
+    return runtime.step != "compiled" and bool(by_kernels(model))
 
 
 def _forecast(model: nn.Module, task: Task, examples: int, ranks: Ranks = ALONE) -> int | None:
