@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 from lamina._errors import InstructionError
@@ -41,7 +42,7 @@ def keep(path: Path, content: bytes) -> None:
     """Write a file of the cache, complete or not at all; a cache that cannot be written is no error."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
+        draft = path.with_suffix(f".{uuid.uuid4().hex}")  # threads, and processes of other machines, write too
         try:
             draft.write_bytes(content)
             os.replace(draft, path)

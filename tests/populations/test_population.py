@@ -230,3 +230,9 @@ def test_different_shapes_are_refused_with_what_differs(moons):
         Population([other, lamina.build("fnn", inputs=3, outputs=1)])
     with pytest.raises(ArgumentError, match="at least one network, got none"):
         Population([])
+    bend = [lamina.build("fnn", inputs=3, outputs=1, activation=name) for name in ("tanh", "relu")]
+    with pytest.raises(ArgumentError, match=r"is Detector\(activation=tanh\) in model 0 and Detector\(activation=relu"):
+        Population(bend)
+    nets = [lamina.build("cifar-resnet", outputs=3, depth=8, mirror=mirror) for mirror in (True, False)]
+    with pytest.raises(ArgumentError, match=r"\(mirror=True\) in model 0 and .*\(mirror=False\) in model 1"):
+        Population(nets)

@@ -83,8 +83,34 @@ def test_what_grows_is_no_link_to_a_file_of_somebody_else(tmp_path):
     assert (tmp_path / "thesis").read_text() == "years of work\nwithout a last line end"
     assert [read_line(line) for line in complete((tmp_path / "rows.jsonl").read_bytes())][-1] == {"step": 1}
     (tmp_path / "new.jsonl").symlink_to(tmp_path / "nowhere")
-    append_lines(tmp_path / "new.jsonl", [{"step": 1}])
-    assert not (tmp_path / "nowhere").exists() and not (tmp_path / "new.jsonl").is_symlink()
+    with pytest.raises(RunError, match=r"new\.jsonl is a link to a file that is not there: bring that file back"):
+        append_lines(tmp_path / "new.jsonl", [{"step": 1}])  # the rows before are perhaps on a disk that is not mounted
+    assert not (tmp_path / "nowhere").exists() and (tmp_path / "new.jsonl").is_symlink()
+    (tmp_path / "odd.jsonl").symlink_to(tmp_path)
+    with pytest.raises(RunError, match=r"cannot write .*odd\.jsonl: it is not a file"):
+        append_lines(tmp_path / "odd.jsonl", [{"step": 1}])
+
+
+def test_dots_in_comments_and_in_texts_of_many_lines_are_no_names():
+    dots = 200 * "."
+    text = f'# {dots}\nx = """\n{dots} \\""" \'"""  # {dots}\ny = \'\'\'\n{dots}\n\'\'\'\nz = 1'
+    assert {name: str(value).count(".") for name, value in files.read_toml(text).items()} == {
+        "x": 200,
+        "y": 200,
+        "z": 0,
+    }
+    for quotes in ('"""', "'''"):
+        with pytest.raises(ValueError, match="a name of more than 100 parts"):
+            files.read_toml(f"x = {{a = {quotes}\ny{quotes}, b{200 * '.b'} = 1}}")
+
+
+ENDLESS = ['''"""\\"''', "'''", '"', "''", '''x="""a"''', "#'\n", "\"\"\" ''' "]
+
+
+@pytest.mark.parametrize("text", ENDLESS)
+def test_quotes_without_end_take_no_time(text):
+    with pytest.raises(ValueError, match=r"[Uu]nterminated|[Ee]xpected|[Ii]nvalid|[Ii]llegal|[Uu]nescaped"):
+        files.read_toml("x = " + text * 50_000)
 
 
 @pytest.mark.posix

@@ -156,14 +156,23 @@ def test_a_lock_that_is_a_link_leaves_the_file_behind_it_alone(tmp_path):
 
 def test_a_sign_of_life_from_the_future_is_believed_if_another_one_follows(tmp_path, monkeypatch):
     """A clock that was years ahead locked a folder for years."""
-    monkeypatch.setattr(lock, "BEAT", 0.2)
+    monkeypatch.setattr(lock, "BEAT", 0.05)
+    monkeypatch.setattr(lock, "SILENCE", 0.4)
     path = tmp_path / lock.NAME
     path.write_text(json.dumps({"pid": 5, "host": "elsewhere", "since": "2099-01-01"}))
     os.utime(path, (4e9, 4e9))
+    began = time.monotonic()
     with only_writer(tmp_path):
-        pass
+        assert time.monotonic() - began >= 0.4  # as long as for a clock that is right
     path.write_text(json.dumps({"pid": 5, "host": "elsewhere", "since": "2099-01-01"}))
     os.utime(path, (4e9, 4e9))
-    monkeypatch.setattr(lock.time, "sleep", lambda seconds: os.utime(path, (4e9 + 10, 4e9 + 10)))
+    looks = []
+
+    def sleep(seconds):
+        looks.append(seconds)
+        if len(looks) == 3:  # a beat that comes late
+            os.utime(path, (4e9 + 10, 4e9 + 10))
+
+    monkeypatch.setattr(lock.time, "sleep", sleep)
     with pytest.raises(RunError, match="is being written by process 5 of unknown on elsewhere since 2099-01-01"):
         only_writer(tmp_path).__enter__()

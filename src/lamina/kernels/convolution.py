@@ -271,6 +271,8 @@ def convolved_alone(
 ) -> Float[Tensor, "batch filters high wide"]:
     """Convolve, activate and pool the pictures of one network on a CPU; `form.fits` must hold.
 
+    Differs: torch leaves more gradients finite where a pixel is not: here products with zeros behind the border count.
+
     Args:
         inputs: maps, at least one picture.
         weight: the kernels.

@@ -89,7 +89,7 @@ def _check_same_form(models: Sequence[nn.Module]) -> None:
         raise ArgumentError("`models` must hold at least one network, got none.")
 
     def form(model: nn.Module) -> dict[str, Any]:
-        parts: dict[str, Any] = {name: type(module).__name__ for name, module in model.named_modules()}
+        parts: dict[str, Any] = {name: _form(module) for name, module in model.named_modules()}
         return parts | {name: tuple(t.shape) for name, t in model.state_dict(keep_vars=True).items()}
 
     first = form(models[0])
@@ -105,6 +105,13 @@ def _check_same_form(models: Sequence[nn.Module]) -> None:
                     f"`models` must have one form, but {name or 'the network'!r} is {first.get(name)} in model 0 and "
                     f"{other.get(name)} in model {number}: make a population of each form."
                 )
+
+
+def _form(module: nn.Module) -> str:
+    """Name a module with the choices that show in no tensor, of which a population has one for all."""
+    found = {name: getattr(module, name, None) for name in ("activation", "mirror")}
+    given = [f"{name}={value}" for name, value in found.items() if isinstance(value, str | bool)]
+    return f"{type(module).__name__}({', '.join(given)})" if given else type(module).__name__
 
 
 def train_population(

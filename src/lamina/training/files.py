@@ -15,7 +15,11 @@ from lamina import _system
 from lamina._errors import RunError
 
 _PARTS = 100  # that a name in a TOML file may have, with dots between them
-_QUOTED = re.compile(r""""(?:\\.|[^"\\\n])*(?:"|$)|'[^'\n]*(?:'|$)""", re.MULTILINE)
+_QUOTED = re.compile(
+    r'''"""(?:\\[\s\S]|[^\\])*?(?:"{3,5}|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'''
+    r"""'''[\s\S]*?(?:'{3,5}|\Z)|'[^'\n]*(?:'|$)|#[^\n]*""",
+    re.MULTILINE,
+)  # texts of many lines, texts of one line, and comments
 _IN_USE = "close the program that has it open, or "
 
 
@@ -54,14 +58,19 @@ def own(path: Path) -> None:
     """Replace a link by a copy of the file that it names: what is appended must not end up elsewhere.
 
     A folder from a stranger may hold links to files of yours, and one from a store of data holds links into it.
+
+    Raises:
+        RunError: that file is missing.
+        OSError: it cannot be read.
     """
     if path.is_symlink():
         try:
             content = read(path)
-        except OSError:  # there is no such file
-            path.unlink()
-        else:
-            write(path, content)
+        except FileNotFoundError as error:
+            raise RunError(
+                f"{path} is a link to a file that is not there: bring that file back, or remove the link to begin anew."
+            ) from error
+        write(path, content)
 
 
 def cannot_write(path: Path, error: OSError) -> str:

@@ -138,10 +138,14 @@ def _silence(path: Path) -> float:
         touched = path.stat().st_mtime
         if touched <= now + 1:
             return max(0.0, now - touched)
-        time.sleep(1.5 * BEAT)  # a clock was wrong then or is wrong now: whoever is there touches it meanwhile
-        return 0.0 if path.stat().st_mtime != touched else SILENCE
+        until = time.monotonic() + SILENCE
+        while time.monotonic() < until:  # a clock was wrong then or is wrong now: whoever is there touches it meanwhile
+            time.sleep(BEAT)
+            if path.stat().st_mtime != touched:
+                return 0.0
     except OSError:
-        return SILENCE
+        pass
+    return SILENCE
 
 
 def _owner(handle: int) -> dict[str, Any]:
