@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
+from lamina.training.executors._contexts import Contexts
 from lamina.training.executors._convolution import convolved
 from lamina.training.executors._pooling import pooled
 from lamina.training.executors._swapped import Forwards, Swapped
-from lamina.training.executors._together import Together
 
 if TYPE_CHECKING:
     from lamina.training.learner import Learner
@@ -26,7 +26,7 @@ class Eager:
     def __init__(self, learner: "Learner", reason: str = "") -> None:
         self.learner, self.reason = learner, reason
         if forwards := by_kernels(learner.model):
-            learner.update.products = Together(Swapped(forwards), learner.update.products)
+            learner.update.products = Contexts(Swapped(forwards), learner.update.products)
 
     def begin(self, step: int) -> None:
         """Need nothing."""

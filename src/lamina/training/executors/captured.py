@@ -23,9 +23,9 @@ from lamina.layers.dropout import load_run_state_, run_state
 from lamina.layers.half_weights import HalfWeights
 from lamina.training._fused import FusedAdam, FusedRMSprop, FusedSGD
 from lamina.training.change import _Moving
+from lamina.training.executors._contexts import Contexts
 from lamina.training.executors._eager import Eager
 from lamina.training.executors._small import SmallLayers, small
-from lamina.training.executors._together import Together
 from lamina.training.executors.recording import Graphs
 from lamina.training.freezing import rate_shares
 from lamina.training.learner import Answering, Learner
@@ -56,7 +56,7 @@ class _Captured:
             # Cast together: autocast would launch two small kernels a layer.
             by_ours = small(learner.model, feed.batch_size)
             weights = HalfWeights(learner.model) if update.half and not by_ours else nullcontext()
-            update.products = Together(SmallLayers(ours), weights, update.products)
+            update.products = Contexts(SmallLayers(ours), weights, update.products)
         self.takes, self._judges = self._takes_pictures(), self._judges_labels()
         if self._judges:
             update.differentiate = self._judged

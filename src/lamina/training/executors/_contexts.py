@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 
-class Together(AbstractContextManager[None]):
+class Contexts(AbstractContextManager[None]):
     """Several contexts as one that can be entered again and again."""
 
     def __init__(self, *parts: Any) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lamina.training.executors._together import Together
+from lamina.training.executors._contexts import Contexts
 
 
 class Noted:
@@ -18,7 +18,7 @@ class Noted:
 
 def test_the_last_to_begin_is_the_first_to_end_each_time():
     said = []
-    both = Together(Noted("a", said), Noted("b", said))
+    both = Contexts(Noted("a", said), Noted("b", said))
     for _ in range(2):
         with both:
             said.append("work")
@@ -27,7 +27,7 @@ def test_the_last_to_begin_is_the_first_to_end_each_time():
 
 def test_an_error_ends_all_and_is_not_swallowed():
     said = []
-    with pytest.raises(KeyError, match="lost"), Together(Noted("a", said), Noted("b", said)):
+    with pytest.raises(KeyError, match="lost"), Contexts(Noted("a", said), Noted("b", said)):
         raise KeyError("lost")
     assert said[2:] == ["b ends with KeyError", "a ends with KeyError"]
 
@@ -39,6 +39,6 @@ def test_one_that_cannot_begin_leaves_none_entered():
         def __enter__(self):
             raise KeyError("lost")
 
-    with pytest.raises(KeyError, match="lost"), Together(Noted("a", said), Broken("b", said)):
+    with pytest.raises(KeyError, match="lost"), Contexts(Noted("a", said), Broken("b", said)):
         pass
     assert said == ["a begins", "a ends with KeyError"]
