@@ -50,7 +50,7 @@ def test_what_is_nested_too_deeply_for_python(tmp_path):
     with pytest.raises(DataError, match=r"the target 'y' is '\[\[.* in every row"):
         lamina.load(tmp_path / "cells.csv")
     (tmp_path / "options.json").write_text(deep)
-    with pytest.raises(ArgumentError, match=r"options.json cannot be read as TOML \(maximum recursion depth"):
+    with pytest.raises(ArgumentError, match=r"options.json cannot be read as JSON \(maximum recursion depth"):
         read_config(tmp_path / "options.json")
     assert read_line(f'{{"a": {deep}'.encode()) is None
 

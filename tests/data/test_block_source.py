@@ -234,9 +234,23 @@ def full(size):
 def test_a_file_that_is_damaged_in_the_middle_is_named(split, of, apart, tmp_path):
     content = bytearray((tmp_path / "a.parquet").read_bytes())
     content[len(content) // 3 : len(content) // 3 + 4000] = bytes(4000)
+    moments = (tmp_path / "a.parquet").stat()
     (tmp_path / "a.parquet").write_bytes(content)
+    os.utime(tmp_path / "a.parquet", ns=(moments.st_atime_ns, moments.st_mtime_ns))  # as a disk does it
     source = of(window=300, apart=apart)
     with pytest.raises(DataError, match=r"a\.parquet` is not a readable Parquet file: write it again"):
+        walked(source, source.order(32, 0, 0), 32)
+    assert not left() and source._reader is None
+
+
+@apart
+def test_a_file_that_another_one_replaces_is_named(split, of, apart, tmp_path):
+    pl.read_parquet(tmp_path / "a.parquet").reverse().write_parquet(tmp_path / "other")
+    (tmp_path / "other").replace(tmp_path / "a.parquet")
+    source = of(window=300, apart=apart)
+    with pytest.raises(
+        DataError, match=r"a\.parquet` changed while it was in use: start again, with the file as it is"
+    ):
         walked(source, source.order(32, 0, 0), 32)
     assert not left() and source._reader is None
 

@@ -1,5 +1,7 @@
 """Parquet files are found, read some rows at a time, and refused in sentences."""
 
+import os
+
 import polars as pl
 import pytest
 
@@ -102,5 +104,17 @@ def test_a_file_that_shrinks_is_noticed(folder):
     table = Parquet(folder)
     (block, *_) = table.blocks(10)
     pl.DataFrame({"x": [1], "y": ["a"]}).write_parquet(folder / "part-0.parquet")
-    with pytest.raises(DataError, match="changed while it was read|is not a readable Parquet file"):
+    with pytest.raises(DataError, match="part-0.parquet` changed while it was in use: start again"):
+        table.read(block)
+
+
+def test_a_file_with_the_same_rows_is_another_one_all_the_same(folder):
+    table = Parquet(folder)
+    (block, *_) = table.blocks(10)
+    assert table.read(block).height == block.rows
+    os.utime(folder / "part-0.parquet", ns=(0, 0))
+    with pytest.raises(DataError, match="part-0.parquet` changed while it was in use: start again"):
+        table.read(block)
+    (folder / "part-0.parquet").unlink()
+    with pytest.raises(DataError, match="part-0.parquet` does not exist: check the path"):
         table.read(block)

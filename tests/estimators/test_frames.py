@@ -4,6 +4,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from sklearn.model_selection import cross_val_score
 
 import lamina
 from lamina._errors import DataWarning
@@ -77,6 +78,58 @@ def test_a_frame_of_numbers_alone_is_rows_of_numbers():
     assert mixed(frame.assign(b=SIZES)).columns == ["a", "b"] and mixed(polars.DataFrame({"a": [np.nan]})) is not None
     assert mixed(polars.DataFrame({"a": [True, False]})) is None
     assert NetworkRegressor(**FAST).fit(frame, NUMBERS).preprocess_.spec.kind == "vector"
+
+
+def test_a_gap_that_only_new_rows_have_is_filled_with_the_mean_of_the_training():
+    full = pandas.DataFrame({"a": np.nan_to_num(SIZES), "b": np.arange(240.0)})
+    network = NetworkRegressor(**FAST).fit(full, NUMBERS)
+    means = network.preprocess_.mean
+    new = full.head(3).copy()
+    new.loc[1, "a"], new.loc[2, "b"] = np.nan, np.nan
+    filled = new.fillna({"a": means[0], "b": means[1]})
+    assert np.array_equal(network.predict(new), network.predict(filled))
+    assert np.array_equal(network.predict(polars.from_dict(new.to_dict("list"))), network.predict(filled))
+    with pytest.warns(UserWarning, match="valid feature names"), pytest.raises(ValueError, match="contains NaN"):
+        network.predict(new.to_numpy())
+    with pytest.raises(ValueError, match="contains infinity"):
+        network.predict(new.fillna(np.inf))
+
+
+def test_a_single_gap_in_one_fold_is_no_obstacle():
+    frame = pandas.DataFrame({"a": np.nan_to_num(SIZES), "b": (COLORS == "red") * 1.0})
+    frame.loc[3, "a"] = np.nan
+    scores = cross_val_score(NetworkClassifier(**FAST), frame, LABELS, cv=3, error_score="raise")
+    assert scores.min() > 0.9
+    search = LaminaSearchCV(NetworkClassifier(**FAST), {"dropout": [0.0, 0.1]}, cv=3).fit(frame, LABELS)
+    assert search.cv_results_["mean_test_score"].min() > 0.9
+
+
+def test_categories_that_are_written_as_numbers_are_categories():
+    places = DRAWN.choice([10115, 20095, 80331, 50667], 240)
+    labels = np.isin(places, [20095, 50667])  # no line divides them
+    for column in (pandas.Categorical(places), pandas.Categorical(places.astype(str))):
+        frame = pandas.DataFrame({"place": column, "size": np.nan_to_num(SIZES)})
+        network = NetworkClassifier(**FAST | {"epochs": 20}).fit(frame, labels)
+        assert network.preprocess_.spec.levels == (("10115", "20095", "50667", "80331"), ())
+        assert network.score(frame, labels) == 1.0
+        late = pandas.DataFrame({"place": [20095.0, np.nan, 80331.0], "size": [0.0, 0.0, 0.0]})
+        assert network.predict(late)[[0, 2]].tolist() == [True, False]  # pandas writes whole numbers beside a gap so
+    enum = polars.Series("place", places.astype(str)).cast(polars.Enum(["80331", "10115", "20095", "50667"]))
+    data = lamina.load(polars.DataFrame({"place": enum, "y": labels}), target="y")
+    assert data.spec.levels == (("10115", "20095", "50667", "80331"),)
+    numbers = lamina.load(polars.DataFrame({"x": SIZES, "y": enum}).drop_nans(), target="y", task="regression")
+    assert sorted(set(numbers.targets.ravel().tolist())) == [10115, 20095, 50667, 80331]
+
+
+def test_what_is_said_names_what_an_estimator_has():
+    names = polars.Series("name", [f"person {number}" for number in range(240)])
+    with pytest.warns(DataWarning, match=r"Turn them into numbers or categories to insist\.$"):
+        NetworkClassifier(**FAST).fit(ROWS.with_columns(names), LABELS)
+    spans = ROWS.with_columns(span=polars.Series([[1, 2]] * 240))
+    with pytest.raises(lamina.DataError, match="column 'span' holds values of type .*, or leave it out of `X`"):
+        NetworkClassifier(**FAST).fit(spans, LABELS)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        NetworkClassifier(**FAST).fit(ROWS, np.stack([LABELS, LABELS], 1))
 
 
 def test_a_column_may_have_the_name_of_the_target():

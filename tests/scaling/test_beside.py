@@ -1,9 +1,12 @@
 """What ranks take beside each other is measured in processes, which have the job of this one."""
 
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import psutil
 import pytest
 import torch
 
@@ -81,6 +84,42 @@ def test_a_rank_that_dies_ends_the_measurement():
         two._workers[1]._process.kill()
         with pytest.raises(RunError, match=r"a process that measures has ended \("):
             two.together(2, 16, 0.1)
+
+
+def test_a_process_that_cannot_be_started_leaves_none_behind(monkeypatch):
+    started, popen = [], subprocess.Popen
+
+    def limited(*words, **more):
+        if started:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        started.append(popen(*words, **more))
+        return started[0]
+
+    monkeypatch.setattr(subprocess, "Popen", limited)
+    with pytest.raises(RunError, match=r"a process that measures cannot be started \(Resource temporarily unavail"):
+        Beside(asked(), EAGER, 2)
+    assert started[0].returncode is not None
+
+
+KILLED = """
+import os, signal, sys
+from lamina.scaling.beside import Asked, Beside
+from lamina.training.runtime import Runtime
+asked = Asked("fnn", "iris", {}, {"hidden": (8,), "batch_size": 16}, 3, 0)
+with Beside(asked, Runtime("cpu", threads=1, step="eager"), 2) as two:
+    print(*(worker._process.pid for worker in two._workers), flush=True)
+    two.together(2, 16, 600.0)
+"""
+
+
+@pytest.mark.posix
+def test_processes_that_measure_end_with_who_asks(tmp_path):
+    words, more = [sys.executable, "-c", KILLED], os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=more) as asking:
+        measuring = [psutil.Process(int(number)) for number in asking.stdout.readline().split()]
+        asking.kill()
+    _, alive = psutil.wait_procs(measuring, timeout=30)
+    assert len(measuring) == 2 and not alive
 
 
 @pytest.mark.slow

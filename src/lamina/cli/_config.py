@@ -68,11 +68,11 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ArgumentError(f"`--config` {path} cannot be read ({error.strerror}): choose another file.") from None
     if len(content) > _MOST:
         raise ArgumentError(f"`--config` {path} is larger than {_MOST / 1e6:.0f} MB: it cannot be a file of options.")
+    read, language = (json.loads, "JSON") if path.suffix.lower() == ".json" else (read_toml, "TOML")
     try:
-        text = content.decode()
-        values = json.loads(text) if path.suffix.lower() == ".json" else read_toml(text)
+        values = read(content.decode())
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"`--config` {path} cannot be read as TOML ({error}): correct it.") from None
+        raise ArgumentError(f"`--config` {path} cannot be read as {language} ({error}): correct it.") from None
     if not isinstance(values, dict):
         raise ArgumentError(f"`--config` {path} must hold names and values, got {type(values).__name__}.")
     if isinstance(values.get("architecture"), dict):  # what a run writes

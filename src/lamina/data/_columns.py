@@ -92,12 +92,13 @@ def read_column(series: "pl.Series", file: str) -> Column:
         return Column(name, values, (), kind.is_integer())
     text = as_text(series)
     there = text.drop_nulls()
-    numbers = there.cast(pl.Float64, strict=False)
-    if numbers.null_count() == 0:
-        return as_numbers(text, file)
-    _no_commas(there, numbers, file)
-    if numbers.null_count() <= FEW_WORDS * len(there) and numbers.n_unique() > FEW:
-        return as_numbers(text, file)
+    if not isinstance(kind, pl.Categorical | pl.Enum):  # whose maker has decided: 10115 is a place, and no number
+        numbers = there.cast(pl.Float64, strict=False)
+        if numbers.null_count() == 0:
+            return as_numbers(text, file)
+        _no_commas(there, numbers, file)
+        if numbers.null_count() <= FEW_WORDS * len(there) and numbers.n_unique() > FEW:
+            return as_numbers(text, file)
     levels = tuple(sorted(there.unique().to_list()))
     return Column(name, level_numbers(text, levels), levels, False)
 
@@ -123,6 +124,9 @@ def as_text(series: "pl.Series", levels: Sequence[str] | None = None) -> "pl.Ser
     """
     import polars as pl
 
+    numbered = levels is not None and series.dtype.is_float() and not any("." in level for level in levels)
+    if numbered and (series.is_null() | (series == series.round())).all():
+        series = series.cast(pl.Int64)  # pandas has no whole numbers in a column with a gap
     text = series.cast(pl.String)
     if levels is not None:
         return text.str.to_lowercase() if {"true", "false"}.issuperset(levels) else text
@@ -548,7 +552,10 @@ def _whole_target(column: Column, file: str) -> None:
 
 def read_target(series: "pl.Series", task: str | None, file: str) -> tuple[Tensor, int, tuple[str, ...], list[str]]:
     """Give labels and classes, or real targets and no classes."""
-    column, name = read_column(series, file), series.name
+    import polars as pl
+
+    numbers = task == "regression" and isinstance(series.dtype, pl.Categorical | pl.Enum)
+    column, name = read_column(series.cast(pl.String) if numbers else series, file), series.name
     _whole_target(column, file)
     different, most = column.values.unique(), max(2, len(column.values) // 2)
     note = []

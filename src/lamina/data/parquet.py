@@ -97,10 +97,12 @@ class Parquet:
         self.name, self.files = shown(what), files
         self._scans: list[pl.LazyFrame] = []
         self._pages: list[Pages] = []
+        self._states: list[tuple[int, ...]] = []
         counts = []
         for file in files:
             if file.exists():
                 no_pipe(file)
+                self._states.append(_state(file))
             with _readable(file):
                 self._pages.append(Pages(partial(io.FileIO, file)))
                 scan = pl.scan_parquet(file, glob=False)
@@ -155,15 +157,24 @@ class Parquet:
     def read(self, block: Block, columns: Sequence[str] | None = None) -> "pl.DataFrame":
         """Read the rows of a block."""
         scan = self._scans[block.file].slice(block.start, block.rows)
-        with _readable(self.files[block.file]):
+        with self._unchanged(block.file):
             self._pages[block.file].check(block.start, block.rows, columns)
             frame = (scan if columns is None else scan.select(list(columns))).collect()
-        if frame.height != block.rows:
-            raise DataError(
-                f"{shown(self.files[block.file])} changed while it was read: it has {frame.height} of {block.rows} "
-                f"rows after row {block.start}."
-            )
         return frame
+
+    @contextmanager
+    def _unchanged(self, number: int) -> Iterator[None]:
+        """Refuse what was read of a file that is no longer the one that was opened; one that is gone is named so."""
+        file = self.files[number]
+        try:
+            with _readable(file):
+                yield
+        except DataError:
+            if file.exists() and _state(file) != self._states[number]:
+                raise _changed(file) from None
+            raise
+        if file.exists() and _state(file) != self._states[number]:
+            raise _changed(file)
 
     def sample(self, rows: int) -> "pl.DataFrame":
         """Read up to so many rows from places that are spread evenly over the table."""
@@ -221,6 +232,16 @@ def read_bytes(data: bytes, name: str) -> "pl.DataFrame":
     with _readable(None, name):
         Pages(lambda: io.BytesIO(data)).check()
         return pl.read_parquet(io.BytesIO(data))
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    """Say what changes when a file is written again, or another one takes its place."""
+    found = file.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _changed(file: Path) -> DataError:
+    return DataError(f"{shown(file)} changed while it was in use: start again, with the file as it is now.")
 
 
 @contextmanager

@@ -1,11 +1,14 @@
 """DataFrames with categories, dates or missing cells, which no array of numbers holds: read as `lamina.load` does."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lamina._errors import ArgumentError
+from lamina._errors import ArgumentError, DataError
 from lamina._types import Tensor
 from lamina.data.dataset import ArrayDataset, Spec
 from lamina.data.frames import as_frame
@@ -47,7 +50,8 @@ def as_dataset(frame: "pl.DataFrame", targets: Any, about: dict[str, Any]) -> Ar
     columns = np.asarray(targets).reshape(len(targets), -1).T
     names = [_unused(f"target {number}", frame.columns) for number in range(len(columns))]
     whole = frame.with_columns(pl.Series(name, column) for name, column in zip(names, columns, strict=True))
-    data = cast(ArrayDataset, load_table(whole, names, task=about["task"], stream=False))
+    with _in_words_of_estimators():
+        data = cast(ArrayDataset, load_table(whole, names, task=about["task"], stream=False))
     return replace(data, spec=replace(data.spec, classes=about.get("classes", ()), target=""))
 
 
@@ -56,6 +60,24 @@ def as_stored(X: Any, spec: Spec) -> Tensor:
     if (frame := as_frame(X) if hasattr(X, "columns") else None) is None:
         raise ArgumentError(f"`X` must be a DataFrame with the columns of the training, got {type(X).__name__}.")
     return read_rows(frame, spec)
+
+
+@contextmanager
+def _in_words_of_estimators() -> Iterator[None]:
+    """Say what the reader of tables says without the options that only it has."""
+
+    def reworded(said: object) -> str:
+        text = str(said).replace(" Insist with `keep`.", " Turn them into numbers or categories to insist.")
+        return text.replace("leave it out with `drop`", "leave it out of `X`")
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except DataError as error:
+            raise DataError(reworded(error)) from error
+    for each in heard:
+        warnings.warn(reworded(each.message), each.category, stacklevel=4)
 
 
 def _unused(name: str, names: list[str]) -> str:

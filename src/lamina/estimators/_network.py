@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
@@ -150,7 +150,8 @@ class NetworkEstimator(BaseEstimator):
         """Check what is to be learned, and make a dataset of it."""
         if self.input_shape is None and (frame := mixed(X)) is not None:
             validate_data(self, X, skip_check_array=True)  # for the names of the columns
-            targets, about = self._targets(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
+            y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+            targets, about = self._targets(column_or_1d(y, warn=True) if is_classifier(self) else y)
             check_consistent_length(X, targets)
             return as_dataset(frame, targets, about)
         X, y = validate_data(self, X, y, **self._accepted(X, y))
@@ -177,8 +178,12 @@ class NetworkEstimator(BaseEstimator):
         if self.preprocess_.spec.levels:  # a table, as `_frames` made it
             validate_data(self, X, reset=False, skip_check_array=True)
             return as_stored(X, self.preprocess_.spec)
-        X = validate_data(self, X, reset=False, **self._accepted(X))
-        return torch.from_numpy(np.array(self._shaped(X))).reshape(len(X), *self.preprocess_.spec.inputs)
+        # A table without a gap may have one in new rows, as in another fold: the mean of the training takes its place.
+        gaps = self.input_shape is None and hasattr(self, "feature_names_in_") and mixed(X) is not None
+        finite: Any = "allow-nan" if gaps else True
+        X = validate_data(self, X, reset=False, ensure_all_finite=finite, **self._accepted(X))
+        stored = torch.from_numpy(np.array(self._shaped(X))).reshape(len(X), *self.preprocess_.spec.inputs)
+        return stored.where(~stored.isnan(), stored.new_tensor(self.preprocess_.mean)) if gaps else stored
 
     def _divided(self, X: Any, y: Any, seed: int) -> Split:
         """Make a dataset of arrays and set the validation part aside; without one where there are too few examples."""

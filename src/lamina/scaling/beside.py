@@ -28,6 +28,7 @@ import torch
 
 from lamina import _child as child
 from lamina._errors import RunError
+from lamina._system import end_with
 from lamina._types import Tensor
 from lamina.scaling.measure import LEAST as FEWEST
 from lamina.scaling.measure import WARM, Timings, endless, of_rank, of_ranks, rising, spread, updates
@@ -94,9 +95,14 @@ class Beside:
     """
 
     def __init__(self, asked: Asked, runtime: Runtime, most: int) -> None:
-        words = _packed((asked, runtime))
-        self._home = tempfile.TemporaryDirectory()
-        self._workers, self._met = [_Worker(words) for _ in range(most)], 0
+        words = _packed((asked, runtime, os.getpid()))
+        self._workers: list[_Worker] = []
+        try:
+            while len(self._workers) < most:
+                self._workers.append(_Worker(words))
+        except OSError as error:
+            self.__exit__(None, None, None)
+            raise RunError(f"a process that measures cannot be started ({error.strerror}).") from error
 
     def __enter__(self) -> "Beside":
         """Wait until all have the job."""
@@ -114,7 +120,6 @@ class Beside:
         """End them."""
         for worker in self._workers:
             worker.end()
-        self._home.cleanup()
 
     def apart(self, sizes: Mapping[int, int], seconds: float) -> tuple[Timings, float]:
         """Time updates in several processes at once that hear nothing from each other.
@@ -145,16 +150,15 @@ class Beside:
             batch: the examples of an update, on all of them.
             seconds: how long this may take, about.
         """
-        self._met += 1
         some = self._workers[:ranks]
-        place = str(Path(self._home.name, f"meeting-{self._met}"))
-        for rank, worker in enumerate(some):
-            worker.say(("together", rank, ranks, batch, seconds, place))
-        for worker in some:
-            worker.hear()  # that it lives: nobody waits for one that does not
-        for worker in some:
-            worker.say("go")
-        return met([worker.hear() for worker in some])
+        with tempfile.TemporaryDirectory() as home:
+            for rank, worker in enumerate(some):
+                worker.say(("together", rank, ranks, batch, seconds, str(Path(home, "meeting"))))
+            for worker in some:
+                worker.hear()  # that it lives: nobody waits for one that does not
+            for worker in some:
+                worker.say("go")
+            return met([worker.hear() for worker in some])
 
 
 def met(found: Sequence[Measured]) -> Together:
@@ -208,9 +212,13 @@ class _Worker:
         self._log: IO[bytes] = tempfile.TemporaryFile()
         command, self._speaks = child.command("lamina.scaling.beside"), False
         environment = os.environ | surroundings()
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=environment
-        )
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=environment
+            )
+        except OSError:
+            self._log.close()
+            raise
         self._send(words)
 
     def say(self, thing: Any) -> None:
@@ -249,7 +257,8 @@ def main() -> None:
         pickle.dump(thing, out)
         out.flush()
 
-    asked, runtime = pickle.load(sys.stdin.buffer)
+    asked, runtime, parent = pickle.load(sys.stdin.buffer)
+    end_with(parent)
     job = asked.job()
     say("ready")
     with suppress(EOFError):

@@ -134,7 +134,7 @@ def on_slurm(nodes: Nodes, job: Job) -> Dask:
 
     def check() -> None:
         if len(refused) >= nodes.nodes:
-            raise RunError(f"SLURM did not take the job ({refused[0]}): change what `on` asks for.")
+            raise RunError(f"SLURM did not take the job ({refused[0]}): change what `--on` asks for when you continue.")
         if refused and not said:
             said.append(f"SLURM took only {nodes.nodes - len(refused)} of {nodes.nodes} jobs ({refused[0]}).")
             warnings.warn(said[0], RunWarning, stacklevel=2)
