@@ -12,9 +12,12 @@ pytestmark = pytest.mark.browser
 PATHS = [page.path for page in pages()]
 SIZES = ((1280, 800), (1920, 1080), (360, 740))
 
+BOX = "(node) => { const r = node.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; }"
+
 # The picture, what covers the lower end of the screen on a phone, and the button that starts (or the first widget).
-MEASURE = """
-const box = (node) => { const r = node.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
+MEASURE = (
+    f"const box = {BOX};"
+    + """
 const deep = (node) => node.shadowRoot ? [...node.shadowRoot.querySelectorAll('*')].flatMap(deep) : [node];
 const lab = document.querySelector('#root .lamina-lab'), first = lab?.querySelector('.lamina-stage > div');
 if (!first) return null;
@@ -25,6 +28,7 @@ const widget = [...lab.querySelectorAll('.lamina-dock marimo-ui-element > *')].f
   .find((n) => n.getBoundingClientRect().height > 0 && !['style', 'script'].includes(n.localName));
 return { picture: box(drawn), start: box(main || widget), dock: box(lab.querySelector('.lamina-dock')) };
 """
+)
 
 # While the first view stands, note where its parts are; when the live page has taken its place, note it again.
 WATCH = """
@@ -308,3 +312,32 @@ def test_large_drawings_have_a_form_for_a_phone_that_does_not_scroll(driver, add
         form, beyond, least, most = driver.execute_script(FORM, label)
     assert form == "narrow" and beyond <= 1
     assert 10.95 < least <= most < 18.05
+
+
+def test_a_phone_shows_the_square_and_the_answer_on_one_screen(driver, address):
+    from harness import elements, mouse, sized, wait
+
+    told = lambda: driver.find_element("css selector", "#root .lamina-strip").text.split("\n")  # noqa: E731
+    seven = [(0.3, 0.25), (0.5, 0.25), (0.7, 0.25), (0.55, 0.55), (0.45, 0.8)]
+    for high in (640, 740):
+        with sized(driver, 360, high):
+            opened(driver, address, "ch3/lenet")
+            assert told()[:2] == ["reads our 7", "7: over 99.9%"], "nothing is drawn yet"
+            canvas = elements(driver, "el.localName === 'canvas' && !!el.closest('.lamina-pad')")[0]
+            spot = driver.execute_script(
+                "const r = arguments[0].getBoundingClientRect(); return [r.x, r.y, r.width]", canvas
+            )
+            at = [(spot[0] + x * spot[2], spot[1] + y * spot[2]) for x, y in seven]
+            mouse(driver, "Pressed", *at[0])
+            for place in at[1:]:
+                mouse(driver, "Moved", *place)
+            mouse(driver, "Released", *at[-1])
+            wait(lambda: told()[0] == "reads" and told()[1].startswith("7: "), words="the answer")
+            clear = elements(driver, "el.textContent === 'Clear' && !!el.closest('.lamina-pad')")[0]
+            facts = driver.find_elements("css selector", "#root .lamina-strip dd")
+            dock = driver.find_element("css selector", "#root .lamina-dock")
+            *boxes, (_, end, _, _) = driver.execute_script(
+                f"return arguments[0].map({BOX})", [*facts, canvas, clear, dock]
+            )
+            assert len(facts) == 3 and driver.execute_script("return scrollY") == 0
+            assert all(within(box, (0, 0, 360, end)) for box in boxes), (high, boxes, end)

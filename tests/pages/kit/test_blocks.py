@@ -107,6 +107,9 @@ def test_a_lab_sorts_what_it_is_given():
              "#algorithm-6-line-by-line", "lamina-more", "a remark", "a table")  # fmt: skip
     assert [text.index(word) for word in order] == sorted(text.index(word) for word in order)
     assert 'data-count="2"' in text and text.count("a plane") == 1
+    assert (
+        "data-answers" not in text and "data-answers" in kit.lab(["a slider"], first, kit.facts(x=1), answers=True).text
+    )
 
 
 @pytest.mark.parametrize(

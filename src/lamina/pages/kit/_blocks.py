@@ -231,7 +231,9 @@ def panel(group: "Html | Sequence[Any]", *results: Any) -> "Html":
     return html(tag("div", _part(left), right, class_="lamina-panel"))
 
 
-def lab(group: "Html | Sequence[Any]", *results: Any, play: Any = None, about: str = "") -> "Html":
+def lab(
+    group: "Html | Sequence[Any]", *results: Any, play: Any = None, about: str = "", answers: bool = False
+) -> "Html":
     """Fill the first screen of a page: pictures, and docked beside them (below them on a phone) what changes them.
 
     A page has one lab, in its first cell. Of the results, up to four pictures share the screen, so that nothing moves
@@ -242,6 +244,7 @@ def lab(group: "Html | Sequence[Any]", *results: Any, play: Any = None, about: s
         results: blocks that show what follows from the controls; the first picture is the one a phone shows at once.
         play: the buttons that start it, from `play` or `walk`; they stay in sight.
         about: the title of the section that explains it.
+        answers: whether the facts answer what is done in the first picture; a phone shows them above it.
     """
     flat = [part for result in results for part in getattr(result, "lamina_parts", (result,))]
     kinds = [getattr(part, "lamina_kind", "") for part in flat]
@@ -256,7 +259,8 @@ def lab(group: "Html | Sequence[Any]", *results: Any, play: Any = None, about: s
     stage = tag("div", shown, class_="lamina-stage", data_count=len(pictures), data_flow=flow)
     strip = tag("div", [_part(part) for part in numbers], class_="lamina-strip") if numbers else None
     more = tag("div", [_part(part) for part in rest], class_="lamina-more") if rest else None
-    return html(tag("div", tag("div", stage, strip, dock, class_="lamina-screen"), more, class_="lamina-lab"))
+    screen = tag("div", stage, strip, dock, class_="lamina-screen", data_answers=answers)
+    return html(tag("div", screen, more, class_="lamina-lab"))
 
 
 def _flow(pictures: Sequence[Any]) -> str | None:

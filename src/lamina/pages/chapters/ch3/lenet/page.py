@@ -36,8 +36,9 @@ with app.setup:
 
 
 @app.cell(hide_code=True)
-def _(chances, digit, example, maps, pad, picture_file, said, said_kind, source):
+def _(chances, digit, example, maps, own, pad, picture_file, said, said_kind, source):
     _best = int(chances.argmax())
+    _reads = "reads" if own else f"reads our {example.value}"
     _three = [int(k) for k in chances.topk(3).indices]
     _bars = kit.plot(
         f"LeNet-5 reads a {_best}, with probability {kit.share(chances[_best].item())}.",
@@ -61,8 +62,9 @@ def _(chances, digit, example, maps, pad, picture_file, said, said_kind, source)
             caption="Two of its layers. [All maps](#every-feature-map-on-the-way) are further down; click them there.",
         ),
         *([] if said_kind == "plain" else [kit.note(said, said_kind)]),
-        kit.facts(**{place: f"{k}: {kit.share(chances[k].item())}" for place, k in zip(("reads", "or", "or even"), _three, strict=True)}),
+        kit.facts(**{place: f"{k}: {kit.share(chances[k].item())}" for place, k in zip((_reads, "or", "or even"), _three, strict=True)}),
         about="Draw a digit",
+        answers=True,
     )  # fmt: skip
     return
 
@@ -101,10 +103,11 @@ def _(example, pad, picture_file, source):
             said = "Choose a file with one dark digit on light paper, or the other way round. Until then, you see an example."
     except DataError as error:
         said, said_kind = f"{error} Until then, you see an example.", "bad"
-    if digit is None:
+    own = digit is not None
+    if not own:
         said = said or f"Nothing drawn yet: this is a {example.value} of ours."
         digit = as_mnist(inked(STROKES[example.value], side=84))
-    return digit, said, said_kind
+    return digit, own, said, said_kind
 
 
 @app.cell(hide_code=True)
