@@ -2,6 +2,9 @@
 
 from itertools import pairwise
 
+import pytest
+
+from lamina.drawing._collisions import overlaps
 from lamina.drawing.scene import Text
 from lamina.drawing.text import width as text_width
 from lamina.pages.chapters.ch5._shared import cell_grid
@@ -24,3 +27,13 @@ def test_words_stand_upright_where_they_do_not_fit_and_never_overlap():
     assert min(apart) >= 13.0 - 1e-9, "a line of type has eleven points"
     assert scene.height >= words[0].at[1] + text_width("sometimes", 11)
     assert scene.width >= words[-1].at[0] + 5.5
+
+
+@pytest.mark.parametrize("words", [["the"] * 8, ["the"]])
+def test_a_title_wider_than_the_grid_is_broken_and_stays_on_the_sheet(words):
+    title = "one column per word, one row per entry of the dictionary"
+    wide = cell_grid([[0.5] * len(words)] * 3, words, title=title, cell=(56.0, 11.0))
+    for scene in (wide, wide.narrower() if wide.narrower else wide):
+        assert overlaps(scene) == []
+    said = [shape.content for shape in scene.shapes if isinstance(shape, Text)]
+    assert said[:2] == ["one column per word,", "one row per entry of the dictionary"]

@@ -1,5 +1,6 @@
 """The drawing that several pages of chapter 5 use."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -22,7 +23,8 @@ def cell_grid(
 ) -> Scene:
     """Draw numbers of units over words as colors, one column per word, the whole word below its column.
 
-    Words stand upright there where that is asked for, or where one is wider than its column.
+    Words stand upright there where that is asked for, or where one is wider than its column. A title wider than the
+    grid is broken where it has a comma or a colon.
 
     >>> scene = cell_grid([[0.0, 1.0]], ["the", "cat"])
     >>> [shape.content for shape in scene.shapes if isinstance(shape, Text)]
@@ -35,7 +37,8 @@ def cell_grid(
     upright = upright or max(sizes) > wide - 4  # then every word stands upright below its column, whole
     wide = max(wide, 13.0) if upright else wide
     left = 12 + max([text_width(name, 11) for name in names] or [14.0])
-    lines = title.split(": ") if upright else [title]
+    broken = upright or text_width(title, 12) > wide * len(words)
+    lines = re.split(": |(?<=,) ", title) if broken else [title]
     top = 8.0 + 16.0 * len(lines) if title else 6.0
     span = high - low or 1.0
     pixels: Pixels = (
@@ -55,7 +58,8 @@ def cell_grid(
             shapes.append(Text((x, top + height + 5), word, 11.0, "ink", "end", angle=90.0))
         else:
             shapes.append(Text((x, top + height + 12), word, 11.0, "ink", "middle"))
-    size = (left + wide * len(words) + 6, top + height + (max(sizes) + 10 if upright else 24))
+    across = max(wide * len(words) + 6, *(text_width(line, 12) + 2 for line in lines))
+    size = (left + across, top + height + (max(sizes) + 10 if upright else 24))
     slim = (max(13.0, (NARROW - left - 6) / max(1, len(words))), tall)
     narrower = (
         partial(cell_grid, **{**given, "cell": slim, "upright": True}) if size[0] > FROM and wide > slim[0] else None
