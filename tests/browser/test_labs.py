@@ -341,3 +341,24 @@ def test_a_phone_shows_the_square_and_the_answer_on_one_screen(driver, address):
             )
             assert len(facts) == 3 and driver.execute_script("return scrollY") == 0
             assert all(within(box, (0, 0, 360, end)) for box in boxes), (high, boxes, end)
+
+
+def test_a_wide_table_on_a_phone_scrolls_below_the_names_of_its_rows(driver, address):
+    from harness import sized
+
+    script = """
+      const clear = 'rgba(0, 0, 0, 0)', color = (node) => getComputedStyle(node).backgroundColor;
+      const shade = (node) => color(node) === clear ? shade(node.parentElement) : color(node);
+      const tables = [...document.querySelectorAll('#root .lamina-table')];
+      return tables.filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => {
+        each.scrollLeft = 999;
+        const cell = each.querySelector('td');
+        const left = cell.getBoundingClientRect().left - each.getBoundingClientRect().left;
+        return [each.scrollLeft > 0, left, shade(cell) === shade(each), cell.textContent];
+      });
+    """
+    with sized(driver, 360, 740):
+        opened(driver, address, "ch4/resnet18")
+        found = driver.execute_script(script)
+    assert "conv1" in [name for *_, name in found]
+    assert all(scrolled and abs(left) < 1 and same for scrolled, left, same, _ in found), found
