@@ -245,3 +245,24 @@ def test_least_squares_are_those_of_numpy(page, case):
     found = page.execute_script("return LaminaFollow.solve(...arguments)", rows.tolist(), values.tolist())
     wanted = np.linalg.lstsq(rows, values, rcond=None)[0]
     assert np.allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max()), (found, wanted)
+
+
+def test_beside_a_shape_the_nearest_one_within_five_pixels_is_meant(page):
+    edit = {"value": 1.0, "edit": {"into": "moved-points", "key": "a"}}
+    put(page, [], disc={**edit, "at": (0.5, 0.5)}, arrow={**edit, "at": (2, 2)})
+    line = "<polyline points='215,100 215,300' stroke='black' fill='none'><title>arrow</title></polyline>"
+    page.execute_script("document.querySelectorAll('circle')[1].outerHTML = arguments[0]", line)
+
+    def meant(x, y):
+        move = "new PointerEvent('pointermove', { bubbles: true, clientX, clientY })"
+        script = f"const [clientX, clientY] = arguments; document.querySelector('.lamina-svg').dispatchEvent({move});"
+        return page.execute_script(
+            f"{script} const tip = document.querySelector('.lamina-tip'); return tip.hidden ? '' : tip.textContent",
+            x,
+            y,
+        ).partition(" ")[0]
+
+    assert [meant(x, 200) for x in (200, 207, 210, 212, 215, 219, 221)] == [
+        "disc", "disc", "disc", "arrow", "arrow", "arrow", ""
+    ]  # fmt: skip
+    assert meant(206, 193) == "disc" and meant(207, 192) == "disc" and meant(209, 189) == "", "a disc is round"

@@ -34,35 +34,31 @@ window.LaminaHands = (() => {
     }
     return "";
   };
-  // What is small: a hand within five pixels is meant, too.
-  const AROUND = [[0, 0], [5, 0], [-5, 0], [0, 5], [0, -5], [4, 4], [-4, -4], [4, -4], [-4, 4]];
-  // A text has no title of its own in a grid: it belongs to the cell it stands in.
+  // A text has no title of its own in a grid: it belongs to the cell it stands in. Where nothing is, the nearest shape within
+  // five pixels is meant, such as the arrow of a weight.
   const handAt = (box, event) => {
-    const { hands } = scope(box);
-    for (const [dx, dy] of AROUND) {
-      for (const node of document.elementsFromPoint(event.clientX + dx, event.clientY + dy)) {
-        const title = box.contains(node) ? titleOf(node) : "";
-        if (title && hands[title] && !("place" in (hands[title].drag || {}))) return title;
-      }
-    }
-    return nearArrow(box, event) || nearPoint(box, event);
-  };
-  // The arrow of a weight is thinner than the places between which one looks around: the nearest one within five pixels.
-  const nearArrow = (box, event) => {
-    const { hands } = scope(box);
+    const { hands } = scope(box), shape = (title) => title && hands[title] && !("place" in (hands[title].drag || {}));
+    const here = document.elementsFromPoint(event.clientX, event.clientY).filter((node) => box.contains(node)).map(titleOf);
+    if (here.some(shape)) return here.find(shape);
     let best = "", least = 5;
-    for (const line of sheet(box).querySelectorAll("polyline")) {
-      const title = titleOf(line);
-      if (!hands[title]?.edit) continue;
-      const to = line.getScreenCTM(), at = [...line.points].map((point) => new DOMPoint(point.x, point.y).matrixTransform(to));
-      for (let i = 1; i < at.length; i++) {
-        const [a, b] = [at[i - 1], at[i]], dx = b.x - a.x, dy = b.y - a.y;
-        const share = Math.min(1, Math.max(0, ((event.clientX - a.x) * dx + (event.clientY - a.y) * dy) / (dx * dx + dy * dy || 1)));
-        const far = Math.hypot(a.x + share * dx - event.clientX, a.y + share * dy - event.clientY);
-        if (far < least) [best, least] = [title, far];
-      }
+    for (const node of sheet(box).querySelectorAll("title")) {
+      const far = shape(node.textContent) ? distance(node.parentElement, event) : least;
+      if (far < least) [best, least] = [node.textContent, far];
     }
-    return best;
+    return best || nearPoint(box, event);
+  };
+  // How many pixels a place is away from a shape: from the nearest part of a line, from a disc, else from the frame.
+  const distance = (node, { clientX: x, clientY: y }) => {
+    const frame = node.getBoundingClientRect();
+    const away = Math.hypot(Math.max(frame.left - x, x - frame.right, 0), Math.max(frame.top - y, y - frame.bottom, 0));
+    if (node.localName === "circle") return Math.max(0, Math.hypot((frame.left + frame.right) / 2 - x, (frame.top + frame.bottom) / 2 - y) - frame.width / 2);
+    if (!node.points || away >= 5) return away;
+    const to = node.getScreenCTM(), at = [...node.points].map((point) => new DOMPoint(point.x, point.y).matrixTransform(to));
+    return Math.min(...at.slice(1).map((b, i) => {
+      const a = at[i], dx = b.x - a.x, dy = b.y - a.y;
+      const share = Math.min(1, Math.max(0, ((x - a.x) * dx + (y - a.y) * dy) / (dx * dx + dy * dy || 1)));
+      return Math.hypot(a.x + share * dx - x, a.y + share * dy - y);
+    }));
   };
   // Data points are small: the nearest one within a finger's width is meant.
   const nearPoint = (box, event) => {
