@@ -74,7 +74,7 @@ def heat_map(
     above = line_height(TITLE) + 4 if title else 0.0
     bar = exact(low, high, 1, 0, count=5, log=log)
     beside = 14 + _BAR + 6 + max((text_width(label, TICK) for _, label in bar.ticks), default=0.0)
-    beside += line_height(LABEL) if bar_label else 0.0
+    beside += 4 + line_height(LABEL) if bar_label else 0.0
     scales = exact(*x_range, 0, 1, count=max(2, round(width / 90))), exact(*y_range, 1, 0, count=round(height / 60))
     place = frame((width - beside, height), above, x, y, Axis(), (*scales, None))
     share = _share(low, high, log)
@@ -114,7 +114,7 @@ def _bar(place: Frame, scale: Scale, label: str) -> list[Shape]:
         shapes.append(Text((left + _BAR + 6, scale(value)), words, TICK, "muted"))
     if label:
         widest = max((text_width(words, TICK) for _, words in scale.ticks), default=0.0)
-        at = left + _BAR + 6 + widest + line_height(LABEL) / 2
+        at = left + _BAR + 6 + widest + 4 + line_height(LABEL) / 2
         shapes.append(Text((at, (place.top + place.bottom) / 2), label, LABEL, anchor="middle", angle=90.0))
     return shapes
 

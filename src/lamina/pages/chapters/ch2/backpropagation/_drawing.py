@@ -44,7 +44,7 @@ def counted_network(
             thick = 3.4 if layer in active else 1.4
             title, up = f"y[{layer}]({node + 1})", 0 if layer == 0 else 7
             shapes.append(Circle(spot, radius, f"{role}!16", Stroke(role, thick), title=title))
-            shapes.append(Text((spot[0], spot[1] - up), word or " ", 13, "ink", "middle", bold=True, title=title))
+            shapes.append(Text((spot[0], spot[1] - up), word or " ", 12, "ink", "middle", bold=True, title=title))
             if layer:
                 where = f"b[{layer - 1}]({node + 1})"
                 shapes.append(Text((spot[0] - 17, spot[1] + 11), "$b$", 11, "ink", "middle"))
