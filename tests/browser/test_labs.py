@@ -335,10 +335,12 @@ def test_a_phone_shows_the_square_and_the_answer_on_one_screen(driver, address):
             wait(lambda: told()[0] == "reads" and told()[1].startswith("7: "), words="the answer")
             clear = elements(driver, "el.textContent === 'Clear' && !!el.closest('.lamina-pad')")[0]
             facts = driver.find_elements("css selector", "#root .lamina-strip dd")
-            dock = driver.find_element("css selector", "#root .lamina-dock")
+            strip, dock = (driver.find_element("css selector", f"#root .lamina-{part}") for part in ("strip", "dock"))
             *boxes, (_, end, _, _) = driver.execute_script(
                 f"return arguments[0].map({BOX})", [*facts, canvas, clear, dock]
             )
+            beyond = "return [strip.scrollWidth - strip.clientWidth, strip.scrollHeight - strip.clientHeight]"
+            assert driver.execute_script(f"const [strip] = arguments; {beyond}", strip) == [0, 0], "all is in sight"
             assert len(facts) == 3 and driver.execute_script("return scrollY") == 0
             assert all(within(box, (0, 0, 360, end)) for box in boxes), (high, boxes, end)
 
@@ -362,3 +364,16 @@ def test_a_wide_table_on_a_phone_scrolls_below_the_names_of_its_rows(driver, add
         found = driver.execute_script(script)
     assert "conv1" in [name for *_, name in found]
     assert all(scrolled and abs(left) < 1 and same for scrolled, left, same, _ in found), found
+
+
+def test_a_phone_shows_what_the_network_says_above_its_gates(driver, address):
+    from harness import sized
+
+    beyond = "return [arguments[0].scrollWidth - arguments[0].clientWidth, arguments[0].getBoundingClientRect().bottom]"
+    with sized(driver, 360, 740):
+        opened(driver, address, "ch5/gates")
+        strip = driver.find_element("css selector", "#root .lamina-strip")
+        picture = driver.find_element("css selector", "#root .lamina-stage figure")
+        over, end = driver.execute_script(beyond, strip)
+        assert strip.text.split("\n")[:2] == ["it says", "the cats … were"]
+        assert over == 0 and end <= picture.rect["y"], "above the picture"

@@ -259,7 +259,7 @@ def lab(
     stage = tag("div", shown, class_="lamina-stage", data_count=len(pictures), data_flow=flow)
     strip = tag("div", [_part(part) for part in numbers], class_="lamina-strip") if numbers else None
     more = tag("div", [_part(part) for part in rest], class_="lamina-more") if rest else None
-    screen = tag("div", stage, strip, dock, class_="lamina-screen", data_answers=answers)
+    screen = tag("div", stage, strip, dock, class_="lamina-screen", data_answers=answers and bool(numbers))
     return html(tag("div", screen, more, class_="lamina-lab"))
 
 

@@ -37,3 +37,6 @@ def test_a_title_wider_than_the_grid_is_broken_and_stays_on_the_sheet(words):
         assert overlaps(scene) == []
     said = [shape.content for shape in scene.shapes if isinstance(shape, Text)]
     assert said[:2] == ["one column per word,", "one row per entry of the dictionary"]
+    fits = cell_grid([[0.5] * 12], ["garden"] * 12, title="update gate: light is closed, dark is open", upright=True)
+    said = [shape.content for shape in fits.shapes if isinstance(shape, Text)]
+    assert said[:2] == ["update gate", "light is closed, dark is open"], "a comma is kept where there is room"

@@ -37,8 +37,9 @@ def cell_grid(
     upright = upright or max(sizes) > wide - 4  # then every word stands upright below its column, whole
     wide = max(wide, 13.0) if upright else wide
     left = 12 + max([text_width(name, 11) for name in names] or [14.0])
-    broken = upright or text_width(title, 12) > wide * len(words)
-    lines = re.split(": |(?<=,) ", title) if broken else [title]
+    room = wide * len(words)
+    lines = title.split(": ") if upright or text_width(title, 12) > room else [title]
+    lines = [part for line in lines for part in (re.split("(?<=,) ", line) if text_width(line, 12) > room else [line])]
     top = 8.0 + 16.0 * len(lines) if title else 6.0
     span = high - low or 1.0
     pixels: Pixels = (

@@ -76,7 +76,12 @@ def _(between, gate, kind, noun):
             kit.facts(it_says=f"the {noun.value} … {verb}", probability_of_were=said[-1], kept_at_the_noun=kept[1]),
         ]
 
-    kit.lab(kit.controls("Network and sentence", kind, noun, between, gate), *_read(), about="Gates on a sentence")
+    kit.lab(
+        kit.controls("Network and sentence", kind, noun, between, gate),
+        *_read(),
+        about="Gates on a sentence",
+        answers=True,
+    )
     return
 
 
