@@ -266,3 +266,21 @@ def test_beside_a_shape_the_nearest_one_within_five_pixels_is_meant(page):
         "disc", "disc", "disc", "arrow", "arrow", "arrow", ""
     ]  # fmt: skip
     assert meant(206, 193) == "disc" and meant(207, 192) == "disc" and meant(209, 189) == "", "a disc is round"
+
+
+@pytest.mark.parametrize("how", ["finger", "mouse"])
+def test_a_tap_on_a_result_says_its_sum(page, how):
+    number = {"value": 3.0, "edit": {"into": "moved-points", "key": "a"}}
+    put(page, [], a={**number, "at": (0.25, 0.25)}, result={"sum": [["a", 2]], "at": (0.75, 0.75)})
+    said = "const tip = document.querySelector('.lamina-tip'); return tip && !tip.hidden ? tip.textContent : ''"
+    if how == "finger":
+        touch(page, "Start", (0, 300, 100))
+        touch(page, "End")
+    else:
+        mouse(page, "Pressed", 300, 100)
+        mouse(page, "Released", 300, 100, buttons=0)
+    wait(lambda: page.execute_script(said) == "result = 3 · 2 = 6", words="the sum")
+    lit = "return [...document.querySelectorAll('.lit, .from')].map((node) => node.textContent)"
+    assert page.execute_script(lit) == ["a", "result"]
+    press(page, "ArrowLeft")
+    assert page.execute_script(said).startswith("a = 3"), "keys go on from there"

@@ -341,12 +341,14 @@ window.LaminaHands = (() => {
   };
   document.addEventListener("touchmove", (event) => { if (held) event.preventDefault(); }, { passive: false });
   document.addEventListener("pointerup", drop);
-  document.addEventListener("pointercancel", drop);
+  document.addEventListener("pointercancel", (event) => { drop(event); if (!held) dark(); });  // a finger scrolls
   addEventListener("blur", () => drop());
   document.addEventListener("click", (event) => {
     const box = boxOf(event.target), title = box ? handAt(box, event) : "", hand = box && scope(box).hands[title];
     if (!hand) return;
+    near.set(box, Object.keys(scope(box).hands).indexOf(title));
     if (hand.edit) edit(box, title, event.clientX, event.clientY);
+    else light(box, title, event.clientX, event.clientY);  // a finger points by a tap
     choose(hand);
   });
   const choose = (hand) => {
@@ -380,7 +382,7 @@ window.LaminaHands = (() => {
     return [x + by * way[0], y + by * way[1]];
   };
   const near = new WeakMap();
-  document.addEventListener("focusin", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]")) show(event.target, near.get(event.target) || 0); });
+  document.addEventListener("focusin", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]:focus-visible")) show(event.target, near.get(event.target) || 0); });
   document.addEventListener("focusout", (event) => { if (event.target.matches?.(".lamina-svg[data-hands]")) dark(); });
   const show = (box, place) => {
     const titles = Object.keys(scope(box).hands), at = (place + titles.length) % titles.length, shape = shapes(box, titles[at])[0];
