@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from harness import mouse, touch, visit, wait
+from harness import mouse, sized, touch, visit, wait
 
 pytestmark = pytest.mark.browser
 STATIC = files("lamina.pages").joinpath("static")
@@ -284,3 +284,13 @@ def test_a_tap_on_a_result_says_its_sum(page, how):
     assert page.execute_script(lit) == ["a", "result"]
     press(page, "ArrowLeft")
     assert page.execute_script(said).startswith("a = 3"), "keys go on from there"
+
+
+def test_on_a_phone_the_words_stand_below_the_picture(page):
+    with sized(page, 420, 740):
+        put(page, [], result={"sum": [[3, 2]], "at": (0.5, 0.75)})
+        touch(page, "Start", (0, 200, 100))
+        touch(page, "End")
+        place = "return document.querySelector('.lamina-tip:not([hidden])')?.getBoundingClientRect().top"
+        top = wait(lambda: page.execute_script(place), words="the sum")
+        assert top >= page.execute_script("return document.querySelector('svg').getBoundingClientRect().bottom")

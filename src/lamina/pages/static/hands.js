@@ -132,7 +132,8 @@ window.LaminaHands = (() => {
     const mark = (name, kind) => { for (const node of shapes(box, name)) { node.classList.add(kind); lit.push(node); } };
     for (const pair of hand.sum || []) for (const name of pair) if (typeof name === "string") mark(name, "from");
     mark(title, "lit");
-    say(hand.drag ? `${title}: arrow keys (Page Down: the next one)` : words(box, title) + (hand.edit ? ` (${typed ? "Enter" : "click"} to change)` : ""), x, y);
+    const end = sheet(box).getBoundingClientRect().bottom;  // on a phone the words would cover the numbers they name
+    say(hand.drag ? `${title}: arrow keys (Page Down: the next one)` : words(box, title) + (hand.edit ? ` (${typed ? "Enter" : "click"} to change)` : ""), x, innerWidth <= 520 && end < innerHeight ? end - 18 : y);
   };
 
   // Change a number: in the drawing at once, and in the widget that Python reads.
