@@ -1,6 +1,9 @@
 """What single operations cost, by hand."""
 
+import weakref
+
 import torch
+from torch import nn
 
 from lamina.inspection._costs import kept_tensors, operation_flops
 
@@ -27,3 +30,12 @@ def test_each_piece_of_memory_is_kept_once_and_parameters_not_at_all():
         y = weight.exp()
         (y * y * weight).sum()
     assert [tensor.tolist() for tensor in kept] == [y.tolist(), (y * y).tolist()]
+
+
+def test_what_was_looked_at_is_let_go():
+    net, kept = nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.Linear(4, 2), nn.Tanh()), []
+    with kept_tensors(list(net.parameters()), lambda tensor: kept.append(tensor.numel())):
+        net(torch.zeros(5, 3))
+    gone = [weakref.ref(p) for p in net.parameters()]
+    del net
+    assert kept == [15, 20, 10] and [ref() for ref in gone] == [None] * 4

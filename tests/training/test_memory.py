@@ -1,3 +1,4 @@
+import weakref
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,12 @@ def test_the_sentence_names_batch_normalization_where_there_is_some():
         say_split(nn.Linear(2, 2), 8, 4)
     with pytest.warns(RunWarning, match="batch normalization takes its statistics from each piece"):
         say_split(nn.Sequential(nn.BatchNorm1d(2)), 8, 4)
+
+
+def test_a_look_at_memory_lets_the_network_go():
+    """An activation keeps its result; handed back as it was, that held its graph, parameters and all."""
+    net = nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.Linear(4, 2), nn.Tanh())
+    assert kept_bytes(net, torch.zeros(5, 3)) == 4 * 5 * (3 + 4 + 2)
+    gone = [weakref.ref(p) for p in net.parameters()]
+    del net
+    assert [ref() for ref in gone] == [None] * 4

@@ -69,9 +69,9 @@ def kept_tensors(model_tensors: Sequence[Tensor], keep: Callable[[Tensor], None]
         place = tensor.untyped_storage()._cdata
         if place not in seen:
             seen.add(place)
-            alive.append(tensor)
+            alive.append(tensor.detach())
             keep(tensor)
-        return tensor
+        return tensor.detach()  # a result with its graph would hold the graph that holds it, for good
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         yield

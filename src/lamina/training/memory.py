@@ -58,7 +58,7 @@ def kept_bytes(network: nn.Module, *inputs: Tensor) -> int:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in own:
             seen[storage.data_ptr()] = storage.nbytes()
-        return tensor
+        return tensor.detach()  # a result with its graph would hold the graph that holds it, for good
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         outputs = network(*inputs)
