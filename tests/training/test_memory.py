@@ -1,3 +1,4 @@
+import gc
 import weakref
 from pathlib import Path
 
@@ -5,9 +6,14 @@ import pytest
 import torch
 from torch import nn
 
+import lamina
 from lamina._errors import RunWarning
 from lamina.architectures.build import build
+from lamina.data.arrays import from_arrays
+from lamina.training.executors import choose
+from lamina.training.loop import drain
 from lamina.training.memory import free_bytes, is_full, kept_bytes, piece, say_split
+from training.tasks.steps import pairs, reviews, text
 
 
 def test_activations_are_counted_once():
@@ -55,3 +61,42 @@ def test_a_look_at_memory_lets_the_network_go():
     gone = [weakref.ref(p) for p in net.parameters()]
     del net
     assert [ref() for ref in gone] == [None] * 4
+
+
+TRAINED = {
+    "fnn": lambda: lamina.load("iris").split(),
+    "lenet5": lambda: some_digits(),
+    "cifar-resnet": lambda: some_digits(),
+    "neural-ode": lambda: lamina.load("iris").split(),
+    "many-to-one": reviews,
+    "seq2seq": pairs,
+    "many-to-many": text,
+}
+SMALL = {
+    "lenet5": {},
+    "cifar-resnet": {"depth": 8},
+    "fnn": {"hidden": 5, "activation": "sigmoid"},
+    "neural-ode": {"width": 5},
+}
+
+
+def some_digits():
+    pictures = torch.randint(256, (60, 1, 28, 28), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    return from_arrays(pictures, torch.arange(60) % 10).split(seed=0)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("micro_batch", [None, 3])
+def test_a_network_that_was_trained_is_let_go(name, micro_batch, monkeypatch):
+    monkeypatch.setattr(choose, "LARGE", 0)  # what an update keeps is counted before
+    split = TRAINED[name]()
+    task = lamina.task_of(split, seed=0)
+    net = lamina.build(name, **task.sizes(name, SMALL.get(name, {"hidden": 6})))
+    task, recipe = task.for_network(net), lamina.Recipe(epochs=2, batch_size=8, micro_batch=micro_batch)
+    drain(lamina.train(net, task, recipe, runtime=lamina.Runtime("cpu", threads=1, step="eager")))
+    params = list(net.parameters())
+    assert all(p.grad is not None for p in params)
+    gone = [weakref.ref(each) for p in params for each in (p, p.grad)]
+    del net, task, params
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * len(gone)
