@@ -193,10 +193,10 @@ def a_split_has_the_sizes_of_the_rule(driver: WebDriver) -> None:
 
 
 def coins_are_worth_one_half(driver: WebDriver) -> None:
-    label = wait(lambda: plot_text(driver, "The best of 1024 coins"), words="the coins")
+    label = wait(lambda: plot_text(driver, "The best of 1,024 coins"), words="the coins")
     shown, fresh = (float(x) for x in re.search(r"shows ([\d.]+) where selected and ([\d.]+) on fresh", label).groups())
     assert shown > 0.62 and abs(fresh - 0.5) < 0.06
-    assert "1024" in page_text(driver).replace(",", "")
+    assert "1,024" in page_text(driver)
 
 
 def a_search_fills_its_grid(driver: WebDriver) -> None:

@@ -92,8 +92,8 @@ def counts_of_the_notes(driver: WebDriver) -> None:
 
 
 def a_thousand_networks_learn(driver: WebDriver) -> None:
-    click(driver, "Train all 1024")
-    wait(lambda: "epoch 12" in plot_text(driver, "1024 networks"), 120, "all epochs")
+    click(driver, "Train all 1,024")
+    wait(lambda: "epoch 12" in plot_text(driver, "1,024 networks"), 120, "all epochs")
     wait(lambda: "0.03: 9" in page_text(driver), words="the means")
 
 

@@ -89,7 +89,7 @@ PAGES: tuple[Page, ...] = (
     Page("ch5", "translation", "Translation", "Type English, watch the states, and read German.", ("5.3",)),
     Page("ch5", "characters", "A network that writes", "A character model that writes while it learns.", ("5.3",)),
     Page("tools", "playground", "Playground for your data", "Bring a table, pictures or texts, choose a network, watch it learn, and take it with you."),
-    Page("tools", "search", "Search", "Sixty-four networks learn at once, shown as a heat map; then all 1024 of the notes."),
+    Page("tools", "search", "Search", "Sixty-four networks learn at once, shown as a heat map; then all 1,024 of the notes."),
 )  # fmt: skip
 """Every page that is planned, in the order of the notes; `pages()` has those that are written."""
 

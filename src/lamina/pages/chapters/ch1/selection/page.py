@@ -249,7 +249,7 @@ def _():
     kit.column(
         kit.section("Why the test part must not choose", ids=("N1.68",)),
         kit.prose(r"""
-            Take models that do nothing but toss a coin. On 100 points one of them is right 50 times, more or less. Take the best of 1024,
+            Take models that do nothing but toss a coin. On 100 points one of them is right 50 times, more or less. Take the best of 1,024,
             and it will be right about 66 times: by luck alone. On fresh points it is a coin again. If you choose by the test
             part, you measure this luck.
             $$E \max_{k \le K} \frac{S_k}{n} = \frac1n \sum_{s=0}^{n-1} \big(1 - F(s)^K\big), \qquad S_k \sim B\big(n, \tfrac12\big)$$
@@ -262,7 +262,7 @@ def _():
 @app.cell(hide_code=True)
 def _():
     kit.question(
-        "How many points do you need for the best of 1024 coins to look no better than 0.55?",
+        "How many points do you need for the best of 1,024 coins to look no better than 0.55?",
         r"About 1,050: the luck of the best shrinks like $1/\sqrt{n}$. With 500 points it still shows 0.57.",
         options=("About 100", "About 1,000", "About 10,000"),
         right=1,
@@ -277,7 +277,7 @@ def _(coins, size):
     _shown, _fresh = _found.rows[0][1], _found.rows[0][3]
     _ks = [2**x for x in range(11)]
     _scene = kit.plot(
-        f"The best of {_many} coins on {size.value} points shows {_shown:.3f} where selected and {_fresh:.3f} on fresh points, means of 10 draws.",
+        f"The best of {_many:,} coins on {size.value} points shows {_shown:.3f} where selected and {_fresh:.3f} on fresh points, means of 10 draws.",
         [
             Series("expected for the best", _ks, [expected_best(k, size.value) for k in _ks], "line1", size=2.0),
             Series("what it is worth", [1, 1024], [0.5, 0.5], "line3", "dashed"),
@@ -308,7 +308,7 @@ def _():
     kit.column(
         kit.section("All combinations, or one at a time", ids=("N1.69", "N1.70")),
         kit.prose(r"""
-            Five hyperparameters with four values each make $4^5 = 1024$ training runs. The usual practice changes one at a time: keep the best value of the first,
+            Five hyperparameters with four values each make $4^5 = 1{,}024$ training runs. The usual practice changes one at a time: keep the best value of the first,
             then continue with the second. That is $1 + 5 \cdot 3 = 16$. This is enough when hyperparameters do not interact, and it
             misses the best when they do.
             $$\text{grid: } v^m \qquad \text{one at a time: } 1 + m\,(v - 1)$$

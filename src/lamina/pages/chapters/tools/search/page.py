@@ -240,13 +240,13 @@ def _(each, many, minutes):
 
 @app.cell(hide_code=True)
 def _():
-    all_go = kit.play("Train all 1024")
+    all_go = kit.play("Train all 1,024")
     stacking = kit.train(thousand, keep="last")
     kit.column(
-        kit.section("All 1024 at once", ids=("N1.69", "N1.71")),
+        kit.section("All 1,024 at once", ids=("N1.69", "N1.71")),
         kit.prose(r"""
-            The example of the notes: five hyperparameters with four values each make $4^5 = 1024$ combinations. Here they
-            are, on two moons with small networks, as **one** stack of 1024 networks. The four large blocks across are learning rates;
+            The example of the notes: five hyperparameters with four values each make $4^5 = 1{,}024$ combinations. Here they
+            are, on two moons with small networks, as **one** stack of 1,024 networks. The four large blocks across are learning rates;
             within a block the columns are the four values of $\beta_1$, and within those come the four penalties. The four bands up are
             dropout rates, within them are the scales of the initial weights. Red frames: the 16 networks of one at a time,
             starting at the first value of everything.
@@ -289,14 +289,14 @@ def _(all_go, stacking):
                 width=640,
                 height=320,
             ),
-            f"Validation accuracy of 1024 networks: {words}",
+            f"Validation accuracy of 1,024 networks: {words}",
             width=1100,
         )
         parts = []
         if row and best is not None:
             parts = [
                 kit.facts(
-                    best_of_1024=f"{board.accuracies[best]:.1%}",
+                    **{"best_of_1,024": f"{board.accuracies[best]:.1%}"},
                     one_at_a_time_finds=f"{1 - board.error(path[-1])[0]:.1%}",
                     its_networks=len(tried),
                     seconds=f"{row['seconds']:.1f}",
@@ -323,15 +323,15 @@ def _():
         kit.section("The more you try, the luckier the best one looks", ids=("N1.68",)),
         kit.prose(r"""
             The accuracy with which a network was *chosen* flatters it. The extreme case is a set of networks that guess: each is right on
-            each of 100 points with probability $\frac12$. The best of 1024 looks skilled on the points that selected it,
+            each of 100 points with probability $\frac12$. The best of 1,024 looks skilled on the points that selected it,
             and is a coin on fresh ones. That is why the test part above was opened for the chosen network only, and once.
         """),
         kit.question(
             "Compare the two columns of the table.",
-            r"About 66%: the best of 1024 lies some 3.2 standard deviations above one half, and one of them is $\sqrt{0.25 / 100} = 0.05$. On fresh points it is a coin again.",
+            r"About 66%: the best of 1,024 lies some 3.2 standard deviations above one half, and one of them is $\sqrt{0.25 / 100} = 0.05$. On fresh points it is a coin again.",
             options=("50%", "About 66%", "About 90%"),
             right=1,
-            predict="Each of 1024 networks tosses a coin on 100 points. How often is the luckiest one right?",
+            predict="Each of 1,024 networks tosses a coin on 100 points. How often is the luckiest one right?",
         ),
         kit.table(
             ("networks to choose from", "accuracy of the best where it was chosen", "the same one on fresh points"),
