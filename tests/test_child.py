@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -94,6 +95,40 @@ def test_who_says_nothing_any_more_may_complain_and_is_ended_at_last():
 )
 def test_last_words(complaints, code, said):
     assert child.last_words(io.BytesIO(complaints), code) == said
+
+
+ANSWERS = """
+import pickle, sys
+from lamina import _child as child
+
+out = child.voice()
+for _ in range(2):
+    pickle.dump(pickle.load(sys.stdin.buffer) + 1, out)
+    out.flush()
+if sys.argv[1:]:
+    sys.exit("that was all")
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "silent", "reason"),
+    [([], "", "exit code 3"), ([], "nothing", "nothing"), (["complain"], "", "that was all")],
+)
+def test_what_is_said_is_answered_until_it_ends_with_a_reason(words, silent, reason, tmp_path):
+    command, pipe = [sys.executable, "-c", ANSWERS, *words], subprocess.PIPE
+    with open(tmp_path / "log", "w+b") as log:
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log)
+        talk = child.Talk(process, log, silent)
+        for number in (1, 41):
+            talk.say(pickle.dumps(number))
+            assert talk.hear() == number + 1
+        for _ in range(2):
+            with pytest.raises(EOFError, match=reason):
+                talk.hear()
+            talk.say(pickle.dumps(5))  # nobody listens, which is no error
+        with suppress(OSError):
+            process.communicate()
 
 
 def test_the_command_names_its_module_last():

@@ -5,9 +5,11 @@ others print while a process begins is not taken for what it says.
 """
 
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import IO, Any
 
 _HELLO = b"\0lamina speaks\n"
@@ -107,3 +109,39 @@ def last_words(log: IO[bytes], code: int | None, silent: str = "no message") -> 
     log.seek(0)
     lines = log.read().decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else silent
+
+
+class Talk:
+    """What is said to such a process and heard from it in pickles, by the one that started it.
+
+    Args:
+        process: which one.
+        log: its complaints.
+        silent: said when it ended and did not complain; its exit code by default.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: IO[bytes], silent: str = "") -> None:
+        self._process, self._log, self._silent, self._speaks = process, log, silent, False
+
+    def say(self, words: bytes) -> None:
+        """Say something that is pickled."""
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it has ended, which `hear` says
+            self._process.stdin.write(words)
+            self._process.stdin.flush()
+
+    def hear(self) -> Any:
+        """Wait for what it says next.
+
+        Raises:
+            EOFError: it has ended; the reason.
+        """
+        assert self._process.stdout is not None
+        try:
+            if not self._speaks:
+                hear_hello(self._process.stdout)
+                self._speaks = True
+            return pickle.load(self._process.stdout)
+        except (EOFError, pickle.UnpicklingError) as error:
+            code = end_of(self._process)
+            raise EOFError(last_words(self._log, code, self._silent or f"exit code {code}")) from error

@@ -51,7 +51,7 @@ class InProcess:
     def __init__(self, rows: Blocks, longest: int, ahead: int, pin: bool) -> None:
         self.room, self._pin = (longest, ahead), pin
         self._place = _aligned(longest * rows.row_bytes) + _ALIGNED
-        self._order, self._held, self._speaks = -1, -1, False
+        self._order, self._held = -1, -1
         if self._place * ahead > free_memory() // 2:
             size = self._place * ahead / 2**20
             raise EndedError(f"what a process reads ahead, {size:,.0f} MiB, would take half of the free memory")
@@ -74,9 +74,9 @@ class InProcess:
         finally:
             for handle in handles:
                 os.close(handle)
-        self._log, self._ring = log, torch.frombuffer(ring, dtype=torch.uint8)
+        self._talk, self._ring = child.Talk(self._process, log), torch.frombuffer(ring, dtype=torch.uint8)
         self._end = weakref.finalize(self, _end, self._process, log)
-        self._write(words)
+        self._talk.say(words)
 
     def begin(self, order: Sequence[Tensor]) -> None:
         """Read the batches of an order, and those of the orders that follow it."""
@@ -85,13 +85,13 @@ class InProcess:
             words = pickle.dumps((self._order, order))
         except Exception as error:
             raise EndedError(f"the order of the batches cannot be given to a process that reads ({error})") from error
-        self._write(words)
+        self._talk.say(words)
 
     def next(self) -> Gathered:
         """Give the next batches of the order."""
         while True:
             if self._held >= 0:
-                self._write(pickle.dumps(self._held))
+                self._talk.say(pickle.dumps(self._held))
             number, self._held, said = self._hear()
             if number == self._order:
                 break
@@ -109,23 +109,11 @@ class InProcess:
         """End the process."""
         self._end()
 
-    def _write(self, words: bytes) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended, which is heard when it is asked
-            self._process.stdin.write(words)
-            self._process.stdin.flush()
-
     def _hear(self) -> Any:
-        assert self._process.stdout is not None
         try:
-            if not self._speaks:
-                child.hear_hello(self._process.stdout)
-                self._speaks = True
-            return pickle.load(self._process.stdout)
-        except (EOFError, pickle.UnpicklingError):
-            code = child.end_of(self._process)
-            why = child.last_words(self._log, code, f"exit code {code}")
-            raise EndedError(f"the process that reads the table has ended ({why})") from None
+            return self._talk.hear()
+        except EOFError as error:
+            raise EndedError(f"the process that reads the table has ended ({error})") from None
 
 
 def _end(process: "subprocess.Popen[bytes]", log: IO[bytes]) -> None:

@@ -210,7 +210,7 @@ class _Worker:
 
     def __init__(self, words: bytes) -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()
-        command, self._speaks = child.command("lamina.scaling.beside"), False
+        command = child.command("lamina.scaling.beside")
         environment = os.environ | surroundings()
         try:
             self._process = subprocess.Popen(
@@ -219,27 +219,17 @@ class _Worker:
         except OSError:
             self._log.close()
             raise
-        self._send(words)
+        self._talk = child.Talk(self._process, self._log, silent="no message")
+        self._talk.say(words)
 
     def say(self, thing: Any) -> None:
-        self._send(pickle.dumps(thing))
-
-    def _send(self, words: bytes) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended, which `hear` says
-            self._process.stdin.write(words)
-            self._process.stdin.flush()
+        self._talk.say(pickle.dumps(thing))
 
     def hear(self) -> Any:
-        assert self._process.stdout is not None
         try:
-            if not self._speaks:
-                child.hear_hello(self._process.stdout)
-                self._speaks = True
-            return pickle.load(self._process.stdout)
-        except (EOFError, pickle.UnpicklingError) as error:
-            why = child.last_words(self._log, child.end_of(self._process))
-            raise RunError(f"a process that measures has ended ({why}).") from error
+            return self._talk.hear()
+        except EOFError as error:
+            raise RunError(f"a process that measures has ended ({error}).") from error
 
     def end(self) -> None:
         self._process.kill()
